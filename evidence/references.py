@@ -32,8 +32,11 @@ def forget_references(
     index: str, external_id: str, grant: Grant, except_for: EvidenceReference | None = None
 ) -> None:
     """Delete the visible references with this id, because their URL was added again."""
-    rows = EvidenceReference.objects.visible_to(grant).exclude(pk=getattr(except_for, "pk", None))
-    rows.filter(artifact__index=index, external_id=external_id).delete()
+    rows = EvidenceReference.objects.visible_to(grant)
+    rows = rows.filter(artifact__index=index, external_id=external_id)
+    if except_for is not None:
+        rows = rows.exclude(pk=except_for.pk)
+    rows.delete()
 
 
 def release_references(artifact: Artifact, *, only_outdated: bool) -> None:

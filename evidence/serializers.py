@@ -23,7 +23,7 @@ from evidence.services import (
     EvidenceDecision,
     EvidenceInput,
     EvidenceVerdict,
-    RefusedEvidence,
+    RejectedEvidence,
 )
 from retrieval.search import MAX_LIMIT, MAX_QUERY_CHARS
 from retrieval.serializers.answers import render_chunk, render_search_answer
@@ -160,7 +160,7 @@ class RelatedEvidenceParametersSerializer(StrictSerializer):
 
 def read_evidence_inputs(
     data: Any,
-) -> tuple[list[EvidenceInput | RefusedEvidence], float | None]:
+) -> tuple[list[EvidenceInput | RejectedEvidence], float | None]:
     """
     Raises:
         InvalidInput: the body is wrong as a whole.
@@ -169,14 +169,14 @@ def read_evidence_inputs(
     return given["items"], given.get("threshold")
 
 
-def _read_evidence_input(position: int, data: Any) -> EvidenceInput | RefusedEvidence:
+def _read_evidence_input(position: int, data: Any) -> EvidenceInput | RejectedEvidence:
     serializer = EvidenceInputSerializer(data=data)
     try:
         serializer.is_valid(raise_exception=True)
     except InvalidInput as error:
         url = data.get("url") if isinstance(data, dict) else None
         error.field = ".".join(filter(None, ["items", str(position), error.field]))
-        return RefusedEvidence(clean_text(url) if isinstance(url, str) else "", error)
+        return RejectedEvidence(clean_text(url) if isinstance(url, str) else "", error)
     given = serializer.validated_data
     citation = given.get("citation")
     if citation is None:
@@ -214,16 +214,16 @@ class EvidenceVerdictSerializer(serializers.Serializer):
     artifact_id = serializers.UUIDField(
         required=False,
         help_text="The finding's artifact; for a duplicate, the artifact stored before; absent if "
-        "refused.",
+        "rejected.",
     )
     revision = serializers.IntegerField(
-        required=False, help_text="Use it as min_revision of searches; absent if refused."
+        required=False, help_text="Use it as min_revision of searches; absent if rejected."
     )
     duplicate_of = serializers.UUIDField(required=False)
     similarity = serializers.FloatField(
         required=False, help_text="Cosine to the stored finding, if a duplicate."
     )
-    error = ErrorSerializer(required=False, help_text="Only if refused; the others are stored.")
+    error = ErrorSerializer(required=False, help_text="Only if rejected; the others are stored.")
 
     class Meta:
         ref_name = "EvidenceVerdict"

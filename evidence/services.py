@@ -53,7 +53,7 @@ class EvidenceVerdict(StrEnum):
     ADDED = "added"
     DUPLICATE = "duplicate"  # it, or one with the same meaning, was already stored
     UPDATED = "updated"  # its URL was known, with other content or another citation
-    REFUSED = "refused"  # it is not valid, or its URL is another's
+    REJECTED = "rejected"  # it is not valid, or its URL is another's
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class EvidenceInput:
 
 
 @dataclass(frozen=True, slots=True)
-class RefusedEvidence:
+class RejectedEvidence:
     """A finding that cannot be read, and why; ``error.field`` leads to the mistake."""
 
     url: str
@@ -79,7 +79,7 @@ class EvidenceDecision:
     """``artifact_id``: the artifact that holds the finding, for a duplicate the stored one.
 
     ``similarity``: the cosine, for a duplicate. ``revision``: of the artifact as it is now, for
-    searches that must show it. A refused finding has only ``error``.
+    searches that must show it. A rejected finding has only ``error``.
     """
 
     url: str
@@ -127,13 +127,13 @@ def find_evidence_build(index: str) -> IndexBuild:
 
 def add_evidence(
     index: str,
-    items: Sequence[EvidenceInput | RefusedEvidence],
+    items: Sequence[EvidenceInput | RejectedEvidence],
     *,
     threshold: float | None = None,
     grant: Grant = EVERYTHING,
 ) -> list[EvidenceDecision]:
     """Store the new findings and return a decision for each, in order. A finding that is not valid
-    is refused by itself. After an error none is stored.
+    is rejected by itself. After an error none is stored.
 
     ``threshold``: the cosine from which two findings are duplicates; by default that of the index.
     Only findings that the grant includes count as stored.
@@ -141,7 +141,7 @@ def add_evidence(
     Raises:
         UnknownIndex: there is no such index.
         InvalidInput: the index accepts no evidence.
-        InvalidInput, ContentConflict: every item was refused; the error of the first.
+        InvalidInput, ContentConflict: every item was rejected; the error of the first.
         EmbeddingUnavailable, StoreUnavailable, DiskFull: nothing was stored; retry helps.
     """
     while True:
@@ -149,19 +149,15 @@ def add_evidence(
         checked = [_check_item(index, position, item) for position, item in enumerate(items)]
         valid = [item for item in checked if isinstance(item, EvidenceInput)]
         if not valid:
-            raise next(item.error for item in checked if isinstance(item, RefusedEvidence))
+            raise next(item.error for item in checked if isinstance(item, RejectedEvidence))
         contents = [(item.title or "", TextContent((item.content,))) for item in valid]
-        vectors = iter(embed_contents(contents, build))
-        findings = [
-            (item, next(vectors)) if isinstance(item, EvidenceInput) else (item, None)
-            for item in checked
-        ]
+        findings = embed_contents(contents, build)
         with transaction.atomic():
             # One request at a time: the second must see what the first has stored. The lock still
             # lets other transactions insert rows that refer to the index.
             locked = Index.objects.select_for_update(no_key=True).get(pk=index)
             if locked.live_build_id == build.pk:
-                decisions = _add_findings(build, findings, threshold, grant)
+                decisions = _add_findings(build, checked, findings, threshold, grant)
                 errors = [decision.error for decision in decisions if decision.error is not None]
                 if len(errors) == len(decisions):
                     raise errors[0]
@@ -176,10 +172,10 @@ async def aadd_evidence(
 
 
 def _check_item(
-    index: str, position: int, item: EvidenceInput | RefusedEvidence
-) -> EvidenceInput | RefusedEvidence:
-    """Convert a finding's citation to the stored form, or refuse the finding."""
-    if isinstance(item, RefusedEvidence):
+    index: str, position: int, item: EvidenceInput | RejectedEvidence
+) -> EvidenceInput | RejectedEvidence:
+    """Convert a finding's citation to the stored form, or reject the finding."""
+    if isinstance(item, RejectedEvidence):
         return item
     try:
         if not item.content.strip():
@@ -190,7 +186,7 @@ def _check_item(
         return replace(item, citation=get_catalog().clean_metadata(index, citation))
     except InvalidInput as error:
         field = (error.field or "").replace("metadata", "citation", 1)
-        return RefusedEvidence(
+        return RejectedEvidence(
             item.url,
             InvalidInput(
                 error.detail.replace("metadata.", "citation."),
@@ -223,34 +219,36 @@ def _read_date(citation: dict[str, Any]) -> dict[str, Any]:
 
 def _add_findings(
     build: IndexBuild,
-    findings: Sequence[tuple[EvidenceInput | RefusedEvidence, Vectors | None]],
+    items: Sequence[EvidenceInput | RejectedEvidence],
+    findings: Sequence[Vectors],
     threshold: float | None,
     grant: Grant,
 ) -> list[EvidenceDecision]:
+    """``findings``: the vectors of the items that are not rejected."""
     assert build.spec.evidence is not None
     _delete_indexed_vectors(build.index_id)
     known = DuplicateFinder(
         build, build.spec.evidence.threshold if threshold is None else threshold, grant
     )
-    known.search_store([vectors for _, vectors in findings if vectors is not None])
+    known.search_store(findings)
     decisions: list[EvidenceDecision] = []
-    place = 0  # among the findings that are searched for
-    for position, (item, vectors) in enumerate(findings):
-        if isinstance(item, RefusedEvidence) or vectors is None:
-            decisions.append(_refuse(item))
+    places = iter(range(len(findings)))
+    for position, item in enumerate(items):
+        if isinstance(item, RejectedEvidence):
+            decisions.append(_reject(item.url, item.error))
             continue
+        place = next(places)
         try:
             with transaction.atomic():
-                decisions.append(_add_finding(build, known, place, item, vectors, grant))
+                decisions.append(_add_finding(build, known, place, item, findings[place], grant))
         except ContentConflict as error:
             error.field = f"items.{position}.url"
-            decisions.append(_refuse(RefusedEvidence(item.url, error)))
-        place += 1
+            decisions.append(_reject(item.url, error))
     return decisions
 
 
-def _refuse(item: RefusedEvidence) -> EvidenceDecision:
-    return EvidenceDecision(item.url, EvidenceVerdict.REFUSED, error=item.error)
+def _reject(url: str, error: StrataError) -> EvidenceDecision:
+    return EvidenceDecision(url, EvidenceVerdict.REJECTED, error=error)
 
 
 def _add_finding(

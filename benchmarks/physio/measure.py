@@ -1,4 +1,4 @@
-"""How well the preset ``physio`` finds its sample texts: by question, and by the calls of its tools.
+"""How well the preset ``physio`` finds its sample texts: by question, and by calls of its tools.
 
 No language model is called. It measures no time: the same texts give the same figures on any
 machine, except for rounding.
@@ -16,7 +16,7 @@ LIMIT = 10
 
 
 def measure_physio() -> None:
-    calls = [
+    calls: list[dict[str, Any]] = [
         {"tool": "search_knowledge_base", "arguments": {"query": question}, "texts": [text]}
         for question, text in QUESTIONS.items()
     ]

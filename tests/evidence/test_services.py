@@ -186,20 +186,20 @@ class TestAddEvidence:
             EvidenceVerdict.DUPLICATE,
         ]
 
-    def test_refuses_a_wrong_finding_by_itself(self, findings):
+    def test_rejects_a_wrong_finding_by_itself(self, findings):
         wrong = EvidenceInput("https://two.example/b", APART, None, {"date": "last spring"})
 
-        added, refused, repeated = add(
+        added, rejected, repeated = add(
             EvidenceInput("https://one.example/a", WORDS),
             wrong,
             EvidenceInput("https://three.example/c", NEAR),
         )
 
         assert (added.verdict, repeated.verdict) == ("added", "duplicate")
-        assert (refused.verdict, refused.artifact_id) == ("refused", None)
-        assert refused.error.field == "items.1.citation.date"
-        assert "'last spring'" in refused.error.detail
-        assert "May 2021" in refused.error.fix
+        assert (rejected.verdict, rejected.artifact_id) == ("rejected", None)
+        assert rejected.error.field == "items.1.citation.date"
+        assert "'last spring'" in rejected.error.detail
+        assert "May 2021" in rejected.error.fix
         assert Artifact.objects.get().url == "https://one.example/a"
 
     def test_raises_the_error_of_the_first_if_all_are_wrong(self, findings):
@@ -253,13 +253,13 @@ class TestAddEvidence:
         assert all(query.is_exact for query in asked)
 
     @pytest.mark.parametrize("content", ["", "  \n "])
-    def test_refuses_what_says_nothing(self, findings, content):
-        _, refused = add(
+    def test_rejects_what_says_nothing(self, findings, content):
+        _, rejected = add(
             EvidenceInput("https://one.example/a", WORDS),
             EvidenceInput("https://one.example/b", content),
         )
 
-        assert (refused.verdict, refused.error.field) == ("refused", "items.1.content")
+        assert (rejected.verdict, rejected.error.field) == ("rejected", "items.1.content")
 
     def test_names_the_indexes_that_take_evidence(self, findings):
         with pytest.raises(InvalidInput) as caught:

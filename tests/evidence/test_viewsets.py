@@ -75,7 +75,7 @@ class TestAdding:
         assert answer.json().get("field") == field
         assert not Artifact.objects.exists()
 
-    def test_refuses_a_wrong_item_by_itself(self, client, findings):
+    def test_rejects_a_wrong_item_by_itself(self, client, findings):
         items = [item("one", WORDS), {"url": "no url", "content": APART}, item("two", APART, x=1)]
 
         answer = client.post(URL, {"items": items}, format="json")
@@ -85,7 +85,7 @@ class TestAdding:
         assert added["verdict"] == "added"
         assert first == {
             "url": "no url",
-            "verdict": "refused",
+            "verdict": "rejected",
             "error": first["error"],
         }
         assert (first["error"]["code"], first["error"]["field"]) == ("invalid", "items.1.url")

@@ -262,7 +262,7 @@ class QuestionHit(_SearchHit):
     source: str  # file name
     id: str  # of the question
     chunk_id: str
-    question: str
+    question: str | None  # None: the chunk has no questions, and its own words were found
     summary: str  # of the chunk, in one line
 
 
@@ -295,6 +295,7 @@ class SummarySearchAnswer(_AnySearchAnswer):
 
 class QuestionSearchAnswer(_AnySearchAnswer):
     hits: list[QuestionHit]
+    notes: list[str]  # what the answer lacks, and which setting brings it
 
 
 class PageGroup(TypedDict):
@@ -394,11 +395,20 @@ class EvidenceItem(TypedDict):
 
 class EvidenceVerdict(TypedDict):
     url: str
-    verdict: Literal["added", "duplicate", "updated"]
-    artifact_id: str  # the artifact of the finding; for a duplicate, of the stored one
-    revision: int
+    verdict: Literal["added", "duplicate", "updated", "rejected"]
+    artifact_id: NotRequired[str]  # of the finding; for a duplicate, of the stored one
+    revision: NotRequired[int]
     duplicate_of: NotRequired[str]
     similarity: NotRequired[float]  # to ``duplicate_of``
+    error: NotRequired[LineError]  # why it was rejected
+
+
+class EvidenceReference(TypedDict):
+    url: str
+    content: str
+    citation: EvidenceCitation
+    similarity: float
+    added_at: str
 
 
 class EvidenceHit(Hit):
@@ -406,6 +416,7 @@ class EvidenceHit(Hit):
     content: str
     citation: EvidenceCitation
     similarity: float
+    references: list[EvidenceReference]  # findings that repeat it
 
 
 class EvidenceAnswer(_AnySearchAnswer):
