@@ -54,6 +54,8 @@ def main() -> None:
             "verify",
             "upkeep",
             "evidence",
+            "pairs",
+            "physio",
             "quality",
             "survey",
             "http",
@@ -136,6 +138,14 @@ def main() -> None:
             from benchmarks.evidence import measure_evidence
 
             measure_evidence(arguments.findings)
+        if arguments.only in (None, "pairs"):
+            from benchmarks.finding_pairs.measure import measure_finding_pairs
+
+            measure_finding_pairs()
+        if arguments.only in (None, "physio"):
+            from benchmarks.physio.measure import measure_physio
+
+            measure_physio()
         if arguments.only in (None, "survey"):
             from benchmarks.emergent_pairs import measure_emergent_pairs
 

@@ -17,8 +17,9 @@ from summaries import llm
 from summaries.extractive.languages import guess_language, is_in_unspaced_script
 from summaries.extractive.phrases import find_key_phrases
 from summaries.extractive.sentences import find_quotable_sentences
+from summaries.models import EXTRACTIVE_MODEL_NAME
 from summaries.prompts import render_prompt
-from summaries.writers import EXTRACTIVE_MODEL_NAME, LanguageModelCost, LanguageModelWriter
+from summaries.writers import LanguageModelCost, LanguageModelWriter
 
 MIN_PHRASE_CHARS = 4
 QUOTES_PER_CONCEPT = 3

@@ -41,6 +41,11 @@ def is_visible(grant: Grant, path: str = "") -> Q:
     return condition
 
 
+def covers_groups(groups: Collection[str], others: Collection[str]) -> bool:
+    """Whether everyone who sees a document of the groups ``others`` sees one of ``groups``."""
+    return not groups or (bool(others) and set(others) <= set(groups))
+
+
 def clean_groups(groups: Sequence[Any]) -> list[str]:
     """Sort the names and remove repeated ones.
 

@@ -1,4 +1,4 @@
-"""Finds duplicate findings by comparing the embeddings of their chunks.
+"""Finds duplicate findings: those with similar vectors that differ in no fact (``differences.py``).
 
 The similarity of a finding to another is the lowest, over its chunks, of the best cosine with the
 other's chunks. For findings of one chunk, which most are, it is the cosine of the two.
@@ -6,17 +6,18 @@ other's chunks. For findings of one chunk, which most are, it is the cosine of t
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 import numpy as np
 
 from access.grants import Grant
-from documents.groups import is_visible
+from documents.groups import covers_groups, is_visible
 from documents.models import Artifact, Page, Source
 from documents.services import TextContent
 from documents.source_splitting import split_into_sources
+from evidence.differences import find_difference
 from evidence.models import RecentEvidence, Vectors
 from indexing import embedding
 from indexing.chunking import prepend_context
@@ -27,7 +28,7 @@ from indexing.spec import IndexSpec
 from indexing.stores import Match, Query, ScoredPoint
 from retrieval.visible_points import VisiblePoints
 
-CANDIDATES_PER_CHUNK = 20  # near duplicates of a chunk should be few
+CANDIDATES_PER_CHUNK = 100  # many findings may differ from a chunk only in a number
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,10 @@ def _embed(drafts: Sequence[Sequence[str]], build: IndexBuild) -> list[Vectors]:
     return np.split(vectors, ends[:-1])
 
 
+def join_pages(pages: Iterable[str]) -> str:
+    return "\n\n".join(pages)
+
+
 class DuplicateFinder:
     """Finds duplicates among the visible findings of an index: those in the vector store and those
     added since. Valid only while no other process adds findings."""
@@ -97,11 +102,16 @@ class DuplicateFinder:
     def __init__(self, build: IndexBuild, threshold: float, grant: Grant) -> None:
         self._build = build
         self._grant = grant
+        self._groups = sorted(grant.groups or ())  # of the findings to be added
         self._threshold = threshold
-        self._recent_vectors = _VectorMatrix(_read_recent(build, grant))
+        self.read_recent()
         self._added: dict[UUID, Vectors] = {}  # since then
         self._removed_ids: set[UUID] = set()  # since then
         self._store_scores: list[list[dict[UUID, float]]] = []
+
+    def read_recent(self) -> None:
+        """Read again which findings the vector store may not hold yet."""
+        self._recent_vectors = _VectorMatrix(_read_recent(self._build, self._grant))
 
     def search_store(self, findings: Sequence[Vectors]) -> None:
         """Search the vector store for duplicates of all these findings at once;
@@ -142,26 +152,42 @@ class DuplicateFinder:
         """A stored finding with exactly the same text."""
         visible = Artifact.objects.visible_to(self._grant)
         alike = visible.filter(index=self._build.index_id, sha256=content.sha256)
-        artifact_id = alike.order_by("created_at").values_list("pk", flat=True).first()
-        return None if artifact_id is None else Duplicate(artifact_id, 1.0)
+        for artifact_id, groups in alike.order_by("created_at").values_list("pk", "groups"):
+            if covers_groups(groups, self._groups):
+                return Duplicate(artifact_id, 1.0)
+        return None
 
-    def find_near_duplicate(self, position: int, vectors: Vectors) -> Duplicate | None:
-        """The finding most similar to this one; None if all are below the threshold."""
+    def find_near_duplicate(
+        self, position: int, content: TextContent, vectors: Vectors
+    ) -> Duplicate | None:
+        """The most similar finding that says the same; None if all are below the threshold, or
+        differ in a fact."""
         similarities = self._recent_vectors.compare(vectors)
         chunks = self._store_scores[position]
         for pk in set.intersection(*(set(scores) for scores in chunks)):
             similarities[pk] = min(scores[pk] for scores in chunks)
         for pk, theirs in self._added.items():
             similarities[pk] = float((theirs @ vectors.T).max(axis=0).min())
-        alike = [
-            (score, pk)
+        alike = {
+            pk: score
             for pk, score in similarities.items()
             if score >= self._threshold and pk not in self._removed_ids
-        ]
-        if not alike:
-            return None
-        similarity, artifact_id = max(alike)
-        return Duplicate(artifact_id, min(similarity, 1.0))
+        }
+        texts = self._read_texts(alike)
+        said = join_pages(content.pages)
+        for pk in sorted(texts, key=lambda pk: (alike[pk], pk), reverse=True):
+            if find_difference(said, texts[pk]) is None:
+                return Duplicate(pk, min(alike[pk], 1.0))
+        return None
+
+    def _read_texts(self, artifact_ids: Collection[UUID]) -> dict[UUID, str]:
+        """The texts of those findings that everyone sees who will see the new ones."""
+        pages = Page.objects.filter(artifact__in=list(artifact_ids)).order_by("index")
+        texts: dict[UUID, list[str]] = {}
+        for pk, groups, text in pages.values_list("artifact", "artifact__groups", "text"):
+            if covers_groups(groups, self._groups):
+                texts.setdefault(pk, []).append(text)
+        return {pk: join_pages(each) for pk, each in texts.items()}
 
     def add(self, artifact_id: UUID, vectors: Vectors) -> None:
         """Add a finding, or replace its earlier vectors."""

@@ -1,6 +1,6 @@
 """Searches evidence by meaning."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -9,12 +9,15 @@ from django.db.models import Prefetch
 
 from access.grants import EVERYTHING, Grant
 from documents.models import Artifact, Page
+from evidence.models import EvidenceReference
+from evidence.references import read_references
 from evidence.services import find_evidence_build, make_external_id
 from retrieval.event_loop import run_in_thread
 from retrieval.filters import MAX_CONDITIONS
 from retrieval.search import Hit, Mode, SearchAnswer
 
 MAX_URLS = MAX_CONDITIONS
+RELATED_MIN_SIMILARITY = 0.4  # findings on other subjects have less: docs/how-to/keep-evidence.md
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,7 @@ class Evidence:
     title: str
     content: str
     citation: dict[str, Any]  # source, date and authors, if given
+    references: Sequence[EvidenceReference] = ()  # repeats of it, oldest first
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,7 @@ def find_similar_evidence(
     )
     answer = retriever.search(query)
     return EvidenceSearchAnswer(
-        answer, _read_evidence(UUID(hit.payload["artifact_id"]) for hit in answer.hits)
+        answer, _read_evidence([UUID(hit.payload["artifact_id"]) for hit in answer.hits], grant)
     )
 
 
@@ -84,15 +88,17 @@ async def afind_similar_evidence(index: str, query: str, **options: Any) -> Evid
     return await run_in_thread(find_similar_evidence, index, query, **options)
 
 
-def _read_evidence(artifact_ids: Iterable[UUID]) -> dict[UUID, Evidence]:
+def _read_evidence(artifact_ids: Sequence[UUID], grant: Grant) -> dict[UUID, Evidence]:
+    references = read_references(artifact_ids, grant)
     pages = Prefetch("pages", Page.objects.order_by("index"))
-    artifacts = Artifact.objects.filter(pk__in=list(artifact_ids)).prefetch_related(pages)
+    artifacts = Artifact.objects.filter(pk__in=artifact_ids).prefetch_related(pages)
     return {
         artifact.pk: Evidence(
             artifact.url,
             artifact.title,
             "\n\n".join(page.text for page in artifact.pages.all()),
             artifact.metadata,
+            references.get(artifact.pk, ()),
         )
         for artifact in artifacts
     }

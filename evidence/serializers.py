@@ -6,11 +6,25 @@ from rest_framework import serializers
 
 from core.exceptions import InvalidInput
 from core.openapi import with_example
-from core.serializers import StrictSerializer, StringField, TitleField
+from core.serializers import (
+    ErrorSerializer,
+    StrictSerializer,
+    StringField,
+    TitleField,
+    describe_error,
+)
 from core.text import clean_text
 from documents.serializers import MAX_TITLE_CHARS, MAX_URL_CHARS, TextField, URLField
-from evidence.search import MAX_URLS, EvidenceSearchAnswer
-from evidence.services import MAX_ITEMS, EvidenceDecision, EvidenceInput, EvidenceVerdict
+from evidence.models import EvidenceReference
+from evidence.search import MAX_URLS, RELATED_MIN_SIMILARITY, EvidenceSearchAnswer
+from evidence.services import (
+    MAX_ITEMS,
+    WRITTEN_DATE,
+    EvidenceDecision,
+    EvidenceInput,
+    EvidenceVerdict,
+    RejectedEvidence,
+)
 from retrieval.search import MAX_LIMIT, MAX_QUERY_CHARS
 from retrieval.serializers.answers import render_chunk, render_search_answer
 from retrieval.serializers.knowledge_requests import SIMILARITY_RANGE
@@ -38,6 +52,14 @@ FINDING_EXAMPLE: dict[str, Any] = {
     },
 }
 
+REFERENCE_EXAMPLE = {
+    "url": "https://news.example/aspirin",
+    "content": "A study found that aspirin lowers the risk of a second stroke.",
+    "citation": {"date": "May 2021"},
+    "similarity": 0.95,
+    "added_at": "2026-03-02T09:30:04Z",
+}
+
 # --- What is taken ---------------------------------------------------------------------------
 
 
@@ -51,7 +73,8 @@ class EvidenceCitationSerializer(StrictSerializer):
     date = StringField(
         required=False,
         max_length=MAX_CITATION_CHARS,
-        help_text="As in RFC 3339, such as 2021-05-14.",
+        help_text="Such as 2021-05-14, 2021-05, 2021, May 2021 or 14 May 2021. The first day "
+        "counts.",
     )
     authors = serializers.ListField(
         child=StringField(max_length=MAX_CITATION_CHARS), required=False, max_length=MAX_AUTHORS
@@ -82,12 +105,19 @@ class ThresholdSerializer(StrictSerializer):
 ITEMS_EXAMPLE = {"items": [FINDING_EXAMPLE], "threshold": 0.9}
 
 
+class FindingsField(serializers.ListField):
+    """A list of findings, each read by itself: in place of a wrong one is its error."""
+
+    child = EvidenceInputSerializer()
+
+    def run_child_validation(self, data: list[Any]) -> Any:
+        return [_read_evidence_input(position, given) for position, given in enumerate(data)]
+
+
 class AddEvidenceSerializer(ThresholdSerializer):
     """Several items, or one as ``SingleEvidenceSerializer`` describes it."""
 
-    items = serializers.ListField(
-        child=EvidenceInputSerializer(), min_length=1, max_length=MAX_ITEMS
-    )
+    items = FindingsField(min_length=1, max_length=MAX_ITEMS)
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, dict) and "items" not in data and "url" in data:
@@ -135,21 +165,31 @@ class RelatedEvidenceParametersSerializer(StrictSerializer):
     )
     limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
     min_similarity = FiniteFloatField(
-        required=False, help_text="Cosine, from -1 to 1.", **SIMILARITY_RANGE
+        default=RELATED_MIN_SIMILARITY, help_text="Cosine, from -1 to 1.", **SIMILARITY_RANGE
     )
     min_revision = serializers.IntegerField(required=False, min_value=0)
 
 
-def read_evidence_inputs(data: Any) -> tuple[list[EvidenceInput], float | None]:
+def read_evidence_inputs(
+    data: Any,
+) -> tuple[list[EvidenceInput | RejectedEvidence], float | None]:
     """
     Raises:
-        InvalidInput: names the first wrong field.
+        InvalidInput: the body is wrong as a whole.
     """
     given = read_parameters(AddEvidenceSerializer, data)
-    return [_read_evidence_input(each) for each in given["items"]], given.get("threshold")
+    return given["items"], given.get("threshold")
 
 
-def _read_evidence_input(given: dict[str, Any]) -> EvidenceInput:
+def _read_evidence_input(position: int, data: Any) -> EvidenceInput | RejectedEvidence:
+    serializer = EvidenceInputSerializer(data=data)
+    try:
+        serializer.is_valid(raise_exception=True)
+    except InvalidInput as error:
+        url = data.get("url") if isinstance(data, dict) else None
+        error.field = ".".join(filter(None, ["items", str(position), error.field]))
+        return RejectedEvidence(clean_text(url) if isinstance(url, str) else "", error)
+    given = serializer.validated_data
     citation = given.get("citation")
     if citation is None:
         return EvidenceInput(given["url"], given["content"])
@@ -184,13 +224,18 @@ class EvidenceVerdictSerializer(serializers.Serializer):
     url = serializers.CharField()
     verdict = serializers.ChoiceField(choices=[str(verdict) for verdict in EvidenceVerdict])
     artifact_id = serializers.UUIDField(
-        help_text="The finding's artifact; for a duplicate, the artifact stored before."
+        required=False,
+        help_text="The finding's artifact; for a duplicate, the artifact stored before; absent if "
+        "rejected.",
     )
-    revision = serializers.IntegerField(help_text="Use it as min_revision of searches.")
+    revision = serializers.IntegerField(
+        required=False, help_text="Use it as min_revision of searches; absent if rejected."
+    )
     duplicate_of = serializers.UUIDField(required=False)
     similarity = serializers.FloatField(
         required=False, help_text="Cosine to the stored finding, if a duplicate."
     )
+    error = ErrorSerializer(required=False, help_text="Only if rejected; the others are stored.")
 
     class Meta:
         ref_name = "EvidenceVerdict"
@@ -219,16 +264,35 @@ class EvidenceHitCitationSerializer(serializers.Serializer):
     authors = serializers.ListField(child=serializers.CharField(), required=False)
 
 
+class EvidenceReferenceSerializer(serializers.Serializer):
+    url = serializers.CharField()
+    content = serializers.CharField()
+    citation = EvidenceHitCitationSerializer(help_text="As received.")
+    similarity = serializers.FloatField(help_text="Cosine to the finding that it repeats.")
+    added_at = serializers.DateTimeField()
+
+    class Meta:
+        ref_name = "EvidenceReference"
+
+
 class EvidenceHitSerializer(HitSerializer):
     url = serializers.CharField()
     content = serializers.CharField(help_text="The whole finding; text is its most similar chunk.")
     citation = EvidenceHitCitationSerializer(help_text="As received.")
     similarity = serializers.FloatField(help_text="Cosine of its most similar chunk.")
+    references = EvidenceReferenceSerializer(
+        many=True, help_text="Findings that repeat this one, oldest first."
+    )
 
 
 @with_example(
     make_search_example(
-        hits=[HIT_EXAMPLE | {"score_kind": "cosine"} | FINDING_EXAMPLE | {"similarity": 0.93}]
+        hits=[
+            HIT_EXAMPLE
+            | {"score_kind": "cosine"}
+            | FINDING_EXAMPLE
+            | {"similarity": 0.93, "references": [REFERENCE_EXAMPLE]}
+        ]
     )
 )
 class EvidenceSearchAnswerSerializer(PageSearchAnswerSerializer):
@@ -240,12 +304,10 @@ def render_decisions(decisions: list[EvidenceDecision]) -> dict[str, Any]:
 
 
 def _render_decision(decision: EvidenceDecision) -> dict[str, Any]:
-    content: dict[str, Any] = {
-        "url": decision.url,
-        "verdict": str(decision.verdict),
-        "artifact_id": decision.artifact_id,
-        "revision": decision.revision,
-    }
+    content: dict[str, Any] = {"url": decision.url, "verdict": str(decision.verdict)}
+    if decision.error is not None:
+        return content | {"error": describe_error(decision.error)}
+    content |= {"artifact_id": decision.artifact_id, "revision": decision.revision}
     if decision.verdict == EvidenceVerdict.DUPLICATE:
         content |= {"duplicate_of": decision.artifact_id, "similarity": decision.similarity}
     return content
@@ -260,8 +322,26 @@ def render_evidence_answer(found: EvidenceSearchAnswer) -> dict[str, Any]:
             rendered |= {
                 "url": evidence.url,
                 "content": evidence.content,
-                "citation": {"title": evidence.title} | evidence.citation,
+                "citation": _render_citation(evidence.title, evidence.citation),
                 "similarity": hit.score,
+                "references": [_render_reference(each) for each in evidence.references],
             }
             hits.append(rendered)
     return content | {"hits": hits}
+
+
+def _render_reference(reference: EvidenceReference) -> dict[str, Any]:
+    return {
+        "url": reference.url,
+        "content": reference.content,
+        "citation": _render_citation(reference.title, reference.citation),
+        "similarity": reference.similarity,
+        "added_at": reference.added_at.isoformat().replace("+00:00", "Z"),
+    }
+
+
+def _render_citation(title: str, stored: dict[str, Any]) -> dict[str, Any]:
+    """The citation as received: with a date such as ``2021`` as it was written."""
+    citation = {"title": title, **stored}
+    written = citation.pop(WRITTEN_DATE, None)
+    return citation if written is None else citation | {"date": written}

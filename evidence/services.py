@@ -1,13 +1,17 @@
 """Adds evidence, and detects duplicates by URL and by meaning.
 
+check               each finding by itself
 embed               the chunks of each finding, without a lock or transaction
 then, for one request at a time in each index, in one transaction
   compare           with all stored findings, and with the earlier ones of the request
-  store             as an artifact, and its vectors until the vector store holds them
+  store             as an artifact, and its vectors until the vector store holds them; a repeat as
+                    a reference of the finding that it repeats
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
@@ -16,13 +20,22 @@ from django.db import transaction
 from django.db.models import Q
 
 from access.grants import EVERYTHING, Grant
-from core.exceptions import InvalidInput, UnknownIndex
-from core.text import hash_text
+from core.exceptions import InvalidInput, StrataError, UnknownIndex
+from core.text import clean_text, hash_text
+from documents.exceptions import ContentConflict
+from documents.groups import choose_groups_of_new_document
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
 from documents.services import TextContent, add_artifact, find_by_external_ids
-from evidence.duplicates import DuplicateFinder, embed_contents, hash_vector_space
-from evidence.models import RecentEvidence, Vectors
+from evidence.duplicates import (
+    Duplicate,
+    DuplicateFinder,
+    embed_contents,
+    hash_vector_space,
+    join_pages,
+)
+from evidence.models import EvidenceReference, RecentEvidence, Vectors, vector_values
+from evidence.references import forget_references
 from indexing.losses import make_loss_error
 from indexing.models import Index, IndexBuild
 from retrieval.event_loop import run_in_thread
@@ -31,11 +44,16 @@ MAX_ITEMS = 100
 MAX_EXTERNAL_ID_CHARS = 255
 PRUNE_BATCH_SIZE = 500
 
+# What a citation may write instead of RFC 3339. The first day that it means is stored.
+DATE_FORMATS = ("%Y", "%Y-%m", "%b %Y", "%B %Y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y")
+WRITTEN_DATE = "date_as_written"  # the citation's field that keeps such a date
+
 
 class EvidenceVerdict(StrEnum):
     ADDED = "added"
     DUPLICATE = "duplicate"  # it, or one with the same meaning, was already stored
     UPDATED = "updated"  # its URL was known, with other content or another citation
+    REJECTED = "rejected"  # it is not valid, or its URL is another's
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +67,27 @@ class EvidenceInput:
 
 
 @dataclass(frozen=True, slots=True)
+class RejectedEvidence:
+    """A finding that cannot be read, and why; ``error.field`` leads to the mistake."""
+
+    url: str
+    error: StrataError
+
+
+@dataclass(frozen=True, slots=True)
 class EvidenceDecision:
     """``artifact_id``: the artifact that holds the finding, for a duplicate the stored one.
 
     ``similarity``: the cosine, for a duplicate. ``revision``: of the artifact as it is now, for
-    searches that must show it.
+    searches that must show it. A rejected finding has only ``error``.
     """
 
     url: str
     verdict: EvidenceVerdict
-    artifact_id: UUID
-    revision: int
+    artifact_id: UUID | None = None
+    revision: int | None = None
     similarity: float | None = None
+    error: StrataError | None = None
 
 
 def make_external_id(url: str) -> str:
@@ -100,38 +127,41 @@ def find_evidence_build(index: str) -> IndexBuild:
 
 def add_evidence(
     index: str,
-    items: Sequence[EvidenceInput],
+    items: Sequence[EvidenceInput | RejectedEvidence],
     *,
     threshold: float | None = None,
     grant: Grant = EVERYTHING,
 ) -> list[EvidenceDecision]:
-    """Store the new findings and return a decision for each, in order. After an error none is
-    stored.
+    """Store the new findings and return a decision for each, in order. A finding that is not valid
+    is rejected by itself. After an error none is stored.
 
     ``threshold``: the cosine from which two findings are duplicates; by default that of the index.
     Only findings that the grant includes count as stored.
 
     Raises:
-        ContentConflict: the URL of an item is stored, and the grant does not include it.
         UnknownIndex: there is no such index.
-        InvalidInput: the index accepts no evidence, or an item is not valid; nothing was stored.
+        InvalidInput: the index accepts no evidence.
+        InvalidInput, ContentConflict: every item was rejected; the error of the first.
         EmbeddingUnavailable, StoreUnavailable, DiskFull: nothing was stored; retry helps.
     """
-    contents = [(item.title or "", TextContent((item.content,))) for item in items]
     while True:
         build = find_evidence_build(index)
+        checked = [_check_item(index, position, item) for position, item in enumerate(items)]
+        valid = [item for item in checked if isinstance(item, EvidenceInput)]
+        if not valid:
+            raise next(item.error for item in checked if isinstance(item, RejectedEvidence))
+        contents = [(item.title or "", TextContent((item.content,))) for item in valid]
         findings = embed_contents(contents, build)
-        for position, vectors in enumerate(findings):
-            if not len(vectors):
-                raise InvalidInput(
-                    "The evidence contains no text.", field=f"items.{position}.content"
-                )
         with transaction.atomic():
             # One request at a time: the second must see what the first has stored. The lock still
             # lets other transactions insert rows that refer to the index.
             locked = Index.objects.select_for_update(no_key=True).get(pk=index)
             if locked.live_build_id == build.pk:
-                return _add_findings(build, items, findings, threshold, grant)
+                decisions = _add_findings(build, checked, findings, threshold, grant)
+                errors = [decision.error for decision in decisions if decision.error is not None]
+                if len(errors) == len(decisions):
+                    raise errors[0]
+                return decisions
 
 
 async def aadd_evidence(
@@ -141,29 +171,90 @@ async def aadd_evidence(
     return await run_in_thread(add_evidence, index, items, threshold=threshold)
 
 
+def _check_item(
+    index: str, position: int, item: EvidenceInput | RejectedEvidence
+) -> EvidenceInput | RejectedEvidence:
+    """Convert a finding's citation to the stored form, or reject the finding."""
+    if isinstance(item, RejectedEvidence):
+        return item
+    try:
+        if not item.content.strip():
+            raise InvalidInput("The evidence contains no text.", field="content")
+        if item.citation is None:
+            return item
+        citation = _read_date(item.citation)
+        return replace(item, citation=get_catalog().clean_metadata(index, citation))
+    except InvalidInput as error:
+        field = (error.field or "").replace("metadata", "citation", 1)
+        return RejectedEvidence(
+            item.url,
+            InvalidInput(
+                error.detail.replace("metadata.", "citation."),
+                field=f"items.{position}.{field}",
+                allowed=error.allowed,
+                fix=error.fix,
+            ),
+        )
+
+
+def _read_date(citation: dict[str, Any]) -> dict[str, Any]:
+    """Convert a date such as ``2021`` or ``Mar 2021`` to its first day, and keep it as written."""
+    written = citation.get("date")
+    if not isinstance(written, str):
+        return citation
+    for format in DATE_FORMATS:
+        with suppress(ValueError):
+            day = datetime.strptime(clean_text(written).strip(), format).date()
+            return {**citation, "date": day.isoformat(), WRITTEN_DATE: written}
+    try:
+        datetime.fromisoformat(written)
+    except ValueError:
+        raise InvalidInput(
+            f"citation.date is not a date: {written[:100]!r}.",
+            field="citation.date",
+            fix="Write it as 2021-05-14, 2021-05, 2021, May 2021 or 14 May 2021.",
+        ) from None
+    return citation
+
+
 def _add_findings(
     build: IndexBuild,
-    items: Sequence[EvidenceInput],
+    items: Sequence[EvidenceInput | RejectedEvidence],
     findings: Sequence[Vectors],
     threshold: float | None,
     grant: Grant,
 ) -> list[EvidenceDecision]:
+    """``findings``: the vectors of the items that are not rejected."""
     assert build.spec.evidence is not None
     _delete_indexed_vectors(build.index_id)
     known = DuplicateFinder(
         build, build.spec.evidence.threshold if threshold is None else threshold, grant
     )
     known.search_store(findings)
-    return [
-        _add_finding(build, known, position, item, vectors, grant)
-        for position, (item, vectors) in enumerate(zip(items, findings, strict=True))
-    ]
+    decisions: list[EvidenceDecision] = []
+    places = iter(range(len(findings)))
+    for position, item in enumerate(items):
+        if isinstance(item, RejectedEvidence):
+            decisions.append(_reject(item.url, item.error))
+            continue
+        place = next(places)
+        try:
+            with transaction.atomic():
+                decisions.append(_add_finding(build, known, place, item, findings[place], grant))
+        except ContentConflict as error:
+            error.field = f"items.{position}.url"
+            decisions.append(_reject(item.url, error))
+    return decisions
+
+
+def _reject(url: str, error: StrataError) -> EvidenceDecision:
+    return EvidenceDecision(url, EvidenceVerdict.REJECTED, error=error)
 
 
 def _add_finding(
     build: IndexBuild,
     known: DuplicateFinder,
-    position: int,
+    place: int,
     item: EvidenceInput,
     vectors: Vectors,
     grant: Grant,
@@ -173,54 +264,70 @@ def _add_finding(
     given = find_by_external_ids(build.index_id, [external_id]).get(external_id)
     if given is None:
         while twin := known.find_exact_duplicate(content) or known.find_near_duplicate(
-            position, vectors
+            place, content, vectors
         ):
             # Locked: if the stored finding were deleted now, this one would be lost, too.
-            duplicate_artifact = (
-                Artifact.objects.select_for_update().filter(pk=twin.artifact_id).first()
-            )
-            if duplicate_artifact is not None:
+            stored = Artifact.objects.select_for_update().filter(pk=twin.artifact_id).first()
+            if stored is not None:
+                _save_reference(build, stored, twin, item, content, vectors, grant)
                 return EvidenceDecision(
                     item.url,
                     EvidenceVerdict.DUPLICATE,
-                    duplicate_artifact.pk,
-                    duplicate_artifact.revision,
+                    stored.pk,
+                    stored.revision,
                     similarity=twin.similarity,
                 )
             known.remove(twin.artifact_id)
-    try:
-        artifact, _ = add_artifact(
-            build.index_id,
-            content,
-            title=item.title,
-            metadata=item.citation,
-            external_id=external_id,
-            url=item.url,
-            grant=grant,
-        )
-    except InvalidInput as error:
-        field = error.field or ""
-        raise InvalidInput(
-            error.detail.replace("metadata.", "citation."),
-            field=f"items.{position}.{field.replace('metadata', 'citation', 1)}",
-            allowed=error.allowed,
-            fix=error.fix,
-        ) from None
+        forget_references(build.index_id, external_id, grant)
+    artifact, _ = add_artifact(
+        build.index_id,
+        content,
+        title=item.title,
+        metadata=item.citation,
+        external_id=external_id,
+        url=item.url,
+        grant=grant,
+    )
     if given is not None and given.revision == artifact.revision:
         return EvidenceDecision(
             item.url, EvidenceVerdict.DUPLICATE, artifact.pk, artifact.revision, similarity=1.0
         )
     known.add(artifact.pk, vectors)
     RecentEvidence.objects.update_or_create(
-        artifact=artifact,
-        defaults={
-            "vector_space_hash": hash_vector_space(build.spec),
-            "vectors": vectors.tobytes(),
-            "vector_count": len(vectors),
-        },
+        artifact=artifact, defaults=vector_values(vectors, hash_vector_space(build.spec))
     )
+    if given is not None and given.sha256 != artifact.sha256:
+        known.read_recent()  # a repeat of its earlier content may have taken its place
     verdict = EvidenceVerdict.ADDED if given is None else EvidenceVerdict.UPDATED
     return EvidenceDecision(item.url, verdict, artifact.pk, artifact.revision)
+
+
+def _save_reference(
+    build: IndexBuild,
+    stored: Artifact,
+    twin: Duplicate,
+    item: EvidenceInput,
+    content: TextContent,
+    vectors: Vectors,
+    grant: Grant,
+) -> None:
+    """Keep a repeat as a reference of the finding that it repeats, in place of earlier references
+    with its URL."""
+    external_id = make_external_id(item.url)
+    groups = choose_groups_of_new_document(grant, None)
+    values = {
+        "repeated_sha256": stored.sha256,
+        "similarity": twin.similarity,
+        "url": item.url,
+        "title": item.title or "",
+        "content": join_pages(content.pages),
+        "citation": item.citation or {},
+        **vector_values(vectors, hash_vector_space(build.spec)),
+    }
+    kept, _ = EvidenceReference.objects.update_or_create(
+        artifact=stored, external_id=external_id, groups=groups, defaults=values
+    )
+    forget_references(build.index_id, external_id, grant, except_for=kept)
 
 
 def _delete_indexed_vectors(index: str) -> None:

@@ -56,7 +56,7 @@ KINDS: dict[str, Kind] = {
             regeneration_type="summary",
             text_field="summary_text",
             payload_fields=_SUMMARY_FIELDS,
-            indexed_fields={"type": "keyword", "entity_id": "uuid"},
+            indexed_fields={"type": "keyword", "entity_id": "uuid", "model_name": "keyword"},
         ),
         Kind(
             name="artifact_summary",
@@ -67,7 +67,7 @@ KINDS: dict[str, Kind] = {
             regeneration_type="summary",
             text_field="summary_text",
             payload_fields=_SUMMARY_FIELDS,
-            indexed_fields={"type": "keyword", "entity_id": "uuid"},
+            indexed_fields={"type": "keyword", "entity_id": "uuid", "model_name": "keyword"},
         ),
         Kind(
             name="question",
@@ -78,7 +78,14 @@ KINDS: dict[str, Kind] = {
             regeneration_type="question",
             text_field="question",
             payload_fields=_QUESTION_FIELDS,
-            indexed_fields={"chunk_id": "uuid"},
+            indexed_fields={
+                "chunk_id": "uuid",
+                "source": "keyword",
+                "model_name": "keyword",
+                "question": "text",
+                "summary": "text",
+                "chunk_text": "text",
+            },
         ),
         Kind(
             name="concept",

@@ -24,7 +24,7 @@ MAX_VALUE_CHARS = 2_000
 COMBINATORS = ("all_of", "any_of", "not")
 RANGE_OPERATORS = ("gte", "gt", "lte", "lt")
 RANGE_FIELD_TYPES = frozenset({"integer", "float", "datetime"})
-ID_FIELDS = frozenset({"artifact_id", "page_id", "source_id"})
+ID_FIELDS = frozenset({"artifact_id", "page_id", "source_id", "chunk_id", "entity_id"})
 
 # RFC 3339, section 5.6: full-date, or full-date and full-time with its offset.
 _DATETIME = re.compile(

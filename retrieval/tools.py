@@ -2,10 +2,15 @@
 
 Arguments are data: they are checked like filter values, inserted into the query template once, and
 never interpreted as template text.
+
+A tool that finds nothing with its filter relaxes it, in this order: the value as given, then the
+values and synonyms that the spec declares for it, then no filter, with the hits that mention the
+value ranked higher. The answer says which of these found its hits.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
 from typing import Any
 
 from access.grants import Grant
@@ -13,10 +18,12 @@ from core.exceptions import InvalidInput
 from indexing.spec import FieldSpec, IndexSpec, ToolSpec
 from retrieval.exceptions import UnavailableTool, UnknownTool
 from retrieval.filters import MAX_VALUE_CHARS, parse_value
-from retrieval.search import MAX_LIMIT, SearchAnswer
+from retrieval.search import MAX_LIMIT, Hit, SearchAnswer
 from retrieval.search.targets import find_builds, parse_recipe
+from summaries.extractive import match_field_values
 
 DEFAULT_LIMIT = 10
+BOOST_CANDIDATES = 50  # hits that a boost reorders, if the limit is not higher
 LIMIT_SCHEMA = {
     "type": "integer",
     "minimum": 1,
@@ -44,6 +51,32 @@ class Tool:
     parameters: dict[str, Any]
 
 
+class FilterStep(StrEnum):
+    """How a tool's filter was applied."""
+
+    EXACT = "exact"  # the value as given
+    SYNONYM = "synonym"  # the declared values and synonyms that mean the same
+    BOOST = "boost"  # no filter: hits that mention the value are ranked higher
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What an argument demands of a field. ``value`` is None if the field cannot hold it: the
+    argument is a synonym of a value of a closed list. ``wordings`` say the same in a text."""
+
+    field: str
+    value: Any
+    synonyms: tuple[str, ...] = ()  # what the field may hold instead
+    wordings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswer(SearchAnswer):
+    """``filter_applied``: the step that found the hits; None for a tool that filters nothing."""
+
+    filter_applied: FilterStep | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """A tool with checked arguments, ready to search."""
@@ -51,20 +84,79 @@ class ToolCall:
     index: str
     query: str
     limit: int
-    filter: dict[str, Any] | None
+    conditions: tuple[Condition, ...]
     is_question_search: bool
     grant: Grant
 
-    def search(self) -> SearchAnswer:
+    @property
+    def filter(self) -> dict[str, Any] | None:
+        """The filter of the first step."""
+        return next((filter for _, filter in self._list_filters()), None)
+
+    def search(self) -> ToolAnswer:
         """
         Raises:
             StoreUnavailable, EmbeddingUnavailable: retry helps.
         """
+        for step, filter in self._list_filters():
+            answer = self._search(self.limit, filter)
+            if answer.hits:
+                return _to_tool_answer(answer, step)
+        if not self.conditions:
+            return _to_tool_answer(self._search(self.limit, None), None)
+        answer = self._search(max(self.limit, BOOST_CANDIDATES), None)
+        hits = _rank_mentions_higher(answer.hits, self.conditions)[: self.limit]
+        return _to_tool_answer(replace(answer, hits=hits), FilterStep.BOOST)
+
+    def _list_filters(self) -> Iterator[tuple[FilterStep, dict[str, Any]]]:
+        if not self.conditions:
+            return
+        if all(condition.value is not None for condition in self.conditions):
+            exact = [{condition.field: condition.value} for condition in self.conditions]
+            yield FilterStep.EXACT, {"all_of": exact}
+        if any(condition.synonyms for condition in self.conditions):
+            alike = [
+                {condition.field: list(condition.synonyms) or condition.value}
+                for condition in self.conditions
+            ]
+            yield FilterStep.SYNONYM, {"all_of": alike}
+
+    def _search(self, limit: int, filter: Mapping[str, Any] | None) -> SearchAnswer:
         from retrieval.retrievers import ChunkRetriever, QuestionRetriever  # imports LlamaIndex
 
         retriever = QuestionRetriever if self.is_question_search else ChunkRetriever
-        options: dict[str, Any] = {"top_k": self.limit, "filter": self.filter}
+        options: dict[str, Any] = {"top_k": limit, "filter": filter, "with_similarity": True}
         return retriever(self.index, grant=self.grant, **options).search(self.query)
+
+
+def _to_tool_answer(answer: SearchAnswer, step: FilterStep | None) -> ToolAnswer:
+    content = {field.name: getattr(answer, field.name) for field in fields(answer)}
+    return ToolAnswer(**content, filter_applied=step)
+
+
+def _rank_mentions_higher(hits: Sequence[Hit], conditions: Sequence[Condition]) -> list[Hit]:
+    """Add to the score of a hit, for each condition that it mentions, what the first rank in one
+    more ranking would add to a reciprocal rank fusion."""
+    boosted = [
+        replace(hit, score=hit.score + count / (hit.spec.search.rrf_k + 1))
+        for hit in hits
+        for count in [sum(_mentions(hit, condition) for condition in conditions)]
+    ]
+    return sorted(boosted, key=lambda hit: -hit.score)
+
+
+def _mentions(hit: Hit, condition: Condition) -> bool:
+    """Whether the hit's field holds the value, or its title or text says it."""
+    held = hit.payload.get(condition.field)
+    values = held if isinstance(held, list) else [held]
+    if any(each in values for each in (condition.value, *condition.synonyms) if each is not None):
+        return True
+    if not condition.wordings:
+        return False
+    names = ("artifact_title", "text", "chunk_text")
+    text = "\n\n".join(str(hit.payload[name]) for name in names if hit.payload.get(name))
+    wanted = FieldSpec.model_validate({"type": "keyword", "values": list(condition.wordings)})
+    return bool(match_field_values(text, {condition.field: wanted}))
 
 
 def list_tools(index: str, grant: Grant) -> list[Tool]:
@@ -110,15 +202,15 @@ def prepare_tool_call(index: str, name: str, arguments: object, grant: Grant) ->
             text_by_parameter[parameter] = parse_value(values[parameter], "text", parameter)
             continue
         field = spec.metadata[parameter_spec.field]
-        value = parse_value(values[parameter], field.type, parameter, field)
-        conditions.append({parameter_spec.field: value})
-        text_by_parameter[parameter] = _format_value(value, field)
+        condition = _make_condition(parameter_spec.field, field, values[parameter], parameter)
+        conditions.append(condition)
+        text_by_parameter[parameter] = _format_value(condition, field)
     return ToolCall(
         index=index,
         # Formatted only once, so braces in an argument stay text.
         query=tool.query.format(**text_by_parameter),
         limit=limit,
-        filter={"all_of": conditions} if conditions else None,
+        conditions=tuple(conditions),
         is_question_search=tool.search == "questions" or _searches_questions(tool, spec),
         grant=grant,
     )
@@ -152,6 +244,29 @@ def _searches_questions(tool: ToolSpec, spec: IndexSpec) -> bool:
     return tool.search is None and spec.questions is not None
 
 
+def _make_condition(name: str, field: FieldSpec, value: object, parameter: str) -> Condition:
+    """
+    Raises:
+        InvalidInput: the field takes no such value, and it is no synonym of one.
+    """
+    if isinstance(value, str) and field.lowercase:
+        value = value.lower()
+    named = field.find_values(value) if isinstance(value, str) else []
+    if field.closed_values is not None and named and value not in field.closed_values:
+        wordings = [wording for each in named for wording in field.list_wordings(each)]
+        return Condition(name, None, tuple(named), tuple(wordings))
+    read = parse_value(value, field.type, parameter, field)
+    if not isinstance(read, str):
+        return Condition(name, read)
+    wordings = [wording for each in named for wording in field.list_wordings(each)]
+    wordings = list(dict.fromkeys([read, *wordings]))
+    if field.closed_values is not None:
+        return Condition(name, read, wordings=tuple(wordings))
+    stored = [each.lower() if field.lowercase else each for each in wordings]
+    synonyms = tuple(dict.fromkeys(stored)) if len(wordings) > 1 else ()
+    return Condition(name, read, synonyms, tuple(wordings))
+
+
 def _check_argument_names(tool: ToolSpec, arguments: object) -> dict[str, Any]:
     allowed = [*tool.parameters, "limit"]
     if not isinstance(arguments, Mapping):
@@ -174,8 +289,9 @@ def _read_limit(limit: object) -> int:
     return limit
 
 
-def _format_value(value: Any, field: FieldSpec) -> str:
+def _format_value(condition: Condition, field: FieldSpec) -> str:
     """The value as text; underscores in closed values become spaces."""
+    value = condition.synonyms[0] if condition.value is None else condition.value
     if isinstance(value, bool):
         return "true" if value else "false"
     return value.replace("_", " ") if field.closed_values is not None else str(value)

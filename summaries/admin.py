@@ -29,9 +29,9 @@ from indexing.admin.indexes import ERROR_CHARS, IndexOfBuildFilter, enqueue_sync
 from indexing.models import IndexBuild, Node
 from indexing.spec.loaded import get_specs
 from summaries import services, tasks
-from summaries.models import Annotation, Summary, WrittenText
+from summaries.models import EXTRACTIVE_MODEL_NAME, Annotation, Summary, WrittenText
 from summaries.serializers import MAX_SUMMARY_CHARS
-from summaries.writers import BY_HAND_MODEL_NAME, EXTRACTIVE_MODEL_NAME
+from summaries.writers import BY_HAND_MODEL_NAME
 
 MAX_QUESTIONS = 20  # as many as a spec may ask for
 MAX_QUESTION_CHARS = 500

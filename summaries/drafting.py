@@ -11,6 +11,7 @@ from core.text import hash_text
 from documents.models import Artifact, Page
 from indexing import embedding
 from indexing.chunking import fit_context, prepend_context
+from indexing.drafting.chunk import fit_chunk_context
 from indexing.drafting.payloads import (
     declared_field_payload,
     page_payload,
@@ -128,7 +129,8 @@ class ArtifactSummaryDrafter(_SummaryDrafter):
 
 class QuestionDrafter:
     def draft(self, artifact: Artifact, build: IndexBuild) -> list["TextNode"]:
-        """Make one node for each question, with the offsets of the chunk that answers it."""
+        """Make one node for each question, with the offsets of the chunk that answers it. A chunk
+        without questions gets one node with its own text, embedded like a chunk."""
         annotations = (
             Annotation.objects.filter(build=build, artifact=artifact)
             .exclude(written_input_hash="")
@@ -137,15 +139,27 @@ class QuestionDrafter:
             .order_by("source__ordinal", "strategy", "chunk_index")
         )
         asked = [
-            (annotation, question)
-            for annotation in annotations
-            for question in dict.fromkeys(annotation.questions)
+            (annotation, text) for annotation in annotations for text in annotation.searched_texts
         ]
-        _, token_counts = measure_texts([question for _, question in asked], "", build)
+        contexts = {
+            annotation.source_id: fit_chunk_context(artifact, annotation.source, build)
+            for annotation, _ in asked
+            if not annotation.questions
+        }
+        context_by_node = [
+            "" if annotation.questions else contexts[annotation.source_id]
+            for annotation, _ in asked
+        ]
+        token_counts = embedding.get_embedder(build.spec.embedding).count_tokens(
+            [
+                prepend_context(context, text)
+                for context, (_, text) in zip(context_by_node, asked, strict=True)
+            ]
+        )
         return [
             make_text_node(
                 kind="question",
-                point_id=make_question_id(annotation.chunk_id, question),
+                point_id=make_question_id(annotation.chunk_id, text),
                 artifact_id=artifact.pk,
                 page_id=annotation.page_id,
                 page_index=annotation.page.index,
@@ -155,8 +169,9 @@ class QuestionDrafter:
                 chunk_index=annotation.chunk_index,
                 start_offset=annotation.start_offset,
                 end_offset=annotation.end_offset,
-                text=question,
-                text_hash=hash_text(question),
+                text=text,
+                context=context,
+                text_hash=hash_text(text),
                 source_hash=annotation.source_hash,
                 token_count=token_count,
                 details={
@@ -170,7 +185,9 @@ class QuestionDrafter:
                     "annotation_hash": annotation.output_hash,
                 },
             )
-            for (annotation, question), token_count in zip(asked, token_counts, strict=True)
+            for (annotation, text), context, token_count in zip(
+                asked, context_by_node, token_counts, strict=True
+            )
         ]
 
     def get_input_versions(

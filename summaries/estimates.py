@@ -88,8 +88,8 @@ def estimate_questions(artifact: Artifact, build: IndexBuild) -> NodeEstimate:
     assert question_spec is not None
     rows = draft_annotations(artifact, build)
     reuse_annotations(build, rows)
-    questions = {
-        row.chunk_id: row.questions for row in rows if row.state == WrittenText.State.WRITTEN
+    texts = {
+        row.chunk_id: row.searched_texts for row in rows if row.state == WrittenText.State.WRITTEN
     }
     due = {row.chunk_id: row for row in rows if row.state == WrittenText.State.DUE}
     cost = LanguageModelCost()
@@ -101,15 +101,17 @@ def estimate_questions(artifact: Artifact, build: IndexBuild) -> NodeEstimate:
             _add_cost(cost, outcome.cost)
             draft: Any = outcome.draft
             if draft is not None:
-                questions[outcome.key] = draft.questions
-    question_by_id = {
-        make_question_id(chunk_id, question): question
-        for chunk_id, chunk_questions in questions.items()
-        for question in chunk_questions
+                texts[outcome.key] = draft.questions
+    if not llm.is_configured():  # each chunk is found by its own words
+        texts |= {row.chunk_id: [row.text] for row in due.values()}
+    text_by_id = {
+        make_question_id(chunk_id, text): text
+        for chunk_id, of_chunk in texts.items()
+        for text in of_chunk
     }
-    unwritten = (len(rows) - len(questions)) * question_spec.count
+    unwritten = (len(rows) - len(texts)) * question_spec.count
     return _make_node_estimate(
-        _make_nodes("question", question_by_id, artifact, build),
+        _make_nodes("question", text_by_id, artifact, build),
         cost,
         unwritten,
         unwritten * TOKENS_PER_QUESTION,

@@ -16,6 +16,7 @@ from documents.models import Artifact, Page, Source
 from indexing.models import IndexBuild
 
 EMPTY_TEXT_HASH = hash_text("")  # lets a query find empty texts without reading them
+EXTRACTIVE_MODEL_NAME = "extractive"  # model_name of texts that rules wrote
 
 
 class WrittenText(LeasedRow):
@@ -171,6 +172,13 @@ class Annotation(WrittenText):
             ),
             models.Index(fields=["build", "source"], name="annotation_source"),
         ]
+
+    @property
+    def searched_texts(self) -> list[str]:
+        """The texts by which the chunk is found: its questions, without any its own text. A chunk
+        that a person took out has no writer, and is not found."""
+        questions = list(dict.fromkeys(self.questions))
+        return questions or ([self.text] if self.model_name else [])
 
     def __str__(self) -> str:
         return f"annotation of chunk {self.chunk_id}"

@@ -8,8 +8,7 @@ from django.db.models import F, Q
 from indexing.models import IndexBuild
 from indexing.spec import IndexSpec
 from summaries import llm
-from summaries.models import Annotation, Summary, WrittenText
-from summaries.writers import EXTRACTIVE_MODEL_NAME
+from summaries.models import EXTRACTIVE_MODEL_NAME, Annotation, Summary, WrittenText
 
 _REUSED_FIELDS = ["state", "written_input_hash", "model_name", "is_by_hand", "written_at"]
 REUSED_SUMMARY_FIELDS = [*_REUSED_FIELDS, "text", "text_hash", "citations"]

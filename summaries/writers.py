@@ -1,4 +1,4 @@
-"""Writers of summaries and questions: a language model if one is configured, else rules.
+"""Writers of summaries and annotations: a language model if one is configured, else rules.
 
 Writers know neither database rows nor leases. They take inputs and yield drafts, in the order
 in which they finish.
@@ -7,7 +7,7 @@ in which they finish.
 import hashlib
 import json
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
@@ -17,18 +17,41 @@ from pydantic import BaseModel, Field, create_model
 
 from core.exceptions import StrataError
 from indexing import embedding
-from indexing.spec import FieldSpec, IndexSpec
+from indexing.spec import FieldSpec, IndexSpec, QuestionSpec
 from summaries import extractive, llm
 from summaries.exceptions import LanguageModelError
-from summaries.models import StoredCompletion
+from summaries.models import EXTRACTIVE_MODEL_NAME, StoredCompletion
 from summaries.prompts import Prompt, render_prompt
 
-EXTRACTIVE_MODEL_NAME = "extractive"  # model_name of texts that rules wrote
 BY_HAND_MODEL_NAME = "by hand"
+
+QUESTIONS_FIX = (
+    "Set STRATA_LLM_BASE_URL and STRATA_LLM_MODEL to have questions written; for documents that "
+    "are already there, run manage.py regenerate --type question."
+)
 
 ESTIMATED_COMPLETION_TOKENS = 150  # a few sentences, or a few questions
 
 Key = TypeVar("Key")
+
+
+def describe_missing_texts(specs: Mapping[str, IndexSpec]) -> str | None:
+    """Say which of these indexes lack texts that only a language model writes; None if none."""
+    if llm.is_configured():
+        return None
+    without_questions = [name for name, spec in specs.items() if spec.questions is not None]
+    without_summaries = [name for name, spec in specs.items() if spec.page_summaries is not None]
+    missing = []
+    if without_questions:
+        missing.append(
+            f"{', '.join(without_questions)}: without questions; passages are found by their words."
+        )
+    if without_summaries:
+        missing.append(
+            f"{', '.join(without_summaries)}: summaries quote the text and do not count in "
+            "hierarchical searches."
+        )
+    return f"No language model is set. {' '.join(missing)}" if missing else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +90,7 @@ class AnnotationDraft:
     fields: dict[str, Any]
     model_name: str
     dropped_value_count: int = 0
+    note: str = ""  # what is wrong with it, although it counts
 
 
 @dataclass(slots=True)
@@ -137,19 +161,16 @@ class ExtractiveWriter:
     def annotate(
         self, inputs: Mapping[Key, AnnotationInput], spec: IndexSpec
     ) -> Iterator[DraftOutcome[Key]]:
-        assert spec.questions is not None
+        """Write no questions: those that rules can write find passages no better than the passages'
+        own words."""
+        many_valued = {name: field for name, field in spec.metadata.items() if field.many}
         for key, given in inputs.items():
             yield DraftOutcome(
                 key,
                 AnnotationDraft(
-                    questions=extractive.propose_questions(
-                        given.text,
-                        heading=given.heading,
-                        title=given.title,
-                        count=spec.questions.count,
-                    ),
+                    questions=[],
                     summary=extractive.summarise_in_one_line(given.text, heading=given.heading),
-                    fields=extractive.match_field_values(given.text, spec.metadata),
+                    fields=extractive.match_field_values(given.text, many_valued),
                     model_name=EXTRACTIVE_MODEL_NAME,
                 ),
             )
@@ -218,18 +239,33 @@ class LanguageModelWriter:
                     given.text[: settings.STRATA_LLM_CONTEXT_CHARS],
                     heading=given.heading,
                     count=about.count,
+                    min_count=about.min_count,
                     fields=fields,
                 ),
                 about.model,
             )
             for key, given in inputs.items()
         }
+        min_count = about.min_count or 1
+
+        def find_missing_questions(value: Any) -> str | None:
+            count = len(_list_valid_questions(value.questions))
+            if count >= min_count:
+                return None
+            return (
+                f"These are {count} different questions. Give the whole answer again, with at "
+                f"least {min_count}."
+            )
+
         for key, answer, error, cost in self.complete_prompts(
-            prompts, make_annotation_schema(fields), _keys_bypassing_cache(inputs)
+            prompts,
+            make_annotation_schema(fields),
+            _keys_bypassing_cache(inputs),
+            find_missing_questions,
         ):
             draft = None
             if answer is not None:
-                draft = parse_annotation(answer.value, answer.model_name, fields, about.count)
+                draft = parse_annotation(answer.value, answer.model_name, fields, about)
             yield DraftOutcome(key, draft, error, cost)
 
     def complete_prompts(
@@ -237,9 +273,12 @@ class LanguageModelWriter:
         prompts: Mapping[Key, tuple[Prompt, str]],
         schema: type[BaseModel],
         bypass_keys: set[Key],
+        find_fault: Callable[[Any], str | None] | None = None,
     ) -> Iterator[tuple[Key, "CompletionValue | None", StrataError | None, LanguageModelCost]]:
         """Yield the completion or the error of each prompt. After an outage no further call is
-        made: running calls finish, and nothing is yielded for the remaining prompts."""
+        made: running calls finish, and nothing is yielded for the remaining prompts.
+
+        ``find_fault``: as of ``LanguageModel.complete``."""
         completion_keys = {
             key: _completion_key(prompt, schema, llm.get_language_model(model).name)
             for key, (prompt, model) in prompts.items()
@@ -272,7 +311,9 @@ class LanguageModelWriter:
                     completion_key = queued.popleft()
                     prompt, model = prompts[keys_to_call[completion_key][0]]
                     complete = llm.get_language_model(model).complete
-                    call = pool.submit(complete, prompt.system, prompt.user, schema)
+                    call = pool.submit(
+                        complete, prompt.system, prompt.user, schema, find_fault=find_fault
+                    )
                     running[call] = completion_key
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for call in done:
@@ -361,10 +402,10 @@ def make_annotation_schema(fields: Mapping[str, FieldSpec]) -> type[BaseModel]:
 
 
 def parse_annotation(
-    value: Any, model_name: str, fields: Mapping[str, FieldSpec], count: int
+    value: Any, model_name: str, fields: Mapping[str, FieldSpec], about: QuestionSpec
 ) -> AnnotationDraft:
     """Make a draft from a response, without values the spec does not allow."""
-    questions = [question.strip()[:500] for question in value.questions]
+    questions = _list_valid_questions(value.questions)[: about.count]
     found: dict[str, Any] = {}
     dropped_value_count = 0
     for name, field_spec in fields.items():
@@ -386,12 +427,27 @@ def parse_annotation(
         if valid_values:
             found[name] = valid_values if field_spec.many else valid_values[0]
     return AnnotationDraft(
-        questions=list(dict.fromkeys(question for question in questions if question))[:count],
+        questions=questions,
         summary=" ".join(value.summary.split())[:1_000],
         fields=found,
         model_name=model_name,
         dropped_value_count=dropped_value_count,
+        note=(
+            f"The language model wrote {len(questions)} questions, also when asked again; "
+            f"{about.min_count} are wanted."
+            if len(questions) < (about.min_count or 0)
+            else ""
+        ),
     )
+
+
+def _list_valid_questions(questions: Sequence[str]) -> list[str]:
+    """The questions that are not blank, each once."""
+    distinct: dict[str, str] = {}
+    for question in questions:
+        if stripped := question.strip()[:500]:
+            distinct.setdefault(" ".join(stripped.casefold().split()), stripped)
+    return list(distinct.values())
 
 
 def join_texts_within_limit(texts: Sequence[str], limit: int) -> str:

@@ -84,7 +84,7 @@ def draft_chunks(
     occurrences: Counter[tuple[str, str]] = Counter()
     for source in sources:
         source_hash = hash_text(source.text)
-        context = fit_context(_join_context(artifact, source, build), window, count_tokens)
+        context = fit_chunk_context(artifact, source, build)
         for strategy in spec.chunks.strategies:
             cut = partial(split_into_chunks, source.text, strategy, context=context, window=window)
             for chunk in cut(count_tokens=count_tokens, embed=embedder.embed_documents):
@@ -111,8 +111,11 @@ def make_chunk_id(artifact_id: UUID, strategy: str, text_hash: str, occurrence: 
     return uuid.uuid5(artifact_id, f"chunk {strategy} {text_hash} {occurrence}")
 
 
-def _join_context(artifact: Artifact, source: Source, build: IndexBuild) -> str:
+def fit_chunk_context(artifact: Artifact, source: Source, build: IndexBuild) -> str:
+    """The context that is embedded before each chunk of the source, cut to fit the window."""
+    count_tokens = embedding.get_embedder(build.spec.embedding).count_tokens
     parts = {"title": artifact.title, "heading": source.heading}
     wanted = [parts[name] for name in build.spec.chunks.context]
     # Leave out a heading that repeats the title: it would waste the window.
-    return "\n".join(dict.fromkeys(part for part in wanted if part))
+    context = "\n".join(dict.fromkeys(part for part in wanted if part))
+    return fit_context(context, build.spec.embedding.window, count_tokens)

@@ -14,7 +14,7 @@ from core.leases import ATTEMPTS_BEFORE_ISOLATION, NO_LEASE, Claim
 from indexing import embedding
 from indexing.chunking import prepend_context
 from indexing.drafting import make_payload
-from indexing.kinds import ID_FIELDS, KINDS
+from indexing.kinds import BUILT_IN_FIELDS, ID_FIELDS, KINDS
 from indexing.models import IndexBuild, Node, synced_values
 from indexing.reuse import find_reusable_vectors
 from indexing.services.batches import ROWS_PER_STATEMENT, slices
@@ -237,7 +237,12 @@ def _undo_lost_writes(
 def ensure_collection(build: IndexBuild, kind: str) -> str:
     """The name of this kind's collection; creates it if it does not exist."""
     name = build.collection(kind)
-    fields = {**build.spec.filter_fields, **ID_FIELDS, **KINDS[kind].indexed_fields}
+    fields = {
+        **BUILT_IN_FIELDS,
+        **build.spec.declared_fields,
+        **ID_FIELDS,
+        **KINDS[kind].indexed_fields,
+    }
     dimension = build.spec.embedding_spec_for(kind).dimension
     schema = CollectionSchema(dimension, fields, has_sparse=KINDS[kind].has_sparse)
     get_store().ensure_collection(name, schema, build.store_settings)

@@ -32,7 +32,7 @@ from indexing.spec.sections import (
 )
 
 # Settings that affect how an index is searched and shown, but not its vectors. Others are parts of
-# sections: how concepts are found, and how people refer to declared fields.
+# sections: how concepts are found, how people refer to declared fields, and the synonyms of values.
 SEARCH_SETTINGS = ("title", "description", "search", "tools", "identifiers", "evidence")
 FIELD_SEARCH_SETTINGS = ("said_as", "description")
 
@@ -169,7 +169,9 @@ class IndexSpec(FrozenModel):
         """The settings that an index can change while its build stays."""
         spec = self.model_dump(mode="json", include={*SEARCH_SETTINGS, "concepts", "metadata"})
         for field, declared in spec["metadata"].items():
-            spec["metadata"][field] = {name: declared[name] for name in FIELD_SEARCH_SETTINGS}
+            settings_of_field = {name: declared[name] for name in FIELD_SEARCH_SETTINGS}
+            synonyms = {each["value"]: each["synonyms"] for each in declared["values"] or ()}
+            spec["metadata"][field] = settings_of_field | {"synonyms": synonyms}
         return spec
 
     @property
@@ -240,9 +242,19 @@ class IndexSpec(FrozenModel):
         return f"{self.name}.{suffix}"
 
     @property
+    def declared_fields(self) -> dict[str, str]:
+        """Field name -> type, for every field under ``metadata``."""
+        return {name: field.type for name, field in self.metadata.items()}
+
+    @property
     def filter_fields(self) -> dict[str, str]:
         """Field name -> type, for every field a filter may name."""
-        return BUILT_IN_FIELDS | {name: field.type for name, field in self.metadata.items()}
+        of_kinds = {
+            name: "keyword" if type == "uuid" else type
+            for kind in self.kinds
+            for name, type in KINDS[kind].indexed_fields.items()
+        }
+        return BUILT_IN_FIELDS | of_kinds | self.declared_fields
 
 
 def select_recipe(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -253,7 +265,23 @@ def select_recipe(spec: Mapping[str, Any]) -> dict[str, Any]:
     # With questions, the model that writes them reads the descriptions of fields.
     left_out = {"said_as"} if spec.get("questions") is not None else {*FIELD_SEARCH_SETTINGS}
     recipe["metadata"] = {
-        name: {key: value for key, value in field.items() if key not in left_out}
+        name: {
+            key: _leave_out_synonyms(value) if key == "values" else value
+            for key, value in field.items()
+            if key not in left_out
+        }
         for name, field in spec.get("metadata", {}).items()
     }
+    if questions := recipe.get("questions"):
+        # Builds of earlier releases have no minimum.
+        recipe["questions"] = {
+            key: value for key, value in questions.items() if (key, value) != ("min_count", None)
+        }
     return recipe
+
+
+def _leave_out_synonyms(values: Any) -> Any:
+    """The values of a field without their synonyms, which are search settings."""
+    if values is None:
+        return None
+    return [{key: each[key] for key in each if key != "synonyms"} for each in values]

@@ -212,7 +212,26 @@ class QuestionSpec(FrozenModel):
 
     prompt: str = Field("questions", pattern=PROMPT_PATTERN)
     model: str = ""
-    count: int = Field(8, ge=1, le=20)  # per chunk
+    count: int = Field(8, ge=1, le=20)  # per chunk, at most
+    min_count: int | None = Field(None, ge=1, le=20)  # with fewer, the model is asked once more
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_range(cls, content: Any) -> Any:
+        """Read ``count: {min: 8, max: 10}``."""
+        if not isinstance(content, Mapping) or not isinstance(content.get("count"), Mapping):
+            return content
+        given = dict(content["count"])
+        read = {**content, "count": given.pop("max", 8), "min_count": given.pop("min", None)}
+        if given:
+            raise ValueError(f"count: there is no setting {min(given)!r}; allowed here: min, max")
+        return read
+
+    @model_validator(mode="after")
+    def _check_min_count(self) -> "QuestionSpec":
+        if self.min_count is not None and self.min_count > self.count:
+            raise ValueError("count: min must not exceed max")
+        return self
 
 
 class ConceptSpec(FrozenModel):
@@ -324,6 +343,24 @@ class FieldSpec(FrozenModel):
         if self.values is None or not self.closed:
             return None
         return tuple(each.value for each in self.values)
+
+    def find_values(self, wording: str) -> list[str]:
+        """The listed values that a wording names, by the value or by a synonym, in any case."""
+        wanted = _fold_wording(wording)
+        return [
+            each.value
+            for each in self.values or ()
+            if wanted in map(_fold_wording, (each.value, *each.synonyms))
+        ]
+
+    def list_wordings(self, value: str) -> list[str]:
+        """A value and its synonyms."""
+        synonyms = (each.synonyms for each in self.values or () if each.value == value)
+        return [value, *next(synonyms, ())]
+
+
+def _fold_wording(wording: str) -> str:
+    return " ".join(wording.casefold().split())
 
 
 class ParameterSpec(FrozenModel):

@@ -110,9 +110,22 @@ def _join(recipe: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, A
         joined["concepts"] = settings.get("concepts") or True
     field_settings = settings.get("metadata", {})
     joined["metadata"] = {
-        name: {**_select_field_settings(field_settings.get(name, {}), field), **field}
+        name: _join_field(field, field_settings.get(name, {}))
         for name, field in recipe.get("metadata", {}).items()
     }
+    return joined
+
+
+def _join_field(field: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    joined = {**_select_field_settings(settings, field), **field}
+    # A recipe of version 1 held the synonyms of its values, and is its own settings.
+    held = {each["value"]: each.get("synonyms", []) for each in settings.get("values") or ()}
+    synonyms = settings.get("synonyms", held)
+    if field.get("values"):
+        joined["values"] = [
+            {**each, "synonyms": synonyms.get(each["value"], each.get("synonyms", []))}
+            for each in field["values"]
+        ]
     return joined
 
 

@@ -14,11 +14,18 @@ class RankedRetriever(ModeRetriever[SearchAnswer]):
     """
 
     def __init__(
-        self, index: Any, *, offset: int = 0, min_score: float | None = None, **options: Any
+        self,
+        index: Any,
+        *,
+        offset: int = 0,
+        min_score: float | None = None,
+        with_similarity: bool = False,
+        **options: Any,
     ) -> None:
         super().__init__(index, **options)
         self.offset = offset
         self.min_score = min_score
+        self.with_similarity = with_similarity
 
     def make_request(self, query: str) -> SearchRequest:
         return SearchRequest(
@@ -33,4 +40,5 @@ class RankedRetriever(ModeRetriever[SearchAnswer]):
             explain=self.explain,
             stale=self.stale,
             min_revision=self.min_revision,
+            with_similarity=self.with_similarity,
         )

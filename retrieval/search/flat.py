@@ -12,6 +12,7 @@ from retrieval.explanation import Explanation
 from retrieval.search.hit_checks import DroppedPoints, HitChecks, Verdict
 from retrieval.search.ranking import explain_candidates, fetch_points
 from retrieval.search.request import SearchRequest, check_request
+from retrieval.search.similarity import measure_similarities
 from retrieval.search.targets import (
     Candidate,
     PointKey,
@@ -41,6 +42,7 @@ class Hit:
     verdict: Verdict | None  # None: not verified
     spec: IndexSpec
     explanation: Explanation | None = None
+    similarity: float | None = None  # cosine, if it was requested
 
     @property
     def passage_id(self) -> str:
@@ -107,10 +109,18 @@ def search_nodes(
     explanations: dict[PointKey, Explanation] = {}
     if request.explain:
         explanations = explain_candidates(request.mode, page)
+    hits = [make_hit(found, checks, explanations) for found in page]
+    if request.with_similarity:
+        similarities = measure_similarities(page)
+        hits = [
+            replace(hit, similarity=similarities.get(found.key))
+            for hit, found in zip(hits, page, strict=True)
+        ]
+        stopwatch.lap("search")
     return SearchAnswer(
         builds={name: build.number if build else None for name, build in builds.items()},
         score_kind=get_score_kind(request.mode, targets),
-        hits=[make_hit(found, checks, explanations) for found in page],
+        hits=hits,
         dropped=checks.dropped,
         stale_ids=sorted(checks.stale_ids),
         took_ms=stopwatch.took_ms(),

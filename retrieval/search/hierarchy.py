@@ -26,6 +26,7 @@ from retrieval.search.targets import (
     set_query_vectors,
     wait_for_revision,
 )
+from summaries.models import EXTRACTIVE_MODEL_NAME
 
 MAX_ARTIFACTS = 50
 CANDIDATES_PER_COLLECTION = 50  # 50 summaries and 50 chunks
@@ -67,6 +68,9 @@ class ArtifactGroup:
     Scores of summaries and chunks are compared directly: fused scores use the same k and weights
     in both collections, and cosines come from one model (those of several are replaced by
     reciprocal ranks). BM25 scores of two collections are only roughly comparable.
+
+    Summaries that rules wrote are shown and do not count: they quote the chunks, and would put a
+    text with one typical sentence before one that answers the query.
     """
 
     artifact_id: str
@@ -188,11 +192,16 @@ def _has_summaries_and_chunks(kinds: Collection[str]) -> bool:
     return "chunk" in kinds and any(kind in kinds for kind in SummaryType.ALL.kinds)
 
 
+def _counts(candidate: Candidate) -> bool:
+    """Whether a hit counts in the ranking: a chunk, or a summary that no rules wrote."""
+    return candidate.point.payload.get("model_name") != EXTRACTIVE_MODEL_NAME
+
+
 def _keep_best_artifacts(candidates: Sequence[Candidate], limit: int) -> list[Candidate]:
     """Keep the hits of the best ``limit`` artifacts, in the given order, so that only hits that
     are shown are checked. Ranks artifacts as ``group_by_artifact`` does."""
     scores: dict[str, tuple[float, float]] = {}
-    for each in candidates:
+    for each in filter(_counts, candidates):
         artifact_id, score = each.point.payload["artifact_id"], each.point.score
         best, score_sum = scores.get(artifact_id, (score, 0.0))
         scores[artifact_id] = max(best, score), score_sum + score
@@ -208,7 +217,8 @@ def group_by_artifact(
     first."""
     artifacts: dict[str, ArtifactGroup] = {}
     pages: dict[str, PageGroup] = {}
-    for each in candidates:
+    uncounted = [each for each in candidates if not _counts(each)]
+    for each in filter(_counts, candidates):
         payload, score = each.point.payload, each.point.score
         artifact_id, page_id, kind = payload["artifact_id"], payload["page_id"], payload["kind"]
         artifact = artifacts.get(artifact_id)
@@ -232,6 +242,13 @@ def group_by_artifact(
             page.summary = hit
         elif len(page.chunks) < CHUNKS_PER_PAGE:
             page.chunks.append(hit)
+    for each in uncounted:
+        payload, hit = each.point.payload, make_hit(each, checks, explanations)
+        if payload["kind"] == "artifact_summary":
+            if artifact := artifacts.get(payload["artifact_id"]):
+                artifact.summary = hit
+        elif page := pages.get(payload["page_id"]):
+            page.summary = hit
     for artifact in artifacts.values():
         artifact.pages.sort(key=lambda each: (-each.score, -each.score_sum, each.page_id))
     return sorted(

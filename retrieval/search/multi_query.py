@@ -5,18 +5,17 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-import numpy as np
-
 from access.grants import Grant
 from core.exceptions import InvalidInput
 from indexing import embedding
 from indexing.models import IndexBuild
-from indexing.stores import DenseVector, encode_sparse_query
+from indexing.stores import encode_sparse_query
 from retrieval.ledger import LiveBuild
 from retrieval.search.flat import Hit, Stopwatch, make_hit
 from retrieval.search.hit_checks import DroppedPoints, HitChecks
 from retrieval.search.ranking import explain_candidates, fetch_points
 from retrieval.search.request import Mode, StaleHitPolicy, check_query
+from retrieval.search.similarity import cosine
 from retrieval.search.targets import (
     Candidate,
     PointKey,
@@ -199,11 +198,6 @@ def _compute_similarities(
                 similarity_by_key[found.key] = dense[id.int][1]
             elif id in stored and (vector := stored[id].dense) is not None:
                 assert target.dense is not None
-                similarity_by_key[found.key] = _cosine(target.dense, vector)
+                similarity_by_key[found.key] = cosine(target.dense, vector)
         similarities.append(similarity_by_key)
     return similarities
-
-
-def _cosine(one: DenseVector, other: DenseVector) -> float:
-    norms = float(np.linalg.norm(one) * np.linalg.norm(other))
-    return float(np.dot(one, other)) / norms if norms else 0.0

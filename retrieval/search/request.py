@@ -48,6 +48,7 @@ class SearchRequest:
 
     ``filter`` has the API's syntax (``retrieval.filters``). ``min_score`` is on the scale of the
     mode's scores. ``min_revision``: the hits must reflect all writes up to this revision.
+    ``with_similarity`` also measures the cosine of each hit, whatever the mode.
     """
 
     indexes: Sequence[str | IndexBuild]
@@ -61,6 +62,7 @@ class SearchRequest:
     explain: bool = False
     stale: StaleHitPolicy = StaleHitPolicy.FLAG
     min_revision: int | None = None
+    with_similarity: bool = False
 
 
 def check_query(indexes: Sequence[str | IndexBuild], query: str) -> None:

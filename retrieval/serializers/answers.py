@@ -23,7 +23,8 @@ from retrieval.search import (
     SearchAnswer,
 )
 from retrieval.source_context import SourceContext
-from retrieval.tools import Tool
+from retrieval.tools import Tool, ToolAnswer, ToolCall
+from summaries.writers import QUESTIONS_FIX
 
 SNIPPET_CHARS = 300
 
@@ -42,7 +43,15 @@ def render_summary_answer(answer: SearchAnswer) -> dict[str, Any]:
 
 
 def render_question_answer(answer: SearchAnswer) -> dict[str, Any]:
-    return render_search_answer(answer, render_question)
+    content = render_search_answer(answer, render_question)
+    missing_count = sum(hit["question"] is None for hit in content["hits"])
+    return content | {"notes": [_note_missing_questions(missing_count)] if missing_count else []}
+
+
+def _note_missing_questions(count: int) -> str:
+    found = "1 hit has no questions and was" if count == 1 else f"{count} hits have no questions"
+    found += "" if count == 1 else " and were"
+    return f"{found} found by the passage's own words. {QUESTIONS_FIX}"
 
 
 def render_search_answer(answer: SearchAnswer, render_hit: HitRenderer) -> dict[str, Any]:
@@ -280,10 +289,16 @@ def render_question(hit: Hit, score_kind: str) -> dict[str, Any]:
             "passage": _render_source_reference(payload),
             "id": str(hit.node_id),
             "chunk_id": payload.get("chunk_id"),
-            "question": payload.get("question"),
+            "question": _get_question(payload),
             "summary": payload.get("summary"),
         }
     )
+
+
+def _get_question(payload: Mapping[str, Any]) -> str | None:
+    """None for the point of a passage without questions, which holds the passage itself."""
+    question: str | None = payload.get("question")
+    return None if question == payload.get("chunk_text") else question
 
 
 def render_artifact_node(hit: Hit, score_kind: str) -> dict[str, Any]:
@@ -364,6 +379,15 @@ def render_tools(tools: Sequence[Tool]) -> dict[str, Any]:
             for tool in tools
         ],
     }
+
+
+def render_tool_answer(call: ToolCall, answer: ToolAnswer) -> dict[str, Any]:
+    """As the search that the tool runs, with the cosine of each hit and the filter's step."""
+    render = render_question_answer if call.is_question_search else render_chunk_answer
+    content = {"notes": [], **render(answer), "filter_applied": answer.filter_applied}
+    for rendered, hit in zip(content["hits"], answer.hits, strict=True):
+        rendered["similarity"] = hit.similarity
+    return content
 
 
 # --- Passages --------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from rest_framework import serializers
 from core.openapi import make_list_example, with_example
 from core.serializers import ListSerializer
 from retrieval.serializers.requests import IndexNamesField
+from retrieval.tools import FilterStep
 
 HIT_EXAMPLE: dict[str, Any] = {
     "score": 0.0328,
@@ -157,7 +158,9 @@ class QuestionHitSerializer(CommonHitSerializer):
     source = serializers.CharField(help_text="File name.")  # type: ignore[assignment]
     id = serializers.UUIDField(help_text="Id of the question.")
     chunk_id = serializers.UUIDField()
-    question = serializers.CharField()
+    question = serializers.CharField(
+        allow_null=True, help_text="Null if the passage has no questions: its own words were found."
+    )
     summary = serializers.CharField(help_text="One-line summary of the chunk.")
 
 
@@ -224,15 +227,33 @@ QUESTION_HIT_EXAMPLE = HIT_EXAMPLE | {
 }
 
 
-@with_example(make_search_example(hits=[QUESTION_HIT_EXAMPLE]))
+NOTES_HELP = "What the answer lacks and which setting brings it, a sentence or two each."
+
+
+@with_example(make_search_example(hits=[QUESTION_HIT_EXAMPLE], notes=[]))
 class QuestionSearchAnswerSerializer(SearchAnswerSerializer):
     hits = QuestionHitSerializer(many=True)
+    notes = serializers.ListField(child=serializers.CharField(), help_text=NOTES_HELP)
+
+
+class _ToolHitSerializer(serializers.Serializer):
+    similarity = serializers.FloatField(
+        allow_null=True, help_text="Cosine of the query and the matched question or passage."
+    )
+
+
+class ToolPassageHitSerializer(HitSerializer, _ToolHitSerializer):
+    pass
+
+
+class ToolQuestionHitSerializer(QuestionHitSerializer, _ToolHitSerializer):
+    pass
 
 
 @extend_schema_field(
     PolymorphicProxySerializer(
         component_name="ToolHit",
-        serializers=[HitSerializer, QuestionHitSerializer],
+        serializers=[ToolPassageHitSerializer, ToolQuestionHitSerializer],
         resource_type_field_name=None,
         many=True,
     )
@@ -241,9 +262,21 @@ class ToolHitsField(serializers.ListField):
     """Chunks, or chunks with the questions that found them, depending on the tool."""
 
 
-@with_example(make_search_example(hits=[QUESTION_HIT_EXAMPLE]))
+@with_example(
+    make_search_example(
+        hits=[QUESTION_HIT_EXAMPLE | {"similarity": 0.81}], notes=[], filter_applied="exact"
+    )
+)
 class ToolAnswerSerializer(SearchAnswerSerializer):
     hits = ToolHitsField()
+    notes = serializers.ListField(child=serializers.CharField(), help_text=NOTES_HELP)
+    filter_applied = serializers.ChoiceField(
+        choices=[str(step) for step in FilterStep],
+        allow_null=True,
+        help_text="How the arguments filtered: by the exact value; if that left nothing, by "
+        "declared synonyms; if that left nothing too, not at all, with hits that mention the value "
+        "ranked higher (`boost`). Null for a tool that does not filter.",
+    )
 
 
 class StructureMatchSerializer(serializers.Serializer):

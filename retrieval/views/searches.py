@@ -25,9 +25,8 @@ from indexing.models import Node
 from indexing.signals import make_due_and_enqueue, plan_standalone_and_enqueue
 from retrieval.searches import SEARCHES, SearchResponse, run_search
 from retrieval.serializers.answers import (
-    render_chunk_answer,
-    render_question_answer,
     render_source_context,
+    render_tool_answer,
     render_tools,
 )
 from retrieval.serializers.requests import (
@@ -118,8 +117,7 @@ class ToolView(APIView):
         """Call a tool with its arguments."""
         call = prepare_tool_call(index, name, request.data, get_grant(request))
         answer = call.search()
-        render = render_question_answer if call.is_question_search else render_chunk_answer
-        return make_response(SearchResponse(render(answer), answer.stale_ids))
+        return make_response(SearchResponse(render_tool_answer(call, answer), answer.stale_ids))
 
 
 class SourceView(APIView):

@@ -230,9 +230,10 @@ export function questionElement(hit, words) {
   const [text, ...below] = bodyElements(hit, words, metadataTagElements(Object.fromEntries(others)));
   return hitElement(
     hit,
-    headElement(highlightWords(hit.question, words), scoreElement(hit)),
+    // A passage without questions was found by its own words.
+    headElement(highlightWords(hit.question ?? hit.summary ?? "", words), scoreElement(hit)),
     locationElement(hit, element("span", { className: "title", dir: "auto" }, ...titleNodes(hit))),
-    hit.summary ? textElement(hit.summary, words, "gist") : null,
+    hit.summary && hit.question ? textElement(hit.summary, words, "gist") : null,
     text,
     fieldsElement(declared),
     ...below,

@@ -1,14 +1,13 @@
-"""Rules that write summaries, questions and field values without a language model.
+"""Rules that write summaries and field values without a language model.
 
 They select sentences, phrases and values of the text itself, and are deterministic. They use no
 database; the caller passes the function that embeds sentences.
 
-    sentences -> centrality -> summarising          languages -> phrases -> questions
-              -> lines                              values
+    sentences -> centrality -> summarising          languages -> phrases
+              -> one_line_summary                   values
 """
 
 from summaries.extractive.one_line_summary import summarise_in_one_line
-from summaries.extractive.questions import propose_questions
 from summaries.extractive.sentences import LocatedSentence
 from summaries.extractive.summarising import EmbedFunction, summarise_text, summarise_texts
 from summaries.extractive.values import match_field_values
@@ -17,7 +16,6 @@ __all__ = [
     "EmbedFunction",
     "LocatedSentence",
     "match_field_values",
-    "propose_questions",
     "summarise_in_one_line",
     "summarise_text",
     "summarise_texts",

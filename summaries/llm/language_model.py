@@ -3,8 +3,8 @@
 import asyncio
 import ssl
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
@@ -116,11 +116,14 @@ class LanguageModel:
         *,
         max_tokens: int = 1024,
         patience_seconds: float | None = None,
+        find_fault: Callable[[T], str | None] | None = None,
     ) -> Completion[T]:
         """Return a response that matches ``schema``, at temperature 0.
 
-        An invalid response is sent back to the model once, with its validation errors. If
-        someone is waiting, ``patience_seconds`` limits each call, and no call starts after it.
+        An invalid response is sent back to the model once, with its validation errors. So is a
+        valid one with the fault that ``find_fault`` describes; if the second one is not valid, the
+        first is returned. If someone is waiting, ``patience_seconds`` limits each call, and no call
+        starts after it.
 
         Raises:
             InvalidCompletion: invalid twice, or truncated at ``max_tokens``; the same call would
@@ -143,6 +146,13 @@ class LanguageModel:
                     f"attempts: {'; '.join(list_validation_errors(second_error))}",
                     **asdict(call_cost),
                 ) from None
+        else:
+            fault = None if find_fault is None else find_fault(value)
+            if fault is not None:
+                messages += [("assistant", response), ("user", fault)]
+                response = self._complete_turn(messages, schema, max_tokens, call_cost, deadline)
+                with suppress(ValidationError):
+                    value = schema.model_validate_json(response)
         return Completion(value=value, model_name=self.name, **asdict(call_cost))
 
     def stream(self, system: str, user: str, *, max_tokens: int = 1024) -> Iterator[str]:

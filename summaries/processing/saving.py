@@ -45,7 +45,7 @@ def save_document(
     """Save a parsed file and the annotations of its chunks in the build's index.
 
     Every annotated chunk becomes a row by hand, which no writer changes. Chunks of the recipe
-    that were left out become empty rows by hand, so that no writer annotates them.
+    that were left out become empty rows without a writer, so that no search finds them.
 
     Raises:
         DiskFull: there is too little room left.
@@ -100,14 +100,13 @@ def _make_annotations(
     # Ids as the recipe assigns them; chunks cut by hand are numbered after equal ones.
     ids: dict[ChunkLocation, UUID] = {chunk.location: next_id(chunk) for chunk in recipe_chunks}
     given_locations = {chunk.location for chunk in annotated_chunks}
+    left_out = [chunk for chunk in recipe_chunks if chunk.location not in given_locations]
     rows = []
-    for chunk in [
-        *annotated_chunks,
-        *(chunk for chunk in recipe_chunks if chunk.location not in given_locations),
-    ]:
+    for chunk in [*annotated_chunks, *left_out]:
+        writer = model_name if chunk.location in given_locations else ""
         source = sources[chunk.source_ordinal]
         input_hash = hash_inputs([source.heading, chunk.text])
-        draft = AnnotationDraft(chunk.questions, chunk.summary, chunk.fields, model_name)
+        draft = AnnotationDraft(chunk.questions, chunk.summary, chunk.fields, writer)
         rows.append(
             Annotation(
                 build=build,
@@ -124,7 +123,7 @@ def _make_annotations(
                 heading=source.heading,
                 input_hash=input_hash,
                 written_input_hash=input_hash,
-                model_name=model_name,
+                model_name=writer,
                 is_by_hand=True,
                 state=WrittenText.State.WRITTEN,
                 written_at=Now(),

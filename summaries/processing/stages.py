@@ -19,6 +19,8 @@ from indexing.drafting.chunk import DraftedChunk, draft_chunks
 from indexing.exceptions import InvalidSpec
 from indexing.models import Index, IndexBuild
 from indexing.services import plan_nodes
+from summaries import llm
+from summaries.models import EXTRACTIVE_MODEL_NAME
 from summaries.processing.chunks import (
     CHUNKS_FILE_NAME,
     AnnotatedChunk,
@@ -41,7 +43,6 @@ from summaries.processing.saving import DocumentToSave, save_document
 from summaries.prompts import read_prompt_template
 from summaries.writers import (
     BY_HAND_MODEL_NAME,
-    EXTRACTIVE_MODEL_NAME,
     AnnotationDraft,
     AnnotationInput,
     LanguageModelCost,
@@ -172,9 +173,10 @@ class FileInspection:
             self.write_annotated_chunks(advance)
         cut = self._cut_document()
         chunks = self._read_checked_chunks(cut)
-        if cut.sources and not any(chunk.questions for chunk in chunks):
+        has_questions = any(chunk.questions for chunk in chunks)
+        if cut.sources and llm.is_configured() and not has_questions:
             raise InvalidInput(
-                f"{CHUNKS_FILE_NAME} holds no questions, so no search would find its chunks.",
+                f"{CHUNKS_FILE_NAME} holds no questions.",
                 fix="Write questions into the file, or move it away to have them written.",
             )
         with self._measure_stage("plan"):
@@ -251,6 +253,8 @@ class FileInspection:
                 if isinstance(draft, AnnotationDraft):
                     model_names.add(draft.model_name)
                     dropped_value_count += draft.dropped_value_count
+                    if draft.note:
+                        warnings.append(f"Chunk {chunk.chunk_id}: {draft.note}")
                     written[outcome.key] = replace(
                         chunk,
                         questions=list(draft.questions),

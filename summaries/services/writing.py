@@ -208,7 +208,7 @@ def _save_outcome(
     if isinstance(outcome.draft, SummaryDraft):
         values |= _summary_field_values(row, outcome.draft)
     else:
-        values |= annotation_field_values(outcome.draft)
+        values |= annotation_field_values(outcome.draft) | {"last_error": outcome.draft.note}
     with transaction.atomic():
         if not claimed_row.update(**values):
             return None

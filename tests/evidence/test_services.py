@@ -140,8 +140,8 @@ class TestAddEvidence:
     def test_adds_a_finding_whose_duplicate_was_deleted_meanwhile(self, known, monkeypatch):
         find_near_duplicate = DuplicateFinder.find_near_duplicate
 
-        def delete_meanwhile(self, position, vectors):
-            twin = find_near_duplicate(self, position, vectors)
+        def delete_meanwhile(self, position, content, vectors):
+            twin = find_near_duplicate(self, position, content, vectors)
             Artifact.objects.filter(pk=known.pk).delete()
             return twin
 
@@ -186,15 +186,47 @@ class TestAddEvidence:
             EvidenceVerdict.DUPLICATE,
         ]
 
-    def test_stores_all_or_none(self, findings):
+    def test_rejects_a_wrong_finding_by_itself(self, findings):
+        wrong = EvidenceInput("https://two.example/b", APART, None, {"date": "last spring"})
+
+        added, rejected, repeated = add(
+            EvidenceInput("https://one.example/a", WORDS),
+            wrong,
+            EvidenceInput("https://three.example/c", NEAR),
+        )
+
+        assert (added.verdict, repeated.verdict) == ("added", "duplicate")
+        assert (rejected.verdict, rejected.artifact_id) == ("rejected", None)
+        assert rejected.error.field == "items.1.citation.date"
+        assert "'last spring'" in rejected.error.detail
+        assert "May 2021" in rejected.error.fix
+        assert Artifact.objects.get().url == "https://one.example/a"
+
+    def test_raises_the_error_of_the_first_if_all_are_wrong(self, findings):
         wrong = EvidenceInput("https://two.example/b", APART, None, {"date": "last spring"})
 
         with pytest.raises(InvalidInput) as caught:
-            add(EvidenceInput("https://one.example/a", WORDS), wrong)
+            add(EvidenceInput("https://one.example/a", " "), wrong)
 
-        assert caught.value.field == "items.1.citation.date"
-        assert caught.value.detail == ("citation.date must be a date and time by RFC 3339.")
+        assert caught.value.field == "items.0.content"
         assert not Artifact.objects.exists()
+
+    @pytest.mark.parametrize(
+        ("written", "stored"),
+        [
+            ("2021", "2021-01-01"),
+            ("2021-05", "2021-05-01"),
+            ("Mar 2021", "2021-03-01"),
+            ("March 2021", "2021-03-01"),
+            ("14 May 2021", "2021-05-14"),
+            ("May 14, 2021", "2021-05-14"),
+        ],
+    )
+    def test_takes_the_first_day_of_a_date_that_is_not_exact(self, findings, written, stored):
+        add(EvidenceInput("https://one.example/a", WORDS, None, {"date": written}))
+
+        metadata = Artifact.objects.get().metadata
+        assert metadata == {"date": stored, "date_as_written": written}
 
     def test_stores_none_while_the_store_is_away(self, findings, monkeypatch):
         def refuse(*args):
@@ -221,14 +253,13 @@ class TestAddEvidence:
         assert all(query.is_exact for query in asked)
 
     @pytest.mark.parametrize("content", ["", "  \n "])
-    def test_refuses_what_says_nothing(self, findings, content):
-        with pytest.raises(InvalidInput) as caught:
-            add(
-                EvidenceInput("https://one.example/a", WORDS),
-                EvidenceInput("https://one.example/b", content),
-            )
+    def test_rejects_what_says_nothing(self, findings, content):
+        _, rejected = add(
+            EvidenceInput("https://one.example/a", WORDS),
+            EvidenceInput("https://one.example/b", content),
+        )
 
-        assert caught.value.field == "items.1.content"
+        assert (rejected.verdict, rejected.error.field) == ("rejected", "items.1.content")
 
     def test_names_the_indexes_that_take_evidence(self, findings):
         with pytest.raises(InvalidInput) as caught:

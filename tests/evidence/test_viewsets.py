@@ -61,8 +61,9 @@ class TestAdding:
             ({"items": [item("one", WORDS)], "threshold": "nan"}, "threshold"),
             ({"items": [{"content": WORDS}]}, "items.0.url"),
             ({"items": [{"url": "no url", "content": WORDS}]}, "items.0.url"),
-            ({"items": [item("one", WORDS, editor="E")]}, "editor"),
-            ({"items": [item("one", WORDS), item("two", " ")]}, "items.1.content"),
+            ({"items": [item("one", WORDS, editor="E")]}, "items.0.editor"),
+            ({"items": ["Aspirin."]}, "items.0"),
+            ({"items": [item("one", "  "), item("two", " ")]}, "items.0.content"),
             ({"items": [item("one", WORDS, date="soon")]}, "items.0.citation.date"),
             ({"items": [item("one", WORDS)] * 101}, "items"),
             ([], None),
@@ -74,6 +75,24 @@ class TestAdding:
         assert answer.status_code == 400
         assert answer.json().get("field") == field
         assert not Artifact.objects.exists()
+
+    def test_rejects_a_wrong_item_by_itself(self, client, findings):
+        items = [item("one", WORDS), {"url": "no url", "content": APART}, item("two", APART, x=1)]
+
+        answer = client.post(URL, {"items": items}, format="json")
+
+        assert answer.status_code == 200
+        added, first, second = answer.json()["verdicts"]
+        assert added["verdict"] == "added"
+        assert first == {
+            "url": "no url",
+            "verdict": "rejected",
+            "error": first["error"],
+        }
+        assert (first["error"]["code"], first["error"]["field"]) == ("invalid", "items.1.url")
+        assert second["error"]["field"] == "items.2.x"
+        assert "source" in second["error"]["allowed"]
+        assert Artifact.objects.count() == 1
 
     def test_is_for_indexes_that_take_evidence(self, client, findings):
         refused = client.post("/api/v1/indexes/plain/evidence/", item("one", WORDS), format="json")
@@ -99,6 +118,21 @@ class TestSimilar:
         assert first["similarity"] == first["score"] == pytest.approx(15 / 16, abs=1e-2)
         assert first["verdict"] == "exact"
         assert second["url"] == "https://two.example/"
+
+    def test_shows_the_findings_that_repeat_a_hit(self, client, filled):
+        client.post(URL, {"items": [item("three", NEAR, date="Mar 2021")]}, format="json")
+
+        answer = client.get(f"{URL}similar", {"q": WORDS, "limit": 1})
+
+        [hit] = answer.json()["hits"]
+        [reference] = hit["references"]
+        assert reference.pop("similarity") == pytest.approx(15 / 16, abs=1e-2)
+        assert reference.pop("added_at").endswith("Z")
+        assert reference == {
+            "url": "https://three.example/",
+            "content": NEAR,
+            "citation": {"title": "", "date": "Mar 2021"},
+        }
 
     def test_leaves_out_what_is_too_far(self, client, filled):
         answer = client.get(f"{URL}similar", {"q": NEAR, "min_similarity": 0.8})
@@ -132,13 +166,16 @@ class TestSimilar:
 
 class TestRelated:
     def test_leaves_out_the_given_urls(self, client, filled):
-        asked = {"query": WORDS, "urls": ["https://one.example/", "https://elsewhere.example/"]}
+        urls = ["https://one.example/", "https://elsewhere.example/"]
+        asked = {"query": WORDS, "urls": urls, "min_similarity": -1}
 
         answer = client.post(f"{URL}related", asked, format="json")
 
         assert [hit["url"] for hit in answer.json()["hits"]] == ["https://two.example/"]
 
-    def test_returns_all_near_evidence_without_urls(self, client, filled):
-        answer = client.post(f"{URL}related", {"query": WORDS}, format="json")
+    def test_leaves_out_findings_on_other_subjects_unless_they_are_wanted(self, client, filled):
+        near = client.post(f"{URL}related", {"query": WORDS}, format="json")
+        every = client.post(f"{URL}related", {"query": WORDS, "min_similarity": -1}, format="json")
 
-        assert len(answer.json()["hits"]) == 2
+        assert [hit["url"] for hit in near.json()["hits"]] == ["https://one.example/"]
+        assert len(every.json()["hits"]) == 2

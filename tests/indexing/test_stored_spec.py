@@ -50,6 +50,34 @@ class TestFingerprint:
         assert read_stored_spec(store(spec), None).fingerprint == spec.fingerprint
 
 
+SYNONYMS = """
+metadata:
+  muscles: {type: keyword, values: {neck: {group: spine, synonyms: [%s]}, core: {}}}
+"""
+
+
+class TestSynonyms:
+    def test_belong_to_the_search_settings(self):
+        built_by, searched_by = SYNONYMS % "nape", SYNONYMS % "cervical, nape"
+
+        spec = read(built_by, searched_by)
+
+        assert (
+            spec.metadata["muscles"].values
+            == parse_spec("some", searched_by).metadata["muscles"].values
+        )
+        assert spec.fingerprint == parse_spec("some", built_by).fingerprint
+
+    def test_may_be_those_of_an_older_recipe(self):
+        spec = parse_spec("some", SYNONYMS % "nape")
+        recipe = dump_recipe(spec)
+        recipe["metadata"]["muscles"]["values"][0]["synonyms"] = ["nape"]
+        settings = dump_search_settings(spec)
+        del settings["metadata"]["muscles"]["synonyms"]
+
+        assert read_stored_spec(json.dumps(recipe), json.dumps(settings)) == spec
+
+
 class TestReadStoredSpec:
     @pytest.mark.parametrize("name", EVERY_SPEC)
     def test_gives_back_the_spec_that_was_stored(self, name):

@@ -11,6 +11,7 @@ from indexing.models import Index
 from indexing.services import store_search_settings
 from indexing.spec import IndexSpec
 from retrieval.exceptions import UnavailableTool, UnknownTool
+from retrieval.search.similarity import cosine
 from retrieval.tools import list_tools, prepare_tool_call
 from tests.factories import give, sync
 from tests.written import make_build, write_all
@@ -20,10 +21,16 @@ FIELDS = {
         "type": "keyword",
         "many": True,
         "lowercase": True,
-        "values": ["lower_back", "neck"],
+        "values": {"lower_back": {}, "neck": {"synonyms": ["cervical", "nape"]}},
         "description": "Muscles it is about.",
     },
-    "conditions": {"type": "keyword", "many": True, "lowercase": True},
+    "conditions": {
+        "type": "keyword",
+        "many": True,
+        "lowercase": True,
+        "closed": False,
+        "values": {"low back pain": {"synonyms": ["Lumbago", "back ache"]}},
+    },
     "year": {"type": "integer"},
     "reviewed": {"type": "bool"},
 }
@@ -147,6 +154,12 @@ class TestCallTool:
         assert call.query == "tendon 2019 true"
         assert call.filter == {"all_of": [{"year": 2019}, {"reviewed": True}]}
 
+    def test_takes_a_declared_synonym_of_a_closed_value(self, physio):
+        call = self.ask("search_by_muscle_group", group="Cervical")
+
+        assert call.query == "neck physical therapy"
+        assert call.filter == {"all_of": [{"muscle_groups": ["neck"]}]}
+
     @pytest.mark.parametrize("query", ["{query}", "{0}", "{", "}}", "{query.__class__}", "%s"])
     def test_takes_braces_for_text(self, physio, query):
         assert self.ask("search_knowledge_base", query=query).query == query
@@ -224,6 +237,50 @@ class TestCallTool:
             prepare_tool_call("physio", "search_by_muscle_group", arguments, EVERYTHING)
 
 
+class TestSearch:
+    @pytest.mark.parametrize(
+        ("condition", "step", "title"),
+        [
+            ("Lumbago", "exact", "Back"),
+            ("low back pain", "synonym", "Back"),
+            ("back ache", "synonym", "Back"),
+            ("one spine", "boost", "Neck"),  # no field has it, and the text says it
+        ],
+    )
+    def test_relaxes_a_filter_that_leaves_nothing(self, notes, condition, step, title):
+        call = prepare_tool_call(
+            "physio", "search_by_condition", {"condition": condition}, EVERYTHING
+        )
+
+        answer = call.search()
+
+        assert answer.filter_applied == step
+        assert answer.hits[0].payload["artifact_title"] == title
+
+    def test_says_that_nothing_was_filtered_where_nothing_is(self, notes):
+        call = prepare_tool_call("physio", "search_knowledge_base", {"query": "spine"}, EVERYTHING)
+
+        assert call.search().filter_applied is None
+
+    def test_ranks_passages_that_say_the_value_first_and_keeps_the_limit(self, notes):
+        arguments = {"condition": "one spine", "limit": 1}
+
+        [hit] = (
+            prepare_tool_call("physio", "search_by_condition", arguments, EVERYTHING).search().hits
+        )
+
+        assert hit.payload["artifact_title"] == "Neck"
+        assert hit.score > 1 / 61  # what the boost adds
+
+    def test_measures_the_cosine_of_the_matched_question(self, notes, embedder):
+        call = prepare_tool_call("physio", "search_knowledge_base", {"query": "spine"}, EVERYTHING)
+
+        for hit in call.search().hits:
+            question = embedder.embed_query(hit.payload["question"])
+            expected = cosine(embedder.embed_query("spine"), question)
+            assert hit.similarity == pytest.approx(expected, abs=1e-3)
+
+
 class TestToolViews:
     @pytest.fixture
     def client(self, db):
@@ -249,6 +306,9 @@ class TestToolViews:
         assert [hit["artifact"]["title"] for hit in answer["hits"]] == ["Back"]
         assert answer["hits"][0]["kind"] == "question"
         assert answer["hits"][0]["muscle_groups"] == ["lower_back"]
+        assert answer["filter_applied"] == "exact"
+        assert answer["notes"] == []
+        assert -1 <= answer["hits"][0]["similarity"] <= 1
 
     def test_answers_with_passages(self, client, notes):
         answer = self.call(client, "search_by_condition", condition="Whiplash", limit=1).json()

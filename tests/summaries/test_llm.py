@@ -315,6 +315,23 @@ class TestComplete:
         assert problem["role"] == "user"
         assert "topics.0.name: Field required" in problem["content"]
 
+    def test_asks_once_more_if_the_answer_has_a_fault(self, endpoint, model):
+        endpoint.scripts = [says('{"topics": []}'), says(GOOD)]
+
+        completion = ask(model, find_fault=lambda value: None if value.topics else "Name some.")
+
+        assert completion.value.topics == [Topic(name="stone")]
+        assert completion.call_count == 2
+        assert endpoint.requests[1].body["messages"][-1]["content"] == "Name some."
+
+    def test_keeps_an_answer_with_a_fault_if_the_second_is_not_valid(self, endpoint, model):
+        endpoint.scripts = [says('{"topics": []}'), says("no JSON")]
+
+        completion = ask(model, find_fault=lambda value: "Name some.")
+
+        assert completion.value.topics == []
+        assert len(endpoint.requests) == 2
+
     @pytest.mark.parametrize("text", ["no JSON", "", None])
     def test_gives_up_on_a_second_answer_of_another_form(self, endpoint, model, text):
         endpoint.scripts = [says(text)]

@@ -3,6 +3,7 @@
 import json
 import re
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -41,6 +42,7 @@ class ObedientModel:
         self, system: str, user: str, schema: type[BaseModel], **options: Any
     ) -> llm.Completion:
         self.asked.append((system, user))
+        self.options = options
         for text, error in self.fails_on.items():
             if text in user:
                 raise error
@@ -88,6 +90,20 @@ class TestAnnotate:
 
         assert outcome.draft.questions == ["Q0?", "Q1?"]
         assert outcome.draft.fields == {}
+
+    def test_notes_that_there_are_fewer_questions_than_wanted(self, wide, model):
+        about = wide.spec.questions.model_copy(update={"count": 3, "min_count": 3})
+        spec = wide.spec.model_copy(update={"questions": about})
+        text = order(questions=["Q?", " q? ", "", "R?"], summary="S")
+
+        outcome = annotate(spec, text)
+
+        assert outcome.draft.questions == ["Q?", "R?"]
+        assert "2 questions" in outcome.draft.note
+        assert "3 are wanted" in outcome.draft.note
+        find_fault = model.options["find_fault"]
+        assert "at least 3" in find_fault(SimpleNamespace(questions=["Q?", "Q?"]))
+        assert find_fault(SimpleNamespace(questions=["Q?", "R?", "S?"])) is None
 
     def test_offers_a_closed_list_as_an_enumeration(self, wide):
         schema = make_annotation_schema(wide.spec.metadata).model_json_schema()

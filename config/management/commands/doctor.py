@@ -22,6 +22,8 @@ from indexing.models import IndexBuild
 from indexing.spec.loaded import get_specs
 from indexing.stores import get_store
 from indexing.stores.ownership import exclusive_store_access, has_embedded_store
+from summaries import llm
+from summaries.writers import QUESTIONS_FIX, describe_missing_texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ def _run_diagnostics(port: int) -> Iterator[DiagnosticResult]:
     yield _check_python()
     yield _check_free_disk()
     yield from _check_models()
+    yield _check_language_model()
     yield _check_confinement()
     if is_scanner_configured():
         yield _check_scanner()
@@ -124,6 +127,19 @@ def _check_models() -> Iterator[DiagnosticResult]:
             yield DiagnosticResult("model", False, f"{name}: {error}", error.fix or "")
         else:
             yield DiagnosticResult("model", True, f"{name}: {detail}")
+
+
+def _check_language_model() -> DiagnosticResult:
+    """Report what is missing without one. That is no failure."""
+    if llm.is_configured():
+        return DiagnosticResult("llm", True, f"{settings.STRATA_LLM_MODEL} writes texts.")
+    try:
+        missing = describe_missing_texts(get_specs())
+    except StrataError:  # told above
+        missing = None
+    if missing is None:
+        return DiagnosticResult("llm", True, "No language model is set, and no index needs one.")
+    return DiagnosticResult("llm", True, missing, QUESTIONS_FIX)
 
 
 def _check_port(port: int) -> DiagnosticResult:

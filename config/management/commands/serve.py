@@ -19,7 +19,9 @@ from config.progress import show_indexing_progress
 from core import running_server
 from core.exceptions import StrataError
 from indexing.management.base_command import prepare_database
+from indexing.spec.loaded import get_specs
 from indexing.stores.ownership import exclusive_store_access
+from summaries.writers import QUESTIONS_FIX, describe_missing_texts
 
 ADMIN_NAME = "admin"
 
@@ -66,6 +68,8 @@ class Command(BaseCommand):
     def _serve(self, host: str, port: int, stopped: threading.Event, *, has_demo: bool) -> None:
         for note in prepare_database():
             self.stderr.write(self.style.WARNING(note))
+        if missing := describe_missing_texts(get_specs()):
+            self.stderr.write(self.style.WARNING(f"{missing} {QUESTIONS_FIX}"))
         is_first_start = not get_user_model().objects.filter(is_superuser=True).exists()
         shown_host = "127.0.0.1" if host in {"0.0.0.0", "::"} else host  # noqa: S104
         url = f"http://{shown_host}:{port}"

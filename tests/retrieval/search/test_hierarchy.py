@@ -17,7 +17,7 @@ from retrieval.search import HierarchicalRequest, Mode, StaleHitPolicy, Verdict
 from retrieval.search.hierarchy import group_by_artifact, search_hierarchical
 from retrieval.search.hit_checks import HitChecks
 from retrieval.search.targets import Candidate, Target
-from summaries.models import Summary
+from summaries.models import EXTRACTIVE_MODEL_NAME, Summary
 from tests.factories import PARAGRAPHS, sync
 from tests.written import make_build, write_all
 
@@ -64,6 +64,22 @@ def talks(deck) -> list[Artifact]:
         talks.append(add_artifact("deck", TextContent(tuple(pages)), title=f"On {topic}")[0])
     write_all(deck, *talks)
     return talks
+
+
+class TestSummariesThatRulesWrote:
+    def test_are_shown_and_do_not_count(self, talks, deck):
+        by_a_person = shape(ask(mode=Mode.DENSE))
+        Summary.objects.update(model_name=EXTRACTIVE_MODEL_NAME)
+        sync(deck, *talks)
+
+        answer = ask(mode=Mode.DENSE)
+
+        assert answer.artifacts[0].title == "On granite"
+        assert answer.artifacts[0].summary is not None
+        for group in answer.artifacts:
+            assert group.score == max(hit.score for page in group.pages for hit in page.chunks)
+            assert all(page.chunks for page in group.pages)
+        assert shape(answer) != by_a_person  # pages that only a summary found
 
 
 class TestSearchHierarchical:

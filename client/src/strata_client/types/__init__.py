@@ -77,6 +77,7 @@ from strata_client.types.evidence import (
     EvidenceCitation,
     EvidenceHit,
     EvidenceItem,
+    EvidenceReference,
     EvidenceVerdict,
 )
 from strata_client.types.operations import (
@@ -175,6 +176,7 @@ __all__ = [
     "EvidenceCitation",
     "EvidenceHit",
     "EvidenceItem",
+    "EvidenceReference",
     "EvidenceVerdict",
     "Filter",
     "HierarchicalAnswer",

@@ -2,6 +2,7 @@
 
 from typing import Literal, NotRequired, TypedDict
 
+from strata_client.types.documents import LineError
 from strata_client.types.searches import AnySearchAnswer, Hit
 
 
@@ -20,11 +21,20 @@ class EvidenceItem(TypedDict):
 
 class EvidenceVerdict(TypedDict):
     url: str
-    verdict: Literal["added", "duplicate", "updated"]
-    artifact_id: str  # the artifact of the finding; for a duplicate, of the stored one
-    revision: int
+    verdict: Literal["added", "duplicate", "updated", "rejected"]
+    artifact_id: NotRequired[str]  # of the finding; for a duplicate, of the stored one
+    revision: NotRequired[int]
     duplicate_of: NotRequired[str]
     similarity: NotRequired[float]  # to ``duplicate_of``
+    error: NotRequired[LineError]  # why it was rejected
+
+
+class EvidenceReference(TypedDict):
+    url: str
+    content: str
+    citation: EvidenceCitation
+    similarity: float
+    added_at: str
 
 
 class EvidenceHit(Hit):
@@ -32,6 +42,7 @@ class EvidenceHit(Hit):
     content: str
     citation: EvidenceCitation
     similarity: float
+    references: list[EvidenceReference]  # findings that repeat it
 
 
 class EvidenceAnswer(AnySearchAnswer):

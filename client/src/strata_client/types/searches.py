@@ -109,7 +109,7 @@ class QuestionHit(SearchHit):
     source: str  # file name
     id: str  # of the question
     chunk_id: str
-    question: str
+    question: str | None  # None: the chunk has no questions, and its own words were found
     summary: str  # of the chunk, in one line
 
 
@@ -142,6 +142,7 @@ class SummarySearchAnswer(AnySearchAnswer):
 
 class QuestionSearchAnswer(AnySearchAnswer):
     hits: list[QuestionHit]
+    notes: list[str]  # what the answer lacks, and which setting brings it
 
 
 class PageGroup(TypedDict):

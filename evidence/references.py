@@ -1,0 +1,106 @@
+"""Keeps repeats of stored findings as references to them, and lets them take their place."""
+
+import logging
+from collections.abc import Iterable
+from uuid import UUID
+
+from django.db import transaction
+
+from access.grants import EVERYTHING, Grant
+from core.exceptions import InvalidInput
+from documents.groups import covers_groups
+from documents.models import Artifact
+from documents.services import TextContent, add_artifact, find_by_external_ids
+from evidence.models import EvidenceReference, RecentEvidence
+from indexing.models import Index
+
+logger = logging.getLogger(__name__)
+
+
+def read_references(
+    artifact_ids: Iterable[UUID], grant: Grant
+) -> dict[UUID, list[EvidenceReference]]:
+    """The visible references of these findings, oldest first."""
+    rows = EvidenceReference.objects.visible_to(grant).filter(artifact__in=list(artifact_ids))
+    found: dict[UUID, list[EvidenceReference]] = {}
+    for row in rows.defer("vectors"):
+        found.setdefault(row.artifact_id, []).append(row)
+    return found
+
+
+def forget_references(
+    index: str, external_id: str, grant: Grant, except_for: EvidenceReference | None = None
+) -> None:
+    """Delete the visible references with this id, because their URL was added again."""
+    rows = EvidenceReference.objects.visible_to(grant)
+    rows = rows.filter(artifact__index=index, external_id=external_id)
+    if except_for is not None:
+        rows = rows.exclude(pk=except_for.pk)
+    rows.delete()
+
+
+def release_references(artifact: Artifact, *, only_outdated: bool) -> None:
+    """Let the oldest reference of a finding take its place as a finding of its own; the others
+    become references to it.
+
+    Nobody loses a finding: a reference that more people may see than the new finding becomes one
+    of its own, too. ``only_outdated``: only references that repeat an earlier content of the
+    artifact, or that more people may see than the artifact as it is now.
+    """
+    references = list(
+        EvidenceReference.objects.filter(artifact=artifact).defer("vectors", "content")
+    )
+    if only_outdated:
+        references = [
+            each
+            for each in references
+            if each.repeated_sha256 != artifact.sha256
+            or not covers_groups(artifact.groups, each.groups)
+        ]
+    if not references:
+        return
+    if not Index.objects.filter(pk=artifact.index, removal_requested_at=None).exists():
+        EvidenceReference.objects.filter(pk__in=[each.pk for each in references]).delete()
+        return
+    with transaction.atomic():
+        released: list[Artifact] = []
+        for reference in references:
+            heirs = (each for each in released if covers_groups(each.groups, reference.groups))
+            heir = next(heirs, None)
+            if heir is not None:
+                reference.artifact, reference.repeated_sha256 = heir, heir.sha256
+                reference.save(update_fields=["artifact", "repeated_sha256"])
+                continue
+            if not find_by_external_ids(artifact.index, [reference.external_id]):
+                released.append(_add_as_finding(artifact.index, reference))
+            reference.delete()
+
+
+def _add_as_finding(index: str, reference: EvidenceReference) -> Artifact:
+    def add(citation: dict[str, object]) -> Artifact:
+        artifact, _ = add_artifact(
+            index,
+            TextContent((reference.content,)),
+            title=reference.title,
+            metadata=citation,
+            external_id=reference.external_id,
+            url=reference.url,
+            groups=reference.groups,
+            grant=EVERYTHING,
+        )
+        return artifact
+
+    try:
+        artifact = add(reference.citation)
+    except InvalidInput as error:  # the index declares other fields by now
+        logger.warning("The citation of %s is dropped: %s", reference.url, error)
+        artifact = add({})
+    RecentEvidence.objects.update_or_create(
+        artifact=artifact,
+        defaults={
+            "vector_space_hash": reference.vector_space_hash,
+            "vectors": reference.vectors,
+            "vector_count": reference.vector_count,
+        },
+    )
+    return artifact

@@ -1,0 +1,142 @@
+"""Repeats of a stored finding: kept as its references, until they take its place."""
+
+import pytest
+
+from access.grants import Grant
+from documents.models import Artifact
+from documents.services import TextContent, remove_artifact, replace_content, update_artifact
+from evidence.models import EvidenceReference
+from evidence.references import read_references
+from evidence.services import EvidenceInput, EvidenceVerdict, add_evidence
+from indexing.models import Index
+from tests.evidence.test_services import APART, NEAR, WORDS
+from tests.factories import sync
+
+RED, BLUE = (Grant(groups=frozenset({name})) for name in ("red", "blue"))
+BOTH = Grant(groups=frozenset({"red", "blue"}))
+FIRST, SECOND = "https://one.example/a", "https://two.example/b"
+SAME = WORDS.replace("lowers", "reduces")  # 15 of 16 words
+
+
+def add(*items: EvidenceInput, **options) -> list:
+    return add_evidence("evidence", items, **options)
+
+
+def urls() -> set[str]:
+    return set(Artifact.objects.values_list("url", flat=True))
+
+
+@pytest.fixture
+def repeated(findings) -> Artifact:
+    """A finding and one that repeats it."""
+    citation = {"source": "Nature", "date": "2021"}
+    [decision, repeat] = add(
+        EvidenceInput(FIRST, WORDS), EvidenceInput(SECOND, NEAR, "Again", citation)
+    )
+    assert repeat.verdict == EvidenceVerdict.DUPLICATE
+    return Artifact.objects.get(pk=decision.artifact_id)
+
+
+class TestRepeat:
+    def test_is_kept_with_its_url_citation_and_wording(self, repeated):
+        [reference] = read_references([repeated.pk], Grant())[repeated.pk]
+
+        assert (reference.url, reference.title, reference.content) == (SECOND, "Again", NEAR)
+        assert reference.citation["source"] == "Nature"
+        assert reference.similarity == pytest.approx(15 / 16, abs=1e-2)
+
+    def test_is_kept_once_however_often_it_is_sent(self, repeated):
+        [again] = add(EvidenceInput(SECOND, SAME))
+
+        assert (again.verdict, again.artifact_id) == (EvidenceVerdict.DUPLICATE, repeated.pk)
+        assert EvidenceReference.objects.get().content == SAME
+
+    def test_is_forgotten_once_its_url_says_something_else(self, repeated):
+        [again] = add(EvidenceInput(SECOND, APART))
+
+        assert again.verdict == EvidenceVerdict.ADDED
+        assert not EvidenceReference.objects.exists()
+
+    def test_takes_the_place_of_a_deleted_finding(self, repeated, findings):
+        add(EvidenceInput("https://three.example/c", SAME))
+
+        remove_artifact(repeated.pk)
+
+        heir = Artifact.objects.get()
+        assert (heir.url, heir.title) == (SECOND, "Again")
+        assert heir.metadata["date"] == "2021-01-01"
+        assert heir.pages.get().text == NEAR
+        assert EvidenceReference.objects.get().artifact == heir
+        [repeat] = add(EvidenceInput("https://four.example/d", NEAR))
+        assert (repeat.verdict, repeat.artifact_id) == (EvidenceVerdict.DUPLICATE, heir.pk)
+
+    @pytest.mark.parametrize("is_by_evidence", [True, False])
+    def test_takes_the_place_of_a_finding_that_now_says_something_else(
+        self, repeated, findings, is_by_evidence
+    ):
+        sync(findings, repeated)
+        if is_by_evidence:
+            updated, repeat = add(
+                EvidenceInput(FIRST, APART), EvidenceInput("https://four.example/d", NEAR)
+            )
+            assert updated.verdict == EvidenceVerdict.UPDATED
+            assert repeat.verdict == EvidenceVerdict.DUPLICATE
+            assert repeat.artifact_id == Artifact.objects.get(url=SECOND).pk
+        else:
+            replace_content(repeated.pk, TextContent((APART,)))
+
+        assert urls() == {FIRST, SECOND}
+
+    def test_stays_while_only_the_title_changes(self, repeated):
+        update_artifact(repeated.pk, title="On aspirin")
+
+        assert urls() == {FIRST}
+        assert EvidenceReference.objects.count() == 1
+
+    def test_goes_with_an_index_that_is_removed(self, repeated):
+        Index.objects.filter(pk="evidence").update(removal_requested_at="2026-01-01T00:00Z")
+
+        remove_artifact(repeated.pk)
+
+        assert not Artifact.objects.exists()
+        assert not EvidenceReference.objects.exists()
+
+
+class TestGroups:
+    def test_hide_a_repeat_from_those_who_may_not_see_it(self, findings):
+        [decision, _] = add(EvidenceInput(FIRST, WORDS), EvidenceInput(FIRST, WORDS))
+        add(EvidenceInput(SECOND, NEAR), grant=RED)
+
+        def seen(grant):
+            found = read_references([decision.artifact_id], grant)
+            return [each.url for each in found.get(decision.artifact_id, [])]
+
+        assert seen(Grant()) == seen(RED) == [SECOND]
+        assert seen(BLUE) == []
+
+    def test_keep_a_finding_that_more_people_see_than_the_one_it_repeats(self, findings):
+        add(EvidenceInput(FIRST, WORDS), grant=RED)
+
+        [for_both] = add(EvidenceInput(SECOND, NEAR), grant=BOTH)
+        [for_red] = add(EvidenceInput("https://three.example/c", SAME), grant=RED)
+
+        assert for_both.verdict == EvidenceVerdict.ADDED
+        assert for_red.verdict == EvidenceVerdict.DUPLICATE
+
+    def test_make_a_repeat_a_finding_once_its_twin_is_hidden_from_its_readers(self, findings):
+        [decision] = add(EvidenceInput(FIRST, WORDS))
+        add(EvidenceInput(SECOND, NEAR), grant=BLUE)
+
+        update_artifact(decision.artifact_id, groups=["red"])
+
+        assert Artifact.objects.get(url=SECOND).groups == ["blue"]
+
+    def test_leave_nobody_without_a_finding_when_it_is_deleted(self, findings):
+        [decision] = add(EvidenceInput(FIRST, WORDS))
+        add(EvidenceInput(SECOND, NEAR), grant=BLUE)
+        add(EvidenceInput("https://three.example/c", SAME), grant=RED)
+
+        remove_artifact(decision.artifact_id)
+
+        groups = dict(Artifact.objects.values_list("url", "groups"))
+        assert groups == {SECOND: ["blue"], "https://three.example/c": ["red"]}
