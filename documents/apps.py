@@ -5,4 +5,4 @@ class DocumentsConfig(AppConfig):
     name = "documents"
 
     def ready(self) -> None:
-        from documents import signals  # noqa: F401
+        from documents import checks, signals  # noqa: F401

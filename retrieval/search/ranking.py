@@ -2,20 +2,24 @@
 
 With the default fusion, the store fuses a hybrid ranking in one request. With other weights, or if
 the rank in each ranking is needed, the store returns both rankings without payloads in one batch.
-This module then fuses them and reads the payloads of the best points.
+This module then fuses them and reads the payloads of the best points. Collections of several
+indexes are fused here, too, as if they were one.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from uuid import UUID
+
+import numpy as np
 
 from access.grants import Grant
 from indexing.losses import has_lost_collection, make_loss_error
-from indexing.stores import Query, RankFusion, ScoredPoint, StoredPoint
+from indexing.stores import DenseVector, Query, RankFusion, ScoredPoint, StoredPoint
 from retrieval.explanation import Explanation, explain_fused_hit, explain_single_hit
-from retrieval.fusion import RRF_K, hybrid_fusion
+from retrieval.fusion import RRF_K, CollectionRankings, fuse_collections
 from retrieval.search.request import Mode
-from retrieval.search.targets import Candidate, PointKey, Target
+from retrieval.search.targets import Candidate, PointKey, Target, Union
 from retrieval.visible_points import VisiblePoints
 
 
@@ -32,8 +36,11 @@ def fetch_points(
     fused_here: list[Target] = []
     for target in targets:
         if target.has_more:
-            is_default = target.fusion.is_default and not target.needs_ranks
-            (by_store if mode != Mode.HYBRID or is_default else fused_here).append(target)
+            is_fused_here = (
+                not target.fusion.is_default or target.needs_ranks or target.union is not None
+            )
+            is_fused_here &= mode == Mode.HYBRID
+            (fused_here if is_fused_here else by_store).append(target)
     _search(by_store, [each for each in fused_here if each.ranking is None], mode, count, min_score)
     _read_ranked_points(fused_here, count, min_score)
     for target in (*by_store, *fused_here):
@@ -66,18 +73,34 @@ def _search(
         target.points += points
         target.fetched_count += len(points)
         target.has_more = len(points) == count
+    rankings: dict[Target, CollectionRankings] = {}
     for target in unranked:
         dense, sparse = (
             [(point.id.int, point.score) for point in next(answers)] for _ in ("dense", "sparse")
         )
-        target.ranking = hybrid_fusion(dense, sparse, target.fusion)
+        rankings[target] = CollectionRankings(dense, sparse, target.space)
+    _fuse(rankings)
+
+
+def _fuse(rankings: Mapping[Target, CollectionRankings]) -> None:
+    """Set the ranking of each target: of its own points, or among those of its union."""
+    united: dict[Target | Union, list[Target]] = {}
+    for target in rankings:
+        united.setdefault(target.union or target, []).append(target)
+    for targets in united.values():
+        whole = fuse_collections([rankings[target] for target in targets], targets[0].fusion)
+        for target in targets:
+            found = rankings[target]
+            own_ids = {id for id, _ in (*found.dense, *found.sparse)}
+            own = [(id, score) for id, score in whole.fused if id in own_ids]
+            target.ranking = replace(whole, fused=own)
 
 
 def _make_query(target: Target, mode: Mode, count: int, min_score: float | None) -> Query:
     fusion = target.fusion
     return Query(
-        dense=target.dense,
-        sparse=target.sparse,
+        dense=None if mode == Mode.SPARSE else target.dense,
+        sparse=None if mode == Mode.DENSE else target.sparse,
         fusion=RankFusion(fusion.k, fusion.prefetch) if mode == Mode.HYBRID else None,
         filter=target.filter,
         limit=count,
@@ -142,11 +165,52 @@ def _read_ranked_points(targets: Sequence[Target], count: int, min_score: float 
 
 def _retrieve(
     ids_by_collection: Mapping[tuple[str, Grant], Mapping[UUID, None]],
+    *,
+    with_vectors: bool = False,
 ) -> dict[str, Mapping[UUID, StoredPoint]]:
     return {
-        collection: VisiblePoints(grant).retrieve(collection, list(ids))
+        collection: VisiblePoints(grant).retrieve(collection, list(ids), with_vectors=with_vectors)
         for (collection, grant), ids in ids_by_collection.items()
     }
+
+
+def measure_similarities(
+    rankings: Sequence[Sequence[Candidate]],
+) -> list[dict[PointKey, float]]:
+    """For each ranking, the cosines of its candidates to the query of their target. Most are scores
+    of the dense ranking. For candidates that only the sparse ranking found, one request to each
+    collection reads the vectors. A point that is gone has no cosine."""
+    unmeasured: dict[tuple[str, Grant], dict[UUID, None]] = {}
+    for found in chain.from_iterable(rankings):
+        if _get_dense_score(found) is None:
+            target = found.target
+            unmeasured.setdefault((target.collection, target.grant), {})[found.point.id] = None
+    stored = _retrieve(unmeasured, with_vectors=True)
+    measured: list[dict[PointKey, float]] = []
+    for ranking in rankings:
+        similarities: dict[PointKey, float] = {}
+        for found in ranking:
+            score = _get_dense_score(found)
+            if score is None:
+                point = stored[found.target.collection].get(found.point.id)
+                if point is not None and point.dense is not None:
+                    assert found.target.dense is not None
+                    score = _compute_cosine(found.target.dense, point.dense)
+            if score is not None:
+                similarities[found.key] = score
+        measured.append(similarities)
+    return measured
+
+
+def _get_dense_score(candidate: Candidate) -> float | None:
+    ranking = candidate.target.ranking
+    place = None if ranking is None else ranking.dense.get(candidate.point.id.int)
+    return None if place is None else place[1]
+
+
+def _compute_cosine(one: DenseVector, other: DenseVector) -> float:
+    norms = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return float(np.dot(one, other)) / norms if norms else 0.0
 
 
 def explain_candidates(mode: Mode, candidates: Sequence[Candidate]) -> dict[PointKey, Explanation]:
