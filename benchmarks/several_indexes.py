@@ -3,14 +3,13 @@
 It measures no time: the same data give the same figures on any machine.
 """
 
-import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.quality import BEIR, MEASURE
 from benchmarks.service import SampleText, add_texts, measured_service, wait_until_ready
-from evaluation.judged_queries import JudgedQueries, read_judged_queries
+from evaluation.judged_queries import JudgedQueries, read_corpus, read_judged_queries
 from evaluation.measuring import compute_measures, parse_measures
 from tests.serving import Service
 
@@ -19,14 +18,14 @@ TOLERANCE = 0.02  # the parts, searched together, may be this much worse than th
 DEPTH = 100  # hits; several may be of one document
 BATCH = 200  # documents in one request
 
-# How the collection is indexed as a whole, and how each third of it is. The parts have the chunks
-# and the search settings of the presets `plain`, `papers` and `biomedical`.
+# How the collection is indexed as a whole, and how each third of it is. The parts have the search
+# settings of the presets `plain`, `papers` and `biomedical`.
 SPECS = {
     WHOLE: "",
     "sentences": "",
     "abstracts": "chunks: {strategies: [{name: paragraph}]}\nsparse: {b: 0.75}\n"
     "search: {rrf_k: 5, sparse_weight: 1.2}\n",
-    "topics": "chunks: {strategies: [{name: semantic}], context: [title, heading]}\n"
+    "short": "chunks: {strategies: [{name: sentence, max_chars: 250}]}\n"
     "search: {rrf_k: 3, sparse_weight: 1.5}\n",
 }
 PARTS = [name for name in SPECS if name != WHOLE]
@@ -57,12 +56,10 @@ def measure_several_indexes(collection: str) -> None:
 
 
 def _read_texts(folder: Path) -> list[SampleText]:
-    lines = (folder / "corpus.jsonl").read_text(encoding="utf-8").splitlines()
-    read = (json.loads(line) for line in lines)
     return [
-        SampleText(each["_id"], each.get("title") or each["_id"], each["text"])
-        for each in read
-        if each["text"].strip()
+        SampleText(each.id, each.title or "Untitled", each.text)
+        for each in read_corpus(folder)
+        if each.text.strip()
     ]
 
 
