@@ -57,6 +57,7 @@ def main() -> None:
             "pairs",
             "physio",
             "quality",
+            "several",
             "survey",
             "http",
             "searches",
@@ -92,6 +93,9 @@ def main() -> None:
         help="in the ledger and the stand-in: upkeep, which runs alone and needs 5 GB of disk",
     )
     parser.add_argument("--concepts", type=int, default=100_000, help="compared: survey")
+    parser.add_argument(
+        "--collection", default="pubmedqa-pqal", help="judged, in three indexes: several"
+    )
     parser.add_argument("--findings", type=int, default=1_000, help="each stated twice: evidence")
     arguments = parser.parse_args()
 
@@ -175,6 +179,10 @@ def main() -> None:
             from benchmarks.quality import measure_quality
 
             measure_quality()
+        if arguments.only in (None, "several"):
+            from benchmarks.several_indexes import measure_several_indexes
+
+            measure_several_indexes(arguments.collection)
 
 
 def measure_search(chunk_count: int, query_count: int) -> None:

@@ -9,6 +9,7 @@ from django.contrib import admin, messages
 from django.contrib.admin.widgets import AdminTextareaWidget
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.translation import ngettext
 
 from concepts import emergent_pairs, extraction, services, tasks
 from concepts.models import (
@@ -288,7 +289,8 @@ def requeue_extractions(
     count = extraction.requeue_extractions(rows)
     for build in IndexBuild.objects.live().filter(index__in=indexes):
         enqueue_on_commit(tasks.extract_concepts, build_id=build.pk)
-    model_admin.message_user(request, f"{count} sources queued.", messages.SUCCESS)
+    message = ngettext("%d source queued.", "%d sources queued.", count) % count
+    model_admin.message_user(request, message, messages.SUCCESS)
 
 
 class IndexOfExtractionFilter(IndexFilter):

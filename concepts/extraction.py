@@ -1,4 +1,5 @@
-"""Extracts concepts from the sources of an index whose spec asks for it.
+"""Extracts concepts from the sources of an index whose spec asks for it, if a language model is
+configured. Rules would find key phrases, which are not concepts.
 
 Each source has one Extraction row, which is also the queue: due, claimed with a lease, written
 or failed.
@@ -7,7 +8,8 @@ or failed.
 import json
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
@@ -19,7 +21,7 @@ from concepts.extractors import (
     ExtractionInput,
     ExtractionOutcome,
     ExtractionResult,
-    get_extractor,
+    extract_from_texts,
 )
 from concepts.instances import add_instance
 from concepts.models import Extraction
@@ -37,7 +39,8 @@ from core.exceptions import StrataError
 from core.leases import FRESH, NO_LEASE, Claim, describe_error
 from core.text import hash_text
 from documents.models import Artifact, Source
-from indexing.models import IndexBuild
+from indexing.models import IndexBuild, Node
+from indexing.services.batches import ROWS_PER_STATEMENT, slices
 from indexing.spec import IndexSpec
 from indexing.throughput import LANGUAGE_MODEL_CALLS, add_throughput_sample
 from summaries import llm
@@ -48,6 +51,7 @@ logger = logging.getLogger(__name__)
 
 State = Extraction.State
 PLAN_BATCH_SIZE = 500  # sources
+LANGUAGE_MODEL_FIX = "Set STRATA_LLM_BASE_URL and STRATA_LLM_MODEL."
 
 
 def hash_concept_spec(spec: IndexSpec) -> str:
@@ -71,9 +75,45 @@ def sources_without_extraction(build: IndexBuild) -> QuerySet[Source]:
 
 
 def is_extraction_enabled(build: IndexBuild) -> bool:
-    """Whether the spec asks for extraction and the build is live. Only the live build extracts,
-    since concepts belong to the index."""
-    return build.spec.extracts_concepts and build.index.live_build_id == build.pk
+    """Whether the spec asks for extraction, the build is live and a language model is configured.
+    Only the live build extracts, since concepts belong to the index."""
+    return (
+        llm.is_configured()
+        and build.spec.extracts_concepts
+        and build.index.live_build_id == build.pk
+    )
+
+
+def describe_missing_model() -> str:
+    """Say which indexes find no concepts for want of a language model; empty if none does."""
+    if llm.is_configured():
+        return ""
+    live = IndexBuild.objects.live().order_by("index")
+    names = [
+        build.index_id
+        for build in live
+        if build.reading_problem is None and build.spec.extracts_concepts
+    ]
+    if not names:
+        return ""
+    return (
+        f"Without a language model, no concepts are found in documents ({', '.join(names)}). Those "
+        "that are imported or added by hand are searched."
+    )
+
+
+def count_unfinished_extractions(index: str, artifact_ids: Collection[UUID]) -> int:
+    """How many sources of these documents wait for their concepts, and how many nodes of concepts
+    and relationship types of the index are not synced yet."""
+    build = IndexBuild.objects.live().filter(index=index, paused_at=None).first()
+    if build is None or not is_extraction_enabled(build):
+        return 0
+    count = 0
+    for part in slices(sorted(artifact_ids), ROWS_PER_STATEMENT):
+        due = Extraction.objects.filter(state=State.DUE, source__artifact__in=part)
+        count += due.count() + sources_without_extraction(build).filter(artifact__in=part).count()
+    nodes = Node.objects.filter(build=build, kind__in=["concept", "relationship_type"])
+    return count + nodes.filter(state=Node.State.PENDING).count()
 
 
 def has_pending_extractions(build: IndexBuild) -> bool:
@@ -111,7 +151,7 @@ def extract_concepts(build: IndexBuild, should_stop: Callable[[], bool] = lambda
     outage: StrataError | None = None
     started, call_count = time.monotonic(), 0
     with claim.working():
-        for outcome in get_extractor().extract(inputs, build.spec):
+        for outcome in extract_from_texts(inputs, build.spec):
             add_cost_to_build(build, outcome.cost)
             call_count += outcome.cost.call_count
             if outcome.error is not None and outcome.error.is_expected:
@@ -121,7 +161,7 @@ def extract_concepts(build: IndexBuild, should_stop: Callable[[], bool] = lambda
             if should_stop():
                 claim.give_back()
                 break
-        if llm.is_configured() and call_count:
+        if call_count:
             add_throughput_sample(LANGUAGE_MODEL_CALLS, call_count, time.monotonic() - started)
         if outage is not None:
             raise outage

@@ -1,27 +1,17 @@
-"""Extractors that find concepts in a text: a language model if one is configured, else rules.
-
-The rules use key phrases as concepts and the sentences that contain them as quotes, and find no
-relationships. Extractors know neither database rows nor leases.
-"""
+"""Finds concepts in a text with a language model. It knows neither database rows nor leases."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from django.conf import settings
 from pydantic import BaseModel, Field
 
 from core.exceptions import StrataError
 from indexing.spec import IndexSpec
-from summaries import llm
-from summaries.extractive.languages import guess_language, is_in_unspaced_script
-from summaries.extractive.phrases import find_key_phrases
-from summaries.extractive.sentences import find_quotable_sentences
-from summaries.models import EXTRACTIVE_MODEL_NAME
 from summaries.prompts import render_prompt
 from summaries.writers import LanguageModelCost, LanguageModelWriter
 
-MIN_PHRASE_CHARS = 4
 QUOTES_PER_CONCEPT = 3
 
 Key = TypeVar("Key")
@@ -66,46 +56,6 @@ class ExtractionOutcome:
     cost: LanguageModelCost = field(default_factory=LanguageModelCost)
 
 
-class ConceptExtractor(Protocol):
-    def extract(
-        self, inputs: Mapping[Key, ExtractionInput], spec: IndexSpec
-    ) -> Iterator[ExtractionOutcome]: ...
-
-
-def get_extractor() -> ConceptExtractor:
-    return LanguageModelExtractor() if llm.is_configured() else KeyPhraseExtractor()
-
-
-class KeyPhraseExtractor:
-    """Extracts key phrases by rules, without a language model. Finds nothing in scripts without
-    spaces between words."""
-
-    def extract(
-        self, inputs: Mapping[Key, ExtractionInput], spec: IndexSpec
-    ) -> Iterator[ExtractionOutcome]:
-        assert spec.concepts is not None
-        for key, source_input in inputs.items():
-            concepts = extract_key_phrases(source_input.text, count=spec.concepts.per_source)
-            yield ExtractionOutcome(key, ExtractionResult(concepts, [], EXTRACTIVE_MODEL_NAME))
-
-
-def extract_key_phrases(text: str, *, count: int) -> list[ExtractedConcept]:
-    """The ``count`` best key phrases of a text, each with the first sentences that contain it."""
-    if is_in_unspaced_script(text):
-        return []
-    sentences = [sentence.text for sentence in find_quotable_sentences(text)]
-    language = guess_language(text, "en")
-    found: list[ExtractedConcept] = []
-    for phrase in find_key_phrases(sentences, language=language, count=2 * count):
-        quotes = [each for each in sentences if phrase.lower() in each.lower()]
-        if len(phrase) >= MIN_PHRASE_CHARS and quotes:
-            found.append(ExtractedConcept(phrase, quotes[:QUOTES_PER_CONCEPT]))
-    return found[:count]
-
-
-# --- Language models -------------------------------------------------------------------------
-
-
 class ConceptResponse(BaseModel):
     label: str = Field(min_length=1)
     description: str = ""
@@ -124,33 +74,30 @@ class ExtractionResponse(BaseModel):
     relationships: list[RelationshipResponse] = Field(default_factory=list)
 
 
-class LanguageModelExtractor:
-    def extract(
-        self, inputs: Mapping[Key, ExtractionInput], spec: IndexSpec
-    ) -> Iterator[ExtractionOutcome]:
-        concept_spec = spec.concepts
-        assert concept_spec is not None
-        prompts = {
-            key: (
-                render_prompt(
-                    concept_spec.prompt,
-                    source_input.text[: settings.STRATA_LLM_CONTEXT_CHARS],
-                    heading=source_input.heading,
-                    count=concept_spec.per_source,
-                ),
-                concept_spec.model,
-            )
-            for key, source_input in inputs.items()
-        }
-        bypass_keys = {
-            key for key, source_input in inputs.items() if source_input.is_cache_bypassed
-        }
-        asked = LanguageModelWriter().complete_prompts(prompts, ExtractionResponse, bypass_keys)
-        for key, answer, error, cost in asked:
-            findings = None
-            if answer is not None:
-                findings = _parse_response(answer.value, answer.model_name, concept_spec.per_source)
-            yield ExtractionOutcome(key, findings, error, cost)
+def extract_from_texts(
+    inputs: Mapping[Key, ExtractionInput], spec: IndexSpec
+) -> Iterator[ExtractionOutcome]:
+    concept_spec = spec.concepts
+    assert concept_spec is not None
+    prompts = {
+        key: (
+            render_prompt(
+                concept_spec.prompt,
+                source_input.text[: settings.STRATA_LLM_CONTEXT_CHARS],
+                heading=source_input.heading,
+                count=concept_spec.per_source,
+            ),
+            concept_spec.model,
+        )
+        for key, source_input in inputs.items()
+    }
+    bypass_keys = {key for key, source_input in inputs.items() if source_input.is_cache_bypassed}
+    asked = LanguageModelWriter().complete_prompts(prompts, ExtractionResponse, bypass_keys)
+    for key, answer, error, cost in asked:
+        findings = None
+        if answer is not None:
+            findings = _parse_response(answer.value, answer.model_name, concept_spec.per_source)
+        yield ExtractionOutcome(key, findings, error, cost)
 
 
 def _parse_response(response: Any, model_name: str, count: int) -> ExtractionResult:

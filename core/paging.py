@@ -12,7 +12,12 @@ def paginate(
 ) -> tuple[QuerySet[Any], dict[str, Any]]:
     """The rows of one page, and the fields ``count``, ``next`` and ``previous`` of the answer."""
     limit, offset = given["limit"], given["offset"]
-    count = rows.count()
+    return rows[offset : offset + limit], render_page_head(request, rows.count(), given)
+
+
+def render_page_head(request: Request, count: int, given: dict[str, Any]) -> dict[str, Any]:
+    """The fields ``count``, ``next`` and ``previous`` of a page of ``count`` rows."""
+    limit, offset = given["limit"], given["offset"]
     url = request.build_absolute_uri()
     next_url = previous_url = None
     if offset + limit < count:
@@ -21,5 +26,4 @@ def paginate(
         previous_url = replace_query_param(url, "offset", offset - limit)
     elif offset:
         previous_url = remove_query_param(url, "offset")
-    answer = {"count": count, "next": next_url, "previous": previous_url}
-    return rows[offset : offset + limit], answer
+    return {"count": count, "next": next_url, "previous": previous_url}

@@ -1,4 +1,4 @@
-"""System checks of the virus scanner's address and of the limits of documents."""
+"""System checks of the virus scanner, the limits of documents and the overlap of sources."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,6 +7,9 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
+from documents.source_splitting import MIN_WORDS
+
+MAX_OVERLAP_WORDS = MIN_WORDS // 2
 LIMITS = ("STRATA_PARSE_MAX_PAGES", "STRATA_PARSE_MAX_TEXT_CHARS", "STRATA_MAX_DOCUMENT_NODES")
 
 
@@ -38,5 +41,21 @@ def check_virus_scanner(
             f"STRATA_CLAMD is {address!r}, which is neither host:port nor the path of a socket.",
             hint="Write it as 127.0.0.1:3310 or /run/clamav/clamd.ctl.",
             id="documents.E002",
+        )
+    ]
+
+
+@register()
+def check_source_overlap(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> list[CheckMessage]:
+    """Check that sources repeat at most half of the shortest source."""
+    if 0 <= settings.STRATA_SOURCE_OVERLAP_WORDS <= MAX_OVERLAP_WORDS:
+        return []
+    return [
+        Error(
+            f"STRATA_SOURCE_OVERLAP_WORDS must be 0 to {MAX_OVERLAP_WORDS} words; it is "
+            f"{settings.STRATA_SOURCE_OVERLAP_WORDS}.",
+            id="documents.E003",
         )
     ]

@@ -326,7 +326,7 @@ def replace_pages(artifact: Artifact, pages: Sequence[ParsedPage]) -> None:
             content_hash=hash_text(page.text),
         )
         page_rows.append(page_row)
-        for span in split_into_sources(page.text):
+        for span in split_into_sources(page.text, overlap=settings.STRATA_SOURCE_OVERLAP_WORDS):
             text = page.text[span.start : span.end]
             content_hash = hash_text(text)
             occurrences[content_hash] += 1

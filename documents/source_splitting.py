@@ -4,6 +4,7 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from itertools import chain
 
 MIN_WORDS = 500
 MAX_WORDS = 1_500
@@ -42,9 +43,9 @@ class SourceSpan:
     heading: str = ""
 
 
-def split_into_sources(page_text: str) -> list[SourceSpan]:
-    """The page's passages in order; they do not overlap and leave out only white space between
-    them.
+def split_into_sources(page_text: str, *, overlap: int = 0) -> list[SourceSpan]:
+    """The page's passages in order; they leave out only white space between them. Each but the
+    first repeats up to ``overlap`` words of the one before it, whole sentences if possible.
 
     A page within both limits is one source. A longer one is cut before a heading, else between
     paragraphs, sentences, lines or words, with at least 500 words on both sides if possible; a
@@ -52,14 +53,31 @@ def split_into_sources(page_text: str) -> list[SourceSpan]:
     """
     words = _WordCounts(page_text)
     places = _SplitPoints(page_text)
-    spans = []
+    spans: list[SourceSpan] = []
     start = _skip_space(page_text, 0)
     while start < len(page_text):
         cut = _find_split(page_text, start, words, places)
         end = start + len(page_text[start:cut].rstrip())
-        spans.append(SourceSpan(start, end, places.heading_at(start)))
+        heading = places.heading_at(start)
+        if overlap and spans:
+            start = _find_overlap_start(start, spans[-1].start, overlap, words, places)
+        spans.append(SourceSpan(start, end, heading))
         start = _skip_space(page_text, cut)
     return spans
+
+
+def _find_overlap_start(
+    start: int, previous_start: int, overlap: int, words: "_WordCounts", places: "_SplitPoints"
+) -> int:
+    """Where a passage begins that repeats at most ``overlap`` words before ``start``: at the first
+    sentence among them, else at the first word."""
+    first = words.position_at(max(0, words.count_before(start) - overlap * _QUARTERS))
+    first = max(first, previous_start + 1)
+    *between_sentences, between_words = places.by_rank
+    for starts in (chain.from_iterable(between_sentences), between_words):
+        if found := [place for place in starts if first <= place < start]:
+            return min(found)
+    return start
 
 
 def count_words(text: str) -> int:

@@ -18,6 +18,7 @@ class Kind:
     regeneration_type: str  # the type that requests its regeneration
     embedding: str = "embedding"  # the setting of a spec that names its model
     is_standalone: bool = False  # one node for each row of a table, not from artifacts
+    has_categories: bool = False  # its rows have a ``category``
     has_sparse: bool = True  # whether its texts have enough terms for BM25
     text_field: str = "text"  # the payload field that holds the embedded text
     payload_fields: frozenset[str] = frozenset()  # beside RESERVED_FIELDS
@@ -105,6 +106,7 @@ KINDS: dict[str, Kind] = {
             switch="concepts",
             regeneration_type="vocabulary",
             is_standalone=True,
+            has_categories=True,
             has_sparse=False,
         ),
         Kind(

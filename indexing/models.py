@@ -531,8 +531,10 @@ class RegenerationQuerySet(LeasedQuerySet["Regeneration"]):
         """Those with the same request that have not begun."""
         given = {
             name: getattr(regeneration, name)
-            for name in ("index_id", "types", "is_for_missing", "is_for_stale", "limit", "offset")
-        }
+            for name in (
+                "index_id", "types", "category", "is_for_missing", "is_for_stale", "limit", "offset"
+            )
+        }  # fmt: skip
         named = regeneration.artifact_ids
         is_same = Q(artifact_ids__isnull=True) if named is None else Q(artifact_ids=named)
         return self.running().filter(is_same, **given, first=None, attempts=0)
@@ -634,6 +636,9 @@ class Regeneration(LeasedRow):
     )
     is_for_stale = models.BooleanField(
         default=False, help_text="Only artifacts that changed since, or were never hashed."
+    )
+    category = models.CharField(
+        max_length=60, blank=True, help_text="Only rows of this category. Empty: all."
     )
     artifact_ids = models.JSONField(null=True, help_text="Only these artifacts. None: all.")
     limit = models.PositiveIntegerField(null=True)

@@ -350,6 +350,12 @@ class RegenerateSerializer(StrictSerializer):
         max_length=MAX_NAME_CHARS,
         help_text="Default: every index.",
     )
+    category = StringField(
+        default="",
+        allow_blank=True,
+        max_length=MAX_NAME_CHARS,
+        help_text="Only relationship types of this category; the type must be vocabulary.",
+    )
     artifacts = serializers.ListField(
         child=serializers.UUIDField(),
         required=False,
@@ -364,7 +370,7 @@ class RegenerateSerializer(StrictSerializer):
     )
     limit = serializers.IntegerField(
         required=False, allow_null=True, min_value=1, max_value=MAX_OFFSET,
-        help_text="At most this many artifacts, in the order of their ids.",
+        help_text="Regenerate at most this many artifacts, in the order of their ids.",
     )  # fmt: skip
     offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_OFFSET)
 
@@ -393,6 +399,7 @@ REGENERATION_EXAMPLE = {
     "state": "running",
     "index": "handbook",
     "types": ["chunk"],
+    "category": "",
     "only_missing": True,
     "stale": False,
     "limit": None,
@@ -418,6 +425,7 @@ class RegenerationSerializer(serializers.Serializer):
     state = serializers.ChoiceField(choices=Regeneration.State.choices)
     index = serializers.CharField(allow_null=True)
     types = serializers.ListField(child=serializers.CharField())
+    category = serializers.CharField(help_text="Of relationship types; empty: all.")
     only_missing = serializers.BooleanField()
     stale = serializers.BooleanField()
     limit = serializers.IntegerField(allow_null=True)

@@ -1,8 +1,9 @@
 """Fusion of several rankings into one: pure functions of ids and numbers."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeVar
 
 Id = TypeVar("Id", str, int)
@@ -36,6 +37,18 @@ class HybridRanking:
     dense: Mapping[int, tuple[int, float]]
     sparse: Mapping[int, tuple[int, float]]
     fused: Sequence[tuple[int, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionRankings:
+    """The dense and the sparse ranking of one collection: ids with their scores, best first.
+
+    ``space`` names the vector space: cosines of different models are not comparable.
+    """
+
+    dense: Sequence[tuple[int, float]]
+    sparse: Sequence[tuple[int, float]]
+    space: Hashable = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +105,70 @@ def reciprocal_rank_fusion(
 def hybrid_fusion(
     dense: Sequence[tuple[int, float]], sparse: Sequence[tuple[int, float]], fusion: HybridFusion
 ) -> HybridRanking:
-    """Fuse the rankings of one query, ids with their scores, by ``reciprocal_rank_fusion``."""
-    weights = [fusion.dense_weight, fusion.sparse_weight]
-    rankings = [
-        ranking[: fusion.prefetch] if weight else []
-        for ranking, weight in zip((dense, sparse), weights, strict=True)
+    """Fuse the two rankings of one query in one collection, ids with their scores."""
+    return fuse_collections([CollectionRankings(dense, sparse)], fusion)
+
+
+def fuse_collections(
+    collections: Sequence[CollectionRankings], fusion: HybridFusion
+) -> HybridRanking:
+    """Fuse the rankings of several collections as if all their ids were in one.
+
+    The dense rankings are merged by cosine and the sparse rankings by BM25 score, so that an id's
+    rank is its rank among the ids of all collections. These ranks are fused by
+    ``reciprocal_rank_fusion``. Fusing the collections' own ranks would give the best id of each
+    collection the same score, however little it has to do with the query.
+
+    Dense rankings of different models are merged for each model, and the ranks within a model
+    count. The ids of the collections are distinct.
+
+    Source:
+        Merging by score instead of by rank, if the scores have one scale: Callan, Lu and Croft,
+        "Searching Distributed Collections with Inference Networks", SIGIR 1995.
+    """
+    dense_by_space: defaultdict[Hashable, list[Sequence[tuple[int, float]]]] = defaultdict(list)
+    for each in collections:
+        dense_by_space[each.space].append(each.dense)
+    depth = fusion.prefetch
+    dense = [
+        _merge_by_score(rankings)[:depth] if fusion.dense_weight else []
+        for rankings in dense_by_space.values()
     ]
-    dense_ranks, sparse_ranks = (
-        {id: (rank, score) for rank, (id, score) in enumerate(ranking, start=1)}
-        for ranking in rankings
+    sparse = (
+        _merge_by_score([each.sparse for each in collections])[:depth]
+        if fusion.sparse_weight
+        else []
     )
-    ids = [[id for id, _ in ranking] for ranking in rankings]
-    fused = reciprocal_rank_fusion(ids, weights=weights, k=fusion.k)
-    return HybridRanking(dense_ranks, sparse_ranks, fused)
+    fused = reciprocal_rank_fusion(
+        [[id for id, _ in ranking] for ranking in (*dense, sparse)],
+        weights=[fusion.dense_weight] * len(dense) + [fusion.sparse_weight],
+        k=fusion.k,
+    )
+    dense_ranks = {id: place for ranking in dense for id, place in _rank(ranking).items()}
+    return HybridRanking(dense_ranks, _rank(sparse), fused)
+
+
+def _merge_by_score(rankings: Iterable[Sequence[tuple[int, float]]]) -> list[tuple[int, float]]:
+    return sorted(chain.from_iterable(rankings), key=lambda scored: (-scored[1], scored[0]))
+
+
+def _rank(ranking: Sequence[tuple[int, float]]) -> dict[int, tuple[int, float]]:
+    return {id: (rank, score) for rank, (id, score) in enumerate(ranking, start=1)}
+
+
+def comb_sum(scores: Collection[float]) -> float:
+    """Combine the scores that several ways of searching gave to one thing: their sum, so that what
+    was found in several ways ranks above what was found in one of them as well.
+
+    A way that scores 0 or less adds nothing. If no way scores more, the result is the largest.
+
+    Source:
+        CombSUM: Fox and Shaw, "Combination of Multiple Searches", TREC-2, 1994. Weights of the ways
+        are the linear combination of Vogt and Cottrell, "Fusion Via a Linear Combination of
+        Scores", Information Retrieval, 1999.
+    """
+    positive = [score for score in scores if score > 0]
+    return sum(positive) if positive else max(scores)
 
 
 def similarity_and_rank_fusion(

@@ -126,21 +126,23 @@ SEARCHES: dict[str, Search] = {
     "route": Search(
         "route_query",
         "retrieval.retrievers.RoutingRetriever",
-        knowledge.KnowledgeQuerySerializer,
+        knowledge.RouteQuerySerializer,
         knowledge_answers.render_routing,
         knowledge_schema.RoutingAnswerSerializer,
         "Find the best entry point",
-        "Concepts, sources and relationship types near a query; `entry` names the nearest of all.",
+        "Concepts, sources and relationship types near a query, each with a limit and a minimum "
+        "similarity of its own; `entry` names the nearest of all.",
     ),
     "blend": Search(
         "blend_concepts",
         "retrieval.retrievers.BlendRetriever",
         knowledge.BlendQuerySerializer,
-        knowledge_answers.render_concept_hits,
+        knowledge_answers.render_blended_concepts,
         knowledge_schema.ConceptSearchAnswerSerializer,
         "Search concepts in every way",
         "Concepts by their meaning, by sources that bear them and by the types of their "
-        f"relationships; each once, by the best of its ways. {EVIDENCE_DISCLAIMER}",
+        "relationships; each once, by the sum of the weighted similarities of its ways. "
+        f"{EVIDENCE_DISCLAIMER}",
     ),
     "subgraph": Search(
         "search_subgraph",
@@ -149,7 +151,7 @@ SEARCHES: dict[str, Search] = {
         knowledge_answers.render_subgraph,
         knowledge_schema.SubgraphAnswerSerializer,
         "Draw the subgraph",
-        "Concepts, sources and types over a threshold, and the relationships among them.",
+        "Concepts, sources and types over a threshold, and every relationship of these concepts.",
     ),
 }
 

@@ -16,13 +16,21 @@ const SHOWN_LABEL_CHARS = 34; // characters of a label that are shown
 const shortenLabel = (label) => (label.length > SHOWN_LABEL_CHARS ? `${label.slice(0, SHOWN_LABEL_CHARS - 1)}…` : label);
 const boxWidth = (label) => Math.max(90, CHARACTER_WIDTH * shortenLabel(label).length + 24);
 const categoryName = (type) => type.category || "no category";
+const countOf = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 
 // --- Drawing -----------------------------------------------------------------------------------------
+
+/** The concepts found, and those that only a relationship of one of them leads to. */
+function listShownConcepts(concepts, relationships) {
+  const found = concepts.map((concept) => [concept.id, concept]);
+  const ends = relationships.flatMap(({ source, target }) => [source, target]).map((end) => [end.id, end]);
+  return [...new Map([...ends, ...found]).values()];
+}
 
 function layOutConcepts(concepts, relationships) {
   const graph = new dagre.graphlib.Graph({ multigraph: true });
   graph.setGraph({ rankdir: "LR", nodesep: 26, ranksep: 70, marginx: 4, marginy: 4 });
-  for (const concept of concepts) {
+  for (const concept of listShownConcepts(concepts, relationships)) {
     graph.setNode(concept.id, { width: boxWidth(concept.label), height: HEIGHT, concept });
   }
   for (const { id, source, type, target } of relationships) {
@@ -44,13 +52,20 @@ function drawEdge({ points, type, x, y }, colours) {
 }
 
 function drawNode({ x, y, width, concept }, onChosen) {
+  const isFound = concept.score !== undefined;
   const drawn = svgElement(
     "g",
-    { role: "button", tabindex: 0, "aria-pressed": "false", "data-concept": concept.id },
+    {
+      class: isFound ? "found" : "beside",
+      role: "button",
+      tabindex: 0,
+      "aria-pressed": "false",
+      "data-concept": concept.id,
+    },
     svgElement("title", {}, concept.description || concept.label),
     svgElement("rect", { x: x - width / 2, y: y - HEIGHT / 2, width, height: HEIGHT, rx: 9 }),
     svgElement("text", { x, y: y - 1 }, shortenLabel(concept.label)),
-    svgElement("text", { class: "near", x, y: y + 15 }, concept.score.toFixed(2)),
+    svgElement("text", { class: "near", x, y: y + 15 }, isFound ? concept.score.toFixed(2) : "related"),
   );
   drawn.setAttribute("aria-label", concept.label);
   const choose = () => onChosen(concept, drawn);
@@ -106,7 +121,8 @@ async function showEvidence(concept, drawn, query) {
   }
   const answer = await tryOrShowError(() => getJson(`concepts/${concept.id}/evidence`, { query }));
   if (answer === null) return;
-  const said = answer.hits.length ? concept.description : `${concept.description} No passage supports it.`;
+  const description = concept.description ?? "";
+  const said = answer.hits.length ? description : `${description} No passage supports it.`;
   $("evidence").replaceChildren(
     element("h2", {}, concept.label),
     element("p", { className: "soft" }, said.trim()),
@@ -135,12 +151,13 @@ async function showConcepts() {
   const asked = { index: $("index").value, query, min_similarity: $("nearness").value };
   const graph = await tryOrShowError(() => getJson("search/subgraph", asked));
   if (graph === null) return;
-  const { concepts, relationships } = graph;
+  const { concepts, relationships, relationship_count: count } = graph;
+  const shown = count > relationships.length ? ` (${relationships.length} shown)` : "";
   const categories = [...new Set(relationships.map(({ type }) => categoryName(type)))].sort();
   const colours = new Map(categories.map((name, at) => [name, at % COLOUR_COUNT]));
   $("evidence").replaceChildren();
   $("said").textContent = concepts.length
-    ? `${concepts.length} concepts, ${relationships.length} relationships. Choose a concept to read its evidence.`
+    ? `${countOf(concepts.length, "concept")}, ${countOf(count, "relationship")}${shown}. Choose a concept to read its evidence.`
     : "No concept is similar enough. Lower the minimum similarity, or use other words.";
   $("drawing").hidden = $("list").hidden = !concepts.length;
   $("drawing").replaceChildren(

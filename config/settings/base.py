@@ -170,6 +170,10 @@ STRATA_COLLECTION_NAMES = {
     "image": os.environ.get("IMAGE_EMBEDDING_COLLECTION_NAME", "image_embeddings"),
 }
 
+# Words of a source that the next one on its page repeats. It applies to documents that are read
+# from then on: sources are cut once, before any index is built, so they are no part of a spec.
+STRATA_SOURCE_OVERLAP_WORDS = int(os.environ.get("STRATA_SOURCE_OVERLAP_WORDS", 0))
+
 # Two concepts with at least this cosine similarity are kept as an emergent pair.
 STRATA_EMERGENT_SIMILARITY = float(os.environ.get("STRATA_EMERGENT_SIMILARITY", 0.85))
 STRATA_EMERGENT_NEIGHBOURS = 10  # nearest concepts compared with each concept

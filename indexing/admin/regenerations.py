@@ -122,7 +122,8 @@ class RegenerationAdmin(ReadOnlyAdmin):
     def what(self, regeneration: Regeneration) -> str:
         only = {"missing": regeneration.is_for_missing, "stale": regeneration.is_for_stale}
         narrowed = " and ".join(name for name, is_it in only.items() if is_it)
-        return ", ".join(regeneration.types) + (f" (only {narrowed})" if narrowed else "")
+        types = ", ".join(filter(None, [*regeneration.types, regeneration.category]))
+        return types + (f" (only {narrowed})" if narrowed else "")
 
     @admin.display(description="documents")
     def progress(self, regeneration: Regeneration) -> str:

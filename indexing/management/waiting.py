@@ -12,6 +12,7 @@ from rich.console import Console
 from core.progress_bars import make_bars, progress_bar
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
+from indexing.awaited_work import count_awaited_work
 from indexing.comparison_text import describe_comparison
 from indexing.exceptions import ModelLoading
 from indexing.lifecycle import count_missing
@@ -37,7 +38,8 @@ def _is_lasting(problem: str) -> bool:
 
 
 def wait_for_artifacts(index: str, artifact_ids: set[UUID]) -> None:
-    """Wait until every one of these artifacts is ready, failed or deleted.
+    """Wait until every one of these artifacts is ready, failed or deleted, and until other apps
+    have finished what they do with them, such as finding their concepts.
 
     Raises:
         CommandError: nothing moves, for a reason that is known.
@@ -56,13 +58,36 @@ def wait_for_artifacts(index: str, artifact_ids: set[UUID]) -> None:
             advance(len(head) - len(open_ids))
             if len(open_ids) < len(head):
                 progressed_at = time.monotonic()
-            elif time.monotonic() - progressed_at > STALL_SECONDS:
-                for progress in get_index_progress(index):
-                    if _is_lasting(progress.problem):
-                        raise CommandError(f"The index {index} waits: {progress.problem}")
+            else:
+                _raise_if_stalled(index, progressed_at)
             remaining = [pk for pk in head if pk in open_ids] + remaining[IDS_PER_QUERY:]
             if open_ids:
                 time.sleep(WAIT_POLL_SECONDS)
+    _wait_for_other_apps(index, artifact_ids)
+
+
+def _wait_for_other_apps(index: str, artifact_ids: set[UUID]) -> None:
+    progressed_at, left = time.monotonic(), count_awaited_work(index, artifact_ids)
+    if not left:
+        return
+    with progress_bar("Finding concepts", left) as advance:
+        while left:
+            time.sleep(WAIT_POLL_SECONDS)
+            now_left = count_awaited_work(index, artifact_ids)
+            if now_left < left:
+                advance(left - now_left)
+            if now_left != left:
+                left, progressed_at = now_left, time.monotonic()
+            else:
+                _raise_if_stalled(index, progressed_at)
+
+
+def _raise_if_stalled(index: str, progressed_at: float) -> None:
+    if time.monotonic() - progressed_at <= STALL_SECONDS:
+        return
+    for progress in get_index_progress(index):
+        if _is_lasting(progress.problem):
+            raise CommandError(f"The index {index} waits: {progress.problem}")
 
 
 def wait_for_regeneration(
@@ -107,7 +132,7 @@ def wait_for_regeneration(
 
 def _format_regeneration_progress(progress: RegenerationProgress, nodes_per_second: float) -> str:
     row = progress.regeneration
-    parts = [f"Regenerating: {row.done_count} of {row.total_count} documents processed"]
+    parts = [f"Regenerating: {row.done_count} of {row.total_count} examined"]
     if progress.eta_seconds is not None:
         parts.append(f"{progress.artifacts_per_second} a second")
         parts.append(f"about {progress.eta_seconds:.0f} s left")

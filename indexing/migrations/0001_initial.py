@@ -194,6 +194,7 @@ class Migration(migrations.Migration):
                 ('types', models.JSONField(help_text='Regeneration types.')),
                 ('is_for_missing', models.BooleanField(default=False, help_text='Only artifacts with missing nodes or points.')),
                 ('is_for_stale', models.BooleanField(default=False, help_text='Only artifacts that changed since, or were never hashed.')),
+                ('category', models.CharField(blank=True, help_text='Only rows of this category. Empty: all.', max_length=60)),
                 ('artifact_ids', models.JSONField(help_text='Only these artifacts. None: all.', null=True)),
                 ('limit', models.PositiveIntegerField(null=True)),
                 ('offset', models.PositiveIntegerField(default=0)),

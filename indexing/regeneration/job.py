@@ -21,7 +21,12 @@ from core.leases import NO_LEASE, describe_error
 from indexing.drafting import get_drafter
 from indexing.kinds import KINDS
 from indexing.models import NOT_SYNCED, Node, Regeneration
-from indexing.regeneration.scope import POINTS_PER_REQUEST, Scope, find_next_ids
+from indexing.regeneration.scope import (
+    POINTS_PER_REQUEST,
+    Scope,
+    find_next_ids,
+    is_limit_reached,
+)
 from indexing.services import (
     changing_nodes,
     make_documents_due,
@@ -102,17 +107,18 @@ def _regenerate_next_artifacts(
         if skipped_ids:
             _advance(regeneration, skipped_ids[-1], len(skipped_ids))
             skipped_ids = []
-        _regenerate(regeneration, made_from_id, scope, due)
-        if should_stop():
+        # Counted here, too: the row holds the count of when it was read.
+        regeneration.due_artifact_count += _regenerate(regeneration, made_from_id, scope, due)
+        if should_stop() or is_limit_reached(regeneration):
             break
     if skipped_ids:
         _advance(regeneration, skipped_ids[-1], len(skipped_ids))
     return True
 
 
-def _regenerate(regeneration: Regeneration, made_from_id: UUID, scope: Scope, due: DueWork) -> None:
+def _regenerate(regeneration: Regeneration, made_from_id: UUID, scope: Scope, due: DueWork) -> bool:
     """Set the requested nodes of one artifact or standalone row pending, and move the cursor, in
-    one transaction."""
+    one transaction; return whether anything became pending."""
     is_partial = regeneration.is_for_missing or regeneration.is_for_stale
     builds_and_kinds = scope.builds.get(made_from_id, [])
     for build, kinds in builds_and_kinds:  # no lock is held while chunks are cut
@@ -147,16 +153,18 @@ def _regenerate(regeneration: Regeneration, made_from_id: UUID, scope: Scope, du
             if pending := nodes.filter(NOT_SYNCED, state=Node.State.PENDING).count():
                 node_count += pending
                 builds.add(build.pk)
+        is_due = bool(node_count or text_count)
         _advance(
             regeneration,
             made_from_id,
             1,
-            due_artifact_count=int(bool(node_count or text_count)),
+            due_artifact_count=int(is_due),
             due_node_count=node_count,
             due_text_count=text_count,
         )
     due.builds |= builds
     due.text_count += text_count
+    return is_due
 
 
 def _split_into_batches(node_ids: Sequence[int]) -> Iterator[Sequence[int]]:

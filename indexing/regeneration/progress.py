@@ -39,6 +39,7 @@ class RegenerationProgress:
             "state": row.state,
             "index": row.index_id,
             "types": row.types,
+            "category": row.category,
             "only_missing": row.is_for_missing,
             "stale": row.is_for_stale,
             "limit": row.limit,

@@ -28,13 +28,12 @@ def find_regenerated_artifacts(regeneration: Regeneration) -> QuerySet[Artifact]
 
 def find_regenerated_ids(regeneration: Regeneration, *, after: UUID | None = None) -> QuerySet[Any]:
     """Ids, in order, of the artifacts and standalone rows that it covers."""
-    has_artifacts = False
-    rows: dict[tuple[str, str], QuerySet[Any]] = {}
-    for build, kinds in find_builds_and_kinds(regeneration):
-        has_artifacts |= any(not KINDS[kind].is_standalone for kind in kinds)
-        for kind, drafter in get_standalone_drafters(build).items():
-            if kind in kinds:
-                rows[kind, build.index_id] = drafter.find_rows(build.index_id)
+    has_artifacts = any(
+        not KINDS[kind].is_standalone
+        for _, kinds in find_builds_and_kinds(regeneration)
+        for kind in kinds
+    )
+    rows = find_standalone_rows(regeneration, category=regeneration.category)
     artifacts = find_regenerated_artifacts(regeneration)
     parts: list[QuerySet[Any]] = [artifacts if has_artifacts else artifacts.none(), *rows.values()]
     if after is not None:
@@ -43,16 +42,35 @@ def find_regenerated_ids(regeneration: Regeneration, *, after: UUID | None = Non
     return first.union(*others, all=True).order_by("pk") if others else first.order_by("pk")
 
 
+def find_standalone_rows(
+    regeneration: Regeneration, *, category: str
+) -> dict[tuple[str, str], QuerySet[Any]]:
+    """Kind and index -> the rows of standalone kinds that it covers, of one category if that is not
+    empty."""
+    found: dict[tuple[str, str], QuerySet[Any]] = {}
+    for build, kinds in find_builds_and_kinds(regeneration):
+        for kind, drafter in get_standalone_drafters(build).items():
+            if kind in kinds:
+                rows = drafter.find_rows(build.index_id)
+                found[kind, build.index_id] = rows.filter(category=category) if category else rows
+    return found
+
+
 def find_next_ids(regeneration: Regeneration) -> list[UUID]:
     cursor, size = regeneration.cursor, ROWS_PER_STEP
-    if regeneration.limit is not None:
-        size = min(size, regeneration.limit - regeneration.done_count)
+    if is_limit_reached(regeneration):
+        return []
     start = regeneration.offset if cursor is None else 0
     if regeneration.artifact_ids is not None:
         named = sorted(UUID(each) for each in regeneration.artifact_ids)
         following = [each for each in named if cursor is None or each > cursor]
         return following[start : start + size]
     return list(find_regenerated_ids(regeneration, after=cursor)[start : start + size])
+
+
+def is_limit_reached(regeneration: Regeneration) -> bool:
+    """Whether something of as many artifacts or rows as requested was regenerated."""
+    return regeneration.limit is not None and regeneration.due_artifact_count >= regeneration.limit
 
 
 @dataclass(slots=True)

@@ -65,6 +65,7 @@ class RegenerationViewSet(NeedsAllDocuments, viewsets.ViewSet):
         regeneration = begin_regeneration(
             [given["type"]],
             index=given.get("index"),
+            category=given["category"],
             artifact_ids=given.get("artifacts"),
             is_for_missing=given["only_missing"],
             is_for_stale=given["stale"],

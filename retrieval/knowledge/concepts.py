@@ -10,6 +10,7 @@ from django.db.models.functions import RowNumber
 
 from access.grants import Grant
 from concepts.models import Concept, Instance, Relationship, RelationshipType
+from retrieval.fusion import comb_sum
 from retrieval.knowledge.query import KnowledgeQuery
 from retrieval.search.hit_checks import Verdict
 
@@ -33,8 +34,8 @@ class MatchReason:
 
 @dataclass(frozen=True, slots=True)
 class ConceptHit:
-    """``reasons``: the best of each name, best first; the first gives the score. ``verdict`` is
-    None if the concept was read from the database, not from the vector store."""
+    """``reasons``: the best of each name, best first; their scores are added. ``verdict`` is None
+    if the concept was read from the database, not from the vector store."""
 
     concept: Concept
     reasons: list[MatchReason]
@@ -43,7 +44,7 @@ class ConceptHit:
 
     @property
     def score(self) -> float:
-        return self.reasons[0].score
+        return comb_sum([way.score for way in self.reasons])
 
 
 @dataclass(frozen=True, slots=True)

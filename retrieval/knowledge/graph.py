@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Case, Q, Value, When
 
 from access.grants import Grant
 from concepts.models import Instance, Relationship
@@ -21,6 +21,7 @@ MAX_DEPTH = 3
 _MAX_TYPES = 1_000  # relationship types; vocabularies are smaller in practice
 _BEAM_WIDTH = 200  # paths kept at each depth
 _MAX_EDGES_PER_DEPTH = 5_000  # relationships read at each depth
+MAX_SUBGRAPH_EDGES = 1_000  # in a subgraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +49,15 @@ class ConceptPath:
 
 @dataclass(frozen=True, slots=True)
 class Subgraph:
-    """The hits above a threshold and the edges among their concepts. ``instances`` link concepts to
-    sources."""
+    """The hits above a threshold, and the edges of their concepts: ``edges`` has those among them
+    first, then those that lead to other concepts, ``MAX_SUBGRAPH_EDGES`` of ``edge_count`` in all.
+    ``instances`` link concepts to sources."""
 
     concepts: list[ConceptHit]
     sources: list[SourceHit]
     types: list[RelationshipTypeHit]
     edges: list[Relationship]
+    edge_count: int
     instances: list[Instance]
 
 
@@ -94,17 +97,25 @@ def find_paths(
 
 def search_subgraph(nearest: KnowledgeQuery, *, threshold: float, limit: int) -> Subgraph:
     """Find concepts, sources and types more similar to a query than ``threshold``, at most
-    ``limit`` of each, and the edges and instances among them."""
+    ``limit`` of each, the edges of these concepts, and the instances that link them to these
+    sources."""
     concepts = search_concepts(nearest, limit=limit, min_similarity=threshold)
     sources = search_sources(nearest, limit=limit, min_similarity=threshold)
     types = search_relationship_types(nearest, limit=limit, min_similarity=threshold, edges_shown=0)
     ids = [hit.concept.pk for hit in concepts]
-    edges = Relationship.objects.with_concepts_and_type().filter(source__in=ids, target__in=ids)
+    edges = Relationship.objects.visible_to(nearest.grant).with_concepts_and_type()
+    edges = edges.filter(Q(source__in=ids) | Q(target__in=ids))
+    is_inside = Q(source__in=ids, target__in=ids)
+    ranked = edges.alias(place=Case(When(is_inside, then=Value(0)), default=Value(1))).order_by(
+        "place", "created_at", "pk"
+    )
     instances = Instance.objects.not_lost().filter(
         concept__in=ids, source__in=[hit.source_id for hit in sources]
     )
     joined = instances.select_related("artifact", "source").order_by("concept", "start_offset")
-    return Subgraph(concepts, sources, types, list(edges), list(joined))
+    return Subgraph(
+        concepts, sources, types, list(ranked[:MAX_SUBGRAPH_EDGES]), edges.count(), list(joined)
+    )
 
 
 def _extend_paths(

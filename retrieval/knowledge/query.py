@@ -1,26 +1,31 @@
 """A query that is embedded once and searches nodes of several kinds."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 from access.grants import Grant
 from indexing.models import IndexBuild
 from indexing.stores import DenseVector
-from retrieval.search.flat import Hit, Stopwatch, make_hit
+from retrieval.search.flat import Hit, Stopwatch, leave_out_repeated_cuts, make_hit
 from retrieval.search.hit_checks import HitChecks
 from retrieval.search.ranking import fetch_points
 from retrieval.search.request import Mode, StaleHitPolicy, check_query
+from retrieval.search.similarity import measure_similarities
 from retrieval.search.targets import (
     Candidate,
+    PointKey,
     Target,
     find_builds,
     make_targets,
     merge_candidates,
     require_same_model,
+    set_query_terms,
     set_query_vectors,
 )
 
 _EXTRA_HITS = 2  # hits fetched in addition, to replace dropped ones
+_MAX_FETCHES = 8  # from the store, until enough chunks are similar enough
 
 
 class KnowledgeQuery:
@@ -66,35 +71,85 @@ class KnowledgeQuery:
             InvalidInput: an index holds no such nodes.
             StoreUnavailable, EmbeddingUnavailable: retry helps.
         """
-        targets = make_targets(self._builds.values(), (kind,), None)
-        require_same_model(targets)
-        self._embed_query(targets)
-        ranking = self._search_and_check(targets, count, min_similarity)
-        if orphans := {found.key for found in ranking} & self._proof.orphans:
-            # Most likely points were replaced between reading store and ledger. Search once more.
-            self._proof.orphans -= orphans
-            for target in targets:
-                target.reset()
-            ranking = self._search_and_check(targets, count, min_similarity)
-        served = [found for found in ranking if self._proof.is_served(found, StaleHitPolicy.FLAG)]
+        targets = self._make_targets(kind, Mode.DENSE, None)
+        served = self._find_served(targets, Mode.DENSE, count, min_similarity)
         return [make_hit(found, self._proof, {}) for found in served[:count]]
 
-    def _embed_query(self, targets: Sequence[Target]) -> None:
+    def find_chunks(
+        self,
+        count: int,
+        *,
+        mode: Mode = Mode.DENSE,
+        filter: Mapping[str, Any] | None = None,
+        min_similarity: float | None = None,
+    ) -> list[tuple[Hit, float]]:
+        """The ``count`` best chunks that can be served, by the scores of a mode, each with its
+        cosine. The same text, cut by several strategies, is one chunk. ``filter`` has the API's
+        syntax.
+
+        Raises:
+            InvalidInput: an index holds no chunks, or the filter is wrong.
+            StoreUnavailable, EmbeddingUnavailable: retry helps.
+        """
+        targets = self._make_targets("chunk", mode, filter)
+        for target in targets:
+            target.depth, target.needs_ranks = count, True
+        lowest = min_similarity if mode == Mode.DENSE else None
+        kept: list[tuple[Hit, float]] = []
+        for _ in range(_MAX_FETCHES):
+            served = leave_out_repeated_cuts(self._find_served(targets, mode, count, lowest))
+            similarities = self._measure(served, mode)
+            kept = [
+                (make_hit(found, self._proof, {}), similarities[found.key])
+                for found in served
+                if found.key in similarities
+                and (min_similarity is None or similarities[found.key] >= min_similarity)
+            ]
+            if len(kept) >= count or not any(target.has_more for target in targets):
+                break
+        return kept[:count]
+
+    def _make_targets(
+        self, kind: str, mode: Mode, filter: Mapping[str, Any] | None
+    ) -> list[Target]:
+        targets = make_targets(self._builds.values(), (kind,), filter)
+        require_same_model(targets)
         self._stopwatch.start()
         if self.vector is None and targets:
             set_query_vectors(self.query, Mode.DENSE, targets[:1])
             self.vector = targets[0].dense
         for target in targets:
-            target.dense = self.vector
+            target.dense = self.vector  # in a sparse search too: its hits have a cosine
+        set_query_terms(self.query, mode, targets)
         self._stopwatch.lap("embed")
+        return targets
 
-    def _search_and_check(
-        self, targets: Sequence[Target], count: int, min_similarity: float | None
+    def _find_served(
+        self, targets: Sequence[Target], mode: Mode, count: int, min_score: float | None
     ) -> list[Candidate]:
-        fetch_count = count + _EXTRA_HITS
-        fetch_points(targets, Mode.DENSE, fetch_count, min_score=min_similarity)
+        """Fetch the next ``count`` points, and return all points so far that can be served."""
+        ranking = self._fetch_and_check(targets, mode, count, min_score)
+        if orphans := {found.key for found in ranking} & self._proof.orphans:
+            # Most likely points were replaced between reading store and ledger. Search once more.
+            self._proof.orphans -= orphans
+            for target in targets:
+                target.reset()
+            ranking = self._fetch_and_check(targets, mode, count, min_score)
+        return [found for found in ranking if self._proof.is_served(found, StaleHitPolicy.FLAG)]
+
+    def _fetch_and_check(
+        self, targets: Sequence[Target], mode: Mode, count: int, min_score: float | None
+    ) -> list[Candidate]:
+        fetch_points(targets, mode, count + _EXTRA_HITS, min_score=min_score)
         ranking = merge_candidates(targets)
         self._stopwatch.lap("search")
         self._proof.check(ranking)
         self._stopwatch.lap("verify")
         return ranking
+
+    def _measure(self, served: Sequence[Candidate], mode: Mode) -> dict[PointKey, float]:
+        if mode == Mode.DENSE:
+            return {found.key: found.point.score for found in served}
+        [similarities] = measure_similarities([served])
+        self._stopwatch.lap("search")
+        return similarities

@@ -1,9 +1,11 @@
 """Routes a query to its best entry point, and blends concept hits found in several ways."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
 from concepts.models import Concept, Instance
+from retrieval.fusion import comb_sum
 from retrieval.knowledge.concepts import (
     ConceptHit,
     MatchReason,
@@ -14,6 +16,7 @@ from retrieval.knowledge.concepts import (
 )
 from retrieval.knowledge.query import KnowledgeQuery
 from retrieval.knowledge.sources import SourceHit, search_sources
+from retrieval.search.request import Mode
 
 _MAX_EDGES_PER_TYPE = 100  # for each matching type
 _CANDIDATES_PER_KIND = 100  # hits of each kind that a blend considers
@@ -31,7 +34,8 @@ class RoutingResult:
     def best_entry_point(self) -> tuple[str, UUID, float] | None:
         """Kind, id and similarity of the best hit. On a tie the concept wins, then the source."""
         best = [("concept", hit.concept.pk, hit.score) for hit in self.concepts[:1]]
-        best += [("source", hit.source_id, hit.similarity) for hit in self.sources[:1]]
+        # By rank, another source than the most similar one may be first.
+        best += [("source", hit.source_id, hit.similarity) for hit in self.sources]
         best += [("relationship_type", hit.type.pk, hit.reason.score) for hit in self.types[:1]]
         return max(best, key=lambda each: each[2], default=None)
 
@@ -43,13 +47,42 @@ class BlendWeights:
     relationship: float
 
 
+@dataclass(frozen=True, slots=True)
+class KindLimits:
+    """How many hits of one kind a search returns, and from which similarity."""
+
+    limit: int
+    min_similarity: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RouteLimits:
+    concepts: KindLimits
+    sources: KindLimits
+    types: KindLimits
+
+
 def route_query(
-    nearest: KnowledgeQuery, *, limit: int, min_similarity: float | None = None
+    nearest: KnowledgeQuery,
+    limits: RouteLimits,
+    *,
+    mode: Mode = Mode.DENSE,
+    window: int = 0,
+    with_concepts: bool = False,
 ) -> RoutingResult:
+    """``mode``, ``window`` and ``with_concepts`` apply to the sources."""
+    concepts, sources, types = limits.concepts, limits.sources, limits.types
     return RoutingResult(
-        search_concepts(nearest, limit=limit, min_similarity=min_similarity),
-        search_sources(nearest, limit=limit, min_similarity=min_similarity),
-        search_relationship_types(nearest, limit=limit, min_similarity=min_similarity),
+        search_concepts(nearest, limit=concepts.limit, min_similarity=concepts.min_similarity),
+        search_sources(
+            nearest,
+            limit=sources.limit,
+            min_similarity=sources.min_similarity,
+            mode=mode,
+            window=window,
+            with_concepts=with_concepts,
+        ),
+        search_relationship_types(nearest, limit=types.limit, min_similarity=types.min_similarity),
     )
 
 
@@ -61,8 +94,8 @@ def blend_concepts(
     min_similarity: float | None = None,
 ) -> list[ConceptHit]:
     """Find concepts by three weighted similarities: of the concept itself, of the sources that
-    quote it, and of its relationships' types. Each concept appears once, with its best weighted
-    score; scores are not added."""
+    quote it, and of its relationships' types. Of each of the three the best counts, so that the
+    amount of evidence does not; ``comb_sum`` adds them. Each concept appears once."""
     best: dict[UUID, dict[str, MatchReason]] = {}
 
     def keep_best_reason(concept_id: UUID, way: MatchReason) -> None:
@@ -100,6 +133,10 @@ def blend_concepts(
             )
             keep_best_reason(edge.source_id, way)
             keep_best_reason(edge.target_id, way)
-    ranked = sorted(best, key=lambda pk: (-max(way.score for way in best[pk].values()), pk))
+    ranked = sorted(best, key=lambda pk: (-_combine(best[pk]), pk))
     reasons = {pk: list(best[pk].values()) for pk in ranked[:limit]}
     return load_concepts(reasons, nearest.grant, verdicts)
+
+
+def _combine(ways: Mapping[str, MatchReason]) -> float:
+    return comb_sum([way.score for way in ways.values()])

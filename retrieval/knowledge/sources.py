@@ -1,7 +1,8 @@
 """Searches sources by their chunks, and loads their vectors and adjacent sources."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -17,6 +18,7 @@ from retrieval.knowledge.query import KnowledgeQuery
 from retrieval.search import targets
 from retrieval.search.flat import Hit
 from retrieval.search.hit_checks import Verdict
+from retrieval.search.request import SCORE_KINDS, Mode
 from retrieval.visible_points import VisiblePoints
 
 _CHUNKS_PER_SOURCE = 4  # chunks fetched per wanted source; each further request doubles the number
@@ -25,18 +27,21 @@ _MAX_CHUNKS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class SourceHit:
-    """``chunks`` are the chunks that matched, best first; the first gives the similarity.
-    ``source`` is None if an edit removed it; the chunks are then stale."""
+    """``chunks`` are the chunks that matched, best first; the first gives the score.
+    ``similarity`` is the cosine of the most similar one. ``source`` is None if an edit removed it;
+    the chunks are then stale."""
 
     source_id: UUID
     source: Source | None
     index: str
     chunks: list[Hit]
+    similarity: float
+    score_kind: str
     neighbours: list[Source]
     instances: list[Instance]
 
     @property
-    def similarity(self) -> float:
+    def score(self) -> float:
         return self.chunks[0].score
 
     @property
@@ -48,15 +53,18 @@ def search_sources(
     nearest: KnowledgeQuery,
     *,
     limit: int,
+    offset: int = 0,
+    mode: Mode = Mode.DENSE,
+    filter: Mapping[str, Any] | None = None,
     min_similarity: float | None = None,
     window: int = 0,
     with_concepts: bool = False,
-    excluded_source_id: UUID | None = None,
 ) -> list[SourceHit]:
-    """Find sources by their most similar chunk, best first. ``window`` adds the adjacent sources on
-    each side; ``with_concepts`` adds the quotes in each source with their concepts."""
-    chunks = _find_chunks_by_source(nearest, limit, min_similarity, excluded_source_id)
-    found = list(chunks)[:limit]
+    """Find sources by their best chunk, best first. ``filter`` has the API's syntax; ``window``
+    adds the adjacent sources on each side, ``with_concepts`` the quotes in each source with their
+    concepts."""
+    chunks = _find_chunks_by_source(nearest, offset + limit, mode, filter, min_similarity)
+    found = list(chunks)[offset : offset + limit]
     sources = Source.objects.select_related("artifact", "page").defer("page__text").in_bulk(found)
     neighbours = load_adjacent_sources(sources.values(), window)
     instances = _load_instances_by_source(found, nearest.grant) if with_concepts else {}
@@ -64,8 +72,10 @@ def search_sources(
         SourceHit(
             source_id,
             sources.get(source_id),
-            chunks[source_id][0].index,
-            chunks[source_id],
+            chunks[source_id][0][0].index,
+            [chunk for chunk, _ in chunks[source_id]],
+            max(similarity for _, similarity in chunks[source_id]),
+            SCORE_KINDS[mode],
             neighbours.get(source_id, []),
             instances.get(source_id, []),
         )
@@ -84,8 +94,8 @@ def require_same_model(indexes: Sequence[str], grant: Grant) -> None:
     )
 
 
-def compute_source_vector(source_id: UUID, grant: Grant) -> tuple[str, DenseVector]:
-    """The index of a source, and the normalised mean of its chunk vectors in the live build.
+def compute_source_vector(source_id: UUID, grant: Grant) -> tuple[Source, DenseVector]:
+    """A source with its artifact, and the normalised mean of its chunk vectors in the live build.
 
     Raises:
         UnknownSource: there is no source with this id.
@@ -104,7 +114,7 @@ def compute_source_vector(source_id: UUID, grant: Grant) -> tuple[str, DenseVect
             "None of the source's chunks is embedded yet.", field="id", fix="Try again shortly."
         )
     mean = np.mean(list(vectors.values()), axis=0)
-    return source.artifact.index, mean / np.linalg.norm(mean)
+    return source, mean / np.linalg.norm(mean)
 
 
 def read_vectors(nodes: Sequence[Node], grant: Grant) -> dict[UUID, DenseVector]:
@@ -153,19 +163,18 @@ def load_adjacent_sources(sources: Collection[Source], window: int) -> dict[UUID
 def _find_chunks_by_source(
     nearest: KnowledgeQuery,
     limit: int,
+    mode: Mode,
+    filter: Mapping[str, Any] | None,
     min_similarity: float | None,
-    excluded_source_id: UUID | None,
-) -> dict[UUID, list[Hit]]:
-    """Source id -> its chunks that were found; best source first."""
+) -> dict[UUID, list[tuple[Hit, float]]]:
+    """Source id -> its chunks that were found, with their cosines; best source first."""
     count = limit * _CHUNKS_PER_SOURCE
     while True:
-        hits = nearest.find("chunk", count, min_similarity=min_similarity)
-        chunks: dict[UUID, list[Hit]] = {}
-        for hit in hits:
-            source_id = UUID(hit.payload["source_id"])
-            if source_id != excluded_source_id:
-                chunks.setdefault(source_id, []).append(hit)
-        if len(chunks) >= limit or len(hits) < count or count >= _MAX_CHUNKS:
+        found = nearest.find_chunks(count, mode=mode, filter=filter, min_similarity=min_similarity)
+        chunks: dict[UUID, list[tuple[Hit, float]]] = {}
+        for hit, similarity in found:
+            chunks.setdefault(UUID(hit.payload["source_id"]), []).append((hit, similarity))
+        if len(chunks) >= limit or len(found) < count or count >= _MAX_CHUNKS:
             return chunks
         count = min(2 * count, _MAX_CHUNKS)
 

@@ -1,9 +1,8 @@
 """Retrievers of concepts, relationship types and sources, which share one embedding space."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
-from uuid import UUID
 
 from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo
 
@@ -19,10 +18,18 @@ from retrieval.knowledge.concepts import (
 )
 from retrieval.knowledge.graph import Subgraph, search_subgraph
 from retrieval.knowledge.query import KnowledgeQuery
-from retrieval.knowledge.routing import BlendWeights, RoutingResult, blend_concepts, route_query
+from retrieval.knowledge.routing import (
+    BlendWeights,
+    KindLimits,
+    RouteLimits,
+    RoutingResult,
+    blend_concepts,
+    route_query,
+)
 from retrieval.knowledge.sources import SourceHit, search_sources
 from retrieval.retrievers.base import IndexRetriever
 from retrieval.retrievers.nodes import make_text_node
+from retrieval.search import Mode
 
 Found = TypeVar("Found")
 
@@ -91,31 +98,38 @@ class RelationshipTypeRetriever(KnowledgeRetriever[list[RelationshipTypeHit]]):
 
 
 class SourceRetriever(KnowledgeRetriever[list[SourceHit]]):
-    """Sources by their chunks. ``window`` adds the sources on each side, ``with_concepts`` the
-    quotes in each source with their concepts."""
+    """Sources by their chunks, in a mode. ``min_similarity`` is a cosine in every mode. ``window``
+    adds the sources on each side, ``with_concepts`` the quotes in each source with their concepts;
+    ``filter`` has the API's syntax."""
 
     def __init__(
         self,
         index: Any,
         *,
+        mode: Mode | str = Mode.HYBRID,
+        offset: int = 0,
+        filter: Mapping[str, Any] | None = None,
         window: int = 0,
         with_concepts: bool = False,
-        excluded_source_id: UUID | None = None,
         **options: Any,
     ) -> None:
         super().__init__(index, **options)
+        self.mode = Mode(mode)
+        self.offset = offset
+        self.filter = filter
         self.window = window
         self.with_concepts = with_concepts
-        self.excluded_source_id = excluded_source_id
 
     def find(self, nearest: KnowledgeQuery) -> list[SourceHit]:
         return search_sources(
             nearest,
             limit=self.top_k,
+            offset=self.offset,
+            mode=self.mode,
+            filter=self.filter,
             min_similarity=self.min_similarity,
             window=self.window,
             with_concepts=self.with_concepts,
-            excluded_source_id=self.excluded_source_id,
         )
 
     def to_nodes(self, answer: KnowledgeAnswer[list[SourceHit]]) -> list[NodeWithScore]:
@@ -123,10 +137,51 @@ class SourceRetriever(KnowledgeRetriever[list[SourceHit]]):
 
 
 class RoutingRetriever(KnowledgeRetriever[RoutingResult]):
-    """Concepts, sources and relationship types near a query, and which of them is nearest."""
+    """Concepts, sources and relationship types near a query, and which of them is nearest.
+
+    ``top_k`` and ``min_similarity`` hold for each kind that has no limits of its own. ``mode``,
+    ``window`` and ``with_concepts`` apply to the sources.
+    """
+
+    def __init__(
+        self,
+        index: Any,
+        *,
+        concept_limit: int | None = None,
+        concept_min_similarity: float | None = None,
+        source_limit: int | None = None,
+        source_min_similarity: float | None = None,
+        relationship_limit: int | None = None,
+        relationship_min_similarity: float | None = None,
+        mode: Mode | str = Mode.DENSE,
+        window: int = 0,
+        with_concepts: bool = False,
+        **options: Any,
+    ) -> None:
+        super().__init__(index, **options)
+        self.limits = RouteLimits(
+            concepts=self._choose_limits(concept_limit, concept_min_similarity),
+            sources=self._choose_limits(source_limit, source_min_similarity),
+            types=self._choose_limits(relationship_limit, relationship_min_similarity),
+        )
+        self.mode = Mode(mode)
+        self.window = window
+        self.with_concepts = with_concepts
 
     def find(self, nearest: KnowledgeQuery) -> RoutingResult:
-        return route_query(nearest, limit=self.top_k, min_similarity=self.min_similarity)
+        return route_query(
+            nearest,
+            self.limits,
+            mode=self.mode,
+            window=self.window,
+            with_concepts=self.with_concepts,
+        )
+
+    def _choose_limits(self, limit: int | None, min_similarity: float | None) -> KindLimits:
+        return KindLimits(
+            self.top_k if limit is None else limit,
+            self.min_similarity if min_similarity is None else min_similarity,
+        )
 
     def to_nodes(self, answer: KnowledgeAnswer[RoutingResult]) -> list[NodeWithScore]:
         found = answer.found
@@ -139,7 +194,7 @@ class RoutingRetriever(KnowledgeRetriever[RoutingResult]):
 
 class BlendRetriever(KnowledgeRetriever[list[ConceptHit]]):
     """Concepts by their meaning, by the sources that quote them and by the types of their
-    relationships; each once, with its best score."""
+    relationships; each once, with the sum of its weighted scores."""
 
     def __init__(
         self,
@@ -230,4 +285,4 @@ def _to_source_node(hit: SourceHit) -> NodeWithScore:
     artifact = RelatedNodeInfo(node_id=payload["artifact_id"])
     text = payload["text"] if source is None else source.text
     node = make_text_node(str(hit.source_id), text, metadata, {NodeRelationship.SOURCE: artifact})
-    return NodeWithScore(node=node, score=hit.similarity)
+    return NodeWithScore(node=node, score=hit.score)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from indexing import embedding
-from retrieval.retrievers.chunks import get_artifact_key
+from retrieval.retrievers.chunks import keep_best_of_each_artifact
 from retrieval.retrievers.spaces import SpaceRetriever
 from retrieval.search import ArtifactsAnswer, SearchAnswer, SearchRequest
 from retrieval.search.flat import search_nodes
@@ -27,4 +27,6 @@ class StructureRetriever(SpaceRetriever):
         return self.search_beside(query, self.text)
 
     def search_space(self, request: SearchRequest) -> SearchAnswer:
-        return search_nodes(request, ["compound"], self.grant, group_key=get_artifact_key)
+        return search_nodes(
+            request, ["compound"], self.grant, keep_distinct=keep_best_of_each_artifact
+        )

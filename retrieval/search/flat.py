@@ -1,6 +1,7 @@
 """Searches one kind of node and returns one ranking."""
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
@@ -67,11 +68,11 @@ def search_nodes(
     kinds: Sequence[str],
     grant: Grant,
     *,
-    group_key: Callable[[Candidate], Hashable] = lambda found: found.key,
+    keep_distinct: Callable[[Sequence[Candidate]], list[Candidate]] = list,
     points_per_hit: int = 1,
 ) -> SearchAnswer:
-    """Rank the nodes of these kinds, best first, ties by node id. Only the best node of each group
-    that can be served is returned.
+    """Rank the nodes of these kinds, best first, ties by node id. Of those that can be served,
+    the ones that ``keep_distinct`` keeps are returned; it decides by the candidates before each.
 
     Pages of results do not overlap: ``offset`` counts served hits, after failed checks are dropped.
 
@@ -96,14 +97,14 @@ def search_nodes(
 
     wanted_count = request.offset + request.limit
     checks, ranking = _rank_servable(
-        request, targets, wanted_count, group_key, points_per_hit, stopwatch
+        request, targets, wanted_count, keep_distinct, points_per_hit, stopwatch
     )
     if checks.orphans:
         # Most likely points were replaced between reading store and ledger. Search once more.
         for target in targets:
             target.reset()
         checks, ranking = _rank_servable(
-            request, targets, wanted_count, group_key, points_per_hit, stopwatch
+            request, targets, wanted_count, keep_distinct, points_per_hit, stopwatch
         )
     page = ranking[request.offset : wanted_count]
     explanations: dict[PointKey, Explanation] = {}
@@ -111,7 +112,7 @@ def search_nodes(
         explanations = explain_candidates(request.mode, page)
     hits = [make_hit(found, checks, explanations) for found in page]
     if request.with_similarity:
-        similarities = measure_similarities(page)
+        [similarities] = measure_similarities([page])
         hits = [
             replace(hit, similarity=similarities.get(found.key))
             for hit, found in zip(hits, page, strict=True)
@@ -131,7 +132,7 @@ def _rank_servable(
     request: SearchRequest,
     targets: Sequence[Target],
     wanted_count: int,
-    group_key: Callable[[Candidate], Hashable],
+    keep_distinct: Callable[[Sequence[Candidate]], list[Candidate]],
     points_per_hit: int,
     stopwatch: "Stopwatch",
 ) -> tuple[HitChecks, list[Candidate]]:
@@ -147,7 +148,7 @@ def _rank_servable(
             checks.check(ranking)
             ranking = [found for found in ranking if checks.is_served(found, request.stale)]
             stopwatch.lap("verify")
-        ranking = _keep_best_per_group(ranking, group_key)
+        ranking = keep_distinct(ranking)
         if _count_final(ranking, targets) >= wanted_count or not any(t.has_more for t in targets):
             break
         count = min(max(2 * count, _MIN_REFILL_POINTS), _MAX_FETCHED)
@@ -170,13 +171,37 @@ def make_hit(
     )
 
 
-def _keep_best_per_group(
+def keep_best_of_each(
     ranking: Sequence[Candidate], group_key: Callable[[Candidate], Hashable]
 ) -> list[Candidate]:
     best: dict[Hashable, Candidate] = {}
     for found in ranking:
         best.setdefault(group_key(found), found)
     return list(best.values())
+
+
+def leave_out_repeated_cuts(ranking: Sequence[Candidate]) -> list[Candidate]:
+    """Leave out chunks that share text with a better one of the same source, if another chunking
+    strategy cut them: they say the same once more."""
+    kept: list[Candidate] = []
+    cuts: defaultdict[str, list[Payload]] = defaultdict(list)  # by source
+    for found in ranking:
+        payload = found.point.payload
+        if len(found.target.spec.chunks.strategies) > 1:
+            same_source = cuts[payload["source_id"]]
+            if any(_is_cut_again(payload, other) for other in same_source):
+                continue
+            same_source.append(payload)
+        kept.append(found)
+    return kept
+
+
+def _is_cut_again(payload: Payload, other: Payload) -> bool:
+    is_overlapping = (
+        payload["start_offset"] < other["end_offset"]
+        and other["start_offset"] < payload["end_offset"]
+    )
+    return is_overlapping and payload["strategy"] != other["strategy"]
 
 
 def _count_final(ranking: Sequence[Candidate], targets: Sequence[Target]) -> int:

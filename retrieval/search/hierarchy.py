@@ -10,7 +10,7 @@ from core.exceptions import InvalidInput
 from indexing.models import IndexBuild
 from retrieval.explanation import Explanation
 from retrieval.ledger import LiveBuild
-from retrieval.search.flat import Hit, Stopwatch, make_hit
+from retrieval.search.flat import Hit, Stopwatch, leave_out_repeated_cuts, make_hit
 from retrieval.search.hit_checks import DroppedPoints, HitChecks
 from retrieval.search.ranking import explain_candidates, fetch_points
 from retrieval.search.request import Mode, StaleHitPolicy, SummaryType, check_query
@@ -151,7 +151,7 @@ def _find_candidates(
     fetch_points([*summaries, *chunks], request.mode, CANDIDATES_PER_COLLECTION)
     found = (
         merge_candidates(summaries)[:CANDIDATES_PER_COLLECTION]
-        + merge_candidates(chunks)[:CANDIDATES_PER_COLLECTION]
+        + leave_out_repeated_cuts(merge_candidates(chunks))[:CANDIDATES_PER_COLLECTION]
     )
     stopwatch.lap("search")
 

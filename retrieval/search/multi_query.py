@@ -11,21 +11,19 @@ from indexing import embedding
 from indexing.models import IndexBuild
 from indexing.stores import encode_sparse_query
 from retrieval.ledger import LiveBuild
-from retrieval.search.flat import Hit, Stopwatch, make_hit
+from retrieval.search.flat import Hit, Stopwatch, leave_out_repeated_cuts, make_hit
 from retrieval.search.hit_checks import DroppedPoints, HitChecks
 from retrieval.search.ranking import explain_candidates, fetch_points
 from retrieval.search.request import Mode, StaleHitPolicy, check_query
-from retrieval.search.similarity import cosine
+from retrieval.search.similarity import measure_similarities
 from retrieval.search.targets import (
     Candidate,
-    PointKey,
     Target,
     find_builds,
     get_passage_id,
     make_targets,
     parse_recipe,
 )
-from retrieval.visible_points import VisiblePoints
 
 MAX_QUERIES = 10
 MAX_CANDIDATES = 1_000  # hits for each query
@@ -150,7 +148,7 @@ def _rank_queries(
         if not short:
             break
         count *= 2
-    similarities = _compute_similarities(targets, served)
+    similarities = measure_similarities(served)
     stopwatch.lap("search")
     return checks, [
         [
@@ -172,32 +170,4 @@ def _keep_best_per_passage(target: Target) -> list[Candidate]:
     best: dict[str, Candidate] = {}
     for point in target.points:
         best.setdefault(get_passage_id(point.id, point.payload), Candidate(target, point))
-    return list(best.values())
-
-
-def _compute_similarities(
-    targets: Sequence[Target], served: Sequence[Sequence[Candidate]]
-) -> list[dict[PointKey, float]]:
-    """For each query, the cosines of its hits. Most are scores of the dense ranking. For hits that
-    only the sparse ranking found, one request reads the vectors from the store."""
-    known = [{} if target.ranking is None else target.ranking.dense for target in targets]
-    unmeasured_ids = {
-        found.point.id
-        for kept, dense in zip(served, known, strict=True)
-        for found in kept
-        if found.point.id.int not in dense
-    }
-    points = VisiblePoints(targets[0].grant)
-    stored = points.retrieve(targets[0].collection, sorted(unmeasured_ids), with_vectors=True)
-    similarities: list[dict[PointKey, float]] = []
-    for target, dense, kept in zip(targets, known, served, strict=True):
-        similarity_by_key: dict[PointKey, float] = {}
-        for found in kept:
-            id = found.point.id
-            if id.int in dense:
-                similarity_by_key[found.key] = dense[id.int][1]
-            elif id in stored and (vector := stored[id].dense) is not None:
-                assert target.dense is not None
-                similarity_by_key[found.key] = cosine(target.dense, vector)
-        similarities.append(similarity_by_key)
-    return similarities
+    return leave_out_repeated_cuts(list(best.values()))

@@ -2,7 +2,8 @@
 
 With the default fusion, the store fuses a hybrid ranking in one request. With other weights, or if
 the rank in each ranking is needed, the store returns both rankings without payloads in one batch.
-This module then fuses them and reads the payloads of the best points.
+This module then fuses them and reads the payloads of the best points. Collections of several
+indexes are fused here, too, as if they were one.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,9 +14,9 @@ from access.grants import Grant
 from indexing.losses import has_lost_collection, make_loss_error
 from indexing.stores import Query, RankFusion, ScoredPoint, StoredPoint
 from retrieval.explanation import Explanation, explain_fused_hit, explain_single_hit
-from retrieval.fusion import RRF_K, hybrid_fusion
+from retrieval.fusion import RRF_K, CollectionRankings, fuse_collections
 from retrieval.search.request import Mode
-from retrieval.search.targets import Candidate, PointKey, Target
+from retrieval.search.targets import Candidate, PointKey, Target, Union
 from retrieval.visible_points import VisiblePoints
 
 
@@ -32,8 +33,11 @@ def fetch_points(
     fused_here: list[Target] = []
     for target in targets:
         if target.has_more:
-            is_default = target.fusion.is_default and not target.needs_ranks
-            (by_store if mode != Mode.HYBRID or is_default else fused_here).append(target)
+            is_fused_here = (
+                not target.fusion.is_default or target.needs_ranks or target.union is not None
+            )
+            is_fused_here &= mode == Mode.HYBRID
+            (fused_here if is_fused_here else by_store).append(target)
     _search(by_store, [each for each in fused_here if each.ranking is None], mode, count, min_score)
     _read_ranked_points(fused_here, count, min_score)
     for target in (*by_store, *fused_here):
@@ -66,18 +70,34 @@ def _search(
         target.points += points
         target.fetched_count += len(points)
         target.has_more = len(points) == count
+    rankings: dict[Target, CollectionRankings] = {}
     for target in unranked:
         dense, sparse = (
             [(point.id.int, point.score) for point in next(answers)] for _ in ("dense", "sparse")
         )
-        target.ranking = hybrid_fusion(dense, sparse, target.fusion)
+        rankings[target] = CollectionRankings(dense, sparse, target.space)
+    _fuse(rankings)
+
+
+def _fuse(rankings: Mapping[Target, CollectionRankings]) -> None:
+    """Set the ranking of each target: of its own points, or among those of its union."""
+    united: dict[Target | Union, list[Target]] = {}
+    for target in rankings:
+        united.setdefault(target.union or target, []).append(target)
+    for targets in united.values():
+        whole = fuse_collections([rankings[target] for target in targets], targets[0].fusion)
+        for target in targets:
+            found = rankings[target]
+            own_ids = {id for id, _ in (*found.dense, *found.sparse)}
+            own = [(id, score) for id, score in whole.fused if id in own_ids]
+            target.ranking = replace(whole, fused=own)
 
 
 def _make_query(target: Target, mode: Mode, count: int, min_score: float | None) -> Query:
     fusion = target.fusion
     return Query(
-        dense=target.dense,
-        sparse=target.sparse,
+        dense=None if mode == Mode.SPARSE else target.dense,
+        sparse=None if mode == Mode.DENSE else target.sparse,
         fusion=RankFusion(fusion.k, fusion.prefetch) if mode == Mode.HYBRID else None,
         filter=target.filter,
         limit=count,

@@ -1,35 +1,60 @@
 """Cosines of found points to the query, also of points that only the sparse ranking found."""
 
 from collections.abc import Sequence
+from itertools import chain
+from uuid import UUID
 
 import numpy as np
 
+from access.grants import Grant
 from indexing.stores import DenseVector
 from retrieval.search.targets import Candidate, PointKey
 from retrieval.visible_points import VisiblePoints
 
 
-def measure_similarities(candidates: Sequence[Candidate]) -> dict[PointKey, float]:
-    """The cosine of each candidate to the query, by key, read with one request for each target.
-    Without a dense query, or if the store no longer has the point, there is none.
+def measure_similarities(
+    rankings: Sequence[Sequence[Candidate]],
+) -> list[dict[PointKey, float]]:
+    """For each ranking, the cosines of its candidates to the query of their target. Most are scores
+    of the dense ranking. For the others, one request to each collection reads the vectors. Without
+    a dense query, or if the store no longer has the point, a candidate has none.
 
     Raises:
         StoreUnavailable: retry helps.
     """
-    similarities: dict[PointKey, float] = {}
-    for target in {id(found.target): found.target for found in candidates}.values():
-        if target.dense is None:
-            continue
-        points = {found.point.id: found.key for found in candidates if found.target is target}
-        stored = VisiblePoints(target.grant).retrieve(
-            target.collection, list(points), with_vectors=True
-        )
-        for point_id, key in points.items():
-            if point_id in stored and (vector := stored[point_id].dense) is not None:
-                similarities[key] = cosine(target.dense, vector)
-    return similarities
+    unmeasured: dict[tuple[str, Grant], dict[UUID, None]] = {}
+    for found in chain.from_iterable(rankings):
+        if found.target.dense is not None and _get_dense_score(found) is None:
+            unmeasured.setdefault(_get_reader(found), {})[found.point.id] = None
+    stored = {
+        (collection, grant): VisiblePoints(grant).retrieve(collection, list(ids), with_vectors=True)
+        for (collection, grant), ids in unmeasured.items()
+    }
+    measured: list[dict[PointKey, float]] = []
+    for ranking in rankings:
+        similarities: dict[PointKey, float] = {}
+        for found in ranking:
+            score = _get_dense_score(found)
+            if score is None and found.target.dense is not None:
+                point = stored[_get_reader(found)].get(found.point.id)
+                if point is not None and point.dense is not None:
+                    score = cosine(found.target.dense, point.dense)
+            if score is not None:
+                similarities[found.key] = score
+        measured.append(similarities)
+    return measured
 
 
 def cosine(one: DenseVector, other: DenseVector) -> float:
     norms = float(np.linalg.norm(one) * np.linalg.norm(other))
     return float(np.dot(one, other)) / norms if norms else 0.0
+
+
+def _get_reader(candidate: Candidate) -> tuple[str, Grant]:
+    return candidate.target.collection, candidate.target.grant
+
+
+def _get_dense_score(candidate: Candidate) -> float | None:
+    ranking = candidate.target.ranking
+    place = None if ranking is None else ranking.dense.get(candidate.point.id.int)
+    return None if place is None else place[1]

@@ -1,6 +1,6 @@
 """The collections to search, and the candidates that they return."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -32,6 +32,13 @@ from retrieval.search.request import SCORE_KINDS, Mode
 PointKey = tuple[int, int]
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Union:
+    """Collections of several indexes that are ranked as one, with one fusion."""
+
+    fusion: HybridFusion
+
+
 @dataclass(eq=False, slots=True)
 class Target:
     """A collection of one build to search, with the points it has returned so far, best first."""
@@ -49,6 +56,7 @@ class Target:
     depth: int = 0  # minimum number of points of each ranking to fuse
     needs_ranks: bool = False  # also return the ranks in the dense and the sparse ranking
     is_scored_by_rank: bool = False  # reciprocal ranks replace cosines, which models do not share
+    union: Union | None = None  # set if it is ranked together with collections of other indexes
     points: list[ScoredPoint] = field(default_factory=list)
     ranking: HybridRanking | None = None  # set if Strata, not the store, fuses
     fetched_count: int = 0  # points of the ranking fetched so far
@@ -59,7 +67,21 @@ class Target:
         return self.spec.embedding_spec_for(self.kinds[0])
 
     @property
+    def space(self) -> Hashable:
+        """Cosines of targets with the same space are comparable."""
+        model = self.embedding
+        return (
+            model.provider, model.model, model.dimension,
+            model.document_prefix, model.query_prefix,
+        )  # fmt: skip
+
+    @property
     def fusion(self) -> HybridFusion:
+        return self.own_fusion if self.union is None else self.union.fusion
+
+    @property
+    def own_fusion(self) -> HybridFusion:
+        """As the settings of its index say."""
         search = self.spec.search
         # ``prefetch`` counts chunks; each chunk has several questions, so fetch as many more.
         questions = self.spec.questions
@@ -193,7 +215,8 @@ def wait_for_revision(targets: Iterable[Target], revision: int | None) -> None:
 
 
 def set_query_vectors(query: str, mode: Mode, targets: Sequence[Target]) -> None:
-    """Set the query's vectors on every target; embeds the query once for each model.
+    """Set the query's vectors on every target; embeds the query once for each model. In a hybrid
+    search, collections of several indexes are to be ranked as one.
 
     Raises:
         EmbeddingUnavailable: retry helps.
@@ -207,8 +230,31 @@ def set_query_vectors(query: str, mode: Mode, targets: Sequence[Target]) -> None
             if model not in vectors:
                 vectors[model] = embedding.get_embedder(model).embed_query(query)
             target.dense = vectors[model]
-        if mode != Mode.DENSE:
+    set_query_terms(query, mode, targets)
+
+
+def set_query_terms(query: str, mode: Mode, targets: Sequence[Target]) -> None:
+    """Set what a sparse or hybrid search needs beside the query's dense vectors."""
+    if mode != Mode.DENSE:
+        for target in targets:
             target.sparse = encode_sparse_query(target.spec.sparse, query)
+    if mode == Mode.HYBRID:
+        _unite_indexes(targets)
+
+
+def _unite_indexes(targets: Iterable[Target]) -> None:
+    """Rank the collections of one kind as one, with the settings of their indexes if these agree,
+    else with the defaults: scores by different settings are not comparable."""
+    by_collection: dict[str, list[Target]] = {}
+    for target in targets:
+        by_collection.setdefault(KINDS[target.kinds[0]].collection, []).append(target)
+    for united in by_collection.values():
+        if len(united) > 1:
+            fusions = {target.own_fusion for target in united}
+            prefetch = max(fusion.prefetch for fusion in fusions)
+            union = Union(fusions.pop() if len(fusions) == 1 else HybridFusion(prefetch=prefetch))
+            for target in united:
+                target.union = union
 
 
 def get_score_kind(mode: Mode, targets: Iterable[Target]) -> str:
@@ -251,16 +297,11 @@ def require_same_model(targets: Sequence[Target]) -> None:
         )
 
 
-def _group_by_model(targets: Sequence[Target]) -> dict[tuple[str | int, ...], Target]:
+def _group_by_model(targets: Sequence[Target]) -> dict[Hashable, Target]:
     """Embedding model -> the first target that uses it."""
-    first: dict[tuple[str | int, ...], Target] = {}
+    first: dict[Hashable, Target] = {}
     for target in targets:
-        model = target.embedding
-        space = (
-            model.provider, model.model, model.dimension,
-            model.document_prefix, model.query_prefix,
-        )  # fmt: skip
-        first.setdefault(space, target)
+        first.setdefault(target.space, target)
     return first
 
 

@@ -16,10 +16,16 @@ from retrieval.knowledge.sources import SourceHit
 from retrieval.serializers.answers import render_answer_head, render_chunk
 
 COSINE = "cosine"
+WEIGHTED_SUM = "weighted_sum"  # of the similarities of several ways
 
 
 def render_concept_hits(answer: KnowledgeAnswer[list[ConceptHit]]) -> dict[str, Any]:
     return _render_head(answer) | {"hits": [_render_concept_hit(hit) for hit in answer.found]}
+
+
+def render_blended_concepts(answer: KnowledgeAnswer[list[ConceptHit]]) -> dict[str, Any]:
+    hits = [_render_concept_hit(hit) | {"score_kind": WEIGHTED_SUM} for hit in answer.found]
+    return _render_head(answer) | {"hits": hits}
 
 
 def render_relationship_type_hits(
@@ -53,6 +59,7 @@ def render_subgraph(answer: KnowledgeAnswer[Subgraph]) -> dict[str, Any]:
         "sources": [_render_source_hit(hit) for hit in graph.sources],
         "relationship_types": [_render_relationship_type_hit(hit) for hit in graph.types],
         "relationships": [render_relationship(edge) for edge in graph.edges],
+        "relationship_count": graph.edge_count,
         "evidence": [
             {"concept": str(each.concept_id), **render_instance(each)} for each in graph.instances
         ],
@@ -97,10 +104,11 @@ def render_paths(paths: Sequence[ConceptPath]) -> list[dict[str, Any]]:
 
 
 def render_emergent_pair(pair: EmergentPair, bridges: Sequence[Bridge] = ()) -> dict[str, Any]:
-    """``similarities`` of a bridge: to the first concept and to the second."""
+    """``id`` and ``found_at`` are null if the pair is not stored. ``similarities`` of a bridge: to
+    the first concept and to the second."""
     ends = [{"id": str(end.pk), "label": end.label} for end in (pair.first, pair.second)]
     return {
-        "id": str(pair.pk),
+        "id": None if pair.found_at is None else str(pair.pk),
         "index": pair.first.index,
         "concepts": ends,
         "similarity": pair.similarity,
@@ -205,11 +213,11 @@ def _render_source_hit(hit: SourceHit) -> dict[str, Any]:
         "kind": "source",
         "index": hit.index,
         "similarity": hit.similarity,
-        "score": hit.similarity,
-        "score_kind": COSINE,
+        "score": hit.score,
+        "score_kind": hit.score_kind,
         "stale": hit.is_stale,
         "ways": [_render_match_reason(MatchReason("source", hit.similarity))],
-        "chunks": [render_chunk(chunk, COSINE) for chunk in hit.chunks],
+        "chunks": [render_chunk(chunk, hit.score_kind) for chunk in hit.chunks],
         "concepts": [_render_quoted_concept(instance) for instance in hit.instances],
         "neighbours": [_render_adjacent_source(neighbour) for neighbour in hit.neighbours],
     }

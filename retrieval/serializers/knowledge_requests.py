@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.conf import settings
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -10,9 +9,10 @@ from core.exceptions import InvalidInput
 from core.openapi import with_example
 from core.serializers import MAX_OFFSET, FlagField, StrictSerializer, StringField
 from retrieval.knowledge.graph import MAX_DEPTH
-from retrieval.search import MAX_LIMIT, MAX_QUERY_CHARS
+from retrieval.search import MAX_LIMIT, MAX_QUERY_CHARS, Mode
 from retrieval.search import MAX_OFFSET as MAX_SEARCH_OFFSET
 from retrieval.serializers.requests import (
+    FilterField,
     FiniteFloatField,
     IndexNameField,
     IndexNamesField,
@@ -92,7 +92,9 @@ class PagedKnowledgeQuerySerializer(KnowledgeQuerySerializer):
     offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_SEARCH_OFFSET)
 
 
-class SourceQuerySerializer(KnowledgeQuerySerializer):
+class SourceContextSerializer(KnowledgeQuerySerializer):
+    """What a search of sources shows beside each source."""
+
     include_concepts = FlagField(
         default=False,
         source="with_concepts",
@@ -100,6 +102,42 @@ class SourceQuerySerializer(KnowledgeQuerySerializer):
     )
     window = serializers.IntegerField(
         default=0, min_value=0, max_value=MAX_WINDOW, help_text="Neighbours on each side."
+    )
+
+
+class SourceQuerySerializer(SourceContextSerializer, PagedKnowledgeQuerySerializer):
+    mode = serializers.ChoiceField(choices=[str(mode) for mode in Mode], default="hybrid")
+    filter = FilterField(required=False, help_text="As in a search of pages.")
+
+
+def _limit_field(what: str) -> serializers.IntegerField:
+    return serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MAX_LIMIT,
+        help_text=f"Maximum number of {what}; default: limit.",
+    )
+
+
+def _similarity_field(what: str) -> FiniteFloatField:
+    return FiniteFloatField(
+        required=False, help_text=f"Of {what}; default: min_similarity.", **SIMILARITY_RANGE
+    )
+
+
+class RouteQuerySerializer(SourceContextSerializer):
+    """Each kind may have a limit and a minimum similarity of its own."""
+
+    concept_limit = _limit_field("concepts")
+    concept_min_similarity = _similarity_field("concepts")
+    source_limit = _limit_field("sources")
+    source_min_similarity = _similarity_field("sources")
+    relationship_limit = _limit_field("relationship types")
+    relationship_min_similarity = _similarity_field("relationship types")
+    mode = serializers.ChoiceField(
+        choices=[str(mode) for mode in Mode],
+        default="dense",
+        help_text="How sources are ranked; concepts and relationship types by similarity.",
     )
 
 
@@ -178,6 +216,7 @@ class SimilarSourcesParametersSerializer(StrictSerializer):
         required=False, help_text="Cosine, from -1 to 1.", **SIMILARITY_RANGE
     )
     window = serializers.IntegerField(default=0, min_value=0, max_value=MAX_WINDOW)
+    other_documents = FlagField(default=False, help_text="Leave out sources of the same document.")
 
 
 class EmergentParametersSerializer(StrictSerializer):
@@ -185,7 +224,8 @@ class EmergentParametersSerializer(StrictSerializer):
     state = serializers.ChoiceField(choices=["open", "dismissed"], default="open")
     min_similarity = FiniteFloatField(
         required=False,
-        help_text="Similarity of the two concepts; must not be below that of stored pairs.",
+        help_text="Similarity of the two concepts. Below that of the stored pairs, the open pairs "
+        "are computed for this request.",
         **SIMILARITY_RANGE,
     )
     bridge_similarity = FiniteFloatField(
@@ -195,14 +235,6 @@ class EmergentParametersSerializer(StrictSerializer):
     )
     limit = serializers.IntegerField(default=20, min_value=1, max_value=MAX_LIMIT)
     offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_OFFSET)
-
-    def validate_min_similarity(self, value: float) -> float:
-        threshold = settings.STRATA_EMERGENT_SIMILARITY
-        if value < threshold:
-            raise serializers.ValidationError(
-                f"min_similarity must be at least {threshold}; pairs below it are not kept."
-            )
-        return value
 
 
 @with_example({"type": "f2f3f4a0-0b1c-4d5e-8f90-1a2b3c4d5e6f"})

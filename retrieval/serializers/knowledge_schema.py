@@ -15,6 +15,7 @@ from concepts.serializers import (
 )
 from core.openapi import make_list_example, with_example
 from core.serializers import ListSerializer
+from retrieval.knowledge.graph import MAX_SUBGRAPH_EDGES
 from retrieval.serializers.requests import IndexNamesField
 from retrieval.serializers.schema import (
     HIT_EXAMPLE,
@@ -103,13 +104,16 @@ class MatchReasonSerializer(serializers.Serializer):
 
 
 class KnowledgeHitSerializer(serializers.Serializer):
-    score = serializers.FloatField(help_text=f"The best of its scores. {EVIDENCE_DISCLAIMER}")
-    score_kind = serializers.CharField()
+    score = serializers.FloatField(help_text=EVIDENCE_DISCLAIMER)
+    score_kind = serializers.CharField(
+        help_text="cosine; of a source also rrf or bm25, by the mode; of a blended concept "
+        "weighted_sum: its ways' scores are added."
+    )
     kind = serializers.ChoiceField(choices=KINDS)
     id = serializers.UUIDField()
     index = serializers.CharField()
     text = serializers.CharField(allow_null=True)
-    ways = MatchReasonSerializer(many=True)
+    ways = MatchReasonSerializer(many=True, help_text="How it was found; see score_kind.")
 
 
 class EntityHitSerializer(KnowledgeHitSerializer):
@@ -160,7 +164,7 @@ class SourceHitSerializer(KnowledgeHitSerializer):
     heading = serializers.CharField(allow_null=True)
     artifact = HitArtifactSerializer()
     page = HitPageSerializer()
-    similarity = serializers.FloatField(help_text="Similarity of its nearest chunk.")
+    similarity = serializers.FloatField(help_text="Cosine of its nearest chunk, in every mode.")
     stale = serializers.BooleanField(help_text="It changed since its chunks were embedded.")
     chunks = HitSerializer(many=True)
     concepts = QuotedConceptSerializer(many=True)
@@ -219,6 +223,7 @@ class ConceptInstanceSerializer(InstanceSerializer):
         sources=[SOURCE_HIT_EXAMPLE],
         relationship_types=[RELATIONSHIP_TYPE_HIT_EXAMPLE],
         relationships=[RELATIONSHIP_EXAMPLE],
+        relationship_count=1,
         evidence=[INSTANCE_EXAMPLE | {"concept": CONCEPT_EXAMPLE["id"]}],
     )
 )
@@ -227,8 +232,11 @@ class SubgraphAnswerSerializer(KnowledgeAnswerSerializer):
     sources = SourceHitSerializer(many=True)
     relationship_types = RelationshipTypeHitSerializer(many=True)
     relationships = RelationshipSerializer(
-        many=True, help_text="Relationships among these concepts."
+        many=True,
+        help_text=f"Relationships of these concepts, at most {MAX_SUBGRAPH_EDGES:,}; those among "
+        "them first.",
     )
+    relationship_count = serializers.IntegerField(help_text="All relationships of these concepts.")
     evidence = ConceptInstanceSerializer(
         many=True, help_text="The quotes that connect the concepts with the sources."
     )
@@ -322,13 +330,15 @@ EMERGENT_PAIR_EXAMPLE: dict[str, Any] = {
 
 @with_example(EMERGENT_PAIR_EXAMPLE)
 class EmergentPairSerializer(serializers.Serializer):
-    id = serializers.UUIDField()
+    id = serializers.UUIDField(
+        allow_null=True, help_text="Null if the pair was computed for this request and not stored."
+    )
     index = serializers.CharField()
     concepts = ConceptLabelSerializer(many=True, help_text="The two concepts.")
     similarity = serializers.FloatField()
     way = serializers.CharField()
     state = serializers.ChoiceField(choices=["open", "dismissed"])
-    found_at = serializers.DateTimeField()
+    found_at = serializers.DateTimeField(allow_null=True, help_text="Null likewise.")
     bridges = BridgeSerializer(many=True)
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
 from rest_framework.request import Request
@@ -10,15 +11,16 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from access.authentication import get_grant
-from access.grants import Scope
+from access.grants import Grant, Scope
 from concepts.emergent_pairs import accept_pair, dismiss_pair
 from concepts.exceptions import UnknownEmergentPair
 from concepts.models import EmergentPair, Relationship
 from concepts.serializers import EVIDENCE_DISCLAIMER, RelationshipSerializer, render_relationship
 from concepts.viewsets import get_concept, require_index
-from core.paging import paginate
+from core.paging import paginate, render_page_head
 from core.serializers import ErrorSerializer
-from retrieval.knowledge import bridges, concept_evidence, graph, sources
+from retrieval.knowledge import bridges, concept_evidence, emergent, graph, sources
+from retrieval.search import Mode
 from retrieval.searches import SearchResponse
 from retrieval.serializers import knowledge_answers as answers
 from retrieval.serializers import knowledge_requests as requests
@@ -141,10 +143,16 @@ class SimilarSourcesView(APIView):
         from retrieval.retrievers import SourceRetriever  # imports LlamaIndex
 
         grant = get_grant(request)
-        index, vector = sources.compute_source_vector(source_id, grant)
+        source, vector = sources.compute_source_vector(source_id, grant)
+        index = source.artifact.index
         names = given.pop("index", [index])
         sources.require_same_model([index, *names], grant)
-        retriever = SourceRetriever(names, grant=grant, excluded_source_id=source_id, **given)
+        excluded = {"source_id": str(source_id)}
+        if given.pop("other_documents"):
+            excluded = {"artifact_id": str(source.artifact_id)}
+        retriever = SourceRetriever(
+            names, grant=grant, mode=Mode.DENSE, filter={"not": excluded}, **given
+        )
         answer = retriever.search_by_vector(vector)
         return make_response(SearchResponse(answers.render_source_hits(answer), answer.stale_ids))
 
@@ -167,17 +175,34 @@ class EmergentPairListView(APIView):
         grant = get_grant(request)
         grant.require(given["index"])
         require_index(given["index"])
-        pairs = EmergentPair.objects.visible_to(grant).filter(first__index=given["index"])
-        pairs = pairs.open() if given["state"] == "open" else pairs.dismissed()
-        if "min_similarity" in given:
-            pairs = pairs.filter(similarity__gte=given["min_similarity"])
-        page, answer = paginate(request, pairs.select_related("first", "second"), given)
-        shown = list(page)
+        shown, answer = _find_pairs(request, given, grant)
         found = bridges.find_bridges(
             given["index"], shown, grant, min_similarity=given["bridge_similarity"]
         )
         results = [answers.render_emergent_pair(pair, found.get(pair.pk, [])) for pair in shown]
         return Response({**answer, "results": results})
+
+
+def _find_pairs(
+    request: Request, given: dict[str, Any], grant: Grant
+) -> tuple[list[EmergentPair], dict[str, Any]]:
+    """The pairs of one page, and the fields of the answer beside them."""
+    least = given.get("min_similarity", settings.STRATA_EMERGENT_SIMILARITY)
+    if given["state"] == "open" and least < settings.STRATA_EMERGENT_SIMILARITY:
+        shown, count = emergent.compute_open_pairs(
+            given["index"],
+            grant,
+            min_similarity=least,
+            limit=given["limit"],
+            offset=given["offset"],
+        )
+        return shown, render_page_head(request, count, given)
+    pairs = EmergentPair.objects.visible_to(grant).filter(first__index=given["index"])
+    pairs = pairs.open() if given["state"] == "open" else pairs.dismissed()
+    if "min_similarity" in given:
+        pairs = pairs.filter(similarity__gte=least)
+    page, answer = paginate(request, pairs.select_related("first", "second"), given)
+    return list(page), answer
 
 
 class EmergentPairAcceptView(APIView):

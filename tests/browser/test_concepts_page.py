@@ -24,7 +24,6 @@ def make(service: Service, path: str, **content: object) -> str:
 
 @pytest.fixture(scope="module")
 def graph(service: Service) -> None:
-    # Before the document, so that extraction adds to these concepts.
     heron = make(service, "concepts", label="Heron", description="A bird that waits for fish")
     fish = make(service, "concepts", label="Fish", description="What herons catch")
     eats = make(service, "relationship-types", name="EATS", category="structural")
@@ -59,6 +58,18 @@ class TestConceptsPage:
         assert drawn.locator(".edge").count() == 1
         assert drawn.locator("#drawing .type").text_content() == "EATS"
         assert drawn.locator("#legend li").all_text_contents() == ["structural"]
+
+    def test_shows_every_relationship_of_the_only_concept(self, drawn: "Page") -> None:
+        drawn.fill("#nearness", "0.85")
+        drawn.fill("#q", "Heron: a bird that waits for fish")
+        drawn.click("text=Draw")
+        drawn.wait_for_selector(".beside")
+
+        assert drawn.locator("#said").text_content() == (
+            "1 concept, 1 relationship. Choose a concept to read its evidence."
+        )
+        assert drawn.locator(".found").get_attribute("aria-label") == "Heron"
+        assert drawn.locator(".beside").get_attribute("aria-label") == "Fish"
 
     def test_leads_from_a_concept_to_its_passage(self, drawn: "Page") -> None:
         drawn.locator("[aria-label=Heron]").press("Enter")

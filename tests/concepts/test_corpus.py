@@ -113,12 +113,22 @@ def evidence(corpus: Corpus, ask: Any) -> Iterator[tuple[Any, Any]]:
 def subgraph(corpus: Corpus, ask: Any) -> Iterator[tuple[Any, Any]]:
     joined = ask("search/subgraph", query=f"{spoken(14)} {spoken(15)}")
     yield set(labels(joined["concepts"])), {label_of(14), label_of(15)}
-    yield [edge["type"]["name"] for edge in joined["relationships"]], ["CONTRADICTS"]
+    among = {label_of(14), label_of(15)}
+    inside = [edge for edge in joined["relationships"] if ends_of(edge) <= among]
+    yield [edge["type"]["name"] for edge in inside], ["CONTRADICTS"]
+    yield [bool(ends_of(edge) & among) for edge in joined["relationships"]], [True] * 3
+    yield joined["relationships"][:1], inside
     yield len(joined["evidence"]), 2
     ended = ask("search/subgraph", query=f"{spoken(19)} {spoken(20)}")
     yield set(labels(ended["concepts"])), {label_of(19), label_of(20)}
-    yield ended["relationships"], []
+    between = {label_of(19), label_of(20)}
+    yield [edge for edge in ended["relationships"] if ends_of(edge) <= between], []
+    yield len(ended["relationships"]), 2
     yield ask("search/subgraph", query="nothing of the kind")["concepts"], []
+
+
+def ends_of(edge: dict[str, Any]) -> set[str]:
+    return {edge["source"]["label"], edge["target"]["label"]}
 
 
 def emergent(corpus: Corpus, ask: Any) -> Iterator[tuple[Any, Any]]:

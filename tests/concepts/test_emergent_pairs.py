@@ -176,7 +176,7 @@ class TestEmergentRelationships:
         [
             ({}, 400, "index"),
             ({"index": "none"}, 404, "index"),
-            ({"index": INDEX, "min_similarity": 0.5}, 400, "min_similarity"),
+            ({"index": INDEX, "min_similarity": 2}, 400, "min_similarity"),
             ({"index": INDEX, "state": "new"}, 400, "state"),
             ({"index": INDEX, "near": 1}, 400, "near"),
         ],
@@ -185,6 +185,39 @@ class TestEmergentRelationships:
         answer = client.get(EMERGENT, given)
 
         assert (answer.status_code, answer.json()["field"]) == (status, field)
+
+    def test_below_the_threshold_are_computed_when_asked_for(self, client, near, concepts, kind):
+        def ask(**given):
+            answer = client.get(EMERGENT, {"index": INDEX, "min_similarity": 0.5, **given}).json()
+            return answer["count"], [
+                ({each["label"] for each in pair["concepts"]}, pair["id"])
+                for pair in answer["results"]
+            ]
+
+        one, twin, cousin = (LABELS[name] for name in ("one", "twin", "cousin"))
+        count, [stored, *computed] = ask()
+        page = ask(limit=1, offset=1)
+        services.relate_concepts(INDEX, concepts["one"].pk, kind.pk, concepts["cousin"].pk)
+        client.post(f"{EMERGENT}{near.pk}/dismiss")
+        left = ask()
+
+        assert count == 3
+        assert stored == ({one, twin}, str(near.pk))
+        assert {frozenset(labels) for labels, _ in computed} == {
+            frozenset((one, cousin)), frozenset((twin, cousin))
+        }  # fmt: skip
+        assert {id for _, id in computed} == {None}
+        assert page == (3, computed[:1])
+        assert left == (1, [({twin, cousin}, None)])
+        assert EmergentPair.objects.count() == 1
+
+    def test_are_not_computed_for_too_many_concepts(self, client, near, monkeypatch):
+        monkeypatch.setattr("retrieval.knowledge.emergent.MAX_CONCEPTS_COMPARED", 3)
+
+        answer = client.get(EMERGENT, {"index": INDEX, "min_similarity": 0.5})
+
+        assert (answer.status_code, answer.json()["field"]) == (400, "min_similarity")
+        assert client.get(EMERGENT, {"index": INDEX, "min_similarity": 0.86}).status_code == 200
 
     def test_know_when_there_is_none(self, client, near, kind):
         none = uuid.uuid4()

@@ -6,11 +6,11 @@ from django.utils import timezone
 
 from concepts import extraction, services, tasks
 from concepts.extraction import (
+    describe_missing_model,
     extract_concepts,
     has_pending_extractions,
     requeue_extractions,
 )
-from concepts.extractors import extract_key_phrases
 from concepts.instances import relocate_instances
 from concepts.models import Concept, Extraction, Instance, Relationship, RelationshipType
 from concepts.serializers import check_instance
@@ -18,6 +18,7 @@ from core.leases import release_all_leases
 from core.text import hash_text
 from documents.models import Source
 from documents.services import TextContent, remove_artifact, replace_content
+from indexing.awaited_work import count_awaited_work
 from indexing.exceptions import InvalidSpec
 from indexing.models import Node
 from indexing.services import store_search_settings
@@ -89,42 +90,50 @@ EDGE = {
 }
 
 
-class TestFindPhrases:
-    def test_takes_key_phrases_with_the_sentences_they_stand_in(self):
-        found = {
-            concept.label.lower(): concept.quotes for concept in extract_key_phrases(TEXT, count=10)
-        }
-
-        assert "clover roots host" in found
-        for label, quotes in found.items():
-            assert quotes
-            assert all(label in quote.lower() and quote in TEXT for quote in quotes)
-
-    def test_takes_no_more_than_asked_for(self):
-        assert len(extract_key_phrases(TEXT, count=2)) == 2
-        assert extract_key_phrases("", count=2) == []
-        assert (
-            extract_key_phrases("氮气固定使贫瘠的土壤变得肥沃。三叶草的根部有细菌。", count=2) == []
-        )
-
-
 class TestExtractConcepts:
-    def test_without_a_model_takes_phrases_and_invents_no_relationships(self, knowledge, wakes):
-        document = give(TEXT, index=INDEX)
+    def test_without_a_model_finds_nothing_and_says_so(self, knowledge, wakes):
+        give(TEXT, index=INDEX)
 
         extract(knowledge)
 
-        row = Extraction.objects.get()
-        assert (row.state, row.model_name) == ("written", "extractive")
-        assert row.concept_count == Concept.objects.count() == 5
-        assert row.refused_count == 0
-        for instance in Instance.objects.select_related("source"):
-            assert check_instance(instance, instance.source) == "exact"
-        assert not Relationship.objects.exists()
+        assert not has_pending_extractions(knowledge)
+        assert not Concept.objects.exists()
+        assert not Extraction.objects.exists()
+        assert "no concepts are found in documents (knowledge)" in describe_missing_model()
+
+    def test_reads_what_is_there_once_there_is_a_model(self, knowledge, wakes, request):
+        document = give(TEXT, index=INDEX)
+        extract(knowledge)
+        model = request.getfixturevalue("model")
+        model.told["Nitrogen"] = {"concepts": [CLOVER, FIXATION], "relationships": [EDGE]}
+
+        is_due = has_pending_extractions(knowledge)
+        extract(knowledge)
         sync(knowledge, document)
         sync(knowledge)
+
+        assert is_due
+        assert describe_missing_model() == ""
+        for instance in Instance.objects.select_related("source"):
+            assert check_instance(instance, instance.source) == "exact"
         assert verify_build(knowledge).findings == {}
-        assert Node.objects.filter(build=knowledge, kind="concept", state="synced").count() == 5
+        assert Node.objects.filter(build=knowledge, kind="concept", state="synced").count() == 2
+
+    def test_is_awaited_with_its_documents(self, knowledge, wakes, model):
+        document = give(passage(model, [CLOVER]), index=INDEX)
+        other = give("Another text.", index=INDEX)
+
+        def count(*artifacts):
+            return count_awaited_work(INDEX, [artifact.pk for artifact in artifacts])
+
+        counts = [count(document), count(document, other)]
+        other.delete()
+        extract(knowledge)
+        counts.append(count(document))
+        sync(knowledge)
+
+        assert counts == [1, 2, 1]
+        assert count(document) == 0
 
     def test_with_a_model_takes_concepts_quotes_and_relationships(self, knowledge, wakes, model):
         give(passage(model, [CLOVER, FIXATION], [EDGE]), index=INDEX)
@@ -344,7 +353,7 @@ class TestExtractionAdmin:
             admin_client, "concepts_extraction", "requeue_extractions", Extraction.objects.get()
         )
 
-        assert said == "1 sources queued."
+        assert said == "1 source queued."
         assert Extraction.objects.get().state == "due"
 
 

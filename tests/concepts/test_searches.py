@@ -123,13 +123,65 @@ class TestSources:
         [chunk] = best["chunks"]
         assert HERON[chunk["start_offset"] : chunk["end_offset"]] == chunk["text"]
         assert chunk["verdict"] == "exact"
-        assert best["similarity"] == chunk["score"] > other["similarity"]
+        assert best["similarity"] > other["similarity"]
+        assert best["score"] == chunk["score"] > other["score"]
+        assert best["score_kind"] == chunk["score_kind"] == "rrf"
         assert labels(best["concepts"]) == ["Heron", "Fish"]
         assert other["concepts"] == []
 
-    def test_are_cut_off_where_asked(self, search):
-        assert len(search("sources", limit=1)["hits"]) == 1
-        assert search("sources", min_similarity=0.99)["hits"] == []
+    @pytest.mark.parametrize(
+        ("mode", "kind"), [("hybrid", "rrf"), ("dense", "cosine"), ("sparse", "bm25")]
+    )
+    def test_are_ranked_in_every_mode_with_their_cosine(self, search, graph, mode, kind):
+        [best, *others] = search("sources", mode=mode)["hits"]
+
+        assert best["artifact"]["id"] == str(graph["documents"]["heron"].pk)
+        assert best["score_kind"] == kind
+        [dense, _] = search("sources", mode="dense")["hits"]
+        assert best["similarity"] == pytest.approx(dense["score"])
+        assert len(others) == (0 if mode == "sparse" else 1)
+
+    def test_that_say_the_words_rank_above_those_that_are_only_like_them(
+        self, search, graph, knowledge, embedder, monkeypatch
+    ):
+        said = give("A claim keeps its epistemic status.", index=INDEX)
+        like = give("What anybody can know about the world.", index=INDEX)
+        sync(knowledge, said, like)
+        embed_query = embedder.embed_query
+        monkeypatch.setattr(
+            embedder, "embed_query", lambda query: embed_query(like.sources.get().text)
+        )
+
+        def first(mode):
+            [hit] = search("sources", "epistemic status", mode=mode, limit=1)["hits"]
+            return hit["artifact"]["id"]
+
+        assert first("dense") == str(like.pk)
+        assert first("hybrid") == first("sparse") == str(said.pk)
+
+    def test_go_on_where_the_last_page_ended(self, search):
+        every = [hit["id"] for hit in search("sources")["hits"]]
+        pages = [search("sources", limit=1, offset=n)["hits"][0]["id"] for n in range(2)]
+
+        assert pages == every
+
+    def test_can_be_filtered(self, search, graph):
+        granite = str(graph["documents"]["granite"].pk)
+
+        [hit] = search("sources", filter={"artifact_id": granite})["hits"]
+
+        assert hit["artifact"]["id"] == granite
+
+    @pytest.mark.parametrize("mode", ["hybrid", "dense", "sparse"])
+    def test_are_cut_off_where_asked(self, search, mode):
+        every = search("sources", mode=mode)["hits"]
+
+        assert len(search("sources", mode=mode, limit=1)["hits"]) == 1
+        assert search("sources", mode=mode, min_similarity=0.99)["hits"] == []
+        [similar] = search("sources", mode=mode, min_similarity=every[0]["similarity"] - 0.01)[
+            "hits"
+        ]
+        assert similar["id"] == every[0]["id"]
 
     def test_bring_their_neighbours(self, search, client, knowledge, wakes):
         pages = tuple(f"{word} begins here and goes on." for word in ("Alpha", "Beta", "Gamma"))
@@ -190,9 +242,31 @@ class TestRoute:
     def test_has_no_entry_where_nothing_is_near(self, search):
         assert search("route", min_similarity=0.999)["entry"] is None
 
+    def test_gives_each_kind_its_own_limits(self, search):
+        whole = search("route", "heron fish", min_similarity=-1)
+        answer = search(
+            "route",
+            "heron fish",
+            min_similarity=-1,
+            concept_limit=2,
+            source_limit=1,
+            relationship_min_similarity=0.999,
+            window=1,
+            include_concepts=True,
+            mode="hybrid",
+        )
+
+        sizes = {kind: len(whole[kind]) for kind in ("concepts", "sources", "relationship_types")}
+        assert sizes == {"concepts": 3, "sources": 2, "relationship_types": 2}
+        assert labels(answer["concepts"]) == labels(whole["concepts"])[:2]
+        assert answer["relationship_types"] == []
+        [source] = answer["sources"]
+        assert source["score_kind"] == "rrf"
+        assert labels(source["concepts"]) == ["Heron", "Fish"]
+
 
 class TestBlend:
-    def test_weighs_each_way_and_keeps_the_best(self, search, graph):
+    def test_weighs_each_way_and_adds_them(self, search, graph):
         hits = {hit["label"]: hit for hit in search("blend", "the heron waits for fish")["hits"]}
 
         assert hits.keys() == {"Heron", "Fish", "Granite"}
@@ -201,12 +275,27 @@ class TestBlend:
             for way in hit["ways"]:
                 assert way["weight"] == weights[way["way"]]
                 assert way["score"] == pytest.approx(way["similarity"] * way["weight"])
-            assert hit["score"] == max(way["score"] for way in hit["ways"])
+            positive = [way["score"] for way in hit["ways"] if way["score"] > 0]
+            assert hit["score"] == pytest.approx(sum(positive))
+            assert hit["score_kind"] == "weighted_sum"
         fish = {way["way"]: way["through"] for way in hits["Fish"]["ways"]}
         source = graph["documents"]["heron"].sources.get()
         assert fish["source"] == {"source": str(source.pk)}
         assert fish["relationship_type"].keys() == {"relationship_type", "relationship"}
         assert {way["way"] for way in hits["Granite"]["ways"]} == {"concept", "relationship_type"}
+
+    def test_ranks_a_concept_found_in_several_ways_above_one_found_in_one(self, search, graph):
+        services.relate_concepts(INDEX, graph["Granite"].pk, graph["EATS"].pk, graph["Heron"].pk)
+
+        hits = search("blend", "feeds on", min_similarity=0.3, concept_weight=0.0)["hits"]
+
+        tied = {hit["label"]: hit["score"] for hit in hits}
+        assert tied["Heron"] == tied["Fish"] == tied["Granite"]
+        both, *one = search("blend", "granite feeds on", min_similarity=0.2)["hits"]
+        assert both["label"] == "Granite"
+        assert [way["way"] for way in both["ways"]] == ["relationship_type", "concept"]
+        assert {hit["ways"][0]["score"] for hit in (both, *one)} == {one[0]["score"]}
+        assert both["score"] > one[0]["score"]
 
     def test_follows_the_weights_it_is_given(self, search):
         only = {"concept_weight": 0.0, "source_weight": 1.0, "relationship_weight": 0.0}
@@ -219,7 +308,7 @@ class TestBlend:
 
 
 class TestSubgraph:
-    def test_shows_what_lies_over_the_threshold_and_the_edges_among_it(self, search):
+    def test_shows_what_lies_over_the_threshold_and_its_edges(self, search):
         whole = search("subgraph", "heron fish swims in water", min_similarity=-1)
         part = search("subgraph", "fish swims in water", min_similarity=0.5)
 
@@ -227,7 +316,19 @@ class TestSubgraph:
         assert len(whole["relationships"]) == 2
         assert len(whole["evidence"]) == 2
         assert labels(part["concepts"]) == ["Fish"]
-        assert part["relationships"] == part["evidence"] == []
+        assert part["relationship_count"] == len(part["relationships"]) == 2
+        assert {edge["source"]["label"] for edge in part["relationships"]} == {"Heron", "Granite"}
+        assert part["evidence"] == []
+
+    def test_shows_edges_among_the_concepts_first(self, search, graph, monkeypatch):
+        monkeypatch.setattr("retrieval.knowledge.graph.MAX_SUBGRAPH_EDGES", 1)
+
+        answer = search("subgraph", "granite rock of crystals fish swims in water", limit=2)
+
+        assert set(labels(answer["concepts"])) == {"Granite", "Fish"}
+        [edge] = answer["relationships"]
+        assert edge["source"]["label"] == "Granite"
+        assert answer["relationship_count"] == 2
 
     def test_uses_a_default_threshold_of_0_7(self, search):
         answer = search("subgraph", "Fish swims in water")
@@ -335,6 +436,20 @@ class TestSimilarSources:
         assert both["hits"][0]["artifact"]["id"] == str(twin.pk)
         assert both["hits"][0]["index"] == "plain"
 
+    def test_may_be_of_other_documents_only(self, client, graph, knowledge, wakes):
+        pages = tuple(f"{word} heron begins here." for word in ("Alpha", "Beta", "Gamma"))
+        document = give_pages(pages)
+        sync(knowledge, document)
+        url = f"{API}/sources/{document.sources.first().pk}/similar"
+
+        every = client.get(url).json()["hits"]
+        others = client.get(url, {"other_documents": "true"}).json()["hits"]
+
+        assert [hit["artifact"]["id"] for hit in every[:2]] == [str(document.pk)] * 2
+        assert {hit["artifact"]["id"] for hit in others} == {
+            str(each.pk) for each in graph["documents"].values()
+        }
+
     def test_of_one_that_is_not_embedded_yet_are_not_known_yet(self, client, knowledge):
         source = give(HERON, index=INDEX).sources.get()
 
@@ -355,8 +470,10 @@ class TestRefusals:
             ("concepts", {"index": INDEX, "query": "x", "min_similarity": 2}, "min_similarity"),
             ("relationships", {"index": INDEX, "query": "x", "limit": 0}, "limit"),
             ("sources", {"index": INDEX, "query": "x", "window": 99}, "window"),
-            ("sources", {"index": INDEX, "query": "x", "offset": 1}, "offset"),
-            ("route", {"index": INDEX, "query": "x", "mode": "dense"}, "mode"),
+            ("sources", {"index": INDEX, "query": "x", "mode": "fuzzy"}, "mode"),
+            ("sources", {"index": INDEX, "query": "x", "filter": {"nil": 1}}, "filter.nil"),
+            ("route", {"index": INDEX, "query": "x", "offset": 1}, "offset"),
+            ("route", {"index": INDEX, "query": "x", "source_limit": 0}, "source_limit"),
             ("blend", {"index": INDEX, "query": "x", "source_weight": -1}, "source_weight"),
             ("subgraph", {"index": INDEX, "query": "x", "limit": 1_000}, "limit"),
         ],

@@ -39,8 +39,8 @@ class TestSurveyConcepts:
         call_command("update_emergent_pairs")
 
         assert capsys.readouterr().out.splitlines() == [
-            "knowledge #1: 2 concepts compared, 1 open pairs",
-            "knowledge #1: 0 concepts compared, 1 open pairs",
+            "knowledge #1: 2 concepts compared, 1 open pair",
+            "knowledge #1: 0 concepts compared, 1 open pair",
         ]
         assert EmergentPair.objects.count() == 1
         assert optimized == []

@@ -42,6 +42,15 @@ class TestDoctor:
         assert (plain.is_ok, plain.fix) == (True, "Use https on a shared network.")
         assert (encrypted.is_ok, encrypted.fix) == (True, "")
 
+    def test_says_which_indexes_find_no_concepts_without_a_language_model(self, build, settings):
+        [note] = doctor._check_concepts()
+        settings.STRATA_LLM_BASE_URL, settings.STRATA_LLM_MODEL = "http://127.0.0.1:9/v1", "a-model"
+
+        assert note.is_ok
+        assert "no concepts are found in documents (knowledge)" in note.detail
+        assert note.fix == "Set STRATA_LLM_BASE_URL and STRATA_LLM_MODEL."
+        assert list(doctor._check_concepts()) == []
+
 
 class SilentStore:
     def ping(self):

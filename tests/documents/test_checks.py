@@ -1,6 +1,6 @@
 import pytest
 
-from documents.checks import check_document_limits, check_virus_scanner
+from documents.checks import check_document_limits, check_source_overlap, check_virus_scanner
 
 
 class TestCheckDocumentLimits:
@@ -25,3 +25,17 @@ class TestCheckVirusScanner:
         settings.STRATA_CLAMD = address
 
         assert [error.id for error in check_virus_scanner(None)] == ["documents.E002"]
+
+
+class TestCheckSourceOverlap:
+    @pytest.mark.parametrize("words", [-1, 251])
+    def test_refuses_more_than_half_of_the_shortest_source(self, settings, words):
+        settings.STRATA_SOURCE_OVERLAP_WORDS = words
+
+        assert [error.id for error in check_source_overlap(None)] == ["documents.E003"]
+
+    @pytest.mark.parametrize("words", [0, 250])
+    def test_accepts_what_lies_between(self, settings, words):
+        settings.STRATA_SOURCE_OVERLAP_WORDS = words
+
+        assert check_source_overlap(None) == []

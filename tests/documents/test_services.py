@@ -215,6 +215,20 @@ class TestAddArtifact:
         assert not Artifact.objects.exists()
 
 
+class TestSourceOverlap:
+    def test_lets_a_source_repeat_the_end_of_the_one_before(self, settings):
+        settings.STRATA_SOURCE_OVERLAP_WORDS = 30
+        words = " ".join(f"Sentence number {n} has these six words." for n in range(400))
+
+        artifact, _ = add_artifact("plain", TextContent((words,)))
+
+        first, second = artifact.sources.order_by("ordinal")
+        assert first.start == 0
+        assert second.start < first.end < second.end == len(words)
+        for source in (first, second):
+            assert source.text == words[source.start : source.end]
+
+
 class TestReplaceContent:
     def test_makes_a_new_revision(self):
         artifact, _ = add_artifact("plain", text("One."), title="Numbers")

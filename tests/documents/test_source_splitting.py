@@ -126,3 +126,37 @@ class TestCutSources:
         )
 
         assert [span.heading for span in split_into_sources(text)] == ["", "B", "B"]
+
+
+class TestOverlap:
+    @given(
+        st.lists(FRAGMENTS | st.text(max_size=20), max_size=40).map("".join),
+        st.integers(1, MIN_WORDS // 2),
+    )
+    def test_only_moves_the_beginnings_back(self, text, overlap):
+        spans, without = split_into_sources(text, overlap=overlap), split_into_sources(text)
+
+        assert [(span.end, span.heading) for span in spans] == [
+            (span.end, span.heading) for span in without
+        ]
+        starts = [span.start for span in spans]
+        assert starts == sorted(set(starts))
+        for span, plain in zip(spans, without, strict=True):
+            repeated = text[span.start : plain.start]
+            assert count_words(repeated) <= overlap
+            assert repeated == repeated.lstrip()
+
+    def test_repeats_whole_sentences(self):
+        sentences = [f"Sentence number {n} has these six words." for n in range(400)]
+
+        first, second, *_ = split_into_sources(" ".join(sentences), overlap=20)
+
+        text = " ".join(sentences)
+        repeated = text[second.start : first.end].split(". ")
+        assert len(repeated) == 2
+        assert all(sentence.startswith("Sentence number") for sentence in repeated)
+
+    def test_repeats_words_where_there_is_no_sentence(self):
+        first, second = split_into_sources(words(2_000), overlap=20)
+
+        assert count_words(words(2_000)[second.start : first.end]) == 20

@@ -35,10 +35,10 @@ def check_regenerating(service: Service, folder: Path) -> None:
 
     done = service.manage("regenerate", "--index", "plain", "--type", "chunk", "--limit", "30")
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "30 documents processed, 30 regenerated: 30 nodes, 0 texts\n"
+    assert done.stdout == "30 examined, 30 regenerated: 30 nodes, 0 texts\n"
 
     again = service.manage("regenerate", "--only-missing", "--stale", "--offset", "10")
-    assert again.stdout == "30 documents processed, 0 regenerated: 0 nodes, 0 texts\n"
+    assert again.stdout == "30 examined, 0 regenerated: 0 nodes, 0 texts\n"
 
     service.verify("--index", "plain")
 

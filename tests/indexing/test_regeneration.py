@@ -290,6 +290,18 @@ class TestOnlyMissing:
         )
         assert due_artifacts() == set()
 
+    @pytest.mark.parametrize("slice_size", [1, 100])
+    def test_counts_what_it_regenerates_against_the_limit(
+        self, three, build, monkeypatch, slice_size
+    ):
+        monkeypatch.setattr(scope, "ROWS_PER_STEP", slice_size)
+        Node.objects.filter(artifact__in=three[1:]).delete()
+
+        row = go_through(begin_regeneration(["chunk"], is_for_missing=True, limit=1))
+
+        assert (row.state, row.done_count, row.due_artifact_count) == ("done", 2, 1)
+        assert due_artifacts() == {three[1].pk}
+
     def test_plans_what_has_no_nodes(self, three, build):
         Node.objects.filter(artifact=three[1]).delete()
 

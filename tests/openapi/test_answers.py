@@ -207,6 +207,7 @@ def _search_concepts(ids: SimpleNamespace) -> Iterator[Call]:
     yield Call("read_relationship_type")
     yield Call("read_relationship")
     yield Call("list_emergent", {"index": "knowledge"})
+    yield Call("list_emergent", {"index": "knowledge", "min_similarity": -1})
     yield Call("list_emergent", {"index": "nothing"}, 404)
 
 

@@ -8,7 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.fusion import (
+    CollectionRankings,
     HybridFusion,
+    comb_sum,
+    fuse_collections,
     hybrid_fusion,
     reciprocal_rank_fusion,
     similarity_and_rank_fusion,
@@ -119,6 +122,59 @@ class TestHybridFusion:
         ranking = hybrid_fusion(self.DENSE, self.SPARSE, HybridFusion(prefetch=1))
 
         assert [id for id, _ in ranking.fused] == [1, 3]
+
+
+scores = st.dictionaries(st.integers(0, 30), st.floats(-1, 1, allow_nan=False), max_size=20)
+
+
+def rank(score_by_id):
+    return sorted(score_by_id.items(), key=lambda scored: (-scored[1], scored[0]))
+
+
+class TestFuseCollections:
+    def test_does_not_let_the_best_of_a_poor_collection_rise(self):
+        good = CollectionRankings([(1, 0.9), (2, 0.8), (3, 0.7)], [(1, 9.0), (2, 8.0)])
+        poor = CollectionRankings([(11, 0.2), (12, 0.1)], [(11, 1.0)])
+
+        ranking = fuse_collections([poor, good], HybridFusion())
+
+        assert [id for id, _ in ranking.fused] == [1, 2, 11, 3, 12]
+        assert ranking.dense[11] == (4, 0.2)
+        assert ranking.sparse[11] == (3, 1.0)
+
+    @given(scores, scores, st.integers(2, 4), st.sampled_from([(60, 1, 1), (3, 1, 1.5), (5, 2, 0)]))
+    def test_ranks_as_if_all_ids_were_in_one_collection(self, dense, sparse, count, settings):
+        k, dense_weight, sparse_weight = settings
+        fusion = HybridFusion(k, dense_weight, sparse_weight, prefetch=7)
+        parts = [
+            CollectionRankings(
+                rank({id: score for id, score in dense.items() if id % count == part}),
+                rank({id: score for id, score in sparse.items() if id % count == part}),
+            )
+            for part in range(count)
+        ]
+
+        assert fuse_collections(parts, fusion) == hybrid_fusion(rank(dense), rank(sparse), fusion)
+
+    def test_compares_no_cosines_of_different_models(self):
+        one = CollectionRankings([(1, 0.9), (2, 0.8)], [], space="one")
+        other = CollectionRankings([(11, 0.3), (12, 0.2)], [(12, 4.0)], space="other")
+
+        ranking = fuse_collections([one, other], HybridFusion())
+
+        assert ranking.dense == {1: (1, 0.9), 2: (2, 0.8), 11: (1, 0.3), 12: (2, 0.2)}
+        assert [id for id, _ in ranking.fused] == [12, 1, 11, 2]
+
+
+class TestCombSum:
+    def test_ranks_what_was_found_in_several_ways_above_what_was_found_in_one(self):
+        assert comb_sum([0.495]) == 0.495
+        assert comb_sum([0.495, 0.2]) == pytest.approx(0.695)
+        assert comb_sum([0.495, 0.2, 0.1]) > comb_sum([0.495, 0.2]) > comb_sum([0.495])
+
+    def test_takes_nothing_off_for_a_way_that_found_nothing_similar(self):
+        assert comb_sum([0.4, -0.3]) == 0.4
+        assert comb_sum([-0.2, -0.3]) == -0.2
 
 
 class TestSimilarityAndRankFusion:

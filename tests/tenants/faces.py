@@ -62,6 +62,12 @@ LISTS: dict[str, dict[str, Any]] = {
     "indexes/knowledge/relationship-types/": {"limit": 100},
     "indexes/knowledge/relationships/": {"limit": 100},
     "emergent": {"index": "knowledge", "limit": 100, "bridge_similarity": 0},
+    "emergent/": {
+        "index": "knowledge",
+        "limit": 100,
+        "min_similarity": -1,
+        "bridge_similarity": 0,
+    },
     "judgements/": {"limit": 100},
     "indexes/full/tools/": {},
 }
@@ -205,8 +211,9 @@ def _make_search(name: str, query: str, source: random.Random) -> Request:
             given["filter"] = {"groups": source.choice(("red", "blue"))}
         if source.random() < 0.2 and name != "hierarchical":
             given["offset"] = source.randint(0, 12)
-    if name == "sources":
+    if name in {"sources", "route"}:
         given |= {"include_concepts": True, "window": 2}
+        given["mode"] = source.choice(("hybrid", "dense", "sparse"))
     return Request(f"search/{name}", given, is_get=source.random() < 0.5)
 
 
@@ -214,14 +221,16 @@ def list_all_requests(tenants: Tenants) -> Iterator[Request]:
     """Each face once, with the widest question."""
     text = PARAGRAPHS[0]
     for name, needed in SEARCH_PARAMETERS.items():
-        for mode in ("hybrid", "dense", "sparse") if needed["index"] == "full" else (None,):
-            for extra in ({}, {"explain": True}) if mode == "hybrid" else ({},):
+        is_in_modes = needed["index"] == "full" or name in {"sources", "route"}
+        for mode in ("hybrid", "dense", "sparse") if is_in_modes else (None,):
+            is_explained = mode == "hybrid" and needed["index"] == "full"
+            for extra in ({}, {"explain": True}) if is_explained else ({},):
                 given = {**needed, "query": text, "limit": 50, **extra}
                 if mode:
                     given["mode"] = mode
                 if name == "structures":
                     given["structure"] = SMILES["red"]
-                if name == "sources":
+                if name in {"sources", "route"}:
                     given |= {"include_concepts": True, "window": 2}
                 yield Request(f"search/{name}", given, is_get=False)
     for pipeline in ("plain", "papers"):

@@ -53,8 +53,11 @@ class Command(StrataCommand):
             while count := update_emergent_pairs(build):
                 done += count
                 advance(count)
-        pairs = EmergentPair.objects.filter(first__index=build.index_id).open()
-        self.stdout.write(f"{build}: {done:,} concepts compared, {pairs.count():,} open pairs")
+        pairs = EmergentPair.objects.filter(first__index=build.index_id).open().count()
+        self.stdout.write(
+            f"{build}: {done:,} {'concept' if done == 1 else 'concepts'} compared, "
+            f"{pairs:,} open {'pair' if pairs == 1 else 'pairs'}"
+        )
 
 
 def _build_graph(build: IndexBuild) -> None:

@@ -13,6 +13,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from access.models import ApiKey
+from concepts.extraction import LANGUAGE_MODEL_FIX, describe_missing_model
 from config import embedded, web_server
 from config.preloading import freeze_loaded_objects, preload_models_in_use, preload_pipelines
 from config.progress import show_indexing_progress
@@ -121,6 +122,8 @@ class Command(BaseCommand):
                 "New keys: manage.py key create NAME; "
                 f"a new password: manage.py changepassword {ADMIN_NAME}",
             ]
+        if note := describe_missing_model():
+            lines += ["", f"{note} {LANGUAGE_MODEL_FIX}"]
         self.stdout.write("\n".join([*lines, ""]))
         self.stdout.flush()
 

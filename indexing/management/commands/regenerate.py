@@ -40,6 +40,11 @@ class Command(StrataCommand):
         )  # fmt: skip
         parser.add_argument("--index", help="Default: all indexes.")
         parser.add_argument(
+            "--category",
+            default="",
+            help="Only relationship types of this category, with --type vocabulary.",
+        )
+        parser.add_argument(
             "--only-missing",
             action="store_true",
             help="Only documents with missing nodes or points.",
@@ -51,7 +56,8 @@ class Command(StrataCommand):
         )
         parser.add_argument(
             "--limit", type=_integer_from(1), metavar="N",
-            help="At most N documents, in the order of their ids.",
+            help="Regenerate at most N documents (concepts, relationship types), in the order of "
+            "their ids.",
         )  # fmt: skip
         parser.add_argument("--offset", type=_integer_from(0), metavar="N", default=0)
         parser.add_argument(
@@ -66,6 +72,7 @@ class Command(StrataCommand):
         *,
         types: list[str] | None,
         index: str | None,
+        category: str,
         only_missing: bool,
         stale: bool,
         limit: int | None,
@@ -87,6 +94,7 @@ class Command(StrataCommand):
                 regeneration = begin_regeneration(
                     types or [ALL_TYPES],
                     index=index,
+                    category=category,
                     is_for_missing=only_missing,
                     is_for_stale=stale,
                     limit=limit,
@@ -123,8 +131,8 @@ class Command(StrataCommand):
         row = progress.regeneration
         prefix = "Cancelled: " if row.state == Regeneration.State.CANCELLED else ""
         self.stdout.write(
-            f"{prefix}{row.done_count} documents processed, {row.due_artifact_count} regenerated: "
-            f"{row.due_node_count} nodes, {row.due_text_count} texts"
+            f"{prefix}{row.done_count} examined, {row.due_artifact_count} regenerated: "
+            f"{_count(row.due_node_count, 'node')}, {_count(row.due_text_count, 'text')}"
         )
         failed = {
             "documents were given up": row.failed_count,
@@ -138,6 +146,10 @@ class Command(StrataCommand):
             self.stderr.write(row.last_error)
         if any(failed.values()):
             raise SystemExit(1)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun if number == 1 else f'{noun}s'}"
 
 
 def _cancel_hint(regeneration: Regeneration) -> str:

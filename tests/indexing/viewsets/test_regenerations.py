@@ -97,6 +97,7 @@ class TestCreate:
             ({"type": "idea"}, 400, "invalid", "type", "question"),
             ({"type": "summary", "index": "plain"}, 400, "invalid", "type", "chunk"),
             ({"index": "nil"}, 404, "unknown_index", "index", "plain"),
+            ({"category": "epistemic"}, 400, "invalid", "category", None),
             ({"missing": True}, 400, "invalid", "missing", "only_missing"),
             ({"limit": 0}, 400, "invalid", "limit", None),
             ({"offset": -1}, 400, "invalid", "offset", None),

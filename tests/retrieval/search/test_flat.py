@@ -11,6 +11,7 @@ from documents.models import Artifact, Source
 from documents.services import TextContent, replace_content
 from indexing.exceptions import StoreUnavailable
 from indexing.models import Index, IndexBuild, Node
+from indexing.services import load_specs
 from indexing.stores import Point, get_store
 from retrieval.search import Mode, SearchRequest, StaleHitPolicy, Verdict
 from tests.factories import change_search, give, sync
@@ -230,6 +231,26 @@ class TestSearchOfSeveralIndexes:
         assert [each for page in pages for each in page] == whole
         assert len(set(whole)) == 20
 
+    def test_ranks_them_as_one_whatever_their_settings(self, build, second):
+        right = "A recursive depth tracking counter is kept for each frame."
+        others = ["Each counter is kept.", "For each frame.", "Depth is kept."]
+        sync(build, give(right), *[give(f"{text} {n}") for n, text in enumerate(SENTENCES[:4])])
+        sync(second, *[give(text, index="second") for text in others])
+        change_search(second, rrf_k=3)
+
+        answer = search_chunks(
+            SearchRequest(
+                indexes=["plain", "second"],
+                query="recursive depth tracking counter for each frame",
+                explain=True,
+            )
+        )
+
+        assert answer.hits[0].payload["text"] == right
+        assert answer.hits[0].score == pytest.approx(2 / 61)
+        assert len({hit.explanation.dense.rank for hit in answer.hits}) == len(answer.hits)
+        assert {hit.explanation.fusion.k for hit in answer.hits} == {60}
+
     @pytest.fixture
     def second_of_another_model(self, second):
         second.recipe["embedding"]["query_prefix"] = "query: "
@@ -252,6 +273,34 @@ class TestSearchOfSeveralIndexes:
                 pytest.approx(1 / (60 + rank)) for rank in (1, 1, 2, 2, 3, 3, 4, 4)
             ]
             assert [hit.explanation.dense.rank for hit in answer.hits] == [1, 1, 2, 2, 3, 3, 4, 4]
+
+
+class TestSeveralStrategies:
+    @pytest.fixture
+    def cut_twice(self, db, store, embedder, settings, tmp_path):
+        (tmp_path / "plain.yaml").write_text(
+            "chunks: {strategies: [{name: sentence, max_chars: 50}, {name: paragraph}]}"
+        )
+        settings.STRATA_SPECS_DIR = tmp_path
+        load_specs()
+        return IndexBuild.objects.live().get(index="plain")
+
+    def test_find_the_same_text_once(self, cut_twice):
+        sentences = ["Granite cools slowly under the ground.", "Basalt cools fast in the cold sea."]
+        sync(cut_twice, give(" ".join(sentences)), give("Herons nest in trees."))
+        assert Node.objects.count() == 5
+
+        hits = ask("granite cools slowly under the ground", mode=Mode.DENSE).hits
+
+        assert [hit.payload["text"] for hit in hits] == [*sentences, "Herons nest in trees."]
+
+    def test_find_a_whole_text_that_is_better_than_its_parts(self, cut_twice):
+        text = "Granite cools slowly under the ground. Basalt cools fast in the cold sea."
+        sync(cut_twice, give(text))
+
+        hits = ask("granite basalt cools slowly fast ground sea").hits
+
+        assert [hit.payload["text"] for hit in hits] == [text]
 
 
 class TestProof:

@@ -1,0 +1,121 @@
+"""Computes pairs of similar concepts that are below the similarity from which pairs are stored."""
+
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from access.grants import Grant
+from concepts.models import Concept, EmergentPair, Relationship
+from core.exceptions import InvalidInput
+from indexing.models import IndexBuild
+from indexing.services.batches import slices
+from indexing.stores import DenseVector
+from retrieval.visible_points import VisiblePoints
+
+MAX_CONCEPTS_COMPARED = 5_000  # each with each: about a second
+_ROWS_AT_ONCE = 512  # of the matrix of similarities
+_POINTS_PER_REQUEST = 500
+
+# Similarity, and the places of the two concepts.
+_Pair = tuple[float, int, int]
+
+
+def compute_open_pairs(
+    index: str, grant: Grant, *, min_similarity: float, limit: int, offset: int
+) -> tuple[list[EmergentPair], int]:
+    """Compare the visible concepts of an index with one another; return one page of the pairs that
+    are not dismissed and have no relationship, most similar first, and the number of all.
+
+    A pair that is not stored is an unsaved row.
+
+    Raises:
+        InvalidInput: the index has too many concepts.
+        StoreUnavailable: retry helps.
+    """
+    concepts = Concept.objects.visible_to(grant).of_index(index)
+    if concepts.count() > MAX_CONCEPTS_COMPARED:
+        raise InvalidInput(
+            f"Pairs below the similarity of stored pairs are computed for at most "
+            f"{MAX_CONCEPTS_COMPARED:,} concepts.",
+            field="min_similarity",
+            fix="Leave out min_similarity, or lower STRATA_EMERGENT_SIMILARITY, so that more "
+            "pairs are stored.",
+        )
+    ids, vectors = _read_vectors(index, sorted(concepts.values_list("pk", flat=True)), grant)
+    best, count = _rank_pairs(
+        vectors, _find_closed_pairs(index, ids), min_similarity, count=offset + limit
+    )
+    page = [(ids[first], ids[second], score) for score, first, second in best[offset:]]
+    ends = {end for first, second, _ in page for end in (first, second)}
+    shown = Concept.objects.in_bulk(list(ends))
+    stored = EmergentPair.objects.filter(first__in=ends, second__in=ends)
+    known = {(pair.first_id, pair.second_id): pair for pair in stored}
+    pairs = []
+    for first, second, score in page:
+        if first in shown and second in shown:
+            pair = known.get((first, second), EmergentPair(similarity=score))
+            pair.first, pair.second = shown[first], shown[second]
+            pairs.append(pair)
+    return pairs, count
+
+
+def _read_vectors(
+    index: str, ids: list[UUID], grant: Grant
+) -> tuple[list[UUID], NDArray[np.float32]]:
+    """The concepts that are embedded in the live build, with their vectors of unit length."""
+    build = IndexBuild.objects.live().filter(index=index).first()
+    vectors: dict[UUID, DenseVector] = {}
+    if build is not None and build.spec.concepts is not None:
+        points = VisiblePoints(grant)
+        for part in slices(ids, _POINTS_PER_REQUEST):
+            stored = points.retrieve(build.collection("concept"), part, with_vectors=True)
+            vectors |= {pk: each.dense for pk, each in stored.items() if each.dense is not None}
+    held = [pk for pk in ids if pk in vectors]
+    if not held:
+        return [], np.zeros((0, 0), dtype=np.float32)
+    matrix = np.stack([vectors[pk] for pk in held])
+    norms = np.linalg.norm(matrix, axis=1, keepdims=True)
+    return held, (matrix / np.where(norms == 0, 1, norms)).astype(np.float32)
+
+
+def _find_closed_pairs(index: str, ids: list[UUID]) -> set[tuple[int, int]]:
+    """The places of the pairs that have a relationship or are dismissed; the smaller first."""
+    places = {pk: place for place, pk in enumerate(ids)}
+    edges = Relationship.objects.of_index(index).values_list("source_id", "target_id")
+    dismissed = EmergentPair.objects.dismissed().filter(first__index=index)
+    ends = [*edges, *dismissed.values_list("first_id", "second_id")]
+    return {
+        (min(places[one], places[other]), max(places[one], places[other]))
+        for one, other in ends
+        if one in places and other in places
+    }
+
+
+def _rank_pairs(
+    vectors: NDArray[np.float32],
+    closed: set[tuple[int, int]],
+    min_similarity: float,
+    *,
+    count: int,
+) -> tuple[list[_Pair], int]:
+    """The ``count`` most similar pairs of rows, ties by their places, and the number of all."""
+    closed_by_first: dict[int, list[int]] = {}
+    for first, second in closed:
+        closed_by_first.setdefault(first, []).append(second)
+    best: list[_Pair] = []
+    total = 0
+    columns = np.arange(len(vectors))
+    for start in range(0, len(vectors), _ROWS_AT_ONCE):
+        similarities = vectors[start : start + _ROWS_AT_ONCE] @ vectors.T
+        rows = np.arange(start, start + len(similarities))
+        is_open = (columns > rows[:, None]) & (similarities >= min_similarity)
+        for row in rows:
+            is_open[row - start, closed_by_first.get(int(row), [])] = False
+        firsts, seconds = np.nonzero(is_open)
+        total += len(firsts)
+        scores = similarities[firsts, seconds]
+        order = np.lexsort((seconds, firsts, -scores))[:count]
+        best += [(float(scores[at]), int(firsts[at]) + start, int(seconds[at])) for at in order]
+        best = sorted(best, key=lambda pair: (-pair[0], pair[1:]))[:count]
+    return best, total
