@@ -1,8 +1,9 @@
 """Pipeline component that reads filters out of a question and refuses irrelevant questions."""
 
+import re
 from datetime import date
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from django.utils import timezone
 from haystack import component
@@ -13,9 +14,19 @@ from indexing.spec import IndexSpec
 from indexing.stores import Match
 from retrieval.filters import parse_filter
 from retrieval.passages import Refusal
+from retrieval.pipelines.identifier_lookup import (
+    find_identified_documents,
+    find_identifier_matches,
+)
 from retrieval.pipelines.threads import add_run_async
 from retrieval.questions.clauses import ParsedQuestion, join_filters
-from retrieval.questions.english.rules import find_identifier_spans, is_not_english, parse_question
+from retrieval.questions.english.rules import (
+    find_identifier_spans,
+    get_year_field,
+    is_not_english,
+    parse_question,
+)
+from retrieval.questions.english.unread import has_comparison
 from retrieval.questions.llm_filters import ModelReading, add_model_filters, request_model_filters
 from retrieval.questions.relevance import is_relevant
 from retrieval.questions.values import (
@@ -28,6 +39,12 @@ from retrieval.visible_points import VisiblePoints
 from summaries.exceptions import LanguageModelError
 from summaries.llm import is_configured
 from summaries.prompts import read_prompt_template
+
+NOT_ENGLISH_NOTE: Final = (
+    "Without a language model, filters are read from questions in English only; the whole question "
+    "is searched for instead."
+)
+NUMBER_LIKE_A_YEAR: Final = re.compile(r"(?<![\w.-])(?:19|20)\d\d(?![\w-])")
 
 
 @component
@@ -119,7 +136,8 @@ class FilterParser:
         """Return the parsed question, the language model's verdict on relevance (None if it was not
         asked), and all notes."""
         model_reading, notes = self._request_model_filters(query, target, today)
-        read = partial(self._parse_once, query, target, today, model_reading)
+        named_year = find_named_year(query, target)
+        read = partial(self._parse_once, query, target, today, named_year, model_reading)
         reading = read(VALUES_CACHE_SECONDS)
         if reading.has_unknown_name:  # the name may be newer than the cached values
             reading = read(UNKNOWN_NAME_CACHE_SECONDS)
@@ -131,6 +149,7 @@ class FilterParser:
         query: str,
         target: Target,
         today: date,
+        named_year: int | None,
         model_reading: ModelReading | None,
         max_age_seconds: float,
     ) -> ParsedQuestion:
@@ -138,7 +157,7 @@ class FilterParser:
         values = get_value_lookups(
             target.spec, target.collection, points, max_age_seconds=max_age_seconds
         )
-        findings = parse_question(query, target.spec, values, today)
+        findings = parse_question(query, target.spec, values, today, named_year)
         if model_reading is not None:
             add_model_filters(findings, model_reading.filters, target.spec, values, today)
         return findings.make_parsed_question()
@@ -147,7 +166,12 @@ class FilterParser:
         self, query: str, target: Target, today: date
     ) -> tuple[ModelReading | None, list[str]]:
         if not self.uses_model or not is_configured():
-            return None, []
+            is_unread = (
+                any(field.said_as for field in target.spec.metadata.values())
+                and is_not_english(query)
+                and NUMBER_LIKE_A_YEAR.search(query) is not None
+            )
+            return None, [NOT_ENGLISH_NOTE] if is_unread else []
         values = get_value_lookups(target.spec, target.collection, VisiblePoints(target.grant))
         try:
             model_reading = request_model_filters(
@@ -178,6 +202,21 @@ class FilterParser:
 def _is_artifact_title(query: str, target: Target) -> bool:
     points = VisiblePoints(target.grant)
     return points.count(target.collection, Match("artifact_title", [query.strip()])) > 0
+
+
+def find_named_year(query: str, target: Target) -> int | None:
+    """The year of the one document that the question names by its identifier and compares others
+    with ("like P19-1001 but newer"); None if there is no such document."""
+    spec = target.spec
+    year_field = get_year_field(spec)
+    if year_field is None or not has_comparison(query):
+        return None
+    matches = find_identifier_matches(query, spec.identifiers)
+    if len(matches) != 1:
+        return None
+    found = find_identified_documents(target, matches)
+    year = next((payload.get(year_field) for payload in found.values()), None)
+    return year if isinstance(year, int) else None
 
 
 def make_refusal(spec: IndexSpec) -> Refusal:

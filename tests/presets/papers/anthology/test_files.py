@@ -8,8 +8,9 @@ import pytest
 from core.exceptions import InvalidInput
 from presets.papers.anthology import Paper, open_anthology
 from presets.papers.anthology.xml_volumes import make_paper_id
+from tests.serving import ROOT
 
-SLICE = Path(__file__).resolve().parents[4] / "shared" / "data" / "acl"
+SLICE = ROOT.parent / "shared" / "data" / "acl"
 
 
 STATM = Path("/proc/self/statm")
