@@ -10,7 +10,6 @@ from haystack import component
 
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
-from indexing.spec import IndexSpec
 from indexing.stores import Match
 from retrieval.filters import parse_filter
 from retrieval.passages import Refusal
@@ -18,6 +17,7 @@ from retrieval.pipelines.identifier_lookup import (
     find_identified_documents,
     find_identifier_matches,
 )
+from retrieval.pipelines.relevance_gate import check_min_similarity, make_refusal
 from retrieval.pipelines.threads import add_run_async
 from retrieval.questions.clauses import ParsedQuestion, join_filters
 from retrieval.questions.english.rules import (
@@ -28,7 +28,7 @@ from retrieval.questions.english.rules import (
 )
 from retrieval.questions.english.unread import has_comparison
 from retrieval.questions.llm_filters import ModelReading, add_model_filters, request_model_filters
-from retrieval.questions.relevance import is_relevant
+from retrieval.questions.relevance import is_relevant, load_stop_word_lists
 from retrieval.questions.values import (
     UNKNOWN_NAME_CACHE_SECONDS,
     VALUES_CACHE_SECONDS,
@@ -74,8 +74,7 @@ class FilterParser:
         prompt: str = "filters",
         patience_seconds: float = 8.0,
     ) -> None:
-        if not 0 <= min_similarity <= 1:
-            raise InvalidInput("min_similarity must be between 0 and 1.", field="min_similarity")
+        check_min_similarity(min_similarity)
         read_prompt_template(prompt)  # raises if there is no such prompt
         self.min_similarity = min_similarity
         self.uses_model = uses_model
@@ -85,7 +84,7 @@ class FilterParser:
 
     def warm_up(self) -> None:
         """Load the stop words of all languages."""
-        is_not_english("What is known?")
+        load_stop_word_lists()
 
     @component.output_types(
         query=str,
@@ -217,12 +216,3 @@ def find_named_year(query: str, target: Target) -> int | None:
     found = find_identified_documents(target, matches)
     year = next((payload.get(year_field) for payload in found.values()), None)
     return year if isinstance(year, int) else None
-
-
-def make_refusal(spec: IndexSpec) -> Refusal:
-    title = spec.title or spec.name
-    holds = spec.description.rstrip(". ")
-    return Refusal(
-        detail=f"{title} holds nothing that this question is about.",
-        fix=f"Ask about what it holds: {holds[:1].lower()}{holds[1:]}." if holds else None,
-    )

@@ -1,4 +1,4 @@
-"""Read papers from the Anthology's XML, plain or gzipped; each file is one collection of volumes."""
+"""Read papers from the Anthology's XML, plain or gzipped; a file is one collection of volumes."""
 
 import re
 from collections.abc import Iterator
