@@ -17,7 +17,7 @@ from retrieval.pipelines.identifier_lookup import (
     find_identified_documents,
     find_identifier_matches,
 )
-from retrieval.pipelines.relevance_gate import check_min_similarity, make_refusal
+from retrieval.pipelines.relevance_gate import RelevanceTest, make_refusal
 from retrieval.pipelines.threads import add_run_async
 from retrieval.questions.clauses import ParsedQuestion, join_filters
 from retrieval.questions.english.rules import (
@@ -27,8 +27,8 @@ from retrieval.questions.english.rules import (
     parse_question,
 )
 from retrieval.questions.english.unread import has_comparison
+from retrieval.questions.languages import load_stop_word_lists
 from retrieval.questions.llm_filters import ModelReading, add_model_filters, request_model_filters
-from retrieval.questions.relevance import is_relevant, load_stop_word_lists
 from retrieval.questions.values import (
     UNKNOWN_NAME_CACHE_SECONDS,
     VALUES_CACHE_SECONDS,
@@ -59,11 +59,10 @@ class FilterParser:
     ``patience_seconds``, only the rules apply, and a note says so.
 
     For an irrelevant question the only output is ``refusal``, so no later component runs. A
-    question is irrelevant if the language model says so. If no model was asked, a question in
-    English is irrelevant if no passage reaches ``min_similarity`` and no passage contains all its
-    words (``retrieval.questions.relevance``); ``min_similarity`` 0 refuses nothing. A question that
-    consists of filters, names a document or is an exact title is always relevant, and so is any
-    question to an empty index.
+    question is irrelevant if the language model says so. If no model was asked,
+    ``min_similarity`` and ``languages`` decide as in ``RelevanceGate``; ``min_similarity`` 0
+    refuses nothing. A question that consists of filters, names a document or is an exact title is
+    always relevant, and so is any question to an empty index.
     """
 
     def __init__(
@@ -73,10 +72,10 @@ class FilterParser:
         model: str = "",
         prompt: str = "filters",
         patience_seconds: float = 8.0,
+        languages: list[str] | None = None,
     ) -> None:
-        check_min_similarity(min_similarity)
         read_prompt_template(prompt)  # raises if there is no such prompt
-        self.min_similarity = min_similarity
+        self.test = RelevanceTest(min_similarity, tuple(languages or ()))
         self.uses_model = uses_model
         self.model = model
         self.prompt = prompt
@@ -114,8 +113,10 @@ class FilterParser:
         parse_filter(filter, spec)
         [target] = make_targets([build], spec.kinds[:1], None)
         reading, is_relevant_to_model, notes = self._parse(query, target, timezone.localdate())
-        if self._should_refuse(query, reading, is_relevant_to_model, target):
+        is_refused, more_notes = self._refuses(query, reading, is_relevant_to_model, target)
+        if is_refused:
             return {"refusal": make_refusal(spec)}
+        notes = [*notes, *more_notes]
         joined = join_filters([filter or {}, reading.filter])
         try:
             parse_filter(joined, spec)
@@ -186,16 +187,15 @@ class FilterParser:
             return None, ["The language model did not answer; rules alone have read the question."]
         return model_reading, []
 
-    def _should_refuse(
+    def _refuses(
         self, query: str, parsed: ParsedQuestion, is_relevant_to_model: bool | None, target: Target
-    ) -> bool:
+    ) -> tuple[bool, list[str]]:
+        """Whether the question is irrelevant, and a note if that was not tested."""
         if is_relevant_to_model or not parsed.topic or find_identifier_spans(query, target.spec):
-            return False
+            return False, []
         if is_relevant_to_model is False:
-            return not _is_artifact_title(query, target)
-        if not self.min_similarity:
-            return False
-        return not is_relevant(target, parsed.topic, self.min_similarity)
+            return not _is_artifact_title(query, target), []
+        return self.test.refuses(target, parsed.topic)
 
 
 def _is_artifact_title(query: str, target: Target) -> bool:

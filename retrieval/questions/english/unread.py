@@ -11,7 +11,10 @@ from retrieval.questions.words import MASK_CHAR, PARSED_CHAR, Span
 NO_YEAR: Final = "it names no year"
 NO_EXCLUSION: Final = "a search cannot leave a topic out"
 
-_CLAUSE_END: Final = rf"(?=\s*(?:$|[.,;?!){MASK_CHAR}{PARSED_CHAR}]|\b(?:and|or|but|by|at|not|from|in|on|about|please)\b))"
+_CLAUSE_END: Final = (
+    rf"(?=\s*(?:$|[.,;?!){MASK_CHAR}{PARSED_CHAR}]"
+    r"|\b(?:and|or|but|by|at|not|from|in|on|about|please)\b))"
+)
 _THAT: Final = r"(?:that|this|it|these|those|them)(?:\s+(?:one|paper|year|date))?"
 _BOUND_BY_WORD: Final = {
     "newer": "gt",
