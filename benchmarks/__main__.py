@@ -55,6 +55,8 @@ def main() -> None:
             "upkeep",
             "evidence",
             "quality",
+            "relevance",
+            "answers",
             "survey",
             "http",
             "searches",
@@ -165,6 +167,14 @@ def main() -> None:
             from benchmarks.quality import measure_quality
 
             measure_quality()
+        if arguments.only == "relevance":
+            from benchmarks.questions import measure_relevance
+
+            measure_relevance()
+        if arguments.only == "answers":
+            from benchmarks.questions import measure_answers
+
+            measure_answers()
 
 
 def measure_search(chunk_count: int, query_count: int) -> None:
