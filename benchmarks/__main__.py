@@ -58,6 +58,8 @@ def main() -> None:
             "physio",
             "quality",
             "several",
+            "relevance",
+            "answers",
             "survey",
             "http",
             "searches",
@@ -183,6 +185,14 @@ def main() -> None:
             from benchmarks.several_indexes import measure_several_indexes
 
             measure_several_indexes(arguments.collection)
+        if arguments.only == "relevance":
+            from benchmarks.questions import measure_relevance
+
+            measure_relevance()
+        if arguments.only == "answers":
+            from benchmarks.questions import measure_answers
+
+            measure_answers()
 
 
 def measure_search(chunk_count: int, query_count: int) -> None:

@@ -1,25 +1,50 @@
 """Answers a question with sentences quoted from the passages."""
 
-from collections.abc import Callable, Sequence
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import regex  # for Unicode properties, which re lacks
 from numpy.typing import NDArray
 
 from retrieval.passages import AnswerContext
-from retrieval.questions.words import fold_words
+from retrieval.questions.english.answer_types import find_answer_type
+from retrieval.questions.words import fold_words, split_word_set, split_words
 from summaries.extractive.centrality import choose_by_marginal_relevance
 from summaries.extractive.languages import guess_language, load_stop_words
-from summaries.extractive.sentences import LocatedSentence, find_quotable_sentences
+from summaries.extractive.sentences import (
+    LocatedSentence,
+    find_quotable_sentences,
+    is_fragment,
+)
+
+if TYPE_CHECKING:
+    from indexing.stores.sparse import Bm25Encoder  # imports the engine
 
 # A query and texts -> their vectors, of unit length.
 Embed = Callable[[str, Sequence[str]], tuple[NDArray[np.float32], NDArray[np.float32]]]
+Terms = frozenset[int]
 
 MAX_EMBEDDED_SENTENCES: Final = 12  # sentences: about 400 tokens, embedded while the caller waits
-SHARED_WORDS_WEIGHT: Final = 0.2  # weight of the shared words; the cosine has weight 1
+# Weights of the parts of a sentence's relevance; its cosine to the query has weight 1.
+TERMS_WEIGHT: Final = 0.6
+PASSAGE_WEIGHT: Final = 0.5
+ANSWER_TYPE_WEIGHT: Final = 0.2
+# The best sentence answers the question from this relevance on. `python -m benchmarks --only
+# answers` measures it, on passages embedded by all-MiniLM-L6-v2.
+MIN_RELEVANCE: Final = 0.95
 # share of the best sentence's relevance that any other quoted sentence needs
-MIN_RELATIVE_RELEVANCE: Final = 0.6
+MIN_RELATIVE_RELEVANCE: Final = 0.94
+FULL_LINE_SHARE: Final = 0.85  # of the longest line of a text: a shorter line was not wrapped
+
+# The terms leave out the stop words of English, but not these.
+_QUESTION_WORDS: Final = split_word_set(
+    "how many much what which when where why who whom whose do does did each"
+)
+_SENTENCE_END: Final = regex.compile(r"[\p{STerm}…:;][\"'”’»›)\]}」』*_]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,41 +55,135 @@ class Quotation:
     sentence: LocatedSentence
 
 
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """``known_terms``: those of the sentence, and of what is said before it: title, heading and
+    the passage up to it."""
+
+    context: AnswerContext
+    sentence: LocatedSentence
+    terms: Terms
+    known_terms: Terms
+
+
 def select_quotations(
-    query: str, contexts: Sequence[AnswerContext], *, max_sentences: int, embed: Embed
+    query: str,
+    contexts: Sequence[AnswerContext],
+    *,
+    max_sentences: int,
+    embed: Embed,
+    encoder: "Bm25Encoder",
 ) -> list[Quotation]:
-    """Select the sentences that answer a query best, without near-duplicates.
+    """Select the sentences that answer a query, without near-duplicates: at most
+    ``max_sentences``, the best first. Empty if no sentence reaches ``MIN_RELEVANCE``.
 
-    At most ``max_sentences``, in the order of the contexts and of their text.
+    A sentence's relevance is its cosine to the query, plus
 
-    A sentence's relevance is its cosine to the query, and ``SHARED_WORDS_WEIGHT`` times the share
-    of the query's words that it holds. Only the ``MAX_EMBEDDED_SENTENCES``
-    sentences that share most words with the query are embedded. ``choose_by_marginal_relevance``
-    selects among them and cites its source."""
-    words = _select_content_words(query)
-    candidates = [
-        (context, sentence, _shared_word_fraction(words, sentence.text))
-        for context in contexts
-        for sentence in find_quotable_sentences(context.text)
-    ]
-    # The sort is stable, so ties keep the order of the contexts.
-    candidates = sorted(candidates, key=lambda each: -each[2])[:MAX_EMBEDDED_SENTENCES]
+    - ``TERMS_WEIGHT`` times the share of the query's terms that the sentence holds or that were
+      said before it: "She kept it burning" does not repeat "the great storm". Terms are those of
+      the sparse vectors, weighted by their inverse frequency in the sentences;
+    - ``PASSAGE_WEIGHT`` times the cosine of its passage to the query;
+    - ``ANSWER_TYPE_WEIGHT`` if it holds what the query asks for, such as a number for "how many".
+
+    Only the ``MAX_EMBEDDED_SENTENCES`` sentences that are the most relevant without their cosine
+    are embedded. ``choose_by_marginal_relevance`` selects among them and cites its source."""
+    candidates = [found for context in contexts for found in _find_candidates(context, encoder)]
     if not candidates:
         return []
-    query_vector, vectors = embed(query, [sentence.text for _, sentence, _ in candidates])
-    shares = np.array([share for *_, share in candidates], dtype=np.float32)
-    relevance = vectors @ query_vector + SHARED_WORDS_WEIGHT * shares
-    rows = choose_by_marginal_relevance(vectors, relevance, max_sentences)
-    best = float(relevance.max())
-    chosen = [candidates[row] for row in rows if relevance[row] >= MIN_RELATIVE_RELEVANCE * best]
-    chosen.sort(key=lambda each: (each[0].number, each[1].start))
-    return [Quotation(context, sentence) for context, sentence, _ in chosen]
+    scores = _score_without_cosine(query, candidates, encoder)
+    # The sort is stable, so ties keep the order of the contexts.
+    order = sorted(range(len(candidates)), key=lambda row: -scores[row])[:MAX_EMBEDDED_SENTENCES]
+    embedded = [candidates[row] for row in order]
+    query_vector, vectors = embed(query, [each.sentence.text for each in embedded])
+    relevance = vectors @ query_vector + np.array([scores[row] for row in order], dtype=np.float32)
+    best = int(relevance.argmax())
+    if relevance[best] < MIN_RELEVANCE:
+        return []
+    others = choose_by_marginal_relevance(vectors, relevance, max_sentences)
+    enough = MIN_RELATIVE_RELEVANCE * relevance[best]
+    rows = [best, *(row for row in others if row != best and relevance[row] >= enough)]
+    return [
+        Quotation(embedded[row].context, embedded[row].sentence) for row in rows[:max_sentences]
+    ]
 
 
-def _select_content_words(query: str) -> frozenset[str]:
-    words = frozenset(fold_words(query))
-    return (words - load_stop_words(guess_language(query, "en"))) or words
+def _score_without_cosine(
+    query: str, candidates: Sequence[_Candidate], encoder: "Bm25Encoder"
+) -> list[float]:
+    weights = _weigh_terms(_encode(encoder, _remove_stop_words(query)), candidates)
+    total = sum(weights.values())
+    has_answer_type = find_answer_type(query)
+
+    def score(candidate: _Candidate) -> float:
+        known = sum(weights[term] for term in weights.keys() & candidate.known_terms)
+        return (
+            TERMS_WEIGHT * (known / total if total else 0.0)
+            + PASSAGE_WEIGHT * (candidate.context.passage.similarity or 0.0)
+            + ANSWER_TYPE_WEIGHT
+            * (has_answer_type is not None and has_answer_type(candidate.sentence.text))
+        )
+
+    return [score(candidate) for candidate in candidates]
 
 
-def _shared_word_fraction(words: frozenset[str], sentence: str) -> float:
-    return len(words & set(fold_words(sentence))) / len(words) if words else 0.0
+def _find_candidates(context: AnswerContext, encoder: "Bm25Encoder") -> Iterator[_Candidate]:
+    text, payload = context.text, context.passage.hit.payload
+    headings = [str(payload.get(name) or "") for name in ("artifact_title", "heading")]
+    for sentence in join_wrapped_lines(text, find_quotable_sentences(text)):
+        if is_fragment(sentence.text) or is_heading(sentence.text, headings):
+            continue
+        terms = _encode(encoder, sentence.text)
+        said_before = _encode(encoder, "\n".join([*headings, text[: sentence.start]]))
+        yield _Candidate(context, sentence, terms, terms | said_before)
+
+
+def is_heading(text: str, headings: Collection[str]) -> bool:
+    """Whether a text without a final mark repeats words of a title or heading, apart from numbers:
+    the heading itself, or the running head of a page."""
+    if _SENTENCE_END.search(text):
+        return False
+    words = {word for word in fold_words(text) if not word.isdigit()}
+    return any(words <= set(fold_words(heading)) for heading in headings)
+
+
+def join_wrapped_lines(text: str, sentences: Sequence[LocatedSentence]) -> list[LocatedSentence]:
+    """Join a sentence without a final mark to the next one where a full line ends between them: a
+    wrapped line of a PDF may begin with a name or a number."""
+    width = max((len(line) for line in text.splitlines()), default=0)
+    joined: list[LocatedSentence] = []
+    for each in sentences:
+        last = joined[-1] if joined else None
+        if (
+            last is not None
+            and text[last.end : each.start] == "\n"
+            and not _SENTENCE_END.search(last.text)
+            and len(text[: last.end].rpartition("\n")[2]) >= FULL_LINE_SHARE * width
+        ):
+            joined[-1] = LocatedSentence(text[last.start : each.end], last.start, each.end)
+        else:
+            joined.append(each)
+    return joined
+
+
+def _encode(encoder: "Bm25Encoder", text: str) -> Terms:
+    return frozenset(int(term) for term in encoder.encode_query(text).indices)
+
+
+def _remove_stop_words(query: str) -> str:
+    """The query without question words, or without the stop words of its language if that is not
+    English; the whole query if only those are left."""
+    language = guess_language(query, "en")
+    stops = _QUESTION_WORDS if language == "en" else load_stop_words(language)
+    words = [word.text for word in split_words(query)]
+    return " ".join(word for word in words if word.lower() not in stops) or query
+
+
+def _weigh_terms(terms: Terms, candidates: Sequence[_Candidate]) -> Mapping[int, float]:
+    """Each term's inverse document frequency, with sentences as documents.
+
+    Source:
+        Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009.
+    """
+    counts = Counter(term for each in candidates for term in each.terms & terms)
+    total = len(candidates)
+    return {term: math.log1p((total - counts[term] + 0.5) / (counts[term] + 0.5)) for term in terms}

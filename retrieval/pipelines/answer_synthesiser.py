@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from core.exceptions import InvalidInput
 from indexing import embedding
+from indexing.stores import get_bm25_encoder
 from retrieval.answers.citing import find_citations, make_citation
 from retrieval.answers.continuing import Continuation
 from retrieval.answers.quoting import Embed, select_quotations
@@ -20,6 +21,9 @@ from summaries import llm
 from summaries.prompts import Prompt, read_prompt_template, render_prompt
 
 EXTRACTIVE_MODEL_NAME: Final = "extractive"
+NO_SENTENCE_TEXT: Final = (
+    "No sentence of the passages found answers this question. The passages are listed as hits."
+)
 
 Vectors = NDArray[np.float32]
 # Takes a piece of text. Returns None, or an event that is set once the reader has read all pieces.
@@ -32,7 +36,8 @@ class AnswerSynthesiser:
 
     If a language model is configured, it writes the answer and marks its sentences with the numbers
     of the contexts. Without one, or with ``uses_model`` off, the answer consists of at most
-    ``sentences`` sentences that are nearest to the question, and is labelled ``extractive``. If a
+    ``sentences`` sentences that answer the question, the best first, and is labelled
+    ``extractive``; if no sentence answers it, the answer says so. If a
     configured model does not respond, that is an error: callers would take an extractive answer
     for the model's.
 
@@ -146,9 +151,17 @@ class AnswerSynthesiser:
     def _answer_by_quoting(
         self, query: str, contexts: Sequence[AnswerContext], partial_answer: str, on_piece: OnPiece
     ) -> Answer:
+        if not contexts:
+            return Answer("", EXTRACTIVE_MODEL_NAME, [])
         quoted = select_quotations(
-            query, contexts, max_sentences=self.sentences, embed=_make_embed(contexts)
+            query,
+            contexts,
+            max_sentences=self.sentences,
+            embed=_make_embed(contexts),
+            encoder=get_bm25_encoder(contexts[0].passage.hit.spec.sparse),
         )
+        if not quoted:
+            return _answer_in_one_piece(NO_SENTENCE_TEXT, partial_answer, on_piece)
         text = ""
         citations: list[Citation] = []
         for quotation in quoted:
@@ -164,6 +177,12 @@ class AnswerSynthesiser:
                 on_piece(rest)
             text += piece
         return Answer(text, EXTRACTIVE_MODEL_NAME, citations)
+
+
+def _answer_in_one_piece(text: str, partial_answer: str, on_piece: OnPiece) -> Answer:
+    if rest := text[len(partial_answer) :]:
+        on_piece(rest)
+    return Answer(text, EXTRACTIVE_MODEL_NAME, [])
 
 
 def _make_cited_answer(text: str, contexts: Sequence[AnswerContext], model_name: str) -> Answer:

@@ -13,6 +13,7 @@ from indexing.stores import AllOf, Match, Payload
 from retrieval.filters import parse_filter
 from retrieval.ledger import LiveBuild
 from retrieval.passages import Passage, QueryRanking, Refusal
+from retrieval.pipelines.empty_results import split_conditions
 from retrieval.pipelines.loading import LoadedPipeline
 from retrieval.search import MAX_CANDIDATES, HitWithSimilarity
 from retrieval.search.targets import Target, find_builds, make_targets, parse_recipe
@@ -107,7 +108,7 @@ def _find_failing_condition(
 ) -> dict[str, Any] | None:
     """The first filter condition that none of the nodes matches, as counted by the store."""
     sources = [str(source_id) for source_id in {node.source_id for node in nodes}]
-    for condition in _split_conditions(filter or {}):
+    for condition in split_conditions(filter or {}):
         parsed = parse_filter(condition, target.spec)
         if parsed is None:
             continue
@@ -115,16 +116,6 @@ def _find_failing_condition(
         if not VisiblePoints(target.grant).count(target.collection, condition_on_nodes):
             return condition
     return None
-
-
-def _split_conditions(filter: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Split a filter into the conditions that must all hold."""
-    for key, value in filter.items():
-        if key == "all_of":
-            for part in value:
-                yield from _split_conditions(part)
-        else:
-            yield {key: value}
 
 
 def _find_ranks(

@@ -1,23 +1,34 @@
 """Pipeline component that reads filters out of a question and refuses irrelevant questions."""
 
+import re
 from datetime import date
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from django.utils import timezone
 from haystack import component
 
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
-from indexing.spec import IndexSpec
 from indexing.stores import Match
 from retrieval.filters import parse_filter
 from retrieval.passages import Refusal
+from retrieval.pipelines.identifier_lookup import (
+    find_identified_documents,
+    find_identifier_matches,
+)
+from retrieval.pipelines.relevance_gate import RelevanceTest, make_refusal
 from retrieval.pipelines.threads import add_run_async
 from retrieval.questions.clauses import ParsedQuestion, join_filters
-from retrieval.questions.english.rules import find_identifier_spans, is_not_english, parse_question
+from retrieval.questions.english.rules import (
+    find_identifier_spans,
+    get_year_field,
+    is_not_english,
+    parse_question,
+)
+from retrieval.questions.english.unread import has_comparison
+from retrieval.questions.languages import load_stop_word_lists
 from retrieval.questions.llm_filters import ModelReading, add_model_filters, request_model_filters
-from retrieval.questions.relevance import is_relevant
 from retrieval.questions.values import (
     UNKNOWN_NAME_CACHE_SECONDS,
     VALUES_CACHE_SECONDS,
@@ -28,6 +39,12 @@ from retrieval.visible_points import VisiblePoints
 from summaries.exceptions import LanguageModelError
 from summaries.llm import is_configured
 from summaries.prompts import read_prompt_template
+
+NOT_ENGLISH_NOTE: Final = (
+    "Without a language model, filters are read from questions in English only; the whole question "
+    "is searched for instead."
+)
+NUMBER_LIKE_A_YEAR: Final = re.compile(r"(?<![\w.-])(?:19|20)\d\d(?![\w-])")
 
 
 @component
@@ -42,11 +59,10 @@ class FilterParser:
     ``patience_seconds``, only the rules apply, and a note says so.
 
     For an irrelevant question the only output is ``refusal``, so no later component runs. A
-    question is irrelevant if the language model says so. If no model was asked, a question in
-    English is irrelevant if no passage reaches ``min_similarity`` and no passage contains all its
-    words (``retrieval.questions.relevance``); ``min_similarity`` 0 refuses nothing. A question that
-    consists of filters, names a document or is an exact title is always relevant, and so is any
-    question to an empty index.
+    question is irrelevant if the language model says so. If no model was asked,
+    ``min_similarity`` and ``languages`` decide as in ``RelevanceGate``; ``min_similarity`` 0
+    refuses nothing. A question that consists of filters, names a document or is an exact title is
+    always relevant, and so is any question to an empty index.
     """
 
     def __init__(
@@ -56,11 +72,10 @@ class FilterParser:
         model: str = "",
         prompt: str = "filters",
         patience_seconds: float = 8.0,
+        languages: list[str] | None = None,
     ) -> None:
-        if not 0 <= min_similarity <= 1:
-            raise InvalidInput("min_similarity must be between 0 and 1.", field="min_similarity")
         read_prompt_template(prompt)  # raises if there is no such prompt
-        self.min_similarity = min_similarity
+        self.test = RelevanceTest(min_similarity, tuple(languages or ()))
         self.uses_model = uses_model
         self.model = model
         self.prompt = prompt
@@ -68,7 +83,7 @@ class FilterParser:
 
     def warm_up(self) -> None:
         """Load the stop words of all languages."""
-        is_not_english("What is known?")
+        load_stop_word_lists()
 
     @component.output_types(
         query=str,
@@ -98,8 +113,10 @@ class FilterParser:
         parse_filter(filter, spec)
         [target] = make_targets([build], spec.kinds[:1], None)
         reading, is_relevant_to_model, notes = self._parse(query, target, timezone.localdate())
-        if self._should_refuse(query, reading, is_relevant_to_model, target):
+        is_refused, more_notes = self._refuses(query, reading, is_relevant_to_model, target)
+        if is_refused:
             return {"refusal": make_refusal(spec)}
+        notes = [*notes, *more_notes]
         joined = join_filters([filter or {}, reading.filter])
         try:
             parse_filter(joined, spec)
@@ -119,7 +136,8 @@ class FilterParser:
         """Return the parsed question, the language model's verdict on relevance (None if it was not
         asked), and all notes."""
         model_reading, notes = self._request_model_filters(query, target, today)
-        read = partial(self._parse_once, query, target, today, model_reading)
+        named_year = find_named_year(query, target)
+        read = partial(self._parse_once, query, target, today, named_year, model_reading)
         reading = read(VALUES_CACHE_SECONDS)
         if reading.has_unknown_name:  # the name may be newer than the cached values
             reading = read(UNKNOWN_NAME_CACHE_SECONDS)
@@ -131,6 +149,7 @@ class FilterParser:
         query: str,
         target: Target,
         today: date,
+        named_year: int | None,
         model_reading: ModelReading | None,
         max_age_seconds: float,
     ) -> ParsedQuestion:
@@ -138,7 +157,7 @@ class FilterParser:
         values = get_value_lookups(
             target.spec, target.collection, points, max_age_seconds=max_age_seconds
         )
-        findings = parse_question(query, target.spec, values, today)
+        findings = parse_question(query, target.spec, values, today, named_year)
         if model_reading is not None:
             add_model_filters(findings, model_reading.filters, target.spec, values, today)
         return findings.make_parsed_question()
@@ -147,7 +166,12 @@ class FilterParser:
         self, query: str, target: Target, today: date
     ) -> tuple[ModelReading | None, list[str]]:
         if not self.uses_model or not is_configured():
-            return None, []
+            is_unread = (
+                any(field.said_as for field in target.spec.metadata.values())
+                and is_not_english(query)
+                and NUMBER_LIKE_A_YEAR.search(query) is not None
+            )
+            return None, [NOT_ENGLISH_NOTE] if is_unread else []
         values = get_value_lookups(target.spec, target.collection, VisiblePoints(target.grant))
         try:
             model_reading = request_model_filters(
@@ -163,16 +187,15 @@ class FilterParser:
             return None, ["The language model did not answer; rules alone have read the question."]
         return model_reading, []
 
-    def _should_refuse(
+    def _refuses(
         self, query: str, parsed: ParsedQuestion, is_relevant_to_model: bool | None, target: Target
-    ) -> bool:
+    ) -> tuple[bool, list[str]]:
+        """Whether the question is irrelevant, and a note if that was not tested."""
         if is_relevant_to_model or not parsed.topic or find_identifier_spans(query, target.spec):
-            return False
+            return False, []
         if is_relevant_to_model is False:
-            return not _is_artifact_title(query, target)
-        if not self.min_similarity:
-            return False
-        return not is_relevant(target, parsed.topic, self.min_similarity)
+            return not _is_artifact_title(query, target), []
+        return self.test.refuses(target, parsed.topic)
 
 
 def _is_artifact_title(query: str, target: Target) -> bool:
@@ -180,10 +203,16 @@ def _is_artifact_title(query: str, target: Target) -> bool:
     return points.count(target.collection, Match("artifact_title", [query.strip()])) > 0
 
 
-def make_refusal(spec: IndexSpec) -> Refusal:
-    title = spec.title or spec.name
-    holds = spec.description.rstrip(". ")
-    return Refusal(
-        detail=f"{title} holds nothing that this question is about.",
-        fix=f"Ask about what it holds: {holds[:1].lower()}{holds[1:]}." if holds else None,
-    )
+def find_named_year(query: str, target: Target) -> int | None:
+    """The year of the one document that the question names by its identifier and compares others
+    with ("like P19-1001 but newer"); None if there is no such document."""
+    spec = target.spec
+    year_field = get_year_field(spec)
+    if year_field is None or not has_comparison(query):
+        return None
+    matches = find_identifier_matches(query, spec.identifiers)
+    if len(matches) != 1:
+        return None
+    found = find_identified_documents(target, matches)
+    year = next((payload.get(year_field) for payload in found.values()), None)
+    return year if isinstance(year, int) else None

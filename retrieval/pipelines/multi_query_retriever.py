@@ -10,9 +10,12 @@ from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from retrieval.explanation import Explanation, ScoreShare
 from retrieval.passages import Passage, PipelineStep, QueryRanking
+from retrieval.pipelines.empty_results import describe_empty_result
 from retrieval.pipelines.threads import add_run_async
 from retrieval.retrievers import QueriesRetriever
 from retrieval.search import MAX_CANDIDATES, DroppedPoints, HitWithSimilarity
+from retrieval.search.multi_query import choose_passage_kind
+from retrieval.search.targets import find_builds, make_targets
 
 MAX_MULTIPLIER = 100
 
@@ -23,6 +26,7 @@ class MultiQueryRetriever:
     """Run one hybrid search per query, with the spec's weights, and verify every hit.
 
     Each search returns up to ``multiplier * limit`` passages, so that later components can choose.
+    If none returns any, a note says which condition of the filter left nothing.
     """
 
     def __init__(self, multiplier: int = 5) -> None:
@@ -37,6 +41,7 @@ class MultiQueryRetriever:
         builds=dict[str, int | None],
         dropped=DroppedPoints,
         stale_ids=list[UUID],
+        notes=list[str],
     )
     def run(
         self,
@@ -60,7 +65,16 @@ class MultiQueryRetriever:
             "builds": answer.builds,
             "dropped": answer.dropped,
             "stale_ids": answer.stale_ids,
+            "notes": [] if any(answer.rankings) else _describe_empty_result(index, filter, grant),
         }
+
+
+def _describe_empty_result(index: str, filter: dict[str, Any] | None, grant: Grant) -> list[str]:
+    build = find_builds([index], grant)[index]
+    if build is None or not filter:
+        return []
+    [target] = make_targets([build], [choose_passage_kind(build)], None)
+    return describe_empty_result(target, filter)
 
 
 def make_passages(

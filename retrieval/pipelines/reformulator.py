@@ -1,6 +1,6 @@
 """Pipeline component that writes several wordings of a question to search with."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from haystack import component
@@ -34,7 +34,9 @@ class Reformulator:
     it does not respond within ``patience_seconds``, rules write them: the key words of a question,
     and with ``uses_titles`` the title of the best matching document (a simple form of Rocchio's
     pseudo-relevance feedback). Near-duplicates are dropped, so a title, a claim or a few key words
-    often keep one wording.
+    often keep one wording; more of them would find less
+    (docs/decisions/0019-rules-reword-only-what-asks.md). If there are fewer than ``count``, a note
+    says how many and why.
     """
 
     def __init__(
@@ -63,7 +65,7 @@ class Reformulator:
         build = find_builds([index], grant)[index]
         if build is None or self.count == 1:
             return {"queries": [query], "notes": []}
-        notes: list[str] = []
+        why = "without a language model, rules write no more"
         if self.uses_model and is_configured():
             try:
                 reformulations = request_wordings(
@@ -75,14 +77,20 @@ class Reformulator:
                     patience_seconds=self.patience_seconds,
                 )
             except LanguageModelError:
-                notes = ["The language model did not answer; other wordings are by rules alone."]
+                why = "the language model did not answer, and rules write no more"
             else:
-                return {
-                    "queries": drop_near_duplicates(query, reformulations, self.count),
-                    "notes": notes,
-                }
+                why = "the language model wrote no more that differ"
+                return self._make_outputs(query, reformulations, why)
         by_rules = self._reformulate_by_rules(query, build, grant)
-        return {"queries": drop_near_duplicates(query, by_rules, self.count), "notes": notes}
+        return self._make_outputs(query, by_rules, why)
+
+    def _make_outputs(self, query: str, others: Iterable[str], why: str) -> dict[str, Any]:
+        queries = drop_near_duplicates(query, others, self.count)
+        notes = []
+        if len(queries) < self.count:
+            wordings = "1 wording" if len(queries) == 1 else f"{len(queries)} wordings"
+            notes.append(f"Searched in {wordings} instead of {self.count}: {why}.")
+        return {"queries": queries, "notes": notes}
 
     def _reformulate_by_rules(self, query: str, build: LiveBuild, grant: Grant) -> Iterator[str]:
         if is_question(query):

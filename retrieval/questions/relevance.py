@@ -2,31 +2,22 @@
 
 from typing import Final
 
-import regex  # for scripts, which re lacks
-
 from indexing import embedding
 from indexing.stores import Payload, Query, encode_sparse_query, get_bm25_encoder
-from retrieval.questions.english.rules import is_not_english
 from retrieval.search.targets import Target
 from retrieval.visible_points import VisiblePoints
 
 MAX_POINTS_CHECKED: Final = 10  # the points that share most words with the question
 
-_LATIN: Final = regex.compile(r"\p{Latin}")
-
 
 def is_relevant(target: Target, query: str, min_similarity: float) -> bool:
     """Whether some point has at least ``min_similarity`` (a cosine) to the question, or contains
-    all of its content words (embeddings place names and abbreviations badly).
-
-    A question in another language than English is always relevant, because its similarity depends
-    on how well the embedding model knows that language.
+    all of its content words (embeddings place names and abbreviations badly). The embedding model
+    must read the question's language.
 
     Raises:
         StoreUnavailable, EmbeddingUnavailable: retry helps.
     """
-    if is_not_english(query) or not _LATIN.search(query):
-        return True
     dense = embedding.get_embedder(target.spec.embedding).embed_query(query)
     points = VisiblePoints(target.grant)
     nearest = points.search(target.collection, Query(dense=dense, limit=1))

@@ -81,7 +81,7 @@ def search_by_queries(request: MultiQueryRequest, grant: Grant) -> MultiQueryAns
     checks = HitChecks()
     rankings: list[list[HitWithSimilarity]] = [[] for _ in request.queries]
     if build is not None:
-        kinds = [_choose_passage_kind(build)]
+        kinds = [choose_passage_kind(build)]
         targets = [make_targets([build], kinds, request.filter)[0] for _ in request.queries]
         stopwatch.start()
         _set_query_vectors(request, targets)
@@ -110,7 +110,8 @@ def _check_request(request: MultiQueryRequest) -> None:
         raise InvalidInput(f"limit must be between 1 and {MAX_CANDIDATES}.", field="limit")
 
 
-def _choose_passage_kind(build: LiveBuild) -> str:
+def choose_passage_kind(build: LiveBuild) -> str:
+    """The kind of node that stands for passages in this build."""
     kinds = parse_recipe(build.recipe).kinds
     return "question" if "chunk" not in kinds and "question" in kinds else "chunk"
 

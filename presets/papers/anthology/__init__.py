@@ -5,6 +5,7 @@
     people.py       the names each person has published under
     xml_volumes.py  papers from the Anthology's XML
     json_lines.py   papers from JSON Lines
+    compressed.py   open files that may be gzipped
     files.py        find the Anthology's files at a path
 
 Papers are streamed: only one paper and the table of names are in memory at a time.

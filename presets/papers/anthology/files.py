@@ -1,17 +1,19 @@
 """Find the Anthology files at a path and iterate over their papers."""
 
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from core.exceptions import InvalidInput
-from presets.papers.anthology.json_lines import open_decompressed, read_json_lines
+from presets.papers.anthology.compressed import READ_ERRORS, open_decompressed
+from presets.papers.anthology.json_lines import read_json_lines
 from presets.papers.anthology.papers import Paper
 from presets.papers.anthology.people import PersonNames, read_person_names
 from presets.papers.anthology.xml_volumes import read_collection
 
 _READ_BYTES = 1 << 20
+_XML_SUFFIXES = (".xml", ".xml.gz")
+_JSON_LINES_SUFFIXES = (".jsonl", ".jsonl.gz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class Anthology:
 
 def open_anthology(path: Path) -> Anthology:
     """Open a folder with the Anthology's ``xml/`` and ``yaml/``, a clone of its repository, one of
-    its XML files, or a JSON Lines file.
+    its XML files, or a JSON Lines file. Files may be gzipped.
 
     Raises:
         InvalidInput: the path holds no such files, or the table of names cannot be read.
@@ -41,23 +43,23 @@ def open_anthology(path: Path) -> Anthology:
     if path.is_dir():
         folder = path / "data" if (path / "data" / "xml").is_dir() else path
         xml = folder / "xml" if (folder / "xml").is_dir() else folder
-        files = tuple(sorted(xml.glob("*.xml")))
+        files = tuple(sorted(path for path in xml.iterdir() if path.is_file() and _is_xml(path)))
         if files:
             return Anthology(files, read_person_names(xml.parent / "yaml"))
     elif path.is_file() and _is_xml(path):
         return Anthology((path,), read_person_names(path.parent.parent / "yaml"))
-    elif path.is_file() and path.name.endswith((".jsonl", ".jsonl.gz")):
+    elif path.is_file() and path.name.endswith(_JSON_LINES_SUFFIXES):
         return Anthology((path,), PersonNames())
     raise InvalidInput(
         f"{path} holds no files of the ACL Anthology.",
         field="path",
-        fix="Name a folder that holds xml/ and yaml/, an .xml file of it, or a .jsonl or "
-        ".jsonl.gz file of papers.",
+        fix="Name a folder that holds xml/ and yaml/, an .xml or .xml.gz file of it, or a .jsonl "
+        "or .jsonl.gz file of papers.",
     )
 
 
 def _is_xml(path: Path) -> bool:
-    return path.suffix == ".xml"
+    return path.name.endswith(_XML_SUFFIXES)
 
 
 def _count_papers(path: Path) -> int:
@@ -69,6 +71,6 @@ def _count_papers(path: Path) -> int:
                 # The tail is shorter than the mark, so no mark is counted twice.
                 count += (tail + block).count(mark)
                 tail = block[-(len(mark) - 1) :] if len(mark) > 1 else b""
-    except (OSError, EOFError, zlib.error):
+    except READ_ERRORS:
         pass  # reading the papers reports the error
     return count

@@ -1,17 +1,16 @@
 """Papers as JSON Lines, plain or gzipped: ``id``, ``title``, ``abstract``, ``authors``, ``year``,
 ``venue``, and optionally ``awards`` and ``doi``. Other keys are ignored."""
 
-import gzip
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from django.conf import settings
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from core.exceptions import InvalidInput, Malformed, TooLarge
 from core.parsers import Line, iter_lines, load_json
+from presets.papers.anthology.compressed import READ_ERRORS, open_decompressed
 from presets.papers.anthology.papers import Paper
 from presets.papers.anthology.plain_text import to_plain_text
 
@@ -44,15 +43,8 @@ def read_json_lines(path: Path) -> Iterator[Paper | InvalidInput]:
                 except InvalidInput as error:
                     error.field = f"{path}:{line.number}"
                     yield error
-    except (OSError, EOFError, zlib.error) as error:
+    except READ_ERRORS as error:
         yield InvalidInput(f"The file cannot be read: {error}.", field=str(path))
-
-
-def open_decompressed(path: Path) -> IO[bytes]:
-    """Open a file for reading bytes, decompressing it if it is gzipped."""
-    if path.suffix == ".gz":
-        return gzip.open(path, "rb")  # type: ignore[return-value]
-    return path.open("rb")
 
 
 def _read_line(line: Line) -> Paper:

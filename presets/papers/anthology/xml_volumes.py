@@ -1,4 +1,4 @@
-"""Read papers from the Anthology's XML; each file is one collection of volumes."""
+"""Read papers from the Anthology's XML, plain or gzipped; a file is one collection of volumes."""
 
 import re
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from pathlib import Path
 from lxml import etree
 
 from core.exceptions import InvalidInput
+from presets.papers.anthology.compressed import READ_ERRORS, open_decompressed
 from presets.papers.anthology.papers import Paper
 from presets.papers.anthology.people import PersonNames
 from presets.papers.anthology.plain_text import markup_to_text, to_plain_text
@@ -28,23 +29,24 @@ def read_collection(path: Path, people: PersonNames) -> Iterator[Paper | Invalid
     element is an error. Front matter is not a paper."""
     volume = _VolumeData()
     try:
-        # By default the parser loads no DTD and uses no network. The ids are not needed.
-        for _, element in etree.iterparse(
-            str(path), events=("end",), tag=("meta", "paper"), collect_ids=False
-        ):
-            parent = element.getparent()
-            if parent is None or parent.tag != "volume":
-                continue  # the meta element of an event
-            if element.tag == "meta":
-                volume = _read_volume(element)
-            else:
-                yield _read_paper(element, parent, volume, people)
-                element.clear()
-            while element.getprevious() is not None:  # free the cleared elements
-                del parent[0]
+        with open_decompressed(path) as file:
+            # By default the parser loads no DTD and uses no network. The ids are not needed.
+            for _, element in etree.iterparse(
+                file, events=("end",), tag=("meta", "paper"), collect_ids=False
+            ):
+                parent = element.getparent()
+                if parent is None or parent.tag != "volume":
+                    continue  # the meta element of an event
+                if element.tag == "meta":
+                    volume = _read_volume(element)
+                else:
+                    yield _read_paper(element, parent, volume, people)
+                    element.clear()
+                while element.getprevious() is not None:  # free the cleared elements
+                    del parent[0]
     except etree.XMLSyntaxError as error:
         yield InvalidInput(f"The XML is truncated or damaged: {error.msg}.", field=str(path))
-    except OSError as error:
+    except READ_ERRORS as error:
         yield InvalidInput(f"The file cannot be read: {error}.", field=str(path))
 
 

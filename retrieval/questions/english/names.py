@@ -26,7 +26,14 @@ _PUBLICATION_WORDS: Final = split_word_set(
 )
 _PUBLISHED_WORDS: Final = split_word_set("published presented appeared appearing appear accepted")
 _PREPOSITIONS: Final = frozenset({"at", "in", "from"})
-_NEGATIONS: Final = frozenset({"not", "except", "excluding", "without"})
+# Phrases before a name that exclude it. "Apart" is followed by "from", which is a preposition.
+_NEGATIONS: Final = [
+    phrase.split()
+    for phrase in (
+        "other than", "except for", "outside of", "anything but", "anywhere but", "everything but",
+        "not", "except", "excluding", "without", "never", "outside", "apart",
+    )
+]  # fmt: skip
 # A name before one of these words belongs to a topic: "CoNLL 2003 shared task".
 _TOPIC_WORDS: Final = split_word_set(
     "task tasks shared dataset datasets data corpus corpora benchmark benchmarks test dev news "
@@ -148,7 +155,9 @@ class _NameParser:
         word = self.folded[before]
         if word == "of" and before > 0 and self.folded[before - 1] == "proceedings":
             return "at"
-        return word if word in _PREPOSITIONS | _NEGATIONS else ""
+        if word in _PREPOSITIONS:
+            return word
+        return "not" if self._find_negation_start(before) is not None else ""
 
     def _find_paper_word(self, after: int) -> int | None:
         """Index of the word ``papers`` after a name, also after a paper type such as "long"."""
@@ -174,7 +183,7 @@ class _NameParser:
         if preposition == "at":
             return self.is_lower_case or words[0].is_capitalised
         is_declared = not self.names.declared_values.isdisjoint(first.values)
-        if self.is_lower_case and (has_papers or preposition in _NEGATIONS):
+        if self.is_lower_case and (has_papers or preposition == "not"):
             return has_year or is_declared
         return words[0].is_capitalised and has_year
 
@@ -195,17 +204,24 @@ class _NameParser:
         while is_led and start < name_start and self.folded[start] in {"of", "to", "is", "are"}:
             start += 1  # the word belongs to the topic, not to the name
         before = start - 1
-        if (
-            before >= 1
-            and self.folded[before] in _PAPER_WORDS
-            and self.folded[before - 1] in _NEGATIONS
-        ):
-            before -= 1  # such as "excluding papers from ACL"
-        if before < 0 or self.folded[before] not in _NEGATIONS:
+        negation = self._find_negation_start(before)
+        if negation is None and before >= 1 and self.folded[before] in _PAPER_WORDS:
+            negation = self._find_negation_start(before - 1)  # such as "excluding papers from ACL"
+        if negation is None:
             return self.words[start].start, False
-        if before > 0 and self.folded[before - 1] == "but":
-            before -= 1
-        return self.words[before].start, True
+        if negation > 0 and self.folded[negation - 1] in {"but", "did", "does", "were", "was"}:
+            negation -= 1
+        if negation > 0 and self.folded[negation - 1] in {"that", "which"}:
+            negation -= 1
+        return self.words[negation].start, True
+
+    def _find_negation_start(self, last: int) -> int | None:
+        """Index of the first word of the negation that ends with this word."""
+        for phrase in _NEGATIONS:
+            first = last - len(phrase) + 1
+            if first >= 0 and self.folded[first : last + 1] == phrase:
+                return first
+        return None
 
     def _make_filter(self, listed: list[_NameMatch]) -> dict[str, Any]:
         """Filter for a list of names. If only the last name has a year, it applies to all."""

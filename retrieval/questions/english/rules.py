@@ -1,7 +1,6 @@
 """Parse English questions by rules. Text that no rule matches stays in the query."""
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -17,6 +16,12 @@ from retrieval.questions.english.people import (
     NameProblem,
     TooManyNamesakes,
     find_person_clauses,
+)
+from retrieval.questions.english.unread import (
+    NO_YEAR,
+    find_comparisons,
+    find_unread_filters,
+    make_comparison_clause,
 )
 from retrieval.questions.english.years import find_year_clauses, find_year_phrases
 from retrieval.questions.values import MarkLookup, NameLookup, PersonLookup, ValueLookups
@@ -41,6 +46,7 @@ class ClauseCollector:
         default_factory=list
     )  # filters that get a note and are not applied
     has_unknown_name: bool = False
+    is_parsed: bool = False  # by the rules for English
 
     def add_clauses(self, clauses: Sequence[Clause]) -> None:
         self.clauses += clauses
@@ -51,10 +57,17 @@ class ClauseCollector:
     def is_unparsed(self, start: int, end: int) -> bool:
         return not {MASK_CHAR, PARSED_CHAR} & set(self.unparsed_text[start:end])
 
+    def add_unapplied(self, span: Span, why: str) -> None:
+        """Add a note that these words are not applied as a filter."""
+        self.unapplied_spans.append(span)
+        self.notes.append(make_unapplied_note(self.get_words(*span), why))
+
     def get_words(self, start: int, end: int) -> str:
         return " ".join(self.question[start:end].split())
 
     def make_parsed_question(self) -> ParsedQuestion:
+        if self.is_parsed:
+            self._note_unread_filters()
         applied_spans = [(clause.start, clause.end) for clause in self.clauses]
         remainder = extract_topic(self.question, applied_spans)
         self.clauses.sort(key=lambda clause: clause.start)
@@ -66,15 +79,31 @@ class ClauseCollector:
             has_unknown_name=self.has_unknown_name,
         )
 
+    def _note_unread_filters(self) -> None:
+        for unread in find_unread_filters(self.unparsed_text):
+            start, end = unread.span
+            if not any(start < after and before < end for before, after in self.unapplied_spans):
+                self.add_unapplied(unread.span, unread.why)
+
 
 def parse_question(
-    question: str, spec: IndexSpec, values: ValueLookups, today: date
+    question: str,
+    spec: IndexSpec,
+    values: ValueLookups,
+    today: date,
+    named_year: int | None = None,
 ) -> ClauseCollector:
-    """Find the filters of a question for the spec's fields with ``said_as``."""
+    """Find the filters of a question for the spec's fields with ``said_as``.
+
+    ``named_year``: the year of the document that the question names by its identifier. "But newer"
+    means newer than that.
+    """
     findings = ClauseCollector(question, question)
     if not any(about.said_as for about in spec.metadata.values()):
         return findings
-    if len(question) > MAX_PARSED_CHARS or is_not_english(question):
+    if len(question) > MAX_PARSED_CHARS:
+        return findings
+    if is_not_english(question):
         return findings
     findings.unparsed_text = mask_spans(
         question, [*find_quoted_spans(question), *find_identifier_spans(question, spec)]
@@ -83,6 +112,8 @@ def parse_question(
     _read_names(findings, spec, values)
     _read_people(findings, spec, values)
     _read_years(findings, spec, values, today)
+    _read_comparisons(findings, spec, named_year)
+    findings.is_parsed = True
     return findings
 
 
@@ -105,12 +136,13 @@ def _compile_whole_word(pattern: str) -> re.Pattern[str]:
 
 
 def is_not_english(question: str) -> bool:
-    """Whether the stop words of the question belong to a language other than English."""
-    hits: Counter[str] = Counter()
-    for word in {word.text.lower() for word in split_words(question)}:
-        languages = ["en"] if word in load_stop_words("en") else STOP_WORD_LANGUAGES
-        hits.update(language for language in languages if word in load_stop_words(language))
-    english = hits.pop("en", 0)
+    """Whether more of the question's words are stop words of another language than of English."""
+    words = {word.text.lower() for word in split_words(question)}
+    hits = {
+        language: sum(word in load_stop_words(language) for word in words)
+        for language in STOP_WORD_LANGUAGES
+    }
+    english = hits.pop("en")
     return any(count >= 2 and count > english for count in hits.values())
 
 
@@ -191,6 +223,15 @@ def _read_years(
             )
 
 
+def _read_comparisons(findings: ClauseCollector, spec: IndexSpec, named_year: int | None) -> None:
+    field_name = get_year_field(spec)
+    for comparison in find_comparisons(findings.unparsed_text):
+        if field_name is None or named_year is None:
+            findings.add_unapplied(comparison.span, NO_YEAR)
+        else:
+            findings.add_clauses([make_comparison_clause(comparison, field_name, named_year)])
+
+
 def _add_problem_notes(
     findings: ClauseCollector,
     problems: Sequence[NameProblem],
@@ -218,4 +259,8 @@ def _add_problem_notes(
 
 def make_unknown_note(phrase: str, value: str, field_name: str, missing_field: str = "") -> str:
     why = f"this index {missing_field}" if missing_field else f"{field_name} holds no {value} here"
+    return make_unapplied_note(phrase, why)
+
+
+def make_unapplied_note(phrase: str, why: str) -> str:
     return f"“{phrase}” is not filtered by: {why}. The words are searched for instead."

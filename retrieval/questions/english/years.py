@@ -29,7 +29,7 @@ _MONTH: Final = (
     r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?\s+(?:\d{1,2},?\s+)?)"
 )
 _NEGATION: Final = (
-    r"(?P<no>\b(?:but\s+)?(?:not|except(?:\s+for)?|excluding|without|other\s+than)\s+"
+    r"(?P<no>\b(?:but\s+)?(?:not|except(?:\s+for)?|excluding|without|other\s+than|apart(?=\s+from))\s+"
     rf"(?:(?:those|any|ones|{DOCUMENT_WORDS_PATTERN})\s+)?)?"
 )
 _OPTIONAL_PUBLISHED: Final = (
@@ -293,13 +293,13 @@ _PATTERNS: Final[list[tuple[re.Pattern[str], Callable[[re.Match[str], date], Yea
     (
         _compile(
             rf"{_NEGATION}{_OPTIONAL_PUBLISHED}(?:\b(?:from|starting(?:\s+(?:in|from))?|in)\s+)?{_SINGLE_YEAR}\s+(?:onwards?\b"
-            r"|(?:and|or)\s+(?:later|after|newer|onwards?|beyond)\b(?!\s+\d)|on(?=\s*(?:$|[.,;?!])|\s+(?:by|at)\b))"
+            r"|(?:and|or)\s+(?:later|after(?:\s+(?:that|then))?|since(?:\s+then)?|newer|onwards?|beyond)\b(?!\s+\d)|on(?=\s*(?:$|[.,;?!])|\s+(?:by|at)\b))"
         ),
         _make_bound_reader("gte"),
     ),
     (
         _compile(
-            rf"{_NEGATION}{_OPTIONAL_PUBLISHED}(?:\b(?:from|in)\s+)?{_SINGLE_YEAR}\s+(?:and|or)\s+(?:earlier|before|older)\b(?!\s+\d)"
+            rf"{_NEGATION}{_OPTIONAL_PUBLISHED}(?:\b(?:from|in)\s+)?{_SINGLE_YEAR}\s+(?:and|or)\s+(?:earlier|before(?:\s+(?:that|then))?|older)\b(?!\s+\d)"
         ),
         _make_bound_reader("lte"),
     ),

@@ -1,7 +1,10 @@
 import numpy as np
 import pytest
 
-from retrieval.answers.quoting import MAX_EMBEDDED_SENTENCES, select_quotations
+from indexing.stores import get_bm25_encoder
+from retrieval.answers import quoting
+from retrieval.answers.quoting import MAX_EMBEDDED_SENTENCES, is_heading, join_wrapped_lines
+from summaries.extractive.sentences import find_quotable_sentences
 from tests.hashing import HashingEmbedder
 from tests.retrieval.answers.making import SPEC, make_context
 
@@ -25,6 +28,11 @@ def embed():
     return embed
 
 
+def select_quotations(query, contexts, **given):
+    encoder = get_bm25_encoder(SPEC.sparse)
+    return quoting.select_quotations(query, contexts, encoder=encoder, **given)
+
+
 def texts_of(quotations):
     return [quotation.sentence.text for quotation in quotations]
 
@@ -39,18 +47,64 @@ class TestQuote:
 
         assert texts_of(found) == ["Boats leave the harbour before dawn."]
 
-    def test_keeps_the_order_in_which_they_stand(self, embed):
+    def test_begins_with_the_sentence_that_answers_best(self, embed):
         contexts = [make_context(1, BAKERY), make_context(2, HARBOUR)]
 
-        found = select_quotations("noon tide bakery sells", contexts, max_sentences=2, embed=embed)
+        found = select_quotations(
+            "boats leave the harbour before dawn", contexts, max_sentences=4, embed=embed
+        )
 
-        assert [quotation.context.number for quotation in found] == [1, 2]
+        assert texts_of(found)[0] == "Boats leave the harbour before dawn."
+
+    def test_knows_what_was_said_before_a_sentence(self, embed):
+        """The pronoun stands for the lamp, which only the heading names."""
+        storm = "Mary was in charge. She kept it burning all night."
+        oil = "The lamp was burning oil. It was filled by hand."
+        contexts = [
+            make_context(1, oil, heading="Fuel", similarity=0.5),
+            make_context(2, storm, heading="The lamp in the great storm", similarity=0.5),
+        ]
+
+        found = select_quotations(
+            "How was the lamp kept burning in the great storm?",
+            contexts,
+            max_sentences=1,
+            embed=embed,
+        )
+
+        assert texts_of(found) == ["She kept it burning all night."]
+
+    def test_prefers_what_is_asked_for(self, embed):
+        text = "The tower is tall and white. The tower is thirty metres tall."
+
+        found = select_quotations(
+            "How tall is the tower?", [make_context(1, text)], max_sentences=1, embed=embed
+        )
+
+        assert texts_of(found) == ["The tower is thirty metres tall."]
+
+    def test_quotes_nothing_where_no_sentence_answers(self, embed):
+        contexts = [make_context(1, HARBOUR), make_context(2, BAKERY)]
+
+        found = select_quotations(
+            "Which salary did the keeper earn?", contexts, max_sentences=4, embed=embed
+        )
+
+        assert found == []
+
+    def test_quotes_no_heading_and_no_table(self, embed):
+        text = "Boats of the harbour 7\nBoats of the harbour\nName | Boats | Harbour"
+        context = make_context(1, text, artifact_title="Boats of the harbour")
+
+        assert (
+            select_quotations("boats of the harbour", [context], max_sentences=2, embed=embed) == []
+        )
 
     def test_returns_the_offsets_of_each_sentence(self, embed):
         contexts = [make_context(1, f"  \n{HARBOUR}")]
 
         for quotation in select_quotations(
-            "tide boats gulls", contexts, max_sentences=3, embed=embed
+            "when does the tide turn at noon?", contexts, max_sentences=3, embed=embed
         ):
             sentence = quotation.sentence
             assert contexts[0].text[sentence.start : sentence.end] == sentence.text
@@ -89,7 +143,40 @@ class TestQuote:
         assert embed.calls == []
 
     def test_takes_a_question_without_words(self, embed):
-        assert select_quotations("???", [make_context(1, HARBOUR)], max_sentences=1, embed=embed)
+        assert (
+            select_quotations("???", [make_context(1, HARBOUR)], max_sentences=1, embed=embed) == []
+        )
+
+
+class TestIsHeading:
+    @pytest.mark.parametrize("text", ["The Great Storm", "THE GREAT STORM", "A Light, 6", "Light"])
+    def test_knows_headings_and_running_heads(self, text):
+        assert is_heading(text, ["A Light", "The great storm"])
+
+    @pytest.mark.parametrize("text", ["The great storm.", "The great storm came", "5 metres"])
+    def test_takes_nothing_else_for_one(self, text):
+        assert not is_heading(text, ["A Light", "The great storm"])
+
+
+class TestJoinWrappedLines:
+    def joined(self, text):
+        found = join_wrapped_lines(text, find_quotable_sentences(text))
+        assert all(text[each.start : each.end] == each.text for each in found)
+        return [each.text for each in found]
+
+    def test_joins_a_line_that_ends_before_a_name(self):
+        text = "The lamp was lit for the first time on an evening by\nLiv, who was eight years old."
+
+        assert self.joined(text) == [text]
+
+    def test_joins_no_heading_to_what_follows(self):
+        text = (
+            "The lamp goes out\n"
+            "The light burned oil until the end of the century was near.\n"
+            "It stopped then, and nobody ever said why it had to."
+        )
+
+        assert self.joined(text)[0] == "The lamp goes out"
 
 
 def test_vectors_are_compared_by_cosine(embed):

@@ -68,8 +68,8 @@ class AnswerSynthesiser:
 class FilterParser:
     """Refuses questions about pizza, fails on "broken", and reads a year."""
 
-    def __init__(self, min_similarity: float = 0.0) -> None:
-        self.min_similarity = min_similarity  # Strata's pipelines set it
+    def __init__(self, min_similarity: float = 0.0, languages: list[str] | None = None) -> None:
+        self.min_similarity, self.languages = min_similarity, languages  # Strata's pipelines do
 
     @component.output_types(
         query=str,

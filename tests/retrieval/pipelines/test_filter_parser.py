@@ -233,6 +233,28 @@ class TestFilterParser:
         assert "since 2019" in note
         assert "does not say when" in note
 
+    def test_reads_a_comparison_with_a_paper_that_the_question_names(self, db, store, embedder):
+        spec = read_papers_spec()
+        build = make_build("papers", **spec.model_dump(mode="json", exclude={"name"}))
+        named = give(
+            "We parse.", index="papers", title="Parsing", external_id="P19-1001",
+            metadata={"year": 2019},
+        )  # fmt: skip
+        sync(build, named)
+
+        assert parse("like P19-1001 but newer")["filter"] == {"year": {"gt": 2019}}
+        assert parse("what was before that, such as P19-1001?")["filter"] == {"year": {"lt": 2019}}
+        [note] = parse("like P19-1002 but newer")["notes"]
+        assert "“but newer” is not filtered by" in note
+
+    def test_says_that_filters_in_other_languages_are_not_read(self, papers):
+        question = "Welche Artikel über das Parsen sind seit 2017 erschienen?"
+
+        parsed = parse(question)
+
+        assert (parsed["query"], parsed["filter"]) == (question, None)
+        assert "in English only" in parsed["notes"][0]
+
     def test_takes_no_index_for_one_that_holds_nothing(self, papers):
         with pytest.raises(UnknownIndex):
             parse("parsing", index="absent")
@@ -256,7 +278,13 @@ class TestRelevance:
 
     @pytest.mark.parametrize("question", ["Was ist über die Ernte von Äpfeln bekannt?", "披萨"])
     def test_does_not_judge_other_languages(self, papers, question):
-        assert "refusal" not in parse(question, min_similarity=1.0)
+        parsed = parse(question, min_similarity=1.0, languages=["en"])
+
+        assert "refusal" not in parsed
+        assert any("was not tested" in note for note in parsed["notes"])
+
+    def test_judges_every_language_unless_told_otherwise(self, papers):
+        assert "refusal" in parse("Was ist über die Ernte von Äpfeln bekannt?", min_similarity=1.0)
 
     def test_refuses_nothing_unless_told_to(self, papers):
         assert "refusal" not in parse("best pizza in Rome")

@@ -39,6 +39,23 @@ class TestReformulator:
     def test_adds_nothing_to_a_title_a_claim_or_key_words(self, build, query):
         assert reword(query)["queries"] == [query]
 
+    @pytest.mark.parametrize(
+        ("query", "said"),
+        [
+            ("machine translation", "1 wording instead of 3"),
+            ("Why are phrase tables used in what is translated?", "2 wordings instead of 3"),
+        ],
+    )
+    def test_says_that_it_searches_fewer_wordings_without_a_model(self, build, query, said):
+        [note] = reword(query)["notes"]
+
+        assert said in note
+        assert "without a language model" in note
+
+    def test_says_nothing_where_all_wordings_were_written(self, build):
+        assert reword("Why are phrase tables used?", count=2)["notes"] == []
+        assert reword("machine translation", count=1)["notes"] == []
+
     def test_adds_the_title_of_the_best_document_where_it_is_told_to(self, build):
         sync(build, give("Yeast breathes in the dough.", title="How bread rises"))
         sync(build, give("Granite cools under the ground.", title="Slow stones"))
@@ -85,6 +102,14 @@ class TestWithALanguageModel:
             "why bread rises", "fermentation of dough", "carbon dioxide from yeast",
         ]  # fmt: skip
         assert reworded["notes"] == []
+
+    def test_says_so_where_it_writes_fewer(self, build, endpoint: Endpoint):
+        endpoint.scripts = [says(json.dumps({"queries": ["why bread rises"]}))]
+
+        [note] = reword("why bread rises")["notes"]
+
+        assert "1 wording instead of 3" in note
+        assert "language model wrote no more" in note
 
     def test_is_shown_the_question_as_data(self, build, endpoint: Endpoint):
         endpoint.scripts = [says(json.dumps({"queries": []}))]

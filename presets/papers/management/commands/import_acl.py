@@ -18,8 +18,8 @@ class Command(AddDocumentsCommand):
         parser.add_argument(
             "path",
             type=Path,
-            help="A folder with xml/ and yaml/, the Anthology's repository, one of its .xml files, "
-            "or a .jsonl or .jsonl.gz file.",
+            help="A folder with xml/ and yaml/, the Anthology's repository, one of its .xml or "
+            ".xml.gz files, or a .jsonl or .jsonl.gz file.",
         )
         parser.add_argument("--index", default="papers")
         super().add_arguments(parser)

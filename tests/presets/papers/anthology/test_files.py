@@ -8,8 +8,9 @@ import pytest
 from core.exceptions import InvalidInput
 from presets.papers.anthology import Paper, open_anthology
 from presets.papers.anthology.xml_volumes import make_paper_id
+from tests.serving import ROOT
 
-SLICE = Path(__file__).resolve().parents[4] / "shared" / "data" / "acl"
+SLICE = ROOT.parent / "shared" / "data" / "acl"
 
 
 STATM = Path("/proc/self/statm")
@@ -50,6 +51,18 @@ class TestOpenAnthology:
 
         with pytest.raises(InvalidInput, match="table of names"):
             open_anthology(folder)
+
+    @pytest.mark.parametrize("place", ["", "xml", "xml/2031.owl.xml.gz"])
+    def test_reads_gzipped_xml_as_it_reads_plain_xml(self, folder, place):
+        plain = folder / "xml" / "2031.owl.xml"
+        expected = papers(plain)
+        plain.with_suffix(".xml.gz").write_bytes(gzip.compress(plain.read_bytes()))
+        plain.unlink()
+
+        found = papers(folder / place)
+
+        assert [each for each in found if each.id.startswith("2031.owl")] == expected
+        assert open_anthology(folder / place).count_papers() == len(found)
 
     def test_counts_as_many_as_it_reads(self, folder):
         anthology = open_anthology(folder)
@@ -99,6 +112,17 @@ class TestPapers:
         *read, broken = papers(path)
 
         assert [paper.id for paper in read] == ["2031.owl-main.1", "2031.owl-main.2"]
+        assert isinstance(broken, InvalidInput)
+        assert broken.field == str(path)
+
+    @pytest.mark.parametrize("damage", [lambda content: content[:-20], lambda _: b"not gzip"])
+    def test_of_damaged_gzip_end_with_an_error(self, folder, damage):
+        plain = folder / "xml" / "2031.owl.xml"
+        path = plain.with_suffix(".xml.gz")
+        path.write_bytes(damage(gzip.compress(plain.read_bytes())))
+
+        broken = papers(path)[-1]
+
         assert isinstance(broken, InvalidInput)
         assert broken.field == str(path)
 

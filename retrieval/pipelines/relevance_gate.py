@@ -1,0 +1,102 @@
+"""Pipeline component that stops questions which have nothing to do with the index."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from haystack import component
+
+from access.grants import EVERYTHING, Grant
+from core.exceptions import InvalidInput
+from indexing.spec import IndexSpec
+from retrieval.passages import Refusal
+from retrieval.pipelines.threads import add_run_async
+from retrieval.questions.english.rules import find_identifier_spans
+from retrieval.questions.languages import is_in_languages, load_stop_word_lists
+from retrieval.questions.relevance import is_relevant
+from retrieval.search.multi_query import choose_passage_kind
+from retrieval.search.targets import Target, find_builds, make_targets, parse_recipe
+from summaries.extractive.languages import STOP_WORD_LANGUAGES
+
+
+@dataclass(frozen=True, slots=True)
+class RelevanceTest:
+    """``min_similarity``: the cosine of a passage from which a question is relevant; 0 refuses
+    nothing. ``languages``: codes (ISO 639-1) of the languages that the embedding model reads, in
+    which alone the cosine says something; none for all."""
+
+    min_similarity: float
+    languages: Collection[str]
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.min_similarity <= 1:
+            raise InvalidInput("min_similarity must be between 0 and 1.", field="min_similarity")
+        for language in self.languages:
+            if language not in STOP_WORD_LANGUAGES:
+                raise InvalidInput(
+                    f"languages has no language {language[:20]!r}.",
+                    field="languages",
+                    allowed=STOP_WORD_LANGUAGES,
+                )
+
+    def refuses(self, target: Target, question: str) -> tuple[bool, list[str]]:
+        """Whether the question has nothing to do with the index, and a note if that was not
+        tested.
+
+        Raises:
+            StoreUnavailable, EmbeddingUnavailable: retry helps.
+        """
+        if not self.min_similarity:
+            return False, []
+        if not is_in_languages(question, self.languages):
+            return False, [
+                "It was not tested whether this index is about the question: the test works for "
+                f"questions in {', '.join(self.languages)}."
+            ]
+        return not is_relevant(target, question, self.min_similarity), []
+
+
+@component
+@add_run_async
+class RelevanceGate:
+    """Let a question pass, or refuse it if it has nothing to do with the index: then the only
+    output is ``refusal``, so no later component runs.
+
+    ``min_similarity`` and ``languages`` depend on the embedding model: see ``RelevanceTest``. A
+    question in another language passes with a note. A question that names a document is always
+    relevant, and so is any question to an empty index. ``FilterParser`` has the same test, for
+    pipelines that read filters.
+    """
+
+    def __init__(self, min_similarity: float = 0.0, languages: list[str] | None = None) -> None:
+        self.test = RelevanceTest(min_similarity, tuple(languages or ()))
+
+    def warm_up(self) -> None:
+        """Load the stop words of all languages."""
+        load_stop_word_lists()
+
+    @component.output_types(query=str, queries=list[str], notes=list[str], refusal=Refusal)
+    def run(self, index: str, query: str, grant: Grant = EVERYTHING) -> dict[str, Any]:
+        """
+        Raises:
+            UnknownIndex: there is no such index.
+            StoreUnavailable, EmbeddingUnavailable: retry helps.
+        """
+        notes: list[str] = []
+        build = find_builds([index], grant)[index]
+        spec = None if build is None else parse_recipe(build.recipe)
+        if build is not None and spec is not None and not find_identifier_spans(query, spec):
+            [target] = make_targets([build], [choose_passage_kind(build)], None)
+            is_refused, notes = self.test.refuses(target, query)
+            if is_refused:
+                return {"refusal": make_refusal(spec)}
+        return {"query": query, "queries": [query], "notes": notes}
+
+
+def make_refusal(spec: IndexSpec) -> Refusal:
+    title = spec.title or spec.name
+    holds = spec.description.rstrip(". ")
+    return Refusal(
+        detail=f"{title} holds nothing that this question is about.",
+        fix=f"Ask about what it holds: {holds[:1].lower()}{holds[1:]}." if holds else None,
+    )

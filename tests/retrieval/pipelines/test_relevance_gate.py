@@ -1,0 +1,82 @@
+from typing import Any
+
+import pytest
+
+from core.exceptions import InvalidInput, UnknownIndex
+from retrieval.pipelines.relevance_gate import RelevanceGate
+from retrieval.pipelines.running import AskRequest, find_hits
+from tests.factories import give, sync
+from tests.written import make_build
+
+
+def ask(query: str, index: str = "plain", **settings: Any) -> Any:
+    return RelevanceGate(**{"min_similarity": 0.9, **settings}).run(index, query)
+
+
+@pytest.fixture
+def harbour(build):
+    sync(build, give("Boats leave the harbour before dawn.", title="Harbour"))
+
+
+class TestRelevanceGate:
+    def test_lets_pass_what_a_passage_is_about(self, harbour):
+        question = "When do boats leave the harbour?"
+
+        assert ask(question) == {"query": question, "queries": [question], "notes": []}
+
+    def test_refuses_what_no_passage_is_about(self, harbour):
+        outcome = ask("how do I bake sourdough bread?")
+
+        assert list(outcome) == ["refusal"]
+        assert "Plain holds nothing" in outcome["refusal"].detail
+
+    def test_says_that_it_does_not_test_other_languages(self, harbour):
+        question = "Wie backe ich ein Sauerteigbrot?"
+
+        [note] = ask(question, languages=["en"])["notes"]
+
+        assert "was not tested" in note
+        assert "refusal" in ask(question)
+        assert "refusal" in ask(question, languages=["de", "en"])
+
+    def test_refuses_nothing_unless_told_to(self, harbour):
+        assert "refusal" not in ask("how do I bake sourdough bread?", min_similarity=0.0)
+
+    def test_lets_pass_everything_where_there_is_nothing(self, build):
+        assert "refusal" not in ask("how do I bake sourdough bread?")
+
+    def test_lets_pass_a_question_that_names_a_document(self, db, store, embedder):
+        identifiers = {"paper": {"pattern": "[A-Z][0-9]{2}-[0-9]{4}"}}
+        build = make_build("papers", identifiers=identifiers)
+        sync(build, give("Boats leave.", index="papers"))
+
+        assert "refusal" not in ask("what is like P19-1001?", index="papers")
+        assert "refusal" in ask("what is like it?", index="papers")
+
+    def test_does_not_know_other_indexes(self, build):
+        with pytest.raises(UnknownIndex):
+            ask("boats", index="absent")
+
+    @pytest.mark.parametrize(
+        ("settings", "field"),
+        [({"min_similarity": 1.1}, "min_similarity"), ({"languages": ["xx"]}, "languages")],
+    )
+    def test_refuses_wrong_settings(self, settings, field):
+        with pytest.raises(InvalidInput) as refused:
+            RelevanceGate(**settings)
+
+        assert refused.value.field == field
+
+
+class TestPlain:
+    def test_refuses_what_the_index_is_not_about(self, harbour):
+        found = find_hits(AskRequest("plain", "how do I bake sourdough bread?"))
+
+        assert found.refusal is not None
+        assert found.passages == []
+
+    def test_answers_what_it_is_about(self, harbour):
+        found = find_hits(AskRequest("plain", "When do boats leave the harbour?"))
+
+        assert found.refusal is None
+        assert len(found.passages) == 1
