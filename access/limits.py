@@ -1,8 +1,8 @@
 """What one key, user or stranger may use of the server, so that enough is left for the others.
 
 The counters are in Django's cache: in Redis, for all processes of the production form, and in the
-memory of the embedded form's one process. A limit of 0 is off. A ``holder`` is the name of a key or
-user, or the address of a stranger (``access.throttling.get_holder``).
+memory of the embedded form's one process. A limit of 0 is off. A ``holder`` is a key, a user or the
+address of a stranger, as ``access.throttling.get_holder`` names them.
 """
 
 import threading
@@ -28,8 +28,9 @@ MINUTE: Final = 60  # seconds
 DAY: Final = 86_400
 STREAM_SECONDS: Final = 600  # after that, a stream that was not ended properly no longer counts
 VERIFICATION_SECONDS: Final = 600
-# Commands, and the key with which they ask a running server; the names of jobs without a holder.
-UNLIMITED: Final = frozenset({"", "manage.py", "this server"})
+THIS_SERVER: Final = "this server"  # the key with which commands ask a running server
+COMMANDS: Final = "manage.py"  # without a running server
+UNLIMITED: Final = frozenset({"", THIS_SERVER, COMMANDS})
 
 
 # --- Requests --------------------------------------------------------------------------------

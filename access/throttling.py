@@ -7,17 +7,18 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from access.authentication import ApiKeyUser
-from access.limits import count_request
+from access.limits import THIS_SERVER, count_request
 
 
 def get_holder(request: Request) -> str:
-    """Whose limits the request has: the name of a key or user, or the address of a stranger. Empty
-    for the server's own key."""
-    if request.user is None:
+    """Whose limits the request has: a key, a user or a stranger's address. A key and a user of the
+    same name differ, and neither can pass for the server's own key."""
+    user = request.user
+    if user is None:
         return f"address {request.META['REMOTE_ADDR']}"
-    if isinstance(request.user, ApiKeyUser) and request.user.key_id is None:
-        return ""
-    return str(request.user)
+    if not isinstance(user, ApiKeyUser):
+        return f"user {user}"
+    return THIS_SERVER if user.key_id is None else f"key {user}"
 
 
 class RequestLimit(BaseThrottle):

@@ -103,7 +103,7 @@ class EvaluationRun(LeasedRow):
     details = models.JSONField(default=dict, help_text="Results of each query.")
     error_code = models.CharField(max_length=60, blank=True)
     error_detail = models.TextField(blank=True)
-    asked_by = models.CharField(max_length=150, blank=True)
+    asked_by = models.CharField(max_length=160, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True)
 

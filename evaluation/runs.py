@@ -93,7 +93,7 @@ def create_run(
     }
     if waiting := EvaluationRun.objects.filter(state=State.QUEUED, **request).first():
         return waiting
-    unfinished = EvaluationRun.objects.unfinished().filter(asked_by=asked_by[:150])
+    unfinished = EvaluationRun.objects.unfinished().filter(asked_by=asked_by)
     require_room(asked_by, unfinished, settings.STRATA_KEY_WAITING_JOBS, "evaluations")
     return EvaluationRun.objects.create(
         **request,
@@ -101,7 +101,7 @@ def create_run(
         qrels=judged.qrels,
         query_count=len(judged.queries),
         total_count=len(judged.queries) * len(system_names),
-        asked_by=asked_by[:150],
+        asked_by=asked_by,
     )
 
 

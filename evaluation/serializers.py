@@ -131,7 +131,7 @@ EVALUATION_EXAMPLE: dict[str, Any] = {
         }
     ],
     "error": None,
-    "asked_by": "ci",
+    "asked_by": "key ci",
     "created_at": "2026-03-02T09:30:00Z",
     "finished_at": "2026-03-02T09:30:02Z",
 }

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from access.all_documents import NeedsAllDocuments
 from access.authentication import get_grant
 from access.grants import Grant, Scope
+from access.throttling import get_holder
 from core.enqueueing import enqueue_on_commit
 from core.paging import paginate
 from core.parsers import max_json_bytes
@@ -91,7 +92,7 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
             judged=make_judged_queries(given["queries"], given["qrels"])
             if "qrels" in given
             else None,
-            asked_by=str(request.user),
+            asked_by=get_holder(request),
         )
         enqueue_on_commit(tasks.measure_run, run_id=str(run.pk))
         return Response(render_run(run), status=status.HTTP_202_ACCEPTED)

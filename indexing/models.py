@@ -656,7 +656,9 @@ class Regeneration(LeasedRow):
     due_text_count = models.PositiveIntegerField(
         default=0, help_text="Summaries and questions made due."
     )
-    asked_by = models.CharField(max_length=150, blank=True, help_text="Name of the key or user.")
+    asked_by = models.CharField(
+        max_length=160, blank=True, help_text="The key or user, or manage.py."
+    )
     started_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True)
 

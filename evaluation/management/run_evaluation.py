@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.core.management.base import CommandError
 
+from access.limits import COMMANDS
 from core.exceptions import StrataError
 from core.progress_bars import progress_bar
 from core.running_server import RunningServer, find_server
@@ -56,7 +57,7 @@ def _run_in_process(request: EvaluationRequest) -> EvaluationRun:
         baseline=request.baseline,
         measures=request.measures,
         judged=request.judged,
-        asked_by="manage.py",
+        asked_by=COMMANDS,
     )
     claimed = claim_run(run.pk)
     if claimed is None:  # a worker claimed it first

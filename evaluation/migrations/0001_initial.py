@@ -39,7 +39,7 @@ class Migration(migrations.Migration):
                 ('details', models.JSONField(default=dict, help_text='Results of each query.')),
                 ('error_code', models.CharField(blank=True, max_length=60)),
                 ('error_detail', models.TextField(blank=True)),
-                ('asked_by', models.CharField(blank=True, max_length=150)),
+                ('asked_by', models.CharField(blank=True, max_length=160)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('finished_at', models.DateTimeField(null=True)),
                 ('index', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='indexing.index')),

@@ -207,7 +207,7 @@ class Migration(migrations.Migration):
                 ('failed_count', models.PositiveIntegerField(default=0, help_text='Artifacts that failed.')),
                 ('due_node_count', models.PositiveIntegerField(default=0, help_text='Nodes made due.')),
                 ('due_text_count', models.PositiveIntegerField(default=0, help_text='Summaries and questions made due.')),
-                ('asked_by', models.CharField(blank=True, help_text='Name of the key or user.', max_length=150)),
+                ('asked_by', models.CharField(blank=True, help_text='The key or user, or manage.py.', max_length=160)),
                 ('started_at', models.DateTimeField(auto_now_add=True)),
                 ('finished_at', models.DateTimeField(null=True)),
                 ('index', models.ForeignKey(help_text='None: all indexes.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='indexing.index')),

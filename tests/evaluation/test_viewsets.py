@@ -44,7 +44,7 @@ class TestEvaluations:
         assert done["progress"] == {"done": 4, "total": 4}
         assert done["systems"] == ["hybrid", "sparse"]
         assert done["judgements"] == "given"
-        assert done["asked_by"] == "Vera"
+        assert done["asked_by"] == "key Vera"
         assert done["build"] == 1
         assert set(done["results"][0]["differences"]) == {"nDCG@10", "R@100", "RR"}
         assert done["earlier"] == []
