@@ -22,6 +22,7 @@ from indexing.model_loading import model_tried
 from indexing.tasks import enqueue_reconciliation
 
 logger = logging.getLogger(__name__)
+_celery_logger = logging.getLogger("celery.worker.worker")
 
 # One syncs, one writes texts, one delivers webhooks, two extract concepts and compare them; the
 # others read files and plan.
@@ -49,11 +50,15 @@ class InProcessCelery:
         self._beat.daemon = True
 
     def start(self) -> None:
+        _celery_logger.setLevel(logging.NOTSET)
         self._thread.start()
         self._beat.start()
 
     def stop(self) -> None:
         self._beat.stop()
+        # On a slow machine Celery ends after the interpreter's thread pools, and logs that it cannot
+        # use them any more.
+        _celery_logger.setLevel(logging.CRITICAL + 1)
         worker_state.should_stop = 0  # Celery's loop exits with this status
         # Its loop checks every two seconds. Unfinished work is not lost: the rows keep it.
         self._thread.join(timeout=0.2)
