@@ -123,7 +123,7 @@ class TestImports:
 
         modules = {line.rpartition("|")[2].strip() for line in imported.splitlines()}
         assert "django" in modules
-        assert not modules & {"llama_index.core", "haystack", "fastembed", "onnxruntime"}
+        assert not modules & {"llama_index.core", "haystack", "fastembed", "onnxruntime", "mcp"}
 
 
 class TestServe:
