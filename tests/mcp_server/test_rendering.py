@@ -117,8 +117,10 @@ class TestRenderSource:
 
 class TestRenderOthers:
     def test_shows_paths_as_chains(self):
-        assert render_paths({"paths": [{"similarity": 0.5, "steps": [EDGE, EDGE]}]}) == (
-            "0.500: Heron EATS Fish; Heron EATS Fish"
+        path = {"similarity": 0.5, "steps": [EDGE, EDGE], "concepts": ["c1", "c2", "c3"]}
+
+        assert render_paths({"paths": [path]}) == (
+            "0.500: Heron EATS Fish; Heron EATS Fish · concepts c1, c2, c3"
         )
 
     def test_shows_what_an_index_holds(self):
