@@ -22,7 +22,7 @@ from indexing.model_loading import model_tried
 from indexing.tasks import enqueue_reconciliation
 
 logger = logging.getLogger(__name__)
-_celery_logger = logging.getLogger("celery.worker.worker")
+_celery_logger = logging.getLogger("celery.worker")
 
 # One syncs, one writes texts, one delivers webhooks, two extract concepts and compare them; the
 # others read files and plan.
@@ -56,8 +56,8 @@ class InProcessCelery:
 
     def stop(self) -> None:
         self._beat.stop()
-        # On a slow machine Celery ends after the interpreter's thread pools, and logs that it cannot
-        # use them any more.
+        # On a slow machine Celery ends after the interpreter's thread pools, and would log that it
+        # cannot use them any more.
         _celery_logger.setLevel(logging.CRITICAL + 1)
         worker_state.should_stop = 0  # Celery's loop exits with this status
         # Its loop checks every two seconds. Unfinished work is not lost: the rows keep it.

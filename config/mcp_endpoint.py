@@ -20,6 +20,8 @@ from rest_framework.views import APIView
 
 from access.authentication import ApiKeyAuthentication, get_grant, get_scope
 from access.grants import Grant, Scope
+from core.import_lock import import_lock
+from mcp_server.operations import load_operations
 from retrieval.event_loop import run_in_thread
 
 FORWARDED_HEADERS = ("Authorization",)  # from a request to those it causes
@@ -43,7 +45,10 @@ class McpView(APIView):
     schema = None
 
     def post(self, request: Request) -> HttpResponse:
-        import_module("mcp_server.http_transport")  # takes a second, too long for the event loop
+        # Both take too long for the event loop, once.
+        with import_lock:
+            import_module("mcp_server.http_transport")
+        load_operations()
         return _Checked(get_scope(request), get_grant(request))
 
 

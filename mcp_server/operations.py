@@ -76,13 +76,18 @@ class Operation:
 
 
 def get_operation(operation_id: str) -> Operation:
+    return _read_operations()[operation_id]
+
+
+def load_operations() -> None:
+    """Read them, which takes half a second, before the event loop asks for one."""
     with _lock:  # one thread reads the document while others wait for it
-        return _read_operations()[operation_id]
+        _read_operations()
 
 
 @cache
 def _read_operations() -> dict[str, Operation]:
-    """Once for each process, because it takes half a second."""
+    """Once for each process."""
     document = SchemaGenerator().get_schema(public=True)  # type: ignore[no-untyped-call]
     components = document["components"]["schemas"]
     return {

@@ -69,7 +69,10 @@ def render_concept_context(content: Content) -> str:
 
 def render_paths(content: Content) -> str:
     lines = [
-        f"{path['similarity']:.3f}: " + "; ".join(map(_format_relationship, path["steps"]))
+        _join(
+            f"{path['similarity']:.3f}: {'; '.join(map(_format_relationship, path['steps']))}",
+            f"concepts {', '.join(path['concepts'])}",
+        )
         for path in content["paths"]
     ]
     return "\n".join(lines) or "There is no such path."

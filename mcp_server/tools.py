@@ -64,7 +64,7 @@ async def search(api: httpx.AsyncClient, arguments: Arguments) -> dict[str, Any]
     """One of ``SEARCHES``; as on the command line, the query of structures is a SMILES."""
     given = dict(arguments)
     kind = given.pop("kind", DEFAULT_KIND)
-    if kind not in SEARCHES:
+    if not isinstance(kind, str) or kind not in SEARCHES:
         raise InvalidInput(
             f"There is no kind {str(kind)[:MAX_NAME_CHARS]!r} of search.",
             field="kind",

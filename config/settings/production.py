@@ -160,5 +160,6 @@ CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"  # every task runs each minute: 
 LOGGING = {
     **LOGGING,
     "root": {"handlers": ["stderr"], "level": os.environ.get("STRATA_LOG_LEVEL", "INFO")},
-    "loggers": {"httpx": {"level": "WARNING"}},  # logs every request to Qdrant
+    # They log every request: to Qdrant, and of agents.
+    "loggers": {name: {"level": "WARNING"} for name in ("httpx", "mcp")},
 }

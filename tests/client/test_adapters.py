@@ -3,12 +3,14 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from strata_client import AccessDenied, AsyncStrata, Strata
+from strata_client.adapters import searching
 from tests.client.scripted import URL, Script, answers, refuses
 
 pytestmark = pytest.mark.anyio
@@ -165,13 +167,33 @@ class TestEveryAdapter:
         assert (caught.value.code, caught.value.fix) == ("missing_scope", "Ask for a key.")
 
 
-class TestDefaults:
-    async def test_are_those_of_the_environment(self, adapter, monkeypatch):
-        monkeypatch.setenv("STRATA_URL", "http://127.0.0.1:9")
-        made = adapter.make(index="plain")
+async def search_again(client: Strata | AsyncStrata) -> None:
+    answer: Any = client.search("plain", "tide")
+    if isinstance(client, AsyncStrata):
+        await answer
 
-        assert "http://127.0.0.1:9" in repr(made._search._client)
-        assert "http://127.0.0.1:9" in repr(made._search._async_client)
+
+class TestWithoutAClient:
+    async def test_takes_the_environment_and_closes_what_it_made(self, search, script, monkeypatch):
+        made = []
+
+        def make(kind: Any) -> Any:
+            made.append(kind(transport=script))
+            return made[-1]
+
+        monkeypatch.setenv("STRATA_URL", URL)
+        monkeypatch.setenv("STRATA_KEY", "of the environment")
+        for kind in (Strata, AsyncStrata):
+            monkeypatch.setattr(searching, kind.__name__, partial(make, kind))
+
+        found = await search("tide", client=None, async_client=None)
+
+        [request] = script.requests
+        assert len(found) == 3
+        assert request.url.host == "strata.test"
+        assert request.headers["Authorization"] == "Bearer of the environment"
+        with pytest.raises(RuntimeError, match="closed"):
+            await search_again(made[0])
 
 
 class TestHaystackComponent:

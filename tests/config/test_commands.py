@@ -32,7 +32,7 @@ NOTES = {
 }
 
 
-MODELS_AND_PIPELINES = ["llama_index.core", "haystack", "fastembed", "onnxruntime"]
+MODELS_AND_PIPELINES = ["llama_index.core", "haystack", "fastembed", "onnxruntime", "mcp"]
 # Commands that ask the server, and the paths that they ask for.
 ASKING = [
     ["search", "x", "--index=plain", "--kind=sources"],

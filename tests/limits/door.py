@@ -268,11 +268,16 @@ class TestDoor:
 
     @pytest.mark.parametrize(
         ("path", "limit"),
-        [("search/pages", "65,536"), ("ask", "65,536"), ("indexes/plain/evidence/", "33,554,432")],
+        [
+            ("/api/v1/search/pages", "65,536"),
+            ("/api/v1/ask", "65,536"),
+            ("/api/v1/indexes/plain/evidence/", "33,554,432"),
+            ("/mcp", "65,536"),
+        ],
     )
     def test_names_the_limit_to_whoever_has_a_key(self, door, path, limit):
         with closing(door.connect()) as client:
-            client.sendall(door.head(f"POST /api/v1/{path}", f"Content-Length: {HUGE}"))
+            client.sendall(door.head(f"POST {path}", f"Content-Length: {HUGE}"))
 
             assert read_answer(client) == (
                 413,
@@ -282,6 +287,23 @@ class TestDoor:
                     "fix": "Send less at a time.",
                 },
             )
+
+    def test_answers_mcp(self, door):
+        call = {"name": "list_indexes", "arguments": {}}
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
+        head = door.head(
+            "POST /mcp",
+            f"Content-Length: {len(body)}",
+            "Content-Type: application/json",
+            "Accept: application/json, text/event-stream",
+        )
+        with closing(door.connect()) as client:
+            client.sendall(head + body.encode())
+
+            status, answer = read_answer(client)
+
+        assert status == 200
+        assert "plain · " in str(answer["result"])
 
     def test_counts_a_body_while_it_comes(self, door):
         head = door.head(BATCH, "Transfer-Encoding: chunked")

@@ -1,5 +1,7 @@
-"""docs/reference/mcp.md shows the table of tools as it is."""
+"""docs/reference/mcp.md shows the table of tools as it is; the how-to's configurations are JSON."""
 
+import json
+import re
 from pathlib import Path
 
 from django.conf import settings
@@ -7,6 +9,7 @@ from django.conf import settings
 from mcp_server.resources import TEMPLATES
 from mcp_server.tools import TOOLS, Tool
 
+GUIDE = Path(settings.BASE_DIR) / "docs" / "how-to" / "connect-agents.md"
 REFERENCE = Path(settings.BASE_DIR) / "docs" / "reference" / "mcp.md"
 
 
@@ -31,3 +34,18 @@ class TestReference:
 
         for uri, (_, description) in TEMPLATES.items():
             assert f"`{uri}`: {description}" in text
+
+
+class TestGuide:
+    def test_has_valid_configurations(self):
+        text = GUIDE.read_text(encoding="utf-8")
+
+        found = [
+            json.loads(block)
+            for block in re.findall(r"^```json\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+        ]
+
+        servers = [each.get("mcpServers") or each["servers"] for each in found]
+        assert [list(each) for each in servers] == [["strata"]] * 3
+        assert servers[0]["strata"]["args"][-1] == "mcp"
+        assert all(each["strata"]["url"].endswith("/mcp") for each in servers[1:])

@@ -4,8 +4,10 @@ import pytest
 from rest_framework.test import APIClient
 
 from access.grants import Scope
+from mcp_server import resources
 from tests.asking_mcp import answer_in_this_thread, ask_mcp, call_tool, post_mcp
 from tests.clients import client_with_key
+from tests.factories import give
 
 pytestmark = pytest.mark.django_db
 
@@ -87,6 +89,7 @@ class TestErrors:
             ("get_source", {"source_id": "x"}, "source_id", "source_id must be a UUID."),
             ("add_document", {"index": "../keys", "text": "x"}, "index", "index is not a name."),
             ("search", {"index": "plain", "query": "x", "kind": "all"}, "kind", "There is no kind"),
+            ("search", {"index": "plain", "query": "x", "kind": []}, "kind", "There is no kind"),
             ("search", {"index": "plain"}, "query", "Give a query."),
             (
                 "search",
@@ -113,6 +116,38 @@ class TestErrors:
         answer = post_mcp(client, "resources/list", cursor="nil:0").json()
 
         assert answer["error"]["data"]["field"] == "cursor"
+
+
+class TestDocuments:
+    def test_are_listed_once_each_in_pages(self, client, build, monkeypatch):
+        monkeypatch.setattr(resources, "PAGE_SIZE", 2)
+        titles = {"Herons", "Lamps", "Tides", "Wells"}
+        for title in titles - {"Wells"}:
+            give(f"About {title}.", title=title)
+        give("About wells.", title="Wells", index="papers")
+
+        listed, cursor = [], {}
+        while cursor is not None:
+            page = ask_mcp(client, "resources/list", **cursor)
+            assert len(page["resources"]) <= 2
+            listed += page["resources"]
+            cursor = {"cursor": page["nextCursor"]} if "nextCursor" in page else None
+
+        assert sorted(each["name"] for each in listed) == sorted(titles)
+        assert {each["description"] for each in listed} == {"plain", "papers"}
+
+    def test_have_their_pages_and_what_is_known_of_them(self, client, build):
+        artifact = give("About herons.", title="Herons", metadata={"year": 1911})
+
+        [facts, page] = ask_mcp(
+            client, "resources/read", uri=f"strata://documents/{artifact.pk}"
+        )["contents"]  # fmt: skip
+
+        assert "title: Herons" in facts["text"]
+        assert "year: 1911" in facts["text"]
+        assert page["text"] == "About herons."
+        [again] = ask_mcp(client, "resources/read", uri=page["uri"])["contents"]
+        assert again == page
 
 
 class TestTemplates:

@@ -1,5 +1,6 @@
 """The official client and a real service, over both transports."""
 
+import re
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -118,6 +119,20 @@ class TestSession:
         listed = {each["name"] for each in indexes.structured_content["results"]}
         assert listed == {"plain", "evidence"}
         assert (refused.is_error, refused.structured_content["code"]) == (True, "missing_scope")
+
+
+class TestGuide:
+    def test_the_program_runs_as_it_stands_there(self, service, monkeypatch, capsys):
+        guide = (ROOT / "docs" / "how-to" / "connect-agents.md").read_text(encoding="utf-8")
+        [program] = re.findall(r"^```python\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)
+        monkeypatch.setenv("STRATA_URL", service.url)
+        monkeypatch.setenv("STRATA_KEY", KEY)
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        service.add("plain", text=NOTE, title="Ferries")
+
+        exec(compile(program, "connect-agents.md", "exec"), {})
+
+        assert NOTE in capsys.readouterr().out
 
 
 class TestDoor:

@@ -1,6 +1,6 @@
 """The table of tools, and the schemas of their arguments."""
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from access.grants import EVERYTHING, Grant, Scope

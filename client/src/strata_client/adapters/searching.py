@@ -1,8 +1,7 @@
 """The search that all adapters share, and the passages they make their documents of."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from strata_client._async.client import AsyncStrata
@@ -20,10 +19,9 @@ class Passage:
     metadata: dict[str, Any]
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class PassageSearch:
-    """What to search for each query. Without a client, one is made from ``STRATA_URL`` and
-    ``STRATA_KEY`` at the first search.
+    """What to search for each query.
 
     Args:
         index: the name of an index, or of several.
@@ -31,6 +29,8 @@ class PassageSearch:
         limit: the maximum number of hits.
         filter: as in the API, such as ``{"year": {"gte": 2019}}``.
         options: other options of ``Strata.search``, such as ``mode``.
+        client, async_client: yours to close. Without one, each search makes one from ``STRATA_URL``
+            and ``STRATA_KEY`` and closes it.
     """
 
     index: str | Sequence[str]
@@ -46,7 +46,10 @@ class PassageSearch:
         Raises:
             StrataError: as ``Strata.search``.
         """
-        answer: Any = self._client.search(self.index, query, **self._options(changed))
+        if self.client is None:
+            with Strata() as client:
+                return replace(self, client=client).search(query, **changed)
+        answer: Any = self.client.search(self.index, query, **self._options(changed))
         return [_to_passage(hit) for hit in answer["hits"]]
 
     async def search_async(self, query: str, **changed: Any) -> list[Passage]:
@@ -54,22 +57,17 @@ class PassageSearch:
         Raises:
             StrataError: as ``AsyncStrata.search``.
         """
-        answer: Any = await self._async_client.search(self.index, query, **self._options(changed))
+        if self.async_client is None:
+            async with AsyncStrata() as client:
+                return await replace(self, async_client=client).search_async(query, **changed)
+        answer: Any = await self.async_client.search(self.index, query, **self._options(changed))
         return [_to_passage(hit) for hit in answer["hits"]]
 
     def _options(self, changed: Mapping[str, Any]) -> dict[str, Any]:
-        given = {k: value for k, value in changed.items() if value is not None}
+        given = {name: value for name, value in changed.items() if value is not None}
         return {
             **self.options, "kind": self.kind, "limit": self.limit, "filter": self.filter, **given
         }  # fmt: skip
-
-    @cached_property
-    def _client(self) -> Strata:
-        return self.client or Strata()
-
-    @cached_property
-    def _async_client(self) -> AsyncStrata:
-        return self.async_client or AsyncStrata()
 
 
 def _to_passage(hit: Mapping[str, Any]) -> Passage:

@@ -1,0 +1,139 @@
+"""Answers as a language model reads them."""
+
+from typing import Any
+
+from mcp_server.rendering import (
+    render_ask,
+    render_error,
+    render_indexes,
+    render_paths,
+    render_search,
+    render_source,
+)
+
+CHUNK: dict[str, Any] = {
+    "score": 0.0325, "score_kind": "rrf", "node_id": "n1", "kind": "chunk",
+    "text": "The lamp is lit at sunset.", "start_offset": 10, "end_offset": 36, "verdict": "stale",
+    "artifact": {"id": "a1", "title": "Handbook", "external_id": None},
+    "page": {"id": "p1", "index": 2}, "source": {"id": "s1", "ordinal": 4}, "metadata": {},
+}  # fmt: skip
+EDGE = {"source": {"label": "Heron"}, "type": {"name": "EATS"}, "target": {"label": "Fish"}}
+
+
+class TestRenderSearch:
+    def test_of_nothing_says_so(self):
+        assert render_search({"hits": []}) == "Nothing found."
+
+    def test_shows_place_verdict_score_and_its_parts(self):
+        explained = {
+            "dense": {"rank": 2, "score": 0.61, "contribution": 0.016},
+            "sparse": {"rank": 1, "score": 8.25, "contribution": 0.0165},
+            "fusion": {"k": 60, "weights": {"dense": 1, "sparse": 1}},
+        }
+
+        assert render_search({"hits": [CHUNK | {"explain": explained}]}).splitlines() == [
+            "[1] Handbook · page 3 · stale · rrf 0.0325 (dense 0.6100 at rank 2, sparse 8.2500 at "
+            "rank 1)",
+            "characters 10 to 36 of source s1 · document a1",
+            "The lamp is lit at sunset.",
+        ]
+
+    def test_shows_the_question_that_found_a_passage(self):
+        hit = CHUNK | {
+            "source": "handbook.pdf",
+            "passage": {"id": "s1", "ordinal": 4},
+            "question": "When is the lamp lit?",
+        }
+
+        lines = render_search({"hits": [hit]}).splitlines()
+
+        assert lines[1:3] == [
+            "characters 10 to 36 of source s1 · document a1",
+            "Question: When is the lamp lit?",
+        ]
+
+    def test_shows_the_index_of_each_hit_of_several(self):
+        assert "index harbour" in render_search({"hits": [CHUNK | {"index": "harbour"}]})
+
+    def test_shows_the_passages_below_their_pages_and_documents(self):
+        page = {
+            "page_index": 2, "score": 0.5, "summary_snippet": None, "supporting_chunks": [CHUNK],
+        }  # fmt: skip
+        artifact = {
+            "artifact_id": "a1", "artifact_title": "Handbook", "score": 0.75,
+            "summary_snippet": "Keeping the lamp.", "pages": [page],
+        }  # fmt: skip
+
+        lines = render_search({"artifacts": [artifact]}).splitlines()
+
+        assert lines[:4] == [
+            "[1] Handbook · score 0.7500", "a1", "Keeping the lamp.", "Page 3 · score 0.5000",
+        ]  # fmt: skip
+        assert lines[-1] == "  The lamp is lit at sunset."
+
+    def test_shows_concepts_with_their_quotes_and_ways(self):
+        concept = CHUNK | {
+            "kind": "concept", "id": "c1", "label": "Lamp", "text": "Lamp", "artifact": None,
+            "page": None, "source": None, "verdict": "exact", "start_offset": None,
+            "ways": [{"way": "concept", "similarity": 0.6, "weight": 0.8}],
+            "evidence": [{"verdict": "exact", "quote": "The lamp is lit"}],
+        }  # fmt: skip
+
+        assert render_search({"concepts": [concept], "relationships": [EDGE]}).splitlines() == [
+            "# Concepts", "",
+            "[1] Lamp · exact · rrf 0.0325 (concept 0.6000 × 0.8)", "concept c1", "Lamp",
+            "Quote (exact): The lamp is lit", "",
+            "# Relationships", "Heron EATS Fish",
+        ]  # fmt: skip
+
+
+class TestRenderAsk:
+    def test_shows_answer_notes_and_passages(self):
+        text = render_ask({"answer": "At sunset. [1]", "notes": ["No year."], "hits": [CHUNK]})
+
+        assert text.startswith("At sunset. [1]\n\nNote: No year.\n\n# Passages\n\n[1] Handbook")
+
+    def test_shows_why_a_question_is_refused(self):
+        refusal = {"detail": "It is about bread.", "fix": "Ask about lamps."}
+
+        text = render_ask({"answer": None, "refusal": refusal, "hits": [], "notes": []})
+
+        assert text == "It is about bread. Ask about lamps."
+
+
+class TestRenderSource:
+    def test_shows_it_between_its_neighbours(self):
+        source = CHUNK | {"id": "s1", "ordinal": 1, "heading": "Handbook"}
+        del source["score"]
+        around = [{"id": f"s{n}", "ordinal": n, "text": f"Text {n}."} for n in (0, 2)]
+
+        assert render_source(source | {"neighbours": around}).split("\n\n") == [
+            "Handbook · page 3",
+            "# Source 0, id s0\nText 0.",
+            "# Source 1, id s1 (the source that was asked for)\nThe lamp is lit at sunset.",
+            "# Source 2, id s2\nText 2.",
+        ]
+
+
+class TestRenderOthers:
+    def test_shows_paths_as_chains(self):
+        path = {"similarity": 0.5, "steps": [EDGE, EDGE], "concepts": ["c1", "c2", "c3"]}
+
+        assert render_paths({"paths": [path]}) == (
+            "0.500: Heron EATS Fish; Heron EATS Fish · concepts c1, c2, c3"
+        )
+
+    def test_shows_what_an_index_holds(self):
+        index = {
+            "name": "plain", "title": "Plain", "description": "", "artifacts": 3, "build": None,
+            "kinds": ["chunk"], "problem": None,
+        }  # fmt: skip
+
+        assert render_indexes({"results": [index]}) == (
+            "plain · Plain · 3 documents · no build is live · kinds: chunk"
+        )
+
+    def test_shows_an_error_with_what_is_allowed_and_its_fix(self):
+        problem = {"code": "invalid", "detail": "No.", "allowed": ["a", "b"], "fix": "Give a."}
+
+        assert render_error(problem) == "invalid: No. Allowed: a, b. Give a."
