@@ -254,7 +254,7 @@ class TestSearchOfSeveralIndexes:
             assert [hit.explanation.dense.rank for hit in answer.hits] == [1, 1, 2, 2, 3, 3, 4, 4]
 
 
-class TestProof:
+class TestHitCheck:
     @pytest.fixture
     def node(self, build):
         sync(build, give("Granite cools slowly under the ground."))
