@@ -161,12 +161,12 @@ class TestCommands:
             (["verify", "--index", "nil"], "There is no index named 'nil'; there are:"),
         ],
     )
-    def test_say_in_a_sentence_what_is_wrong(self, build, arguments, said):
+    def test_report_what_is_wrong(self, build, arguments, said):
         with pytest.raises(CommandError, match=re.escape(said)):
             call_command(*arguments)
 
     @pytest.mark.parametrize("arguments", [["status"], ["add", "manage.py"]])
-    def test_end_with_that_sentence(self, migrated, arguments):
+    def test_exit_with_an_error_message_and_no_traceback(self, migrated, arguments):
         ended = migrated.manage(*arguments, "--index", "nil")
 
         assert ended.returncode == 1
@@ -253,7 +253,7 @@ class TestWelcome:
 
 
 class TestDemo:
-    def test_gives_nothing_twice(self, build):
+    def test_adds_no_document_twice(self, build):
         call_command("demo")
         count = count_artifacts()
 

@@ -120,15 +120,15 @@ def await_sound(service: Reached, index: str) -> dict[str, Any]:
     deadline = time.monotonic() + SOUND_SECONDS
     while True:
         is_late = time.monotonic() > deadline
-        if is_late or is_settled(service, index):
+        if is_late or is_idle(service, index):
             report: dict[str, Any] = service.api.post(f"indexes/{index}/verify/").json()
             # A search that finds a stale hit makes its document due again.
-            if is_late or (report["is_sound"] and is_settled(service, index)):
+            if is_late or (report["is_sound"] and is_idle(service, index)):
                 return report
         time.sleep(0.1)
 
 
-def is_settled(service: Reached, index: str) -> bool:
+def is_idle(service: Reached, index: str) -> bool:
     """Whether no artifact is waiting for its parsing or indexing."""
     return all(
         artifact["status"] in {"ready", "failed"} for artifact in every_artifact(service, index)

@@ -114,7 +114,7 @@ def must_be_sound(service: ArmedService) -> None:
 
 class TestAModelChanged:
     @pytest.mark.parametrize(("step", "moment"), CASES)
-    def test_and_a_kill_meanwhile_leave_one_whole_build_answering(
+    def test_and_killed_meanwhile_keeps_one_complete_build_live(
         self, service, owner, specs, dimensions, step, moment
     ):
         for dimension, _ in zip(dimensions, range(times("kill-build")), strict=False):

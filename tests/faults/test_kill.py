@@ -10,7 +10,8 @@ import pytest
 
 from tests.faults.counts import note, times
 from tests.faults.owner import every_artifact
-from tests.serving import Service, serving
+from tests.forked import serving_forked
+from tests.serving import Service
 
 KILLS = times("kill")
 DOCUMENTS = 20 * KILLS
@@ -71,7 +72,7 @@ def wait_until_sound(service: Service) -> dict[str, object]:
 
 @pytest.fixture
 def service(tmp_path: Path):
-    with serving(tmp_path) as service:
+    with serving_forked(tmp_path) as service:
         yield service
 
 

@@ -35,11 +35,11 @@ from tests.faults.tripwire import (
     MakeError,
     Tripwire,
     Wiring,
+    check_refusal,
     database_away,
     defect,
     killed,
     model_away,
-    must_be_honest,
     store_away,
     wire_commits,
     wire_model,
@@ -240,7 +240,7 @@ class Service(RuleBasedStateMachine):
         try:
             return _is_done(deed)
         except Refused as refused:
-            must_be_honest(refused, wire)
+            check_refusal(refused, wire)
         except BaseException as error:
             if not wire.is_cause(error):
                 raise
@@ -283,7 +283,7 @@ def machine(inside, settings, tmp_path, monkeypatch):
 
 
 class TestAnySequence:
-    def test_ends_as_the_documents_say(self, machine):
+    def test_ends_with_an_index_that_matches_the_documents(self, machine):
         sequences = hypothesis.settings(
             max_examples=times("machine"),
             stateful_step_count=40 if IS_LONG else 20,

@@ -10,10 +10,10 @@ from tests.faults.owner import Owner, Refused
 from tests.faults.tripwire import (
     MakeError,
     Tripwire,
+    check_refusal,
     database_away,
     defect,
     model_away,
-    must_be_honest,
     store_away,
     strung,
     wire_commits,
@@ -35,7 +35,7 @@ def owner(inside):
     return owner
 
 
-def deeds(owner: Owner, version: int):
+def list_actions(owner: Owner, version: int):
     """One round of all actions."""
     return [
         lambda: owner.put("edited", f"The edited text, version {version}."),
@@ -45,15 +45,17 @@ def deeds(owner: Owner, version: int):
     ]
 
 
-def must_find_what_stands(owner: Owner, wire: Tripwire) -> None:
+def check_that_the_unchanged_document_is_found(owner: Owner, wire: Tripwire) -> None:
     """A search must find a document that is never changed, or report that it cannot search."""
     try:
         assert [hit["text"] for hit in owner.find("kept", "kept text")] == [owner.texts["kept"]]
     except Refused as refused:
-        must_be_honest(refused, wire)
+        check_refusal(refused, wire)
 
 
-def play(owner: Owner, inside: Inside, wire: Tripwire, make_error: MakeError, call: int) -> bool:
+def run_round(
+    owner: Owner, inside: Inside, wire: Tripwire, make_error: MakeError, call: int
+) -> bool:
     """Run one round with an exception at one call, then repair everything; return whether it was
     raised."""
     owner.put("deleted", f"To be deleted {call}.")
@@ -61,18 +63,18 @@ def play(owner: Owner, inside: Inside, wire: Tripwire, make_error: MakeError, ca
     undone = []
     wire.set(call, make_error)
     inside.messages.is_expected = wire.is_cause
-    for deed in deeds(owner, call):
+    for action in list_actions(owner, call):
         try:
-            deed()
+            action()
         except Refused as refused:
-            must_be_honest(refused, wire)
-            undone.append(deed)
+            check_refusal(refused, wire)
+            undone.append(action)
         inside.messages.deliver_all()
-        must_find_what_stands(owner, wire)
+        check_that_the_unchanged_document_is_found(owner, wire)
     has_struck = wire.raised is not None
     wire.set(0)
-    for deed in undone:
-        deed()
+    for action in undone:
+        action()
 
     report = inside.sync()
 
@@ -93,7 +95,7 @@ CASES = {
     "the database, after the commit": (wire_commits, database_away, True),
 }
 # Calls from one exception to the next, because a round has some hundred statements.
-STRIDE = {} if IS_LONG else {wire_statements: 30, wire_commits: 5, wire_store: 3}
+STRIDE = {} if IS_LONG else {wire_statements: 60, wire_commits: 5, wire_store: 3, wire_model: 2}
 
 
 class TestAnException:
@@ -106,7 +108,7 @@ class TestAnException:
 
         with strung(wire, wiring, monkeypatch):
             calls = count(1, STRIDE.get(wiring, 1))
-            rounds = (play(owner, inside, wire, make_error, call) for call in calls)
+            rounds = (run_round(owner, inside, wire, make_error, call) for call in calls)
             struck = sum(takewhile(bool, rounds))
 
         note("raise", struck)

@@ -42,7 +42,7 @@ def idle_rig(servers):
 
 
 class TestMessages:
-    def test_may_come_twice_and_in_any_order(self, idle_rig):
+    def test_can_arrive_twice_and_in_any_order(self, idle_rig):
         rig, given = idle_rig, Given(idle_rig, "messages")
         rng = random.Random(5)
         for edition in range(1, 1 + times("messages-doubled")):
@@ -141,7 +141,7 @@ class TestABrokerThatRefuses:
 
 
 class TestABrokerThatIsLost:
-    def test_while_its_messages_are_held_ends_no_worker(self, rig):
+    def test_while_its_messages_are_processed_stops_no_worker(self, rig):
         given = Given(rig, "lost")
         pauses = moments(13, 3.0)
 
@@ -272,7 +272,7 @@ class TestAVectorStoreThatLosesPoints:
 
 
 class TestADeletionThatComesTooLate:
-    def test_takes_nothing_along_for_good(self, rig, given):
+    def test_deletes_no_document_permanently(self, rig, given):
         """The same text is deleted and added again before the store carries out the deletion."""
         late_seconds = 2 * QDRANT_TIMEOUT_SECONDS
         taken = 0

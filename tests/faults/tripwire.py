@@ -124,7 +124,7 @@ def database_away() -> Exception:
     return OperationalError("The database went away.")
 
 
-def must_be_honest(refused: Refused, wire: Tripwire) -> None:
+def check_refusal(refused: Refused, wire: Tripwire) -> None:
     """Check that only the injected fault fails, and that the error says whether a retry helps."""
     assert wire.raised is not None, refused
     if isinstance(wire.raised, ZeroDivisionError):

@@ -68,7 +68,7 @@ class TestRegenerate:
         with pytest.raises(CommandError, match=re.escape(said)):
             call_command("regenerate", *arguments)
 
-    def test_can_be_left_and_called_off(self, idle, tmp_path):
+    def test_can_be_interrupted_and_cancelled(self, idle, tmp_path):
         """After an interrupt, the next process continues the regeneration, until it is
         cancelled."""
         add_notes(idle, tmp_path / "notes")

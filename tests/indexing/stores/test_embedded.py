@@ -132,7 +132,7 @@ class TestDurability:
             raise KeyboardInterrupt  # simulates a kill: no cleanup runs
 
         with monkeypatch.context() as patch:
-            patch.setattr("indexing.stores.embedded.store.write_schema", die)
+            patch.setattr("indexing.stores.embedded.store.create_field_indexes", die)
             patch.setattr(shutil, "rmtree", lambda *_, **__: None)
             with pytest.raises(KeyboardInterrupt):
                 store.ensure_collection(NAME, SCHEMA)

@@ -47,7 +47,7 @@ def count_artifacts(service: Service) -> int:
 
 
 class TestImportAcl:
-    def test_goes_on_where_it_was_killed(self, idle, lines):
+    def test_continues_where_it_was_killed(self, idle, lines):
         process = idle.spawn("import_acl", str(lines), "--index", "papers")
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not count_artifacts(idle) and process.poll() is None and time.monotonic() < deadline:
@@ -73,7 +73,7 @@ class TestImportAcl:
         assert found.returncode == 0, found.stderr
         assert len(json.loads(found.stdout)["hits"]) == 10
 
-    def test_says_what_to_name_where_there_is_nothing(self, build, tmp_path):
+    def test_reports_which_files_it_expects(self, build, tmp_path):
         with pytest.raises(CommandError, match="no files of the ACL Anthology") as refused:
             call_command("import_acl", str(tmp_path / "nowhere"))
 

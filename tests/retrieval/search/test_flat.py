@@ -303,7 +303,7 @@ class TestSeveralStrategies:
         assert [hit.payload["text"] for hit in hits] == [text]
 
 
-class TestProof:
+class TestHitCheck:
     @pytest.fixture
     def node(self, build):
         sync(build, give("Granite cools slowly under the ground."))

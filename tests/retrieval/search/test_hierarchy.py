@@ -270,7 +270,7 @@ class TestSearchHierarchical:
             ask()
 
 
-class TestProof:
+class TestHitCheck:
     def test_flags_the_hits_of_an_edited_page(self, talks):
         page = talks[0].pages.get(index=2)
         page.text = "Basalt cools fast."

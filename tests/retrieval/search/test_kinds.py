@@ -198,7 +198,7 @@ class TestSearchSummaries:
         assert refused.value.allowed == ["full"]
 
 
-class TestProofOfSummaries:
+class TestHitCheckOfSummaries:
     def verdicts(self, type=SummaryType.ALL, **given):
         answer = search_summaries(request(**given), type)
         return {
@@ -444,7 +444,7 @@ class TestSearchQuestions:
         assert "hyde" not in refused.value.allowed
 
 
-class TestProofOfQuestions:
+class TestHitCheckOfQuestions:
     @pytest.fixture
     def node(self, notes):
         return Node.objects.filter(kind="question", text__startswith="Why is it so that Gran").get()
