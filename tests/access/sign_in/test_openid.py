@@ -14,6 +14,7 @@ from django.test import Client
 from joserfc.jwk import RSAKey
 
 from access.models import GroupRights, OpenIdIdentity
+from access.sign_in import people
 
 with warnings.catch_warnings():
     # The package still calls what Authlib no longer recommends; Authlib sets a filter of its own.
@@ -107,6 +108,23 @@ class TestSignIn:
         user = OpenIdIdentity.objects.get(subject="2").user
         assert (user.username, user.is_superuser) == ("admin-2", False)
         assert client.session["_auth_user_id"] == str(user.pk) != str(admin.pk)
+
+    def test_leaves_out_what_cannot_be_stored(self, openid, client):
+        describe(openid, "1", preferred_username="a\0", email="b\n@example.org")
+
+        sign_in(client, "1")
+
+        user = User.objects.get()
+        assert (user.username, user.email) == ("1", "")
+
+    def test_that_meets_another_is_reported(self, openid, client, monkeypatch):
+        User.objects.create_user("alice")
+        monkeypatch.setattr(people, "_choose_name", lambda claims: "alice")
+
+        response = sign_in(client, "1")
+
+        assert response.status_code == 403
+        assert b"Two sign-ins met. Sign in again." in response.content
 
     def test_refuses_a_deactivated_user(self, openid, client):
         sign_in(client, "1")
