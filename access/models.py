@@ -64,7 +64,7 @@ class LimitedRights(models.Model):
     scope = models.CharField(
         max_length=10,
         choices=[(scope.value, scope.value) for scope in Scope],
-        default=Scope.MANAGE.value,
+        default=Scope.SEARCH.value,
         help_text="manage includes write, and write includes search.",
     )
     # Not foreign keys: they may name indexes that do not exist yet.

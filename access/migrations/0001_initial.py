@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
             name='ApiKey',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('scope', models.CharField(choices=[('search', 'search'), ('write', 'write'), ('manage', 'manage')], default='manage', help_text='manage includes write, and write includes search.', max_length=10)),
+                ('scope', models.CharField(choices=[('search', 'search'), ('write', 'write'), ('manage', 'manage')], default='search', help_text='manage includes write, and write includes search.', max_length=10)),
                 ('indexes', models.JSONField(blank=True, help_text='Names of indexes; empty for all.', null=True)),
                 ('groups', models.JSONField(blank=True, help_text='Groups of documents; empty for all documents.', null=True)),
                 ('name', models.CharField(help_text="The key's owner or purpose.", max_length=100)),
@@ -41,7 +41,7 @@ class Migration(migrations.Migration):
             name='GroupRights',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('scope', models.CharField(choices=[('search', 'search'), ('write', 'write'), ('manage', 'manage')], default='manage', help_text='manage includes write, and write includes search.', max_length=10)),
+                ('scope', models.CharField(choices=[('search', 'search'), ('write', 'write'), ('manage', 'manage')], default='search', help_text='manage includes write, and write includes search.', max_length=10)),
                 ('indexes', models.JSONField(blank=True, help_text='Names of indexes; empty for all.', null=True)),
                 ('groups', models.JSONField(blank=True, help_text='Groups of documents; empty for all documents.', null=True)),
                 ('is_filled_from_claim', models.BooleanField(default=False, help_text='Members are those whose OpenID provider names this group when they sign in.', verbose_name='filled from the claim')),

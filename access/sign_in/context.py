@@ -1,19 +1,29 @@
 """What every page needs to know about signing in."""
 
-from collections.abc import Callable
+import logging
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.db import DatabaseError
 from django.http import HttpRequest
+from django.utils.functional import SimpleLazyObject
+
+logger = logging.getLogger(__name__)
 
 
-def sign_in(request: HttpRequest) -> dict[str, Callable[[], bool]]:
-    """A context processor; templates call the function."""
-    return {"can_people_sign_in": can_people_sign_in}
+def sign_in(request: HttpRequest) -> dict[str, Any]:
+    """A context processor. Pages that do not ask cost no query."""
+    return {"can_people_sign_in": SimpleLazyObject(can_people_sign_in)}
 
 
 def can_people_sign_in() -> bool:
-    """Whether anyone can who is not a superuser, for whom ``/admin/`` is enough."""
-    return bool(settings.STRATA_OIDC_ISSUER) or (
-        User.objects.filter(is_active=True, is_superuser=False).exists()
-    )
+    """Whether anyone can who is not a superuser, for whom ``/admin/`` is enough. Not while the
+    database does not answer, because the pages are shown even then."""
+    if settings.STRATA_OIDC_ISSUER:
+        return True
+    try:
+        return User.objects.filter(is_active=True, is_superuser=False).exists()
+    except DatabaseError as error:
+        logger.error("The database did not answer: %s", error)
+        return False

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import Group, User
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from access.exceptions import SignInRefused
 from access.models import OpenIdIdentity
@@ -29,21 +29,15 @@ def update_user(claims: Mapping[str, Any]) -> User:
     another person later.
 
     Raises:
-        SignInRefused: the user has been deactivated, or the claims name nobody.
+        SignInRefused: the user has been deactivated, the claims name nobody, or another request
+            makes the user at this moment.
     """
     subject = claims.get("sub")
     if not isinstance(subject, str) or not _is_subject(subject):
         raise SignInRefused("The OpenID provider did not say who signed in.")
     identities = OpenIdIdentity.objects.select_related("user")
     identity = identities.filter(issuer=settings.STRATA_OIDC_ISSUER, subject=subject).first()
-    if identity is None:
-        email = _read_text(claims, "email")[:MAX_EMAIL_CHARS]
-        user = User.objects.create_user(_choose_name(claims), email)
-        OpenIdIdentity.objects.create(
-            issuer=settings.STRATA_OIDC_ISSUER, subject=subject, user=user
-        )
-    else:
-        user = identity.user
+    user = _create_user(subject, claims) if identity is None else identity.user
     if not user.is_active:
         raise SignInRefused("This user has been deactivated.")
     set_groups(user, read_group_names(claims))
@@ -74,11 +68,24 @@ def _is_subject(text: str) -> bool:
     return 0 < len(text) <= MAX_SUBJECT_CHARS and text.isprintable()
 
 
+def _create_user(subject: str, claims: Mapping[str, Any]) -> User:
+    email = _read_text(claims, "email")[:MAX_EMAIL_CHARS]
+    try:
+        with transaction.atomic():
+            user = User.objects.create_user(_choose_name(claims), email)
+            OpenIdIdentity.objects.create(
+                issuer=settings.STRATA_OIDC_ISSUER, subject=subject, user=user
+            )
+    except IntegrityError:
+        raise SignInRefused("Two sign-ins met. Sign in again.") from None
+    return user
+
+
 def _choose_name(claims: Mapping[str, Any]) -> str:
     """What the user is called here: as at the provider, with a number if another user is."""
     given = (_read_text(claims, name) for name in ("preferred_username", "email", "sub"))
     wanted = next(filter(None, (NOT_IN_NAMES.sub("-", text).strip("-") for text in given)), "user")
-    wanted = wanted[:MAX_NAME_CHARS]
+    wanted = User.normalize_username(wanted)[:MAX_NAME_CHARS]
     taken = set(User.objects.filter(username__startswith=wanted).values_list("username", flat=True))
     numbered = (f"{wanted}-{number}" for number in count(2))
     return wanted if wanted not in taken else next(name for name in numbered if name not in taken)
@@ -86,4 +93,4 @@ def _choose_name(claims: Mapping[str, Any]) -> str:
 
 def _read_text(claims: Mapping[str, Any], name: str) -> str:
     value = claims.get(name)
-    return value if isinstance(value, str) else ""
+    return value if isinstance(value, str) and value.isprintable() else ""

@@ -2,6 +2,7 @@
 
 import importlib
 import warnings
+from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
@@ -13,6 +14,7 @@ from django.test import Client
 from joserfc.jwk import RSAKey
 
 from access.models import GroupRights, OpenIdIdentity
+from access.sign_in import people
 
 with warnings.catch_warnings():
     # The package still calls what Authlib no longer recommends; Authlib sets a filter of its own.
@@ -69,7 +71,8 @@ def sign_in(client: Client, subject: str) -> Any:
     return come_back(client, start(client), subject)
 
 
-def assert_refused(client: Client, response: Any) -> None:
+def assert_refused(client: Client, response: Any, caplog: Any, reason: str) -> None:
+    assert reason in caplog.text
     assert response.status_code == 403
     assert b'role="alert">The answer of the OpenID provider is not valid.' in response.content
     assert "_auth_user_id" not in client.session
@@ -105,6 +108,23 @@ class TestSignIn:
         user = OpenIdIdentity.objects.get(subject="2").user
         assert (user.username, user.is_superuser) == ("admin-2", False)
         assert client.session["_auth_user_id"] == str(user.pk) != str(admin.pk)
+
+    def test_leaves_out_what_cannot_be_stored(self, openid, client):
+        describe(openid, "1", preferred_username="a\0", email="b\n@example.org")
+
+        sign_in(client, "1")
+
+        user = User.objects.get()
+        assert (user.username, user.email) == ("1", "")
+
+    def test_that_meets_another_is_reported(self, openid, client, monkeypatch):
+        User.objects.create_user("alice")
+        monkeypatch.setattr(people, "_choose_name", lambda claims: "alice")
+
+        response = sign_in(client, "1")
+
+        assert response.status_code == 403
+        assert b"Two sign-ins met. Sign in again." in response.content
 
     def test_refuses_a_deactivated_user(self, openid, client):
         sign_in(client, "1")
@@ -223,40 +243,52 @@ def forge(monkeypatch):
 
 class TestTokens:
     @pytest.mark.parametrize(
-        "parts",
+        ("parts", "reason"),
         [
-            {"iss": "https://elsewhere.example"},
-            {"aud": ["another client"]},
-            {"aud": ["another client"], "azp": CLIENT_ID},
-            {"exp": -3_600},
-            {"alg": "none"},
+            ({"iss": "https://elsewhere.example"}, "Invalid claim: 'iss'"),
+            ({"aud": ["another client"]}, "Invalid claim: 'aud'"),
+            ({"aud": ["another client"], "azp": CLIENT_ID}, "Invalid claim: 'aud'"),
+            ({"exp": -3_600}, "expired"),
         ],
-        ids=["issuer", "audience", "audience of another party", "expired", "unsigned"],
+        ids=["issuer", "audience", "audience of another party", "expired"],
     )
-    def test_that_are_not_for_this_sign_in_are_refused(self, openid, client, forge, parts):
+    def test_that_are_not_for_this_sign_in_are_refused(
+        self, openid, client, forge, caplog, parts, reason
+    ):
         forge(**parts)
 
-        assert_refused(client, sign_in(client, "1"))
+        assert_refused(client, sign_in(client, "1"), caplog, reason)
 
-    def test_with_another_nonce_are_refused(self, openid, client):
+    def test_with_another_nonce_are_refused(self, openid, client, caplog):
         address = urlsplit(start(client))
         query = {name: values[0] for name, values in parse_qs(address.query).items()}
         query["nonce"] = "of another sign-in"
 
         changed = address._replace(query=urlencode(query)).geturl()
 
-        assert_refused(client, come_back(client, changed, "1"))
+        assert_refused(client, come_back(client, changed, "1"), caplog, "Invalid claim: 'nonce'")
 
-    def test_of_another_browsers_sign_in_are_refused(self, openid, client):
+    def test_of_another_browsers_sign_in_are_refused(self, openid, client, caplog):
         address = start(client)
 
-        assert_refused(client, come_back(Client(), address, "1"))
+        assert_refused(client, come_back(Client(), address, "1"), caplog, "mismatching_state")
 
     @pytest.mark.parametrize("kid", [{}, {"kid": "unknown"}])
-    def test_with_an_unknown_key_are_refused(self, openid, client, forge, kid):
+    def test_with_an_unknown_key_are_refused(self, openid, client, forge, caplog, kid):
         forge(key=RSAKey.generate_key(2048).as_dict(private=True), **kid)
 
-        assert_refused(client, sign_in(client, "1"))
+        assert_refused(client, sign_in(client, "1"), caplog, "kid" if kid else "bad_signature")
+
+    def test_without_a_signature_are_refused(self, openid, client, monkeypatch, caplog):
+        encode = provider_app.OpenIDCode.encode_id_token
+
+        def encode_unsigned(code: Any, *given: Any) -> str:
+            header = urlsafe_b64encode(b'{"alg":"none"}').decode().rstrip("=")
+            return f"{header}.{encode(code, *given).split('.')[1]}."
+
+        monkeypatch.setattr(provider_app.OpenIDCode, "encode_id_token", encode_unsigned)
+
+        assert_refused(client, sign_in(client, "1"), caplog, "Algorithm of 'none'")
 
 
 class TestKeys:

@@ -3,10 +3,12 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import OperationalError
 from django.test import Client
 from django_otp.oath import totp
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
+from access.sign_in import context
 from access.sign_in.context import can_people_sign_in
 
 pytestmark = pytest.mark.django_db
@@ -65,6 +67,21 @@ class TestLink:
         client.force_login(user)
 
         assert b'<a href="/account/">alice</a>' in client.get("/").content
+
+    def test_is_left_out_while_the_database_does_not_answer(self, client, user, monkeypatch):
+        def fail(*given: Any, **options: Any) -> None:
+            raise OperationalError
+
+        monkeypatch.setattr(context.User.objects, "filter", fail)
+
+        response = client.get("/")
+
+        assert response.status_code == 200
+        assert b"Sign in" not in response.content
+
+    def test_costs_one_query(self, client, user, django_assert_num_queries):
+        with django_assert_num_queries(1):
+            client.get("/")
 
     def test_is_not_shown_for_deactivated_users(self, user):
         assert can_people_sign_in()
