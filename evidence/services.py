@@ -146,7 +146,7 @@ def add_evidence(
     """
     while True:
         build = find_evidence_build(index)
-        checked = [_check_item(index, position, item) for position, item in enumerate(items)]
+        checked = [_check_item(build, position, item) for position, item in enumerate(items)]
         valid = [item for item in checked if isinstance(item, EvidenceInput)]
         if not valid:
             raise next(item.error for item in checked if isinstance(item, RejectedEvidence))
@@ -172,18 +172,20 @@ async def aadd_evidence(
 
 
 def _check_item(
-    index: str, position: int, item: EvidenceInput | RejectedEvidence
+    build: IndexBuild, position: int, item: EvidenceInput | RejectedEvidence
 ) -> EvidenceInput | RejectedEvidence:
     """Convert a finding's citation to the stored form, or reject the finding."""
     if isinstance(item, RejectedEvidence):
         return item
     try:
-        if not item.content.strip():
+        if not clean_text(item.content).strip():
             raise InvalidInput("The evidence contains no text.", field="content")
         if item.citation is None:
             return item
-        citation = _read_date(item.citation)
-        return replace(item, citation=get_catalog().clean_metadata(index, citation))
+        citation = item.citation
+        if (date := build.spec.metadata.get("date")) is not None and date.type == "datetime":
+            citation = _read_date(citation)
+        return replace(item, citation=get_catalog().clean_metadata(build.index_id, citation))
     except InvalidInput as error:
         field = (error.field or "").replace("metadata", "citation", 1)
         return RejectedEvidence(

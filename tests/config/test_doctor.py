@@ -51,6 +51,18 @@ class TestDoctor:
         assert note.fix == "Set STRATA_LLM_BASE_URL and STRATA_LLM_MODEL."
         assert list(doctor._check_concepts()) == []
 
+    def test_says_what_no_language_model_means_and_which_setting_brings_one(self, settings):
+        settings.STRATA_LLM_BASE_URL = settings.STRATA_LLM_MODEL = ""
+        without = doctor._check_language_model()
+        settings.STRATA_LLM_BASE_URL, settings.STRATA_LLM_MODEL = "http://llm/v1", "some-model"
+        with_one = doctor._check_language_model()
+
+        assert without.is_ok
+        assert "physio: without questions" in without.detail
+        assert "biomedical: summaries quote the text" in without.detail
+        assert "STRATA_LLM_BASE_URL and STRATA_LLM_MODEL" in without.fix
+        assert (with_one.detail, with_one.fix) == ("some-model writes texts.", "")
+
 
 class SilentStore:
     def ping(self):

@@ -9,7 +9,7 @@ from drf_spectacular.generators import SchemaGenerator
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 # Beside their own, they have the fields that their index declares.
-WITH_DECLARED_FIELDS = {"QuestionHit", "PipelineQuestionHit"}
+WITH_DECLARED_FIELDS = {"QuestionHit", "PipelineQuestionHit", "ToolQuestionHit"}
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
-"""The example queries of the preset ``physio``: each finds the text that it is meant to find, with a
-language model and without. Texts are embedded by hashing, so they are found by their words."""
+"""The example queries of the preset ``physio``: each finds the text that it is meant to find, with
+and without a language model. Texts are embedded by hashing, so they are found by their words."""
 
 import json
 from typing import Any

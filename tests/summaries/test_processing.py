@@ -19,7 +19,7 @@ from documents.services import TextContent, add_artifact, parse_artifact
 from indexing import services as indexing
 from indexing.models import IndexBuild, Node
 from indexing.verification import verify_build
-from summaries import services
+from summaries import llm, services
 from summaries.management.commands import process as command
 from summaries.models import Annotation
 from summaries.processing import (
@@ -333,11 +333,11 @@ class TestCut:
 
 
 class TestWrite:
-    def test_writes_questions_summaries_and_fields(self, physio, file, out):
+    def test_writes_summaries_and_fields_and_no_questions_by_rules(self, physio, file, out):
         process(file, out)
 
         first, second = load(out / CHUNKS_FILE_NAME)
-        assert first["hypothetical_questions"]
+        assert first["hypothetical_questions"] == second["hypothetical_questions"] == []
         assert first["muscle_groups"] == ["quads"]
         assert second["conditions"] == ["tennis elbow"]
         assert second["summary"]
@@ -408,7 +408,8 @@ class TestWrite:
 
 @pytest.mark.usefixtures("server")
 class TestEmbed:
-    def test_holds_the_questions_of_the_file(self, physio, file, out):
+    def test_holds_the_questions_of_the_file(self, physio, file, out, monkeypatch):
+        monkeypatch.setattr(stages, "get_writer", ScriptedWriter)
         process(file, out)
 
         process(file, out, "--embed")
@@ -421,7 +422,7 @@ class TestEmbed:
         assert verify_build(physio).is_sound
         assert not list_unwritten(physio)
         assert not list_unplanned(physio)
-        assert {row.model_name for row in Annotation.objects.all()} == {"extractive"}
+        assert {row.model_name for row in Annotation.objects.all()} == {"some-model"}
 
     def test_makes_what_is_missing(self, physio, file, out):
         process(file, out, "--embed")
@@ -463,7 +464,7 @@ class TestEmbed:
         assert not services.has_claimable_texts(physio)
         assert not list_unwritten(physio)
 
-    def test_lets_questions_go_that_were_taken_out(self, physio, file, out):
+    def test_lets_chunks_go_that_were_taken_out(self, physio, file, out):
         process(file, out, "--embed")
         sync(physio)
         edit(out, lambda chunks: chunks[1:])
@@ -471,9 +472,8 @@ class TestEmbed:
         process(file, out, "--embed")
         sync(physio)
 
-        assert questions_in(physio) == set(
-            load(out / CHUNKS_FILE_NAME)[0]["hypothetical_questions"]
-        )
+        [kept] = load(out / CHUNKS_FILE_NAME)
+        assert questions_in(physio) == {kept["text"]}  # it has no questions
         assert verify_build(physio).is_sound
 
     def test_changes_nothing_when_run_again(self, physio, file, out, embedder):
@@ -566,7 +566,7 @@ class TestEmbed:
         edit(out, drop_first)
         process(file, out, "--embed")
 
-        asked = Annotation.objects.filter(text=again).exclude(questions=[])
+        asked = Annotation.objects.filter(text=again).exclude(model_name="")
         assert asked.order_by("-start_offset")[0].chunk_id == last
 
     def test_finds_true_offsets_where_they_are_stale(self, physio, file, out, capsys):
@@ -594,7 +594,10 @@ class TestEmbed:
 
         assert {row.model_name for row in Annotation.objects.all()} == {"by hand"}
 
-    def test_refuses_chunks_without_any_question(self, physio, file, out):
+    def test_refuses_chunks_without_any_question_if_a_model_can_write_them(
+        self, physio, file, out, monkeypatch
+    ):
+        monkeypatch.setattr(llm, "is_configured", lambda: True)
         process(file, out, "--chunk-only")
 
         with pytest.raises(CommandError, match="holds no question"):
@@ -868,7 +871,7 @@ def check_embedding(service: Service, file: Path, out: Path) -> None:
     given_ = service.manage("add", str(file), "--index", "physio", "--wait")
     assert "1 unchanged" in given_.stdout, given_.stderr
     assert "1 ready, 0 failed" in given_.stdout
-    count = load(out / MANIFEST_FILE_NAME)["counts"]["questions"]
+    count = load(out / MANIFEST_FILE_NAME)["counts"]["chunks"]
     said = service.verify("--index", "physio")
     assert f"1 artifacts, {count} nodes (0 failed), {count} points" in said
 

@@ -243,6 +243,16 @@ def _fill_evidence(filled: Tenants) -> None:
         ]
         for decision in add_evidence("evidence", found, grant=grant):
             filled.note(tenant, artifact_id=decision.artifact_id)
+    for tenant in TENANTS:  # each repeats what is public, and only it may see that it did
+        word = canary(tenant)
+        public = EvidenceInput(
+            f"https://again.{word}.example/",
+            f"{_text('', 0)} Finding of .",
+            citation={"source": word},
+        )
+        grant = Grant(groups=frozenset(_groups(tenant)))
+        [repeat] = add_evidence("evidence", [public], grant=grant)
+        assert repeat.verdict == "duplicate"
     sync(
         IndexBuild.objects.live().get(index="evidence"), *Artifact.objects.filter(index="evidence")
     )

@@ -25,12 +25,13 @@ class Evidence:
         """Add findings; return a verdict for each, in order. They are also compared to each other.
 
         An item whose similarity to a stored one is at least ``threshold`` (0 to 1; by default the
-        index's own), and that differs in no fact, is a ``duplicate``, kept as its reference. An item
-        with a known url and new content is ``updated``. A wrong item is ``rejected`` with its
+        index's own), and that differs in no fact, is a ``duplicate``, kept as its reference. With a
+        known url and new content it is ``updated``. A wrong item is ``rejected`` with its
         ``error``; if all items of a request are, the request raises.
 
-        The items are sent in requests of 100. After an error a request has stored nothing. A request is retried only if the server asks for it or was not reached:
-        otherwise items stored by the first attempt would be reported as duplicates.
+        The items are sent in requests of 100. After an error a request has stored nothing. It is
+        retried only if the server asks for it or was not reached: otherwise items stored by the
+        first attempt would be reported as duplicates.
         """
         verdicts: list[EvidenceVerdict] = []
         for batch in split_evidence(items):
