@@ -51,7 +51,6 @@ logger = logging.getLogger(__name__)
 
 State = Extraction.State
 PLAN_BATCH_SIZE = 500  # sources
-LANGUAGE_MODEL_FIX = "Set STRATA_LLM_BASE_URL and STRATA_LLM_MODEL."
 
 
 def hash_concept_spec(spec: IndexSpec) -> str:
@@ -81,24 +80,6 @@ def is_extraction_enabled(build: IndexBuild) -> bool:
         llm.is_configured()
         and build.spec.extracts_concepts
         and build.index.live_build_id == build.pk
-    )
-
-
-def describe_missing_model() -> str:
-    """Say which indexes find no concepts for want of a language model; empty if none does."""
-    if llm.is_configured():
-        return ""
-    live = IndexBuild.objects.live().order_by("index")
-    names = [
-        build.index_id
-        for build in live
-        if build.reading_problem is None and build.spec.extracts_concepts
-    ]
-    if not names:
-        return ""
-    return (
-        f"Without a language model, no concepts are found in documents ({', '.join(names)}). Those "
-        "that are imported or added by hand are searched."
     )
 
 

@@ -41,6 +41,7 @@ def describe_missing_texts(specs: Mapping[str, IndexSpec]) -> str | None:
         return None
     without_questions = [name for name, spec in specs.items() if spec.questions is not None]
     without_summaries = [name for name, spec in specs.items() if spec.page_summaries is not None]
+    without_concepts = [name for name, spec in specs.items() if spec.extracts_concepts]
     missing = []
     if without_questions:
         missing.append(
@@ -50,6 +51,11 @@ def describe_missing_texts(specs: Mapping[str, IndexSpec]) -> str | None:
         missing.append(
             f"{', '.join(without_summaries)}: summaries quote the text and do not count in "
             "hierarchical searches."
+        )
+    if without_concepts:
+        missing.append(
+            f"{', '.join(without_concepts)}: no concepts are found in documents; those that are "
+            "imported or added by hand are searched."
         )
     return f"No language model is set. {' '.join(missing)}" if missing else None
 

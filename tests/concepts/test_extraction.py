@@ -6,7 +6,6 @@ from django.utils import timezone
 
 from concepts import extraction, services, tasks
 from concepts.extraction import (
-    describe_missing_model,
     extract_concepts,
     has_pending_extractions,
     requeue_extractions,
@@ -99,7 +98,6 @@ class TestExtractConcepts:
         assert not has_pending_extractions(knowledge)
         assert not Concept.objects.exists()
         assert not Extraction.objects.exists()
-        assert "no concepts are found in documents (knowledge)" in describe_missing_model()
 
     def test_reads_what_is_there_once_there_is_a_model(self, knowledge, wakes, request):
         document = give(TEXT, index=INDEX)
@@ -113,7 +111,6 @@ class TestExtractConcepts:
         sync(knowledge)
 
         assert is_due
-        assert describe_missing_model() == ""
         for instance in Instance.objects.select_related("source"):
             assert check_instance(instance, instance.source) == "exact"
         assert verify_build(knowledge).findings == {}

@@ -243,14 +243,6 @@ class TestWelcome:
         assert ("python-reference" in said.getvalue()) is has_demo
         assert "curl" in said.getvalue()
 
-    def test_says_that_no_concepts_are_found_without_a_language_model(self, build):
-        said = StringIO()
-
-        Command(stdout=said)._print_welcome("http://127.0.0.1:8000", False, False)
-
-        assert "no concepts are found in documents (knowledge)" in said.getvalue()
-        assert "Set STRATA_LLM_BASE_URL" in said.getvalue()
-
 
 class TestDemo:
     def test_adds_no_document_twice(self, build):

@@ -42,15 +42,6 @@ class TestDoctor:
         assert (plain.is_ok, plain.fix) == (True, "Use https on a shared network.")
         assert (encrypted.is_ok, encrypted.fix) == (True, "")
 
-    def test_says_which_indexes_find_no_concepts_without_a_language_model(self, build, settings):
-        [note] = doctor._check_concepts()
-        settings.STRATA_LLM_BASE_URL, settings.STRATA_LLM_MODEL = "http://127.0.0.1:9/v1", "a-model"
-
-        assert note.is_ok
-        assert "no concepts are found in documents (knowledge)" in note.detail
-        assert note.fix == "Set STRATA_LLM_BASE_URL and STRATA_LLM_MODEL."
-        assert list(doctor._check_concepts()) == []
-
     def test_says_what_no_language_model_means_and_which_setting_brings_one(self, settings):
         settings.STRATA_LLM_BASE_URL = settings.STRATA_LLM_MODEL = ""
         without = doctor._check_language_model()
@@ -60,6 +51,7 @@ class TestDoctor:
         assert without.is_ok
         assert "physio: without questions" in without.detail
         assert "biomedical: summaries quote the text" in without.detail
+        assert "knowledge: no concepts are found in documents" in without.detail
         assert "STRATA_LLM_BASE_URL and STRATA_LLM_MODEL" in without.fix
         assert (with_one.detail, with_one.fix) == ("some-model writes texts.", "")
 

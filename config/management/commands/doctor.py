@@ -12,7 +12,6 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from concepts.extraction import LANGUAGE_MODEL_FIX, describe_missing_model
 from config.views import LIVE
 from core.exceptions import StrataError
 from core.running_server import find_server
@@ -61,7 +60,6 @@ def _run_diagnostics(port: int) -> Iterator[DiagnosticResult]:
     yield from _check_models()
     yield _check_language_model()
     yield _check_confinement()
-    yield from _check_concepts()
     if is_scanner_configured():
         yield _check_scanner()
     server = find_server()
@@ -189,15 +187,6 @@ def _check_builds() -> Iterator[DiagnosticResult]:
         return
     for build in builds:
         yield DiagnosticResult("index", False, f"{build} is waiting: {build.first_problem}")
-
-
-def _check_concepts() -> Iterator[DiagnosticResult]:
-    try:
-        note = describe_missing_model()
-    except DatabaseError:  # before the first start, or told above
-        return
-    if note:
-        yield DiagnosticResult("concepts", True, note, LANGUAGE_MODEL_FIX)
 
 
 def _check_store() -> DiagnosticResult:

@@ -13,12 +13,12 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from access.models import ApiKey
-from concepts.extraction import LANGUAGE_MODEL_FIX, describe_missing_model
 from config import embedded, web_server
 from config.preloading import freeze_loaded_objects, preload_models_in_use, preload_pipelines
 from config.progress import show_indexing_progress
 from core import running_server
 from core.exceptions import StrataError
+from documents.models import Artifact
 from indexing.management.base_command import prepare_database
 from indexing.spec.loaded import get_specs
 from indexing.stores.ownership import exclusive_store_access
@@ -69,7 +69,9 @@ class Command(BaseCommand):
     def _serve(self, host: str, port: int, stopped: threading.Event, *, has_demo: bool) -> None:
         for note in prepare_database():
             self.stderr.write(self.style.WARNING(note))
-        if missing := describe_missing_texts(get_specs()):
+        used = set(Artifact.objects.values_list("index", flat=True).distinct())
+        specs = {name: spec for name, spec in get_specs().items() if name in used}
+        if missing := describe_missing_texts(specs):
             self.stderr.write(self.style.WARNING(f"{missing} {QUESTIONS_FIX}"))
         is_first_start = not get_user_model().objects.filter(is_superuser=True).exists()
         shown_host = "127.0.0.1" if host in {"0.0.0.0", "::"} else host  # noqa: S104
@@ -122,8 +124,6 @@ class Command(BaseCommand):
                 "New keys: manage.py key create NAME; "
                 f"a new password: manage.py changepassword {ADMIN_NAME}",
             ]
-        if note := describe_missing_model():
-            lines += ["", f"{note} {LANGUAGE_MODEL_FIX}"]
         self.stdout.write("\n".join([*lines, ""]))
         self.stdout.flush()
 
