@@ -32,8 +32,8 @@ class AddDocumentsCommand(StrataCommand):
             "--wait",
             action="store_true",
             help="Wait until every document can be searched or has failed, and its concepts are "
-            "found; the exit status is 1 if any failed. Without a server, the command does the work "
-            "and always waits.",
+            "found; the exit status is 1 if any failed. Without a server, the command does the "
+            "work and always waits.",
         )
 
     def add_documents(
