@@ -98,6 +98,9 @@ def main() -> None:
     parser.add_argument(
         "--collection", default="pubmedqa-pqal", help="judged, in three indexes: several"
     )
+    parser.add_argument(
+        "--judged-texts", type=int, default=1_000, help="of that collection: several"
+    )
     parser.add_argument("--findings", type=int, default=1_000, help="each stated twice: evidence")
     arguments = parser.parse_args()
 
@@ -184,7 +187,7 @@ def main() -> None:
         if arguments.only in (None, "several"):
             from benchmarks.several_indexes import measure_several_indexes
 
-            measure_several_indexes(arguments.collection)
+            measure_several_indexes(arguments.collection, arguments.judged_texts)
         if arguments.only == "relevance":
             from benchmarks.questions import measure_relevance
 

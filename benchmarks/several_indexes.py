@@ -31,13 +31,15 @@ SPECS = {
 PARTS = [name for name in SPECS if name != WHOLE]
 
 
-def measure_several_indexes(collection: str) -> None:
+def measure_several_indexes(collection: str, text_count: int) -> None:
+    """``text_count``: texts indexed, the first of the collection; queries about others are left
+    out."""
     folder = BEIR / collection
     if not folder.is_dir():
         print(f"{collection}: left out, there is no {folder}")
         return
-    judged = read_judged_queries(folder)
-    texts = _read_texts(folder)
+    texts = _read_texts(folder)[:text_count]
+    judged = _keep_answerable(read_judged_queries(folder), {text.id for text in texts})
     with tempfile.TemporaryDirectory() as specs:
         for name, spec in SPECS.items():
             Path(specs, f"{name}.yaml").write_text(f"title: {name}\n{spec}", encoding="utf-8")
@@ -61,6 +63,13 @@ def _read_texts(folder: Path) -> list[SampleText]:
         for each in read_corpus(folder)
         if each.text.strip()
     ]
+
+
+def _keep_answerable(judged: JudgedQueries, documents: set[str]) -> JudgedQueries:
+    kept = [key for key, grades in judged.qrels.items() if documents.issuperset(grades)]
+    return JudgedQueries(
+        {key: judged.queries[key] for key in kept}, {key: judged.qrels[key] for key in kept}
+    )
 
 
 def _fill(service: Service, index: str, texts: Sequence[SampleText]) -> None:

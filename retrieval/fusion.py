@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from statistics import fmean, geometric_mean
 from typing import TypeVar
 
 Id = TypeVar("Id", str, int)
@@ -27,6 +28,18 @@ class HybridFusion:
     def is_default(self) -> bool:
         """Whether the store's own fusion gives the same scores."""
         return self.dense_weight == self.sparse_weight == 1
+
+
+def mean_fusion(fusions: Collection[HybridFusion]) -> HybridFusion:
+    """The means of the settings of several indexes, by which they are ranked as one: scores by
+    different settings are not comparable. Of k it is the geometric mean, because k acts by its
+    ratios; of ``prefetch`` it is the largest."""
+    return HybridFusion(
+        k=round(geometric_mean([fusion.k for fusion in fusions])),
+        dense_weight=fmean(fusion.dense_weight for fusion in fusions),
+        sparse_weight=fmean(fusion.sparse_weight for fusion in fusions),
+        prefetch=max(fusion.prefetch for fusion in fusions),
+    )
 
 
 @dataclass(frozen=True, slots=True)

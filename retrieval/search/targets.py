@@ -23,7 +23,7 @@ from indexing.stores import (
     encode_sparse_query,
 )
 from retrieval.filters import parse_filter
-from retrieval.fusion import HybridFusion, HybridRanking
+from retrieval.fusion import HybridFusion, HybridRanking, mean_fusion
 from retrieval.hits import HIT_KINDS
 from retrieval.ledger import LiveBuild, StoredSpec, read_live_builds
 from retrieval.search.request import SCORE_KINDS, Mode
@@ -243,16 +243,13 @@ def set_query_terms(query: str, mode: Mode, targets: Sequence[Target]) -> None:
 
 
 def _unite_indexes(targets: Iterable[Target]) -> None:
-    """Rank the collections of one kind as one, with the settings of their indexes if these agree,
-    else with the defaults: scores by different settings are not comparable."""
+    """Rank the collections of one kind as one."""
     by_collection: dict[str, list[Target]] = {}
     for target in targets:
         by_collection.setdefault(KINDS[target.kinds[0]].collection, []).append(target)
     for united in by_collection.values():
         if len(united) > 1:
-            fusions = {target.own_fusion for target in united}
-            prefetch = max(fusion.prefetch for fusion in fusions)
-            union = Union(fusions.pop() if len(fusions) == 1 else HybridFusion(prefetch=prefetch))
+            union = Union(mean_fusion([target.own_fusion for target in united]))
             for target in united:
                 target.union = union
 

@@ -1,6 +1,9 @@
+import pytest
+from django.core.management.base import CommandError
+
 from documents.models import Artifact
 from indexing.management import waiting
-from indexing.models import IndexedDocument
+from indexing.models import IndexBuild, IndexedDocument
 from tests.factories import give, sync
 
 
@@ -20,3 +23,29 @@ class TestWaitForArtifacts:
         waiting.wait_for_artifacts("plain", {artifact.pk})
 
         assert len(waits) == 1
+
+    def test_waits_for_what_other_apps_do_with_it(self, build, monkeypatch):
+        artifact = give("One heron.")
+        sync(build, artifact)
+        left = [2, 2, 1, 0]
+        asked = []
+        monkeypatch.setattr(
+            waiting,
+            "count_awaited_work",
+            lambda index, ids: asked.append((index, ids)) or left[len(asked) - 1],
+        )
+        monkeypatch.setattr(waiting.time, "sleep", lambda seconds: None)
+
+        waiting.wait_for_artifacts("plain", {artifact.pk})
+
+        assert asked == [("plain", {artifact.pk})] * len(left)
+
+    def test_names_the_problem_if_other_apps_get_no_further(self, build, monkeypatch):
+        artifact = give("One heron.")
+        sync(build, artifact)
+        IndexBuild.objects.update(writing_problem="The language model did not answer.")
+        monkeypatch.setattr(waiting, "count_awaited_work", lambda index, ids: 1)
+        monkeypatch.setattr(waiting, "STALL_SECONDS", 0)
+
+        with pytest.raises(CommandError, match="waits: The language model did not answer"):
+            waiting.wait_for_artifacts("plain", {artifact.pk})

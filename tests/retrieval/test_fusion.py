@@ -13,6 +13,7 @@ from retrieval.fusion import (
     comb_sum,
     fuse_collections,
     hybrid_fusion,
+    mean_fusion,
     reciprocal_rank_fusion,
     similarity_and_rank_fusion,
 )
@@ -164,6 +165,25 @@ class TestFuseCollections:
 
         assert ranking.dense == {1: (1, 0.9), 2: (2, 0.8), 11: (1, 0.3), 12: (2, 0.2)}
         assert [id for id, _ in ranking.fused] == [12, 1, 11, 2]
+
+
+class TestMeanFusion:
+    def test_keeps_settings_that_agree(self):
+        fusion = HybridFusion(k=5, sparse_weight=1.2, prefetch=50)
+
+        assert mean_fusion([fusion, fusion]) == fusion
+
+    def test_lies_between_settings_that_differ(self):
+        fusions = [
+            HybridFusion(60, 1, 1, 100),
+            HybridFusion(5, 1, 1.2, 200),
+            HybridFusion(3, 0.4, 1.4, 100),
+        ]
+
+        mean = mean_fusion(fusions)
+
+        assert (mean.k, mean.prefetch) == (10, 200)
+        assert (mean.dense_weight, mean.sparse_weight) == pytest.approx((0.8, 1.2))
 
 
 class TestCombSum:
