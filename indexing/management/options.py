@@ -24,13 +24,18 @@ def parse_json(text: str | bytes, option: str) -> Any:
         CommandError: the value of ``option`` is not JSON.
     """
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=_refuse_constant)
     except ValueError as error:
         problem = Malformed(
             f"{option} is not valid JSON: {error}.",
             fix='Write it as {"name": "value"}, in quotation marks for the shell.',
         )
         raise CommandError(format_error(problem)) from None
+
+
+def _refuse_constant(name: str) -> Any:
+    """Refuse NaN and Infinity, which Python reads but JSON does not have."""
+    raise ValueError(f"{name} is not a value")
 
 
 def parse_assignments(given: Sequence[str], option: str) -> dict[str, str]:

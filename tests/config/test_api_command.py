@@ -61,6 +61,8 @@ class TestApi:
             (["POST", "search/pages", "--data=@gone"], r"gone cannot be read"),
             (["GET", "indexes/", "--query=limit"], r"Write it as NAME=VALUE"),
             (["GET", "https://example.org/"], r"Give the path below /api/v1/ only"),
+            (["GET", "http://a:b/"], r"is not a path: .*\[invalid\]"),
+            (["POST", "search/pages", '--data={"limit": NaN}'], r"NaN is not a value"),
         ],
     )
     def test_says_what_is_wrong_and_logs_nothing(self, run, arguments, said, caplog):

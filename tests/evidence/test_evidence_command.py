@@ -75,6 +75,10 @@ class TestAdd:
             (["--url", ONE], r"Give a FILE, or --url with --content"),
             (["nowhere.jsonl"], r"nowhere.jsonl cannot be read"),
             (["--url", "one", "--content", WORDS], r"\[invalid, field items.0.url\]"),
+            (
+                ["--url", ONE, "--content", WORDS, "--threshold=nan"],
+                r"\[invalid, field threshold\]",
+            ),
         ],
     )
     def test_says_what_is_wrong(self, run, arguments, said):

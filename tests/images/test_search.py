@@ -189,7 +189,7 @@ class TestSearchCommand:
     def test_prints_pictures_and_passages(self, pictures, capsys):
         out = self.search(capsys, "--limit=2")
 
-        assert "Poppy  rrf 0.0164  image/png" in out
+        assert "Poppy  image/png  rrf 0.0164" in out
         assert "Diary  rrf 0.0164" in out
         assert "The barn door is red." in out
 

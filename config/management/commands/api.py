@@ -38,10 +38,14 @@ class Command(ApiCommand):
         query: Sequence[str],
         **options: Any,
     ) -> None:
-        if httpx.URL(path).is_absolute_url:
+        try:
+            url = httpx.URL(path)
+        except httpx.InvalidURL as error:
+            raise CommandError(f"{path!r} is not a path: {error}. [invalid]") from None
+        if url.is_absolute_url:
             raise CommandError(f"Give the path below {API_PATH} only. [invalid]")
         if query:
-            path = str(httpx.URL(path).copy_merge_params(parse_assignments(query, "--query")))
+            url = url.copy_merge_params(parse_assignments(query, "--query"))
         content: dict[str, Any] = {}
         if data is not None:
             content["json"] = parse_json(_read_data(data), "--data")
@@ -50,7 +54,7 @@ class Command(ApiCommand):
         with open_api() as api:
             response = api.send(
                 method,
-                path.removeprefix("/").removeprefix(API_PATH.removeprefix("/")),
+                str(url).removeprefix("/").removeprefix(API_PATH.removeprefix("/")),
                 headers={"Accept": "application/json, */*;q=0.5"},
                 **content,
             )

@@ -33,7 +33,7 @@ class Command(ApiCommand):
         adding.add_argument("--url", help="Add one finding instead: where it was found.")
         adding.add_argument("--content", help="Its text.")
         adding.add_argument(
-            "--threshold", type=float,
+            "--threshold", metavar="COSINE",
             help="Cosine from which two findings are one; default: the index's setting.",
         )  # fmt: skip
         similar = actions.add_parser("similar", help="Find findings similar to a text.")
@@ -47,7 +47,7 @@ class Command(ApiCommand):
         for action in (similar, related):
             action.add_argument("query")
             action.add_argument("--limit", type=int)
-            action.add_argument("--min-similarity", type=float, help="Cosine, from -1 to 1.")
+            action.add_argument("--min-similarity", metavar="COSINE", help="Cosine, from -1 to 1.")
         for action in (adding, similar, related):
             action.add_argument("--index", required=True)
             add_json_option(action)

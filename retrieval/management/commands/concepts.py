@@ -35,7 +35,7 @@ class Command(ApiCommand):
         for action in (evidence, context, paths):
             action.add_argument("concept", metavar="ID", help="As `concepts list` prints it.")
         for action in (search, paths):
-            action.add_argument("--min-similarity", type=float, help="Cosine, from -1 to 1.")
+            action.add_argument("--min-similarity", metavar="COSINE", help="Cosine, from -1 to 1.")
         for action in (listing, evidence, context):
             action.add_argument("--offset", type=int)
         for action in (listing, search, evidence, context, paths):

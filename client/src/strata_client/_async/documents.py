@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from time import monotonic
-from typing import overload
+from typing import Any, overload
 from urllib.parse import quote
 
 from strata_client._async.connection import AsyncConnection, read_json
@@ -182,7 +182,7 @@ class AsyncDocuments:
         """
         require_one_content(text=text, pages=pages, file=file)
         if file is None:
-            content: dict[str, object] = {"json": omit_none({"text": text, "pages": pages})}
+            content: dict[str, Any] = {"json": omit_none({"text": text, "pages": pages})}
         else:
             content = {"files": {"file": await read_file_in_thread(file)}}
         artifact: Artifact = read_json(

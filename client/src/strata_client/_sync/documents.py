@@ -4,7 +4,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from time import monotonic
-from typing import overload
+from typing import Any, overload
 from urllib.parse import quote
 
 from strata_client._sync.connection import Connection, read_json
@@ -183,7 +183,7 @@ class Documents:
         """
         require_one_content(text=text, pages=pages, file=file)
         if file is None:
-            content: dict[str, object] = {"json": omit_none({"text": text, "pages": pages})}
+            content: dict[str, Any] = {"json": omit_none({"text": text, "pages": pages})}
         else:
             content = {"files": {"file": read_file(file)}}
         artifact: Artifact = read_json(
