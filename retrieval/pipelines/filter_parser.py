@@ -60,9 +60,9 @@ class FilterParser:
 
     For an irrelevant question the only output is ``refusal``, so no later component runs. A
     question is irrelevant if the language model says so. If no model was asked,
-    ``min_similarity`` and ``languages`` decide as in ``RelevanceGate``; ``min_similarity`` 0
-    refuses nothing. A question that consists of filters, names a document or is an exact title is
-    always relevant, and so is any question to an empty index.
+    ``min_similarity``, ``languages`` and ``embedding_model`` decide as in ``RelevanceGate``;
+    ``min_similarity`` 0 refuses nothing. A question that consists of filters, names a document or
+    is an exact title is always relevant, and so is any question to an empty index.
     """
 
     def __init__(
@@ -73,9 +73,10 @@ class FilterParser:
         prompt: str = "filters",
         patience_seconds: float = 8.0,
         languages: list[str] | None = None,
+        embedding_model: str = "",
     ) -> None:
         read_prompt_template(prompt)  # raises if there is no such prompt
-        self.test = RelevanceTest(min_similarity, tuple(languages or ()))
+        self.test = RelevanceTest(min_similarity, tuple(languages or ()), embedding_model)
         self.uses_model = uses_model
         self.model = model
         self.prompt = prompt
