@@ -125,8 +125,8 @@ def _score_without_cosine(
 
 
 def _find_candidates(context: AnswerContext, encoder: "Bm25Encoder") -> Iterator[_Candidate]:
-    text, payload = context.text, context.passage.hit.payload
-    headings = [str(payload.get(name) or "") for name in ("artifact_title", "heading")]
+    text, passage = context.text, context.passage
+    headings = [str(passage.hit.payload.get("artifact_title") or ""), passage.heading]
     for sentence in join_wrapped_lines(text, find_quotable_sentences(text)):
         if is_fragment(sentence.text) or is_heading(sentence.text, headings):
             continue

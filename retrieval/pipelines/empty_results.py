@@ -37,14 +37,14 @@ def describe_empty_result(target: Target, filter: Mapping[str, Any] | None) -> l
         if (read := parse_filter(condition, target.spec)) is not None:
             conditions.append(condition)
             parsed.append(read)
-    for condition, each in zip(conditions, parsed[first:], strict=True):
-        if not _has_match(target, [*parsed[:first], each]):
-            return [f"No passage of this index matches the filter {_format(condition)}."]
+    for number, wanted in enumerate(conditions):
+        if not _has_match(target, [*parsed[:first], parsed[first + number]]):
+            return [f"No passage of this index matches the filter {_format(wanted)}."]
     for number in range(2, len(conditions) + 1):
         if not _has_match(target, parsed[: first + number]):
-            *others, condition = conditions[:number]
+            *others, last = conditions[:number]
             together = " and ".join(_format(other) for other in others)
-            return [f"No passage matches the filter {_format(condition)} together with {together}."]
+            return [f"No passage matches the filter {_format(last)} together with {together}."]
     return []
 
 
