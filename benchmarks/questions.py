@@ -68,6 +68,9 @@ def measure_answers() -> None:
             f"{name}, {len(part)} questions: first sentence right {share(first):.2f}, "
             f"no sentence about something else {share(clean):.2f}"
         )
+    for case, said in answered:
+        if not (said and holds(said[0], case["answers"])):
+            print(f"  wrong: {case['question']} {' '.join(said[0].split()) if said else '-'}")
     said_none = [not answer["citations"] for answer in others]
     print(f"{len(others)} questions without an answer: said so {share(said_none):.2f}")
 

@@ -18,13 +18,14 @@ class PipelineStep:
 @dataclass(frozen=True, slots=True)
 class Passage:
     """A hit inside a pipeline. The last component set ``score``, on the scale that ``score_kind``
-    names; ``hit.score`` keeps the store's score."""
+    names; ``hit.score`` keeps the store's score. ``heading``: that of its source."""
 
     hit: Hit
     score: float
     score_kind: str
     similarity: float | None = None  # cosine to the query that found it, if it was measured
     steps: tuple[PipelineStep, ...] = ()
+    heading: str = ""
 
     @property
     def id(self) -> str:

@@ -11,7 +11,7 @@ import regex  # for Unicode properties, which re lacks
 from numpy.typing import NDArray
 
 from retrieval.passages import AnswerContext
-from retrieval.questions.english.answer_types import find_answer_type
+from retrieval.questions.english.answer_types import holds_what_is_asked
 from retrieval.questions.words import fold_words, split_word_set, split_words
 from summaries.extractive.centrality import choose_by_marginal_relevance
 from summaries.extractive.languages import guess_language, load_stop_words
@@ -112,23 +112,21 @@ def _score_without_cosine(
 ) -> list[float]:
     weights = _weigh_terms(_encode(encoder, _remove_stop_words(query)), candidates)
     total = sum(weights.values())
-    has_answer_type = find_answer_type(query)
 
     def score(candidate: _Candidate) -> float:
         known = sum(weights[term] for term in weights.keys() & candidate.known_terms)
         return (
             TERMS_WEIGHT * (known / total if total else 0.0)
             + PASSAGE_WEIGHT * (candidate.context.passage.similarity or 0.0)
-            + ANSWER_TYPE_WEIGHT
-            * (has_answer_type is not None and has_answer_type(candidate.sentence.text))
+            + ANSWER_TYPE_WEIGHT * holds_what_is_asked(query, candidate.sentence.text)
         )
 
     return [score(candidate) for candidate in candidates]
 
 
 def _find_candidates(context: AnswerContext, encoder: "Bm25Encoder") -> Iterator[_Candidate]:
-    text, payload = context.text, context.passage.hit.payload
-    headings = [str(payload.get(name) or "") for name in ("artifact_title", "heading")]
+    text, passage = context.text, context.passage
+    headings = [str(passage.hit.payload.get("artifact_title") or ""), passage.heading]
     for sentence in join_wrapped_lines(text, find_quotable_sentences(text)):
         if is_fragment(sentence.text) or is_heading(sentence.text, headings):
             continue

@@ -1,7 +1,7 @@
 """Say which condition of a filter left nothing to search."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from indexing.stores import AllOf, Filter
@@ -30,29 +30,26 @@ def describe_empty_result(target: Target, filter: Mapping[str, Any] | None) -> l
     Raises:
         StoreUnavailable: retry helps.
     """
-    points = VisiblePoints(target.grant)
-
-    def count(*filters: Filter) -> int:
-        return points.count(target.collection, AllOf(filters))
-
-    parsed = [
-        (condition, parsed)
-        for condition in split_conditions(filter or {})
-        if (parsed := parse_filter(condition, target.spec)) is not None
-    ]
-    for condition, each in parsed:
-        if not count(each):
-            return [f"No passage of this index matches the filter {_format(condition)}."]
-    for number in range(1, len(parsed)):
-        condition, each = parsed[number]
-        earlier = parsed[:number]
-        if not count(*(other for _, other in earlier), each):
-            others = " and ".join(_format(other) for other, _ in earlier)
-            return [
-                f"No passage matches the filter {_format(condition)} together with {others}: "
-                f"alone it matches {count(each)}."
-            ]
+    conditions: list[Mapping[str, Any]] = []
+    parsed: list[Filter] = [] if target.filter is None else [target.filter]
+    first = len(parsed)
+    for condition in split_conditions(filter or {}):
+        if (read := parse_filter(condition, target.spec)) is not None:
+            conditions.append(condition)
+            parsed.append(read)
+    for number, wanted in enumerate(conditions):
+        if not _has_match(target, [*parsed[:first], parsed[first + number]]):
+            return [f"No passage of this index matches the filter {_format(wanted)}."]
+    for number in range(2, len(conditions) + 1):
+        if not _has_match(target, parsed[: first + number]):
+            *others, last = conditions[:number]
+            together = " and ".join(_format(other) for other in others)
+            return [f"No passage matches the filter {_format(last)} together with {together}."]
     return []
+
+
+def _has_match(target: Target, filters: Sequence[Filter]) -> bool:
+    return VisiblePoints(target.grant).count(target.collection, AllOf(filters)) > 0
 
 
 def _format(condition: Mapping[str, Any]) -> str:

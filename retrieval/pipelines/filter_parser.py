@@ -10,6 +10,7 @@ from haystack import component
 
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
+from indexing.spec import IndexSpec
 from indexing.stores import Match
 from retrieval.filters import parse_filter
 from retrieval.passages import Refusal
@@ -23,11 +24,10 @@ from retrieval.questions.clauses import ParsedQuestion, join_filters
 from retrieval.questions.english.rules import (
     find_identifier_spans,
     get_year_field,
-    is_not_english,
     parse_question,
 )
 from retrieval.questions.english.unread import has_comparison
-from retrieval.questions.languages import load_stop_word_lists
+from retrieval.questions.languages import is_in_languages, load_stop_word_lists
 from retrieval.questions.llm_filters import ModelReading, add_model_filters, request_model_filters
 from retrieval.questions.values import (
     UNKNOWN_NAME_CACHE_SECONDS,
@@ -60,9 +60,9 @@ class FilterParser:
 
     For an irrelevant question the only output is ``refusal``, so no later component runs. A
     question is irrelevant if the language model says so. If no model was asked,
-    ``min_similarity`` and ``languages`` decide as in ``RelevanceGate``; ``min_similarity`` 0
-    refuses nothing. A question that consists of filters, names a document or is an exact title is
-    always relevant, and so is any question to an empty index.
+    ``min_similarity``, ``languages`` and ``embedding_model`` decide as in ``RelevanceGate``;
+    ``min_similarity`` 0 refuses nothing. A question that consists of filters, names a document or
+    is an exact title is always relevant, and so is any question to an empty index.
     """
 
     def __init__(
@@ -73,9 +73,10 @@ class FilterParser:
         prompt: str = "filters",
         patience_seconds: float = 8.0,
         languages: list[str] | None = None,
+        embedding_model: str = "",
     ) -> None:
         read_prompt_template(prompt)  # raises if there is no such prompt
-        self.test = RelevanceTest(min_similarity, tuple(languages or ()))
+        self.test = RelevanceTest(min_similarity, tuple(languages or ()), embedding_model)
         self.uses_model = uses_model
         self.model = model
         self.prompt = prompt
@@ -141,6 +142,8 @@ class FilterParser:
         reading = read(VALUES_CACHE_SECONDS)
         if reading.has_unknown_name:  # the name may be newer than the cached values
             reading = read(UNKNOWN_NAME_CACHE_SECONDS)
+        if model_reading is None and not reading.filter and _has_unread_year(query, target.spec):
+            notes = [*notes, NOT_ENGLISH_NOTE]
         is_relevant_to_model = None if model_reading is None else model_reading.is_relevant
         return reading, is_relevant_to_model, [*notes, *reading.notes]
 
@@ -166,12 +169,7 @@ class FilterParser:
         self, query: str, target: Target, today: date
     ) -> tuple[ModelReading | None, list[str]]:
         if not self.uses_model or not is_configured():
-            is_unread = (
-                any(field.said_as for field in target.spec.metadata.values())
-                and is_not_english(query)
-                and NUMBER_LIKE_A_YEAR.search(query) is not None
-            )
-            return None, [NOT_ENGLISH_NOTE] if is_unread else []
+            return None, []
         values = get_value_lookups(target.spec, target.collection, VisiblePoints(target.grant))
         try:
             model_reading = request_model_filters(
@@ -196,6 +194,15 @@ class FilterParser:
         if is_relevant_to_model is False:
             return not _is_artifact_title(query, target), []
         return self.test.refuses(target, parsed.topic)
+
+
+def _has_unread_year(query: str, spec: IndexSpec) -> bool:
+    """Whether a question in another language than English seems to name a year to filter by."""
+    return (
+        get_year_field(spec) is not None
+        and NUMBER_LIKE_A_YEAR.search(query) is not None
+        and not is_in_languages(query, ["en"])
+    )
 
 
 def _is_artifact_title(query: str, target: Target) -> bool:

@@ -8,6 +8,7 @@ from haystack import component
 
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
+from documents.models import Source
 from retrieval.explanation import Explanation, ScoreShare
 from retrieval.passages import Passage, PipelineStep, QueryRanking
 from retrieval.pipelines.empty_results import describe_empty_result
@@ -57,9 +58,10 @@ class MultiQueryRetriever:
             index, grant=grant, top_k=limit, multiplier=multiplier, filter=filter
         )
         answer = retriever.search_queries(queries)
+        headings = _read_headings(answer.rankings)
         return {
             "rankings": [
-                QueryRanking(query, make_passages(query, ranking, filter))
+                QueryRanking(query, make_passages(query, ranking, filter, headings))
                 for query, ranking in zip(queries, answer.rankings, strict=True)
             ],
             "builds": answer.builds,
@@ -67,6 +69,13 @@ class MultiQueryRetriever:
             "stale_ids": answer.stale_ids,
             "notes": [] if any(answer.rankings) else _describe_empty_result(index, filter, grant),
         }
+
+
+def _read_headings(rankings: Sequence[Sequence[HitWithSimilarity]]) -> dict[str, str]:
+    """Source id -> its heading."""
+    ids = {measured.hit.payload["source_id"] for ranking in rankings for measured in ranking}
+    found = Source.objects.filter(pk__in=ids).exclude(heading="").values_list("pk", "heading")
+    return {str(source_id): heading for source_id, heading in found}
 
 
 def _describe_empty_result(index: str, filter: dict[str, Any] | None, grant: Grant) -> list[str]:
@@ -78,7 +87,10 @@ def _describe_empty_result(index: str, filter: dict[str, Any] | None, grant: Gra
 
 
 def make_passages(
-    query: str, ranking: Sequence[HitWithSimilarity], filter: Mapping[str, Any] | None
+    query: str,
+    ranking: Sequence[HitWithSimilarity],
+    filter: Mapping[str, Any] | None,
+    headings: Mapping[str, str],
 ) -> list[Passage]:
     """Turn one query's hits into passages, each with its ranks and scores as the first step."""
     return [
@@ -92,6 +104,7 @@ def make_passages(
                     "multi_query_retriever", _make_step_details(query, rank, measured, filter)
                 ),
             ),
+            heading=headings.get(measured.hit.payload["source_id"], ""),
         )
         for rank, measured in enumerate(ranking, start=1)
     ]

@@ -23,10 +23,12 @@ from summaries.extractive.languages import STOP_WORD_LANGUAGES
 class RelevanceTest:
     """``min_similarity``: the cosine of a passage from which a question is relevant; 0 refuses
     nothing. ``languages``: codes (ISO 639-1) of the languages that the embedding model reads, in
-    which alone the cosine says something; none for all."""
+    which alone the cosine says something; none for all. ``embedding_model``: the model that these
+    values were measured for; an index with another one is not tested. Empty for any."""
 
     min_similarity: float
     languages: Collection[str]
+    embedding_model: str
 
     def __post_init__(self) -> None:
         if not 0 <= self.min_similarity <= 1:
@@ -48,11 +50,11 @@ class RelevanceTest:
         """
         if not self.min_similarity:
             return False, []
+        untested = "It was not tested whether this index is about the question: the test is for"
+        if self.embedding_model not in {"", target.embedding.model}:
+            return False, [f"{untested} the embedding model {self.embedding_model}."]
         if not is_in_languages(question, self.languages):
-            return False, [
-                "It was not tested whether this index is about the question: the test works for "
-                f"questions in {', '.join(self.languages)}."
-            ]
+            return False, [f"{untested} questions in {', '.join(self.languages)}."]
         return not is_relevant(target, question, self.min_similarity), []
 
 
@@ -62,14 +64,19 @@ class RelevanceGate:
     """Let a question pass, or refuse it if it has nothing to do with the index: then the only
     output is ``refusal``, so no later component runs.
 
-    ``min_similarity`` and ``languages`` depend on the embedding model: see ``RelevanceTest``. A
-    question in another language passes with a note. A question that names a document is always
-    relevant, and so is any question to an empty index. ``FilterParser`` has the same test, for
-    pipelines that read filters.
+    The parameters depend on the embedding model: see ``RelevanceTest``. A question in another
+    language, or to an index with another embedding model, passes with a note. A question that
+    names a document is always relevant, and so is any question to an empty index. ``FilterParser``
+    has the same test, for pipelines that read filters.
     """
 
-    def __init__(self, min_similarity: float = 0.0, languages: list[str] | None = None) -> None:
-        self.test = RelevanceTest(min_similarity, tuple(languages or ()))
+    def __init__(
+        self,
+        min_similarity: float = 0.0,
+        languages: list[str] | None = None,
+        embedding_model: str = "",
+    ) -> None:
+        self.test = RelevanceTest(min_similarity, tuple(languages or ()), embedding_model)
 
     def warm_up(self) -> None:
         """Load the stop words of all languages."""

@@ -1,7 +1,6 @@
 """Recognise what an English question asks for, a time, a number or a name, and sentences that hold
 one."""
 
-from collections.abc import Callable
 from typing import Final
 
 import regex  # for Unicode properties, which re lacks
@@ -32,13 +31,13 @@ _NUMBER: Final = regex.compile(
 _NAME: Final = regex.compile(r"(?<=[\p{L},;:’'] )\p{Lu}\p{Ll}|^\p{Lu}\p{Ll}+ \p{Lu}\p{Ll}")
 
 
-def find_answer_type(question: str) -> Callable[[str], bool] | None:
-    """A test of whether a sentence holds what the question asks for; None if that is unknown."""
+def holds_what_is_asked(question: str, sentence: str) -> bool:
+    """Whether the question asks for a time, a number or a name, and the sentence holds one."""
     for asks, pattern in (
         (_ASKS_TIME, _TIME),
         (_ASKS_NUMBER, _NUMBER),
         (_ASKS_NAME, _NAME),
     ):
         if asks.search(question):
-            return lambda sentence, pattern=pattern: pattern.search(sentence) is not None
-    return None
+            return pattern.search(sentence) is not None
+    return False

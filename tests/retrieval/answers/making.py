@@ -9,7 +9,7 @@ from retrieval.search import Hit
 SPEC = IndexSpec(name="plain")
 
 
-def make_passage(number, text, *, start_offset=0, similarity=None, **payload):
+def make_passage(number, text, *, start_offset=0, similarity=None, heading="", **payload):
     named = {name: str(uuid5(NAMESPACE_OID, f"{name} {number}")) for name in ("artifact", "source")}
     content = {
         "kind": "chunk",
@@ -21,7 +21,7 @@ def make_passage(number, text, *, start_offset=0, similarity=None, **payload):
         **payload,
     }
     hit = Hit(uuid5(NAMESPACE_OID, f"node {number}"), "plain", 1, 1 / number, content, None, SPEC)
-    return Passage(hit, hit.score, "rrf", similarity)
+    return Passage(hit, hit.score, "rrf", similarity, heading=heading)
 
 
 def make_context(number, text, **given):

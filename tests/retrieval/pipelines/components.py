@@ -68,8 +68,13 @@ class AnswerSynthesiser:
 class FilterParser:
     """Refuses questions about pizza, fails on "broken", and reads a year."""
 
-    def __init__(self, min_similarity: float = 0.0, languages: list[str] | None = None) -> None:
-        self.min_similarity, self.languages = min_similarity, languages  # Strata's pipelines do
+    def __init__(
+        self,
+        min_similarity: float = 0.0,
+        languages: list[str] | None = None,
+        embedding_model: str = "",
+    ) -> None:
+        self.settings = min_similarity, languages, embedding_model  # Strata's pipelines set them
 
     @component.output_types(
         query=str,

@@ -39,6 +39,11 @@ class TestRelevanceGate:
         assert "refusal" in ask(question)
         assert "refusal" in ask(question, languages=["de", "en"])
 
+    def test_does_not_test_an_index_with_another_model(self, harbour):
+        [note] = ask("how do I bake sourdough bread?", embedding_model="another")["notes"]
+
+        assert "the embedding model another" in note
+
     def test_refuses_nothing_unless_told_to(self, harbour):
         assert "refusal" not in ask("how do I bake sourdough bread?", min_similarity=0.0)
 
