@@ -102,12 +102,12 @@ def measure_abuse(seconds: float, *, is_production: bool) -> None:
             _measure(target, attack.name, seconds, partial(_hold, target, attack))
         _measure(target, "300 MB without a key", seconds, partial(_send_large, target))
         with _searching(target) as took:
-            attack = partial(_run_apart, _sign_in, target.port, seconds)
-            _measure(target, "20 logins at once", seconds, attack)
+            logins = partial(_run_apart, _sign_in, target.port, seconds)
+            _measure(target, "20 logins at once", seconds, logins)
         print(f"    searches of another key: {_describe(took)}")
         with _searching(target) as took:
-            attack = partial(_run_apart, _send_too_much, target.port, target.greedy_key, seconds)
-            _measure(target, "a key at 100 × its limit", seconds, attack)
+            requests = partial(_run_apart, _send_too_much, target.port, target.greedy_key, seconds)
+            _measure(target, "a key at 100 × its limit", seconds, requests)
         print(f"    searches of another key: {_describe(took)}")
     endpoint.shutdown()
 
@@ -253,9 +253,9 @@ def _send_large(target: Target, stop: threading.Event) -> int:
     return made
 
 
-def _run_apart(attack: Callable[..., int], *arguments: object) -> int:
+def _run_apart(attack: Callable[..., int], *given: object) -> int:
     """Attack from another process, whose many threads do not delay the measurement."""
-    *arguments, _ = arguments  # the event that stops other attacks
+    *arguments, _ = given  # the last is the event that stops other attacks
     with ProcessPoolExecutor(1, get_context("spawn")) as attackers:
         return attackers.submit(attack, *arguments).result()
 

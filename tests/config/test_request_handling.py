@@ -1,5 +1,6 @@
 import asyncio
 import threading
+from typing import Any
 
 import pytest
 
@@ -53,7 +54,7 @@ class TestLiveness:
             async def send(message):
                 sent.append(message.get("body", b""))
 
-            scope = {
+            scope: dict[str, Any] = {
                 "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b"",
                 "http_version": "1.1", "scheme": "http", "server": None, "client": None,
                 "headers": [],
