@@ -11,6 +11,7 @@ import pytest
 
 from access.grants import Grant
 from documents.models import Artifact
+from evidence.models import EvidenceReference
 from retrieval.visible_points import VisiblePoints
 from tests.tenants.conftest import NAMES, TENANTS, canary
 from tests.tenants.faces import (
@@ -108,6 +109,7 @@ class TestChangedGroups:
 
     def test_hide_at_once_from_those_who_lost_it(self, tenants):
         Artifact.objects.filter(groups=["red"]).update(groups=["blue"])
+        EvidenceReference.objects.filter(groups=["red"]).update(groups=["blue"])
         client = tenants.client("red")
 
         leaks = []
@@ -136,6 +138,7 @@ SHOW_ALL = {
     "judgements": ("evaluation.viewsets.is_visible", "q"),
     "summaries": ("summaries.viewsets.is_visible", "q"),
     "explanations": ("retrieval.pipelines.explaining.is_visible", "q"),
+    "references of findings": ("evidence.models.is_visible", "q"),
 }
 
 
