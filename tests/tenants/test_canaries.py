@@ -12,6 +12,7 @@ import pytest
 
 from access.grants import Grant
 from documents.models import Artifact
+from evidence.models import EvidenceReference
 from retrieval.questions import values
 from retrieval.visible_points import GROUPS_FIELD, VisiblePoints
 from tests.clients import session_with_rights
@@ -141,6 +142,7 @@ class TestChangedGroups:
 
     def test_hide_at_once_from_those_who_lost_it(self, tenants):
         Artifact.objects.filter(groups=["red"]).update(groups=["blue"])
+        EvidenceReference.objects.filter(groups=["red"]).update(groups=["blue"])
         client = tenants.client("red")
 
         leaks = []
@@ -169,6 +171,7 @@ SHOW_ALL = {
     "judgements": ("evaluation.viewsets.is_visible", "q"),
     "summaries": ("summaries.viewsets.is_visible", "q"),
     "explanations": ("retrieval.pipelines.explaining.is_visible", "q"),
+    "references of findings": ("evidence.models.is_visible", "q"),
 }
 
 
