@@ -15,7 +15,7 @@ from indexing.management.api_client import (
 from indexing.management.options import add_json_option, format_json, parse_json
 from retrieval.management.answer_printing import AnswerPrinter, strip_control_characters
 from retrieval.pipelines.running import MAX_ANSWER_HITS
-from summaries.writers import EXTRACTIVE_MODEL_NAME
+from summaries.models import EXTRACTIVE_MODEL_NAME
 
 
 class Command(ApiCommand):

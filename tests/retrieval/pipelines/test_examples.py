@@ -56,7 +56,7 @@ EXAMPLES: dict[str, tuple[list[dict[str, Any]], str]] = {
     "papers by hinrich schutze": ([], "P14-1002"),
 }
 GERMAN = "Artikel von Ada Lovelace seit 2020"
-GERMAN_FILTERS = [
+GERMAN_FILTERS: list[dict[str, Any]] = [
     {"field": "authors", "words": "von Ada Lovelace", "values": ["Ada Lovelace"]},
     {"field": "year", "words": "seit 2020", "first_year": 2020},
 ]
