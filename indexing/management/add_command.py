@@ -45,18 +45,18 @@ class AddDocumentsCommand(StrataCommand):
         Raises:
             SystemExit: some were refused or, after waiting, failed.
         """
+        names = list(Index.objects.values_list("name", flat=True))
+        if index not in names:
+            raise CommandError(
+                f"There is no index named {index!r}; there are: {', '.join(names)}. "
+                "To make a new one, add a YAML file to specs/."
+            )
         server = find_server()
         with ExitStack() as stack:
             if server is None and has_embedded_store():
                 stack.enter_context(exclusive_store_access())
                 stack.enter_context(local_workers())
                 wait = True
-            names = list(Index.objects.values_list("name", flat=True))
-            if index not in names:
-                raise CommandError(
-                    f"There is no index named {index!r}; there are: {', '.join(names)}. "
-                    "To make a new one, add a YAML file to specs/."
-                )
             accepted, refused = self._add_stream(stream, total, server)
             failed_count = 0
             if wait:
