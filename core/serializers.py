@@ -115,6 +115,15 @@ class TitleField(StringField):
         return clean_text(super().to_internal_value(data)).strip()
 
 
+class IdField(serializers.UUIDField):
+    """Accepts only strings; DRF makes an id of any number, true and false included."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, str):
+            self.fail("invalid", value=data)
+        return super().to_internal_value(data)
+
+
 class FlagField(serializers.BooleanField):
     """True or false, in a query string as a word. Numbers are rejected."""
 

@@ -11,6 +11,7 @@ from core.serializers import (
     MAX_NAME_CHARS,
     MAX_OFFSET,
     FlagField,
+    IdField,
     ListSerializer,
     StrictSerializer,
     StringField,
@@ -357,7 +358,7 @@ class RegenerateSerializer(StrictSerializer):
         help_text="Only relationship types of this category; the type must be vocabulary.",
     )
     artifacts = serializers.ListField(
-        child=serializers.UUIDField(),
+        child=IdField(),
         required=False,
         min_length=1,
         help_text="Only these artifacts.",

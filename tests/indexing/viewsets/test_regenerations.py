@@ -102,6 +102,7 @@ class TestCreate:
             ({"limit": 0}, 400, "invalid", "limit", None),
             ({"offset": -1}, 400, "invalid", "offset", None),
             ({"artifacts": ["x"]}, 400, "invalid", "artifacts.0", None),
+            ({"artifacts": [0]}, 400, "invalid", "artifacts.0", None),
         ],
     )
     def test_says_what_is_wrong_and_what_is_allowed(self, api, given, status, code, field, allowed):
