@@ -27,23 +27,23 @@ class LimitReached(StrataError):
 
 
 class TooManyRequests(LimitReached):
-    """The key has sent more requests in this minute than it may."""
+    """The key has exceeded its requests per minute."""
 
 
 class TooManyStreamsOfKey(LimitReached):
-    """The key is already reading as many answers at once as it may."""
+    """The key is already reading its maximum number of answers at once."""
 
     code = "too_many_streams"
 
 
 class TooManyJobs(LimitReached):
-    """As many jobs of this key are waiting as may."""
+    """This key has the maximum number of waiting jobs."""
 
     code = "too_many_jobs"
 
 
 class ModelUseSpent(LimitReached):
-    """The key has used the language model as much as it may today."""
+    """The key has reached its daily limit for the language model."""
 
     code = "model_use_spent"
 

@@ -28,7 +28,7 @@ class UnknownRelationship(StrataError):
 
 
 class UnknownEmergentPair(StrataError):
-    """There is no emergent relationship with this id."""
+    """There is no emergent pair with this id."""
 
     code = "unknown_pair"
 

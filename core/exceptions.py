@@ -86,7 +86,7 @@ class BodyTimeout(StrataError):
 
 
 class TooManyStreams(StrataError):
-    """The server is already streaming as many answers as it may."""
+    """The server is already streaming the maximum number of answers."""
 
     code = "too_many_streams"
     is_retryable = True

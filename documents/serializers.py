@@ -216,8 +216,8 @@ def _check_size(pages: Sequence[str], field: str) -> None:
     for number, page in enumerate(pages):
         if is_nearly_all_separators(page):
             raise InvalidInput(
-                "The text is nearly all separators: letters and digits are less than one in "
-                f"{MAX_SEPARATORS_PER_LETTER} of its characters.",
+                "The text is almost only white space and punctuation: letters and digits are less "
+                f"than one in {MAX_SEPARATORS_PER_LETTER} of its characters.",
                 field=field if field == "text" else f"pages.{number}",
                 fix="Delete what separates its values.",
             )

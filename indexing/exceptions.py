@@ -124,7 +124,7 @@ class WrongBuildState(StrataError):
 
 
 class NotYetIndexed(StrataError):
-    """The write that the search must show has not reached the index yet."""
+    """The change that `min_revision` names is not indexed yet."""
 
     code = "not_yet_indexed"
 

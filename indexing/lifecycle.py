@@ -246,7 +246,7 @@ def promote_build(build: IndexBuild, *, is_forced: bool = False) -> IndexBuild |
         index = Index.objects.select_for_update().get(pk=build.index_id)
         current = index.builds.not_retired().filter(pk=build.pk).first()
         if current is None:
-            raise WrongBuildState(f"The build {build} was given up and cannot be promoted.")
+            raise WrongBuildState(f"The build {build} is retired and cannot be promoted.")
         previous = index.live_build
         if previous is not None and previous.pk == build.pk:
             return None

@@ -228,7 +228,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
             "get_concept_context",
             "read_concept_context",
             scope=Scope.SEARCH,
-            description="Read the sources that quote a concept, and their neighbours.",
+            description="Read the sources that a concept quotes, and their neighbours.",
             render=rendering.render_concept_context,
         ),
         _make_tool(

@@ -114,8 +114,8 @@ class DocumentDraft:
         if is_nearly_all_separators(page.text):
             raise Unparsable(
                 "mostly_separators",
-                f"Page {len(self.pages) + 1} is nearly all separators: letters and digits are less "
-                f"than one in {MAX_SEPARATORS_PER_LETTER} of its characters.",
+                f"Page {len(self.pages) + 1} is almost only white space and punctuation: letters "
+                f"and digits are less than one in {MAX_SEPARATORS_PER_LETTER} of its characters.",
                 fix="Delete the empty cells or the lines between its values, or take the page out.",
             )
         self.char_count += len(page.text)

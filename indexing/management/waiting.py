@@ -175,7 +175,7 @@ def wait_for_build(build: IndexBuild, write: Callable[[str], object]) -> IndexBu
     for line in describe_comparison(build.comparison):
         write(line)
     if build.state == IndexBuild.State.RETIRED:
-        raise CommandError(f"The build {build} was given up.")
+        raise CommandError(f"The build {build} is retired.")
     if build.paused_at is not None:
         raise CommandError(f"The build {build} is paused. {build.pause_reason}".strip())
     return build

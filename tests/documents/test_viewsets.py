@@ -77,7 +77,7 @@ class TestCreate:
         answer = api.post(ARTIFACTS, {"pages": ["Herons.", " | " * 10_000]}, format="json")
 
         assert (answer.status_code, answer.json()["field"]) == (400, "pages.1")
-        assert "nearly all separators" in answer.json()["detail"]
+        assert "almost only white space and punctuation" in answer.json()["detail"]
 
     def test_lets_a_key_have_only_so_many_unread_files(self, api, settings):
         settings.STRATA_KEY_WAITING_UPLOADS = 2

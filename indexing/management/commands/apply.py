@@ -61,8 +61,8 @@ class Command(StrataCommand):
             )
         elif promote:
             raise CommandError(
-                f"{build} is whole ({vector_counts}), but was not promoted. To promote it anyway: "
-                f"manage.py promote {index} --force"
+                f"{build} is complete ({vector_counts}), but was not promoted. To promote it "
+                f"anyway: manage.py promote {index} --force"
             )
         else:
             self.stdout.write(
