@@ -76,9 +76,8 @@ async def handle_request(scope: dict[str, Any], receive: Any, send: Any) -> None
             return
         environ |= {"wsgi.input": body.file, "CONTENT_LENGTH": str(body.byte_count)}
         body.file.seek(0)
-        pool = _live_thread if scope["path"] == LIVE_PATH else _threads
-        loop = asyncio.get_running_loop()
-        await _send_answer(await loop.run_in_executor(pool, _call_django, environ), receive, send)
+        run = _run_in_live_thread if scope["path"] == LIVE_PATH else _run_in_thread
+        await _send_answer(await run(_call_django, environ), receive, send)
     except _ClientLeft:
         pass
     except StrataError as error:
@@ -90,6 +89,11 @@ async def handle_request(scope: dict[str, Any], receive: Any, send: Any) -> None
 async def _run_in_thread(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     call = partial(function, *args, **kwargs)
     return await asyncio.get_running_loop().run_in_executor(_threads, call)
+
+
+async def _run_in_live_thread(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    call = partial(function, *args, **kwargs)
+    return await asyncio.get_running_loop().run_in_executor(_live_thread, call)
 
 
 # --- The body --------------------------------------------------------------------------------

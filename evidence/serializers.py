@@ -127,7 +127,8 @@ class AddEvidenceSerializer(ThresholdSerializer):
         return super().to_internal_value(data)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if sum(len(item["content"]) for item in attrs["items"]) > MAX_REQUEST_CHARS:
+        findings = [item for item in attrs["items"] if isinstance(item, EvidenceInput)]
+        if sum(len(finding.content) for finding in findings) > MAX_REQUEST_CHARS:
             raise InvalidInput(
                 f"The findings of a request may have at most {MAX_REQUEST_CHARS:,} characters "
                 "together.",

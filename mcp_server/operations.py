@@ -145,8 +145,11 @@ def _inline(schema: Any, components: Mapping[str, Any]) -> Any:
     if len(inlined.get("allOf", ())) == 1:  # OpenAPI's way to put a default beside a reference
         [only] = inlined.pop("allOf")
         inlined = only | inlined
-    if inlined.get("description", "").startswith("* `"):  # repeats the choices
-        del inlined["description"]
+    if isinstance(described := inlined.get("description"), str):
+        # What follows repeats the choices.
+        inlined["description"] = described.partition("* `")[0].strip()
+        if not inlined["description"]:
+            del inlined["description"]
     if inlined.pop("nullable", False) and "type" in inlined:
         inlined["type"] = [inlined["type"], "null"]
     return inlined

@@ -205,7 +205,8 @@ TOOLS: Final[Mapping[str, Tool]] = {
             "add_evidence",
             scope=Scope.WRITE,
             description="Keep findings of your research, each with its URL. A finding that says "
-            "what a stored one says is not stored again; its verdict names the stored one.",
+            "what a stored one says is kept only as a reference of the stored one, which its "
+            "verdict names.",
         ),
         _make_tool(
             "find_similar_evidence",

@@ -83,7 +83,7 @@ class TestLogin:
 
         monkeypatch.setattr(OneAtATimePasswordHasher, "encode", refuse)
 
-        answer = client.post("/admin/login/", {"username": "nobody", "password": "guess"})
+        answer = client.post("/sign-in/", {"username": "nobody", "password": "guess"})
 
         assert (answer.status_code, answer["Retry-After"]) == (503, "2")
         assert answer["Content-Type"].startswith("text/plain")

@@ -50,6 +50,7 @@ SAME = {
     types.Source: "SourceAnswer",
     types.SourceSearchAnswer: "SourceSearchAnswer",
     types.SourceSearchOptions: "SourceQuery",
+    types.RouteOptions: "RouteQuery",
     types.SpaceSearchOptions: "StructureParameters",
     types.StructureSearchAnswer: "StructureSearchAnswer",
     types.SubgraphAnswer: "SubgraphAnswer",

@@ -98,7 +98,7 @@ class TestSearches:
         run("add", str(file))
 
         similar = run("similar", WORDS, "--limit=1")
-        related = run("related", WORDS, f"--url={ONE}")
+        related = run("related", WORDS, f"--url={ONE}", "--min-similarity=0")
 
         assert similar.splitlines()[1:] == [f"   {ONE}", f"   {WORDS}"]
         assert ONE not in related

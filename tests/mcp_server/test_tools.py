@@ -47,7 +47,7 @@ class TestSchemas:
     def test_of_search_say_which_kinds_take_a_parameter(self):
         properties = make_search_schema()["properties"]
 
-        assert properties["window"]["description"].endswith("For kinds: sources.")
+        assert properties["window"]["description"].endswith("For kinds: sources, route.")
         assert "For kinds" not in properties["index"]["description"]
 
     def test_of_search_state_a_default_only_where_all_kinds_have_it(self):

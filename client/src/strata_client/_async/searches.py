@@ -19,6 +19,7 @@ from strata_client.types import (
     PageSearchAnswer,
     QuestionSearchAnswer,
     RelationshipTypeSearchAnswer,
+    RouteOptions,
     RoutingAnswer,
     SearchKind,
     SearchOptions,
@@ -166,7 +167,7 @@ class AsyncSearches:
         return answer
 
     async def route(
-        self, index: str | Sequence[str], query: str, **options: Unpack[KnowledgeSearchOptions]
+        self, index: str | Sequence[str], query: str, **options: Unpack[RouteOptions]
     ) -> RoutingAnswer:
         """Return the concepts, sources and relationship types near a query; ``entry`` names the
         nearest of all."""
@@ -211,11 +212,13 @@ class AsyncSearches:
         limit: int | None = None,
         min_similarity: float | None = None,
         window: int | None = None,
+        other_documents: bool | None = None,
     ) -> SourceSearchAnswer:
         """Return the sources most similar to a source, without that one.
 
         Args:
             index: the indexes to search, which share its embedding model; by default its own.
+            other_documents: leave out sources of the same document.
 
         Raises:
             NotFound: there is no such source or index.
@@ -228,6 +231,7 @@ class AsyncSearches:
             limit=limit,
             min_similarity=min_similarity,
             window=window,
+            other_documents=other_documents,
         )
         return answer
 

@@ -20,6 +20,7 @@ from strata_client.types import (
     PageSearchAnswer,
     QuestionSearchAnswer,
     RelationshipTypeSearchAnswer,
+    RouteOptions,
     RoutingAnswer,
     SearchKind,
     SearchOptions,
@@ -165,7 +166,7 @@ class Searches:
         return answer
 
     def route(
-        self, index: str | Sequence[str], query: str, **options: Unpack[KnowledgeSearchOptions]
+        self, index: str | Sequence[str], query: str, **options: Unpack[RouteOptions]
     ) -> RoutingAnswer:
         """Return the concepts, sources and relationship types near a query; ``entry`` names the
         nearest of all."""
@@ -210,11 +211,13 @@ class Searches:
         limit: int | None = None,
         min_similarity: float | None = None,
         window: int | None = None,
+        other_documents: bool | None = None,
     ) -> SourceSearchAnswer:
         """Return the sources most similar to a source, without that one.
 
         Args:
             index: the indexes to search, which share its embedding model; by default its own.
+            other_documents: leave out sources of the same document.
 
         Raises:
             NotFound: there is no such source or index.
@@ -227,6 +230,7 @@ class Searches:
             limit=limit,
             min_similarity=min_similarity,
             window=window,
+            other_documents=other_documents,
         )
         return answer
 

@@ -1,8 +1,9 @@
 """Concepts, their evidence and relationships, and the searches of these and of sources."""
 
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias, TypedDict
 
-from strata_client.types.searches import Hit, HitArtifact, HitPage
+from strata_client.types.searches import Hit, HitArtifact, HitPage, Mode
 from strata_client.types.sources import Neighbour
 
 KnowledgeKind: TypeAlias = Literal["concept", "source", "relationship_type"]
@@ -102,9 +103,26 @@ class PagedKnowledgeSearchOptions(KnowledgeSearchOptions, total=False):
     offset: int | None
 
 
-class SourceSearchOptions(KnowledgeSearchOptions, total=False):
+class SourceContextOptions(KnowledgeSearchOptions, total=False):
     include_concepts: bool | None
     window: int | None  # neighbours on each side, 0 to 10
+    mode: Mode | None  # how sources are ranked
+
+
+class SourceSearchOptions(SourceContextOptions, total=False):
+    filter: Mapping[str, Any] | None
+    offset: int | None
+
+
+class RouteOptions(SourceContextOptions, total=False):
+    """Each kind may have a limit and a minimum similarity of its own."""
+
+    concept_limit: int | None
+    concept_min_similarity: float | None
+    source_limit: int | None
+    source_min_similarity: float | None
+    relationship_limit: int | None
+    relationship_min_similarity: float | None
 
 
 class BlendOptions(KnowledgeSearchOptions, total=False):
@@ -222,6 +240,7 @@ class SubgraphAnswer(_KnowledgeAnswer):
     sources: list[SourceHit]
     relationship_types: list[RelationshipTypeHit]
     relationships: list[Relationship]
+    relationship_count: int
     evidence: list[ConceptInstance]
 
 
@@ -277,13 +296,13 @@ class Bridge(SourceHit):
 
 
 class EmergentPair(TypedDict):
-    id: str
+    id: str | None  # None: computed for the request, and not stored
     index: str
     concepts: list[ConceptLabel]
     similarity: float
     way: str
     state: Literal["open", "dismissed"]
-    found_at: str
+    found_at: str | None
     bridges: list[Bridge]
 
 

@@ -28,6 +28,7 @@ class IndexVerification(VerificationReport):
 
 class RegenerationOptions(TypedDict, total=False):
     type: str | None
+    category: str | None  # of relationship types
     index: str | None  # None: every index
     artifacts: list[str] | None  # ids
     only_missing: bool | None
@@ -60,6 +61,7 @@ class Regeneration(TypedDict):
     state: Literal["running", "done", "cancelled", "failed"]
     index: str | None
     types: list[str]
+    category: str  # of relationship types; empty: all
     only_missing: bool
     stale: bool
     limit: int | None

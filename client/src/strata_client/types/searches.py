@@ -246,3 +246,5 @@ class Tool(TypedDict):
 
 class ToolAnswer(AnySearchAnswer):
     hits: list[Hit | QuestionHit]
+    notes: list[str]
+    filter_applied: Literal["exact", "synonym", "boost"] | None
