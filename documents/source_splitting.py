@@ -60,14 +60,19 @@ def split_into_sources(page_text: str, *, overlap: int = 0) -> list[SourceSpan]:
         end = start + len(page_text[start:cut].rstrip())
         heading = places.heading_at(start)
         if overlap and spans:
-            start = _find_overlap_start(start, spans[-1].start, overlap, words, places)
+            start = _find_overlap_start(page_text, start, spans[-1].start, overlap, words, places)
         spans.append(SourceSpan(start, end, heading))
         start = _skip_space(page_text, cut)
     return spans
 
 
 def _find_overlap_start(
-    start: int, previous_start: int, overlap: int, words: "_WordCounts", places: "_SplitPoints"
+    text: str,
+    start: int,
+    previous_start: int,
+    overlap: int,
+    words: "_WordCounts",
+    places: "_SplitPoints",
 ) -> int:
     """Where a passage begins that repeats at most ``overlap`` words before ``start``: at the first
     sentence among them, else at the first word."""
@@ -75,8 +80,10 @@ def _find_overlap_start(
     first = max(first, previous_start + 1)
     *between_sentences, between_words = places.by_rank
     for starts in (chain.from_iterable(between_sentences), between_words):
-        if found := [place for place in starts if first <= place < start]:
-            return min(found)
+        for place in sorted(place for place in starts if first <= place < start):
+            # A token that is cut at ``start`` counts in what is repeated, but not before it.
+            if count_words(text[place:start]) <= overlap:
+                return place
     return start
 
 

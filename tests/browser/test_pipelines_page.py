@@ -29,7 +29,7 @@ def signed_in(page: "Page") -> "Page":
     page.goto("/admin/login/?next=/pipelines/")
     page.fill("#id_username", "ada")
     page.fill("#id_password", "difference")
-    page.click("input[type=submit]")
+    page.click("button[type=submit]")
     page.wait_for_selector(".drawing svg")
     return page
 
@@ -52,5 +52,5 @@ class TestPipelinesPage:
         signed_in.click("#plain summary")
 
         rows = signed_in.locator("#plain tbody tr")
-        assert rows.count() == 4
+        assert rows.count() == 5
         assert "MultiQueryRetriever" in rows.first.inner_text()

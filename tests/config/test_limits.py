@@ -95,9 +95,9 @@ class TestLogins:
             httpx.Client(base_url=service.url, timeout=PATIENCE_SECONDS, trust_env=False) as client,
             ThreadPoolExecutor(LOGINS) as people,
         ):
-            token = client.get("/admin/login/").cookies["csrftoken"]
+            token = client.get("/sign-in/").cookies["csrftoken"]
             form = {"username": "nobody", "password": "guess", "csrfmiddlewaretoken": token}
-            logins = [people.submit(client.post, "/admin/login/", data=form) for _ in range(LOGINS)]
+            logins = [people.submit(client.post, "/sign-in/", data=form) for _ in range(LOGINS)]
             try:
                 wait_until(lambda: sum(each.done() for each in logins) == LOGINS - 1 - MAX_WAITING)
 

@@ -119,7 +119,7 @@ class TestSearch:
             "--parameter=min_similarity=-1",
         )  # fmt: skip
 
-        assert sources.startswith("1. Field notes  page 1  cosine")
+        assert sources.startswith("1. Field notes  page 1  rrf")
         assert has_line(sources, "   Concepts: Heron")
         assert blended.startswith("1. Heron  ")
         assert has_line(graph, "1. Heron -[EATS]-> Fish")

@@ -316,7 +316,7 @@ class TestLimitsOfAKey:
 
     def test_refuse_one_answer_more_at_once(self, ask, settings):
         settings.STRATA_KEY_STREAMS = 1
-        slot = limits.take_stream("reader")
+        slot = limits.take_stream("key reader")
 
         refused = ask()
 
@@ -329,11 +329,11 @@ class TestLimitsOfAKey:
 
     def test_free_the_slot_of_a_stream_that_is_closed(self, settings):
         settings.STRATA_KEY_STREAMS = 1
-        response = ask_views._AnswerStream(iter([]), limits.take_stream("reader"))
+        response = ask_views._AnswerStream(iter([]), limits.take_stream("key reader"))
 
         response.close()
 
-        assert limits.take_stream("reader")
+        assert limits.take_stream("key reader")
 
     def test_count_the_calls_of_the_language_model(self, ask, settings, endpoint):
         settings.STRATA_LLM_BASE_URL, settings.STRATA_LLM_MODEL = endpoint.url, "a-model"

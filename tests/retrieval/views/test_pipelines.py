@@ -34,9 +34,9 @@ class TestPipelineListView:
         papers, plain = content["results"]
         assert (papers["name"], plain["name"]) == ("papers", "plain")
         names = [component["name"] for component in plain["components"]]
-        assert names == ["retriever", "fusion", "context", "answer"]
-        assert plain["components"][0]["type"] == "MultiQueryRetriever"
-        assert plain["components"][0]["init_parameters"] == {"multiplier": 1}
+        assert names == ["gate", "retriever", "fusion", "context", "answer"]
+        assert plain["components"][1]["type"] == "MultiQueryRetriever"
+        assert plain["components"][1]["init_parameters"] == {"multiplier": 1}
         assert {"sender": "fusion.passages", "receiver": "context.passages"} in plain["connections"]
 
     def test_says_what_is_wrong_with_a_file_it_leaves_out(self, client, broken):
