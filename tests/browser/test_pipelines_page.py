@@ -53,4 +53,4 @@ class TestPipelinesPage:
 
         rows = signed_in.locator("#plain tbody tr")
         assert rows.count() == 5
-        assert "MultiQueryRetriever" in rows.first.inner_text()
+        assert "MultiQueryRetriever" in rows.nth(1).inner_text()
