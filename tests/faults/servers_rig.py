@@ -208,6 +208,14 @@ class Rig(Production):
             self.postgres.ask("SELECT count(*) FROM indexing_node WHERE leased_until > now()")
         )
 
+    def is_in_transaction(self) -> bool:
+        """Whether a process has an open transaction and sends no statement."""
+        return bool(
+            self.postgres.ask(
+                "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'"
+            )
+        )
+
 
 class Given:
     """The documents of one index that the service has acknowledged."""
