@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.db import transaction
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections, transaction
 from django.test import override_settings
 
 from core import enqueueing
@@ -63,6 +64,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     ]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(asking)])
     items[:] = asking
+
+
+@pytest.fixture(autouse=True)
+def kept_connection() -> Iterator[None]:
+    """Keep the connection, in which the test's transaction is open, when a command sends a request
+    in this process. Django's test client does so, too."""
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in (request_started, request_finished):
+        signal.connect(close_old_connections)
 
 
 @pytest.fixture(autouse=True)
