@@ -41,6 +41,8 @@ from tests.faults.tripwire import (
     killed,
     model_away,
     store_away,
+    store_busy,
+    store_refuses,
     wire_commits,
     wire_model,
     wire_statements,
@@ -61,7 +63,8 @@ RECIPES = [
 
 
 FAULTS = [
-    (wire_store, store_away), (wire_store, defect), (wire_store, killed),
+    (wire_store, store_away), (wire_store, store_refuses), (wire_store, store_busy),
+    (wire_store, defect), (wire_store, killed),
     (wire_model, model_away), (wire_model, defect), (wire_model, killed),
     (wire_statements, database_away), (wire_statements, killed),
     (wire_commits, database_away), (wire_commits, killed),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connections
 
-from indexing.exceptions import EmbeddingUnavailable, StoreUnavailable
+from indexing.exceptions import EmbeddingUnavailable, StoreBusy, StoreRefused, StoreUnavailable
 from indexing.stores import get_store
 from indexing.stores.base import VectorStore
 from tests.faults.owner import Refused
@@ -104,6 +104,16 @@ def store_away() -> Exception:
     return StoreUnavailable("The store went away.")
 
 
+def store_refuses() -> Exception:
+    return StoreRefused("The store refuses the key.")
+
+
+def store_busy() -> Exception:
+    busy = StoreBusy("The store answers later.")
+    busy.retry_after = 0.01  # seconds
+    return busy
+
+
 def model_away() -> Exception:
     return EmbeddingUnavailable("The model went away.")
 
@@ -131,4 +141,5 @@ def check_refusal(refused: Refused, wire: Tripwire) -> None:
         assert refused.answer.status_code == 500
     else:
         assert refused.answer.status_code == 503
-        assert int(refused.answer.headers["Retry-After"]) > 0
+        if not isinstance(wire.raised, StoreRefused):  # which no retry mends
+            assert int(refused.answer.headers["Retry-After"]) > 0
