@@ -96,7 +96,8 @@ def synced(build):
 def make_one_away(server, build) -> Artifact:
     """Write a document while a node is dead. When it is back, it does not know the document."""
     server.kill(0)
-    added = give("\n\n".join([*PARAGRAPHS, *(f"Reeds grow by weir {n}." for n in range(9))]))
+    # So many chunks that some are in the shards of which the node has a replica.
+    added = give("\n\n".join([*PARAGRAPHS, *(f"Reeds grow by weir {n}. " * 18 for n in range(12))]))
     sync(build, added)
     server.revive(0, stale_seconds=STALE_SECONDS)
     return added
