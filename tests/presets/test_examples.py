@@ -32,7 +32,6 @@ RULES = "extractive"  # the model name of what rules write
 HISTORY, TALK, HANDBOOK = (
     "a-light-on-orrin-skerry.pdf", "reading-the-tide.pptx", "keepers-handbook.md",
 )  # fmt: skip
-SINCE_2023 = 'filter={"year": {"gte": 2023}}'
 
 
 class Example(NamedTuple):
@@ -47,175 +46,144 @@ class Example(NamedTuple):
 
 
 SENTENCES = read_page("docs/how-to/ask-in-whole-sentences.md")
+CONCEPT_ROWS = re.findall(r"^\| `search/(\w+)` \| ([^|]+) \| ([^|]+) \|$", CONCEPTS, re.M)
+MINUTES = "search/pages?index=minutes"
+SINCE_2023 = f'{MINUTES}&filter={{"year": {{"gte": 2023}}}}'
 TOOLS = "indexes/physio/tools/search"
-EXAMPLES = [
-    Example("README.md", "manage.py search tide --index library --json", TALK),
-    Example("client/README.md", "When does the ferry leave?", "ferries", "ask?index=plain"),
-    *(
-        Example("docs/tutorial.md", *given)
-        for given in (
-            ("when is the gauge read", HANDBOOK, "search/pages?index=library"),
-            (
-                '{"index": "minutes", "query": "when does work on the breakwater start", '
-                '"limit": 1, "filter": {"year": {"gte": 2023}}, "explain": true}',
-                "2024-03",
-                "search/pages",
-            ),
-            ("lamps", "2024-03", f"search/pages?index=minutes&{SINCE_2023}"),
-        )
-    ),
-    *(
-        Example("docs/how-to/ask-in-whole-sentences.md", *given, "ask?index=papers")
-        for given in (
-            ("Machine translation papers since 2019 at ACL by Graham Neubig", "2020.acl-main.1"),
-            ("parsing at ACL since 2019", "P19-1001"),
-            ("Like P19-1001 but newer", "2021.emnlp-main.7"),
-            ("by hinrich schutze", "P14-1002"),
-        )
-    ),
-    Example(
-        "specs/papers.yaml", "translation papers since 2019 at ACL", "2020.acl-main.1",
-        "ask?index=papers",
-    ),
-    Example("retrieval/pipelines/papers.yaml", "like P19-1001", "P19-1001", "ask?index=papers"),
-    *(
-        Example("docs/how-to/search-by-questions.md", *given)
-        for given in (
-            (
-                'manage.py search "exercises for impingement" --index physio --kind questions',
-                "impingement",
-            ),
-            (
-                '{"query": "lifting the arm sideways hurts"}',
-                "impingement",
-                f"{TOOLS}_knowledge_base/",
-            ),
-            ('{"condition": "impingement"}', "impingement", f"{TOOLS}_by_condition/"),
-            ('{"condition": "lateral epicondylitis"}', "elbow", f"{TOOLS}_by_condition/"),
-            ('{"exercise": "nordic hamstring curl"}', "nordic", f"{TOOLS}_by_exercise/"),
-            ('{"exercise": "bench press"}', "bench", f"{TOOLS}_by_exercise/"),
-            ('{"exercise": "face pull"}', "facepull", f"{TOOLS}_by_exercise/"),
-            ('{"group": "lower_back"}', "back", f"{TOOLS}_by_muscle_group/"),
-            (
-                '{"type": "anatomy", "query": "muscles that turn the arm"}',
-                "cuff",
-                f"{TOOLS}_by_content_type/",
-            ),
-        )
-    ),
-    Example(
-        "retrieval/views/searches.py", '{"exercise": "nordic curl", "limit": 5}', "nordic",
-        f"{TOOLS}_by_exercise/",
-    ),
-    Example(
-        "docs/how-to/search-slide-decks.md",
-        'manage.py search "NadD with compound SACC-111 by TAMU" --index biomedical '
-        "--kind hierarchical",
-        ANSWER_SLIDE,
-    ),
-    *(
-        Example("docs/how-to/concepts.md", query, wanted, f"search/{search}?index=knowledge")
-        for search, query, wanted in re.findall(
-            r"^\| `search/(\w+)` \| ([^|]+) \| ([^|]+) \|$", CONCEPTS, re.M
-        )
-    ),
-    Example(
-        "docs/how-to/concepts.md",
-        '{"index": "knowledge", "query": "birds that wait for fish"}',
-        "notes-1",
-        "search/route",
-    ),
-    *(
-        Example("docs/how-to/keep-evidence.md", *given)
-        for given in (
-            (
-                "Does aspirin prevent strokes?",
-                "https://a.example/trial",
-                "indexes/evidence/evidence/similar?limit=5",
-            ),
-            (
-                '{"query": "aspirin stroke", "urls": ["https://a.example/trial"], "limit": 5}',
-                "https://c.example/review",
-                "indexes/evidence/evidence/related",
-            ),
-            (
-                "aspirin and stroke",
-                "https://a.example/trial",
-                "indexes/evidence/evidence/similar?limit=5",
-            ),
-        )
-    ),
-    Example(
-        "docs/how-to/research-loop.md", "When does the ferry leave?", "ferries",
-        "search/pages?index=plain&mode=sparse&limit=5",
-    ),
-    Example(
-        "docs/how-to/connect-agents.md", "the great storm", HISTORY, "search/pages?index=library"
-    ),
-    Example(
-        "docs/how-to/connect-agents.md", '{"index": "plain", "query": "ferry to Ven"}', "ferries",
-        "search/pages",
-    ),
-    Example(
-        "docs/how-to/filter-searches.md",
-        "manage.py search breakwater --index minutes --filter "
-        """'{"year": {"gte": 2023}, "board": ["harbour", "works"]}'""",
-        "2024-03",
-    ),
-    Example(
-        "docs/how-to/filter-searches.md", "breakwater", "2024-03",
-        f"search/pages?index=minutes&{SINCE_2023}",
-    ),
-    Example(
-        "docs/how-to/declare-a-query-pipeline.md",
-        '{"index": "minutes", "query": "what was decided on the roof since 2021", '
-        '"pipeline": "minutes"}',
-        "2021-05",
-        "ask",
-    ),
-    *(
-        Example("docs/how-to/use-from-python.md", *given)
-        for given in (
-            (
-                "when does work on the breakwater start",
-                "2024-03",
-                f"search/pages?index=minutes&{SINCE_2023}",
-            ),
-            ("who builds the breakwater", "2024-03", "search/pages?index=minutes&mode=dense"),
-            (
-                "breakwater tender",
-                "2024-03",
-                f"search/pages?index=minutes&mode=sparse&{SINCE_2023}",
-            ),
-        )
-    ),
-    *(
-        Example("docs/how-to/use-the-client.md", query, "ferries", path)
-        for query, path in (
-            ("how do I get to Ven", "search/pages?index=plain&limit=3"),
-            ("When does the ferry to Ven leave?", "ask?index=plain"),
-            ("Does the ferry carry cars?", "ask?index=plain"),
-        )
-    ),
-    Example("docs/reference/api.md", "When is the tide highest", TALK, "ask?index=library"),
-    Example(
-        "docs/reference/api.md", '{"group": "lower_back"}', "back", f"{TOOLS}_by_muscle_group/"
-    ),
-    *(
-        Example("docs/reference/commands.md", *given)
-        for given in (
-            ('manage.py search "what turns the lamp" --index library --mode sparse', HISTORY),
-            (
-                'manage.py search "wading birds" --index knowledge --kind sources '
-                "--parameter include_concepts=true --parameter window=1",
-                "notes-1",
-            ),
-            ('manage.py ask "How was the lamp kept burning?" --index library', HISTORY),
-            ("manage.py tools physio search_by_muscle_group group=lower_back limit=5", "back"),
-            ("manage.py api GET indexes/library/artifacts/ --query title=tide", TALK),
-        )
-    ),
-]
+FINDINGS = "indexes/evidence/evidence"
+PAGES: dict[str, list[tuple[str, str | int] | tuple[str, str | int, str]]] = {
+    "README.md": [("manage.py search tide --index library --json", TALK)],
+    "client/README.md": [("When does the ferry leave?", "ferries", "ask?index=plain")],
+    "docs/tutorial.md": [
+        ("when is the gauge read", HANDBOOK, "search/pages?index=library"),
+        (
+            '{"index": "minutes", "query": "when does work on the breakwater start", "limit": 1, '
+            '"filter": {"year": {"gte": 2023}}, "explain": true}',
+            "2024-03",
+            "search/pages",
+        ),
+        ("lamps", "2024-03", SINCE_2023),
+    ],
+    "docs/how-to/ask-in-whole-sentences.md": [
+        (
+            "Machine translation papers since 2019 at ACL by Graham Neubig",
+            "2020.acl-main.1",
+            "ask?index=papers",
+        ),
+        ("parsing at ACL since 2019", "P19-1001", "ask?index=papers"),
+        ("Like P19-1001 but newer", "2021.emnlp-main.7", "ask?index=papers"),
+        ("by hinrich schutze", "P14-1002", "ask?index=papers"),
+    ],
+    "docs/how-to/concepts.md": [
+        *(
+            (query, wanted, f"search/{search}?index=knowledge")
+            for search, query, wanted in CONCEPT_ROWS
+        ),
+        (
+            '{"index": "knowledge", "query": "birds that wait for fish"}',
+            "notes-1",
+            "search/route",
+        ),
+    ],
+    "docs/how-to/connect-agents.md": [
+        ("the great storm", HISTORY, "search/pages?index=library"),
+        ('{"index": "plain", "query": "ferry to Ven"}', "ferries", "search/pages"),
+    ],
+    "docs/how-to/declare-a-query-pipeline.md": [
+        (
+            '{"index": "minutes", "query": "what was decided on the roof since 2021", '
+            '"pipeline": "minutes"}',
+            "2021-05",
+            "ask",
+        ),
+    ],
+    "docs/how-to/filter-searches.md": [
+        (
+            "manage.py search breakwater --index minutes --filter "
+            """'{"year": {"gte": 2023}, "board": ["harbour", "works"]}'""",
+            "2024-03",
+        ),
+        ("breakwater", "2024-03", SINCE_2023),
+    ],
+    "docs/how-to/keep-evidence.md": [
+        ("Does aspirin prevent strokes?", "https://a.example/trial", f"{FINDINGS}/similar?limit=5"),
+        (
+            '{"query": "aspirin stroke", "urls": ["https://a.example/trial"], "limit": 5}',
+            "https://c.example/review",
+            f"{FINDINGS}/related",
+        ),
+        ("aspirin and stroke", "https://a.example/trial", f"{FINDINGS}/similar?limit=5"),
+    ],
+    "docs/how-to/research-loop.md": [
+        (
+            "When does the ferry leave?",
+            "ferries",
+            "search/pages?index=plain&mode=sparse&limit=5",
+        ),
+    ],
+    "docs/how-to/search-by-questions.md": [
+        (
+            'manage.py search "exercises for impingement" --index physio --kind questions',
+            "impingement",
+        ),
+        (
+            '{"query": "lifting the arm sideways hurts"}',
+            "impingement",
+            f"{TOOLS}_knowledge_base/",
+        ),
+        ('{"condition": "impingement"}', "impingement", f"{TOOLS}_by_condition/"),
+        ('{"condition": "lateral epicondylitis"}', "elbow", f"{TOOLS}_by_condition/"),
+        ('{"exercise": "nordic hamstring curl"}', "nordic", f"{TOOLS}_by_exercise/"),
+        ('{"exercise": "bench press"}', "bench", f"{TOOLS}_by_exercise/"),
+        ('{"exercise": "face pull"}', "facepull", f"{TOOLS}_by_exercise/"),
+        ('{"group": "lower_back"}', "back", f"{TOOLS}_by_muscle_group/"),
+        (
+            '{"type": "anatomy", "query": "muscles that turn the arm"}',
+            "cuff",
+            f"{TOOLS}_by_content_type/",
+        ),
+    ],
+    "docs/how-to/search-slide-decks.md": [
+        (
+            'manage.py search "NadD with compound SACC-111 by TAMU" --index biomedical '
+            "--kind hierarchical",
+            ANSWER_SLIDE,
+        ),
+    ],
+    "docs/how-to/use-from-python.md": [
+        ("when does work on the breakwater start", "2024-03", SINCE_2023),
+        ("who builds the breakwater", "2024-03", f"{MINUTES}&mode=dense"),
+        ("breakwater tender", "2024-03", f"{SINCE_2023}&mode=sparse"),
+    ],
+    "docs/how-to/use-the-client.md": [
+        ("how do I get to Ven", "ferries", "search/pages?index=plain&limit=3"),
+        ("When does the ferry to Ven leave?", "ferries", "ask?index=plain"),
+        ("Does the ferry carry cars?", "ferries", "ask?index=plain"),
+    ],
+    "docs/reference/api.md": [
+        ("When is the tide highest", TALK, "ask?index=library"),
+        ('{"group": "lower_back"}', "back", f"{TOOLS}_by_muscle_group/"),
+    ],
+    "docs/reference/commands.md": [
+        ('manage.py search "what turns the lamp" --index library --mode sparse', HISTORY),
+        (
+            'manage.py search "wading birds" --index knowledge --kind sources '
+            "--parameter include_concepts=true --parameter window=1",
+            "notes-1",
+        ),
+        ('manage.py ask "How was the lamp kept burning?" --index library', HISTORY),
+        ("manage.py tools physio search_by_muscle_group group=lower_back limit=5", "back"),
+        ("manage.py api GET indexes/library/artifacts/ --query title=tide", TALK),
+    ],
+    "retrieval/pipelines/papers.yaml": [("like P19-1001", "P19-1001", "ask?index=papers")],
+    "retrieval/views/searches.py": [
+        ('{"exercise": "nordic curl", "limit": 5}', "nordic", f"{TOOLS}_by_exercise/"),
+    ],
+    "specs/papers.yaml": [
+        ("translation papers since 2019 at ACL", "2020.acl-main.1", "ask?index=papers"),
+    ],
+}
+EXAMPLES = [Example(page, *given) for page, rows in PAGES.items() for given in rows]
 REFUSED = """manage.py search breakwater --index minutes --filter '{"yeer": 2024}'"""
 OTHERS = {  # in the docs, and no example of this table
     "what you look for",  # stands for the reader's own words
@@ -327,6 +295,7 @@ class TestExamples:
             unknown = {each for each in unknown if each not in flatten(example.shown)}
 
         assert len(found) > 20
+        assert len(CONCEPT_ROWS) >= 8
         assert unknown == set()
 
     def test_of_filters_say_which_field_there_is_not(self, service):
