@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.deck import generate_slides
+from benchmarks.deck import ANSWER_SLIDE, generate_slides
 from benchmarks.physio.write import QUESTIONS, TEXTS
 from tests.factories import PARAGRAPHS
 from tests.forked import ForkedService, serving_forked
@@ -66,6 +66,13 @@ PAPERS: dict[str, tuple[str, str, str, str, int, list[str]]] = {
         "Senses of words", "Embeddings of the senses of words.", "Hinrich Schütze", "acl", 2014, [],
     ),
 }  # fmt: skip
+# The slide with the exact names, and those that differ from it in one name.
+SLIDES = {
+    number: "\n".join((slide.title, *slide.lines))
+    for number, slide in enumerate(generate_slides())
+    if number == ANSWER_SLIDE or number % 10 == 3
+}
+ANSWER_PAGE = list(SLIDES).index(ANSWER_SLIDE)
 DOCUMENTS: dict[str, list[dict[str, Any]]] = {
     "plain": [
         {"external_id": "ferries", "title": "Ferries", "text": FERRIES},
@@ -82,12 +89,7 @@ DOCUMENTS: dict[str, list[dict[str, Any]]] = {
         {"external_id": name, "title": title, "text": text}
         for name, (title, text) in TEXTS.items()
     ],
-    "biomedical": [
-        {
-            "external_id": "deck", "title": "Screening",
-            "pages": ["\n".join((slide.title, *slide.lines)) for slide in generate_slides()],
-        }
-    ],
+    "biomedical": [{"external_id": "deck", "title": "Screening", "pages": [*SLIDES.values()]}],
 }  # fmt: skip
 
 
