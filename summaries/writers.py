@@ -167,16 +167,15 @@ class ExtractiveWriter:
     def annotate(
         self, inputs: Mapping[Key, AnnotationInput], spec: IndexSpec
     ) -> Iterator[DraftOutcome[Key]]:
-        """Write no questions: those that rules can write find passages no better than the passages'
-        own words."""
-        many_valued = {name: field for name, field in spec.metadata.items() if field.many}
+        """Write no questions and fill no fields: what rules can write finds passages no better than
+        the passages' own words."""
         for key, given in inputs.items():
             yield DraftOutcome(
                 key,
                 AnnotationDraft(
                     questions=[],
                     summary=extractive.summarise_in_one_line(given.text, heading=given.heading),
-                    fields=extractive.match_field_values(given.text, many_valued),
+                    fields={},
                     model_name=EXTRACTIVE_MODEL_NAME,
                 ),
             )

@@ -1,21 +1,19 @@
-"""Rules that write summaries and field values without a language model.
+"""Rules that write summaries without a language model.
 
-They select sentences, phrases and values of the text itself, and are deterministic. They use no
+They select sentences and phrases of the text itself, and are deterministic. They use no
 database; the caller passes the function that embeds sentences.
 
     sentences -> centrality -> summarising          languages -> phrases
-              -> one_line_summary                   values
+              -> one_line_summary
 """
 
 from summaries.extractive.one_line_summary import summarise_in_one_line
 from summaries.extractive.sentences import LocatedSentence
 from summaries.extractive.summarising import EmbedFunction, summarise_text, summarise_texts
-from summaries.extractive.values import match_field_values
 
 __all__ = [
     "EmbedFunction",
     "LocatedSentence",
-    "match_field_values",
     "summarise_in_one_line",
     "summarise_text",
     "summarise_texts",

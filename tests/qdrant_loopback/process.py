@@ -82,8 +82,8 @@ class LoopbackProcess:
 
 @contextmanager
 def qdrant_loopback(*, shards: int | None = None, root: Path = ROOT) -> Iterator[LoopbackProcess]:
-    """Started for the block, on ports that are free. With ``shards`` it plays three nodes. ``root``:
-    the checkout whose server is started."""
+    """Started for the block, on ports that are free. With ``shards`` it plays three nodes. The
+    server is that of the checkout ``root``."""
     command = [sys.executable, "-m", "tests.qdrant_loopback", "--port", "0", "--control-port", "0"]
     if shards is not None:
         command += ["--shards", str(shards)]
