@@ -193,7 +193,7 @@ class TestRoles:
             if is_refused:
                 assert response.json() == {
                     "code": "missing_scope",
-                    "detail": f"This needs the scope {expected_scope(route)}; your groups have "
+                    "detail": f"This operation needs the scope {expected_scope(route)}; your groups have "
                     f"the scope {scope}.",
                 }
 
