@@ -239,9 +239,10 @@ def _read_bool(value: object, place: str) -> bool:
 
 def _read_datetime(value: object, place: str) -> str:
     """Convert to UTC; a date without a time is midnight UTC, as in the store."""
+    wrong = "The value must be a date and time as in RFC 3339."
     fix = "Write it as 2019-05-01T12:00:00Z."
     if not isinstance(value, str) or not _DATETIME.fullmatch(value):
-        raise InvalidInput("The value must be a date and time as in RFC 3339.", field=place, fix=fix)
+        raise InvalidInput(wrong, field=place, fix=fix)
     try:
         moment = datetime.fromisoformat(value.upper())
         if moment.tzinfo is None:

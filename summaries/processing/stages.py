@@ -82,7 +82,7 @@ class FileInspection:
         if build is None:
             names = list(Index.objects.values_list("name", flat=True))
             raise UnknownIndex(
-                f"There is no index named {index!r}; the indexes are: {', '.join(names)}.",
+                f"There is no index named {index!r}; allowed: {', '.join(names)}.",
                 fix="To make a new one, add a YAML file to specs/.",
             )
         manifest = Manifest(

@@ -846,7 +846,7 @@ class TestTheCommand:
             ("nowhere.md", "physio", "nowhere.md does not exist"),
             ("", "physio", "is a folder"),
             ("broken.pdf", "physio", "its content is something else"),
-            ("knee.md", "nil", "There is no index named 'nil'; the indexes are: "),
+            ("knee.md", "nil", "There is no index named 'nil'; allowed: "),
         ],
     )
     def test_says_in_a_sentence_what_is_wrong(self, physio, file, tmp_path, out, name, index, said):
