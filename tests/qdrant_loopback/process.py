@@ -81,12 +81,13 @@ class LoopbackProcess:
 
 
 @contextmanager
-def qdrant_loopback(*, shards: int | None = None) -> Iterator[LoopbackProcess]:
-    """Started for the block, on ports that are free. With ``shards`` it plays three nodes."""
+def qdrant_loopback(*, shards: int | None = None, root: Path = ROOT) -> Iterator[LoopbackProcess]:
+    """Started for the block, on ports that are free. With ``shards`` it plays three nodes. ``root``:
+    the checkout whose server is started."""
     command = [sys.executable, "-m", "tests.qdrant_loopback", "--port", "0", "--control-port", "0"]
     if shards is not None:
         command += ["--shards", str(shards)]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True)
     server = LoopbackProcess(process)
     try:
         yield server

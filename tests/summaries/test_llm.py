@@ -85,13 +85,14 @@ def running_endpoint() -> Iterator[Endpoint]:
 
 class Handler(BaseHTTPRequestHandler):
     server: Endpoint
+    body: dict[str, Any]
 
     def do_POST(self) -> None:
         server = self.server
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         with server.lock:
             script = server.scripts[min(len(server.requests), len(server.scripts) - 1)]
-            server.requests.append(Request(body, dict(self.headers), time.monotonic()))
+            server.requests.append(Request(self.body, dict(self.headers), time.monotonic()))
             server.in_flight += 1
             server.most_in_flight = max(server.most_in_flight, server.in_flight)
         try:
