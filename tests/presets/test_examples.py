@@ -196,8 +196,8 @@ OTHERS = {  # in the docs, and no example of this table
     "dissolves in water",
 }
 NOTES = {  # question -> what docs/how-to/ask-in-whole-sentences.md says of it
-    "papers by Zyx Qwerty": "“by Zyx Qwerty” is not used as a filter: no document has Zyx Qwerty in "
-    "authors. The words are searched for instead.",
+    "papers by Zyx Qwerty": "“by Zyx Qwerty” is not used as a filter: no document has Zyx Qwerty "
+    "in authors. The words are searched for instead.",
     "parsing but newer": "“but newer” is not used as a filter: it gives no year. "
     "The words are searched for instead.",
     "Papers with an award by Schutze": "No passage matches the filter "
