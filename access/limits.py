@@ -115,7 +115,7 @@ def take_stream(holder: str) -> str:
     slot = _take_slot("stream", holder, limit, STREAM_SECONDS)
     if not slot:
         raise TooManyStreamsOfKey(
-            f"The key is already reading {limit:,} answers at once, its limit.",
+            f"The key is already reading {limit:,} answers at once, which is its limit.",
             fix="Read them to their end, or close them, before the next question.",
         )
     return slot
@@ -133,7 +133,7 @@ def one_verification(holder: str) -> Iterator[None]:
         slot = _take_slot("verification", holder, 1, VERIFICATION_SECONDS)
         if not slot:
             raise TooManyJobs(
-                "Another verification of this key is running.",
+                "A verification that this key started is still running.",
                 fix="Wait until it ends, or verify with manage.py verify.",
             )
     try:
@@ -154,7 +154,7 @@ def require_room(holder: str, waiting: QuerySet[Any], limit: int, what: str) -> 
     """
     if _is_limited(holder, limit) and waiting.count() >= limit:
         raise TooManyJobs(
-            f"{limit:,} {what} of this key are waiting already, its limit.",
+            f"This key already has {limit:,} waiting {what}, which is its limit.",
             fix="Try again when some of them are done.",
         )
 

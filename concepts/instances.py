@@ -94,7 +94,7 @@ def _select_sources(
 ) -> Iterable[Source]:
     if (source_id is None) == (artifact_id is None):
         raise InvalidInput(
-            "Give either source or artifact, where the quote is from.", field="source"
+            "Give either the source or the artifact that the quote is from.", field="source"
         )
     sources = Source.objects.filter(is_visible(grant, "artifact__"), artifact__index=index)
     sources = sources.order_by("ordinal")

@@ -250,7 +250,8 @@ def _counting_streams() -> Iterator[None]:
     global _stream_count
     if _stream_count >= settings.STRATA_MAX_STREAMS:
         raise TooManyStreams(
-            f"The server is already streaming {settings.STRATA_MAX_STREAMS} answers, its limit.",
+            f"The server is already streaming {settings.STRATA_MAX_STREAMS} answers, which is its "
+            "limit.",
             fix="Try again after the number of seconds in Retry-After.",
         )
     _stream_count += 1

@@ -76,7 +76,7 @@ def create_run(
     judged = judged or read_golden_queries(index)
     if judged is None:
         raise InvalidInput(
-            f"The index {index} has no judgements or golden queries to be measured by.",
+            f"The index {index} has no judgements or golden queries to evaluate it with.",
             field="qrels",
             fix="Send queries and qrels, mark hits as good or bad, or write golden queries into "
             f"{golden_queries_folder(index)}.",

@@ -65,8 +65,8 @@ def _is_empty(collection: str) -> bool:
 def make_loss_error(index: str) -> PointsLost:
     """The error of a search of this index, and of whatever else needs all its points."""
     return PointsLost(
-        f"The vector store has lost points of the index {index}; searches wait until they are "
-        "restored.",
+        f"The vector store has lost points of the index {index}; searches are refused until they "
+        "are back.",
         field="index",
         fix="manage.py status shows how many are pending."
         if settings.STRATA_RESTORE_LOST_POINTS

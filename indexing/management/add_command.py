@@ -48,7 +48,7 @@ class AddDocumentsCommand(StrataCommand):
         names = list(Index.objects.values_list("name", flat=True))
         if index not in names:
             raise CommandError(
-                f"There is no index named {index!r}; there are: {', '.join(names)}. "
+                f"There is no index named {index!r}; allowed: {', '.join(names)}. "
                 "To make a new one, add a YAML file to specs/."
             )
         server = find_server()

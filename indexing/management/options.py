@@ -48,7 +48,10 @@ def parse_assignments(given: Sequence[str], option: str) -> dict[str, str]:
     for text in given:
         name, equals, value = text.partition("=")
         if not name or not equals:
-            problem = InvalidInput(f"{option} is {text!r}.", fix="Write it as NAME=VALUE.")
+            problem = InvalidInput(
+                f"{option}: {text!r} is not a pair of a name and a value.",
+                fix="Write it as NAME=VALUE.",
+            )
             raise CommandError(format_error(problem))
         if name in values:
             problem = InvalidInput(f"{option} gives {name} twice.", fix="Give it once.")

@@ -109,7 +109,8 @@ class IndexSpec(FrozenModel):
             return self
         if self.evidence is not None and not self.chunks.embed:
             raise ValueError(
-                "evidence: chunks.embed must be true, since findings are compared by chunks"
+                "evidence: chunks.embed must be true, because findings are compared by the vectors "
+                "of their chunks"
             )
         for name, tool in self.tools.items():
             if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name):

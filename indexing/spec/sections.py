@@ -293,7 +293,7 @@ class IdentifierSpec(FrozenModel):
         except re.error as error:
             raise ValueError(f"the expression is not a valid regular expression: {error}") from None
         if matches_nothing:
-            raise ValueError("the expression matches the empty text")
+            raise ValueError("the expression matches an empty string")
         return pattern
 
 

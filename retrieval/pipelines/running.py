@@ -327,7 +327,7 @@ def _merge_mappings(mappings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 def _require_hits(loaded: LoadedPipeline, has_hits: bool) -> None:
     if not has_hits:
         raise InvalidPipeline(
-            f"The pipeline {loaded.name} ended before its {loaded.hits_component} had hits."
+            f"The pipeline {loaded.name} ended before its component {loaded.hits_component} ran."
         )
 
 

@@ -287,8 +287,8 @@ def require_same_model(targets: Sequence[Target]) -> None:
             f"{target.index} ({target.embedding.model})" for target in targets_by_model.values()
         )
         raise InvalidInput(
-            f"The search compares cosines, so its indexes must share one embedding model; these "
-            f"do not: {models}.",
+            "This search compares cosines, so its indexes must have the same embedding model, not "
+            f"{models}.",
             field="index",
             fix="Search them one by one.",
         )

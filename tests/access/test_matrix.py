@@ -193,8 +193,8 @@ class TestRoles:
             if is_refused:
                 assert response.json() == {
                     "code": "missing_scope",
-                    "detail": f"This needs the scope {expected_scope(route)}; your groups have "
-                    f"the scope {scope}.",
+                    "detail": f"This operation needs the scope {expected_scope(route)}; your "
+                    f"groups have the scope {scope}.",
                 }
 
         assert not wrong, "\n".join(wrong)

@@ -54,7 +54,7 @@ class TestApi:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            (["GET", "indexes/nil/"], r"There are: .*plain.*\[unknown_index, field index\]"),
+            (["GET", "indexes/nil/"], r"Allowed: .*plain.*\[unknown_index, field index\]"),
             (["GET", "nothing/"], r"\[not_found\]"),
             (["DELETE", "indexes/"], r"\[method_not_allowed\]"),
             (["POST", "search/pages", "--data={"], r"--data is not valid JSON.*\[malformed\]"),

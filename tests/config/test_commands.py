@@ -157,8 +157,8 @@ class TestCommands:
         [
             (["add", "nowhere", "--index", "plain"], "nowhere does not exist."),
             (["search", "x", "--index", "nil"], "nil"),
-            (["status", "--index", "nil"], "There is no index named 'nil'; there are:"),
-            (["verify", "--index", "nil"], "There is no index named 'nil'; there are:"),
+            (["status", "--index", "nil"], "There is no index named 'nil'; allowed:"),
+            (["verify", "--index", "nil"], "There is no index named 'nil'; allowed:"),
         ],
     )
     def test_report_what_is_wrong(self, build, arguments, said):
@@ -170,7 +170,7 @@ class TestCommands:
         ended = migrated.manage(*arguments, "--index", "nil")
 
         assert ended.returncode == 1
-        assert "There is no index named 'nil'; there are:" in ended.stderr
+        assert "There is no index named 'nil'; allowed:" in ended.stderr
         assert "Traceback" not in ended.stderr
 
 

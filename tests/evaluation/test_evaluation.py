@@ -264,5 +264,5 @@ class TestCommandsBesideAServer:
         assert [each["measures"]["R@100"] for each in figures] == [0.5, 0.5, 0.5]
 
     def test_say_what_it_answered(self):
-        with pytest.raises(CommandError, match=r"plian.*There are: .*plain"):
+        with pytest.raises(CommandError, match=r"plian.*Allowed: .*plain"):
             call_command("search", "granite", "--index", "plian")

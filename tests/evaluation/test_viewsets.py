@@ -57,7 +57,7 @@ class TestEvaluations:
 
         assert (first.status_code, again.status_code, other.status_code) == (202, 202, 429)
         assert again.json()["id"] == first.json()["id"]
-        assert other.json()["detail"] == "1 evaluations of this key are waiting already, its limit."
+        assert "1 waiting evaluations, which is its limit" in other.json()["detail"]
 
     def test_of_the_same_queries_stand_beside_each_other(self, client, measured):
         with measured():

@@ -105,5 +105,5 @@ class TestSearches:
         assert THREE in related
 
     def test_say_which_indexes_take_evidence(self, findings):
-        with pytest.raises(CommandError, match=r"There are: evidence\..* \[invalid, field index\]"):
+        with pytest.raises(CommandError, match=r"Allowed: evidence\..* \[invalid, field index\]"):
             call_command("evidence", "similar", WORDS, "--index=plain")

@@ -55,10 +55,10 @@ class TestRegenerate:
         [
             (
                 ["--type", "nil"],
-                "no type 'nil' that can be regenerated. There are: all, chunk, compound,",
+                "no type 'nil' that can be regenerated. Allowed: all, chunk, compound,",
             ),
-            (["--type", "summary", "--index", "plain"], "There are: all, chunk."),
-            (["--index", "nil"], "There is no index named 'nil'. There are:"),
+            (["--type", "summary", "--index", "plain"], "Allowed: all, chunk."),
+            (["--index", "nil"], "There is no index named 'nil'. Allowed:"),
             (["--limit", "0"], "'0' is not a whole number of at least 1."),
             (["--cancel", "x"], "'x' is not the id of a regeneration."),
             (["--cancel", str(uuid4())], "no regeneration with this id"),

@@ -196,9 +196,9 @@ OTHERS = {  # in the docs, and no example of this table
     "dissolves in water",
 }
 NOTES = {  # question -> what docs/how-to/ask-in-whole-sentences.md says of it
-    "papers by Zyx Qwerty": "“by Zyx Qwerty” is not filtered by: authors holds no Zyx Qwerty here. "
-    "The words are searched for instead.",
-    "parsing but newer": "“but newer” is not filtered by: it names no year. "
+    "papers by Zyx Qwerty": "“by Zyx Qwerty” is not used as a filter: no document has Zyx Qwerty "
+    "in authors. The words are searched for instead.",
+    "parsing but newer": "“but newer” is not used as a filter: it gives no year. "
     "The words are searched for instead.",
     "Papers with an award by Schutze": "No passage matches the filter "
     '{"authors": "Hinrich Schütze"} together with {"awards": "Best Paper"}.',

@@ -244,7 +244,7 @@ class TestAsk:
         assert out.endswith("Quoted from the documents.\n")
 
     def test_says_why_it_cannot_answer(self, run):
-        with pytest.raises(CommandError, match=r"There are: .*plain.*\[unknown_index, field index"):
+        with pytest.raises(CommandError, match=r"Allowed: .*plain.*\[unknown_index, field index"):
             run("ask", self.QUESTION, "--index=plian")
         with pytest.raises(CommandError, match=r"papers.*\[unknown_pipeline"):
             run("ask", self.QUESTION, "--index=plain", "--pipeline=nothing")

@@ -41,7 +41,7 @@ class TestOpenVectorStore:
         if isinstance(store, QdrantStore):
             pytest.skip("these settings name a Qdrant server")
 
-        with pytest.raises(InvalidInput, match="embedded engine"):
+        with pytest.raises(InvalidInput, match="embedded vector store"):
             open_vector_store("plain")
 
     def test_knows_the_indexes_there_are(self, build):

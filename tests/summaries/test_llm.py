@@ -448,7 +448,7 @@ class TestComplete:
         assert not caught.value.is_about_setup
 
     def test_refuses_a_text_that_cannot_be_sent(self, endpoint, model):
-        with pytest.raises(LanguageModelRefused, match="half a surrogate pair"):
+        with pytest.raises(LanguageModelRefused, match="unpaired surrogate"):
             model.complete("Be brief.", "\ud83d", Answer)
 
         assert endpoint.requests == []

@@ -43,8 +43,8 @@ class Command(BaseCommand):
     def handle(self, *, host: str, port: int, demo: bool, **options: Any) -> None:
         if settings.STRATA_VECTOR_STORE != "embedded":
             raise CommandError(
-                "serve runs only with the embedded settings. With these settings, run a web server "
-                "on config.asgi and Celery workers on config."
+                "serve runs only with the embedded settings. With the current settings, run a web "
+                "server on config.asgi and Celery workers on config."
             )
         if not _is_loopback(host) and not set(settings.ALLOWED_HOSTS) - set(
             settings.STRATA_LOOPBACK_HOSTS

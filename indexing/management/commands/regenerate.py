@@ -101,7 +101,7 @@ class Command(StrataCommand):
                     offset=offset,
                 )
             except (InvalidInput, UnknownIndex) as error:
-                allowed_text = f" There are: {', '.join(error.allowed)}." if error.allowed else ""
+                allowed_text = f" Allowed: {', '.join(error.allowed)}." if error.allowed else ""
                 raise CommandError(f"{error}{allowed_text}") from None
             try:
                 if runs_workers_here:

@@ -126,7 +126,7 @@ class TestPromote:
         said = act(admin_client, BUILDS, "promote", build)
 
         assert said.startswith(f"{build}: ")
-        assert "is live or given up" in said
+        assert "is live or retired" in said
 
     def test_continues_after_a_build_that_raises_an_error(self, build, beside, admin_client):
         said = act(admin_client, BUILDS, "promote", build, beside)
@@ -171,7 +171,7 @@ class TestPauseAndResume:
     def test_leave_the_live_build_alone(self, build, admin_client):
         said = act(admin_client, BUILDS, "pause", build)
 
-        assert "is live or given up" in said
+        assert "is live or retired" in said
         assert again(build).paused_at is None
 
 

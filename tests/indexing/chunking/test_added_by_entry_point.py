@@ -119,7 +119,7 @@ class TestOffsets:
         assert all(chunk.start % 17 == 0 for chunk in chunks)
 
     def test_are_refused_where_the_nodes_are_no_parts_of_the_text(self):
-        with pytest.raises(UnchunkableText, match="'shouting' gives a node that is not"):
+        with pytest.raises(UnchunkableText, match="'shouting' returned a node that is not"):
             split("Quiet words.", "shouting")
 
 

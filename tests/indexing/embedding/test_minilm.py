@@ -109,7 +109,7 @@ class TestEnsureModel:
     def test_refuses_a_conversion_whose_vectors_are_wrong(self, models_dir, monkeypatch):
         monkeypatch.setattr(minilm, "HEADS", 6)
 
-        with pytest.raises(ModelUnavailable, match="published vectors"):
+        with pytest.raises(ModelUnavailable, match="reference vectors"):
             minilm.ensure_model("float32")
 
         assert names_in(models_dir) == []

@@ -56,7 +56,7 @@ class TestCreate:
         assert [each.status_code for each in (first, second, third)] == [202, 202, 429]
         assert third.json() == {
             "code": "too_many_jobs",
-            "detail": "2 regenerations of this key are waiting already, its limit.",
+            "detail": "This key already has 2 waiting regenerations, which is its limit.",
             "fix": "Try again when some of them are done.",
         }
         assert int(third["Retry-After"]) > 0

@@ -64,7 +64,7 @@ class TestParseDeclaration:
     def test_refuses_parameters_that_name_a_type(self, parameters):
         text = SOUND.replace("type: Fusion", f"type: Fusion, init_parameters: {parameters}")
 
-        assert "the key type is not allowed" in str(refusal(text))
+        assert "the key 'type' is not allowed" in str(refusal(text))
 
     @pytest.mark.parametrize(
         ("text", "said"),
@@ -80,7 +80,7 @@ class TestParseDeclaration:
             (SOUND.replace("  fusion:", "  Fu-sion:"), "is not a valid name for a component"),
             (
                 "components: {fusion: {type: Fusion}}",
-                "exactly one component must be a ContextBuilder",
+                "there must be exactly one ContextBuilder",
             ),
             (SOUND.replace("fusion.passages", "fission.passages"), "does not name a component"),
             (

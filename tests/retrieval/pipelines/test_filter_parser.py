@@ -245,7 +245,7 @@ class TestFilterParser:
         assert parse("like P19-1001 but newer")["filter"] == {"year": {"gt": 2019}}
         assert parse("what was before that, such as P19-1001?")["filter"] == {"year": {"lt": 2019}}
         [note] = parse("like P19-1002 but newer")["notes"]
-        assert "“but newer” is not filtered by" in note
+        assert "“but newer” is not used as a filter" in note
 
     def test_says_that_filters_in_other_languages_are_not_read(self, papers):
         question = "Welche Artikel über das Parsen sind seit 2017 erschienen?"

@@ -90,7 +90,7 @@ class TestPapers:
         found, _ = ask("parsing papers by Zyx Qwerty in the last 3 years at ICML")
 
         assert found.refusal is None
-        assert len([note for note in found.notes if "is not filtered by" in note]) == 2
+        assert len([note for note in found.notes if "is not used as a filter" in note]) == 2
         assert set(found.filter) == {"year"}
 
     def test_answers_in_sentences_that_stand_in_their_sources(self, papers):
