@@ -13,7 +13,6 @@ from django.db import models, transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
-from core.exceptions import UnknownIndex
 from documents.models import Artifact
 from indexing.cleanup import LATE_WRITE_SECONDS, delete_build_data
 from indexing.exceptions import BuildUnfinished, UnknownBuild, WrongBuildState
@@ -93,25 +92,13 @@ def apply_spec(
         )
 
 
-def get_index(name: str) -> Index:
-    """
-    Raises:
-        UnknownIndex: there is no such index; lists the names.
-    """
-    index = Index.objects.filter(pk=name).first()
-    if index is None:
-        names = Index.objects.values_list("name", flat=True)
-        raise UnknownIndex(f"There is no index named {name!r}.", field="index", allowed=names)
-    return index
-
-
 def get_build(name: str, number: int) -> IndexBuild:
     """
     Raises:
         UnknownIndex: there is no such index.
         UnknownBuild: it has no such build, or the build is retired.
     """
-    get_index(name)
+    Index.objects.require(name)
     builds = IndexBuild.objects.filter(index=name)
     build = builds.not_retired().filter(number=number).first()
     if build is None:

@@ -11,6 +11,7 @@ from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 from django.utils.functional import cached_property
 
+from core.exceptions import UnknownIndex
 from core.leases import FRESH, LeasedQuerySet, LeasedRow
 from documents.models import Artifact, Page, Source
 from indexing.exceptions import PointsLost, UnreadableRecipe
@@ -29,6 +30,14 @@ class IndexQuerySet(models.QuerySet["Index"]):
     def public(self) -> "IndexQuerySet":
         """Indexes that may be searched without a key."""
         return self.not_being_removed().filter(is_public=True)
+
+    def require(self, name: str) -> None:
+        """
+        Raises:
+            UnknownIndex: there is no such index; lists the names.
+        """
+        if not self.filter(pk=name).exists():
+            raise UnknownIndex.named(name, self.values_list("name", flat=True))
 
 
 class Index(models.Model):

@@ -127,7 +127,7 @@ def _begin_removal(name: str) -> None:
         index = Index.objects.select_for_update().filter(pk=name).first()
         if index is None:
             names = Index.objects.not_being_removed().values_list("name", flat=True)
-            raise UnknownIndex(f"There is no index named {name!r}.", field="index", allowed=names)
+            raise UnknownIndex.named(name, names)
         if index.removal_requested_at is not None:
             return
         index.removal_requested_at, index.live_build = timezone.now(), None

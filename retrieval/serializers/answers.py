@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from core.paging import render_whole_list
 from retrieval.explanation import Explanation, ScoreShare
 from retrieval.hits import get_hit_renderer
 from retrieval.passages import Passage
@@ -370,15 +371,12 @@ def _render_share(share: ScoreShare | None) -> dict[str, Any] | None:
 
 
 def render_tools(tools: Sequence[Tool]) -> dict[str, Any]:
-    return {
-        "count": len(tools),
-        "next": None,
-        "previous": None,
-        "results": [
+    return render_whole_list(
+        [
             {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
             for tool in tools
-        ],
-    }
+        ]
+    )
 
 
 def render_tool_answer(call: ToolCall, answer: ToolAnswer) -> dict[str, Any]:
