@@ -20,21 +20,3 @@ from documents.parsing.process_pool import (
     parse_file,
     read_confinement,
 )
-
-__all__ = [
-    "FORMATS",
-    "IMAGE_TYPES",
-    "MAX_SEPARATORS_PER_LETTER",
-    "SUPPORTED_SUFFIXES",
-    "Format",
-    "Limits",
-    "ParseWarning",
-    "ParsedDocument",
-    "ParsedPage",
-    "clean_text",
-    "close_child_processes",
-    "is_nearly_all_separators",
-    "is_text",
-    "parse_file",
-    "read_confinement",
-]

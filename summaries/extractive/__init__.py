@@ -11,12 +11,3 @@ from summaries.extractive.one_line_summary import summarise_in_one_line
 from summaries.extractive.sentences import LocatedSentence
 from summaries.extractive.summarising import EmbedFunction, summarise_text, summarise_texts
 from summaries.extractive.values import match_field_values
-
-__all__ = [
-    "EmbedFunction",
-    "LocatedSentence",
-    "match_field_values",
-    "summarise_in_one_line",
-    "summarise_text",
-    "summarise_texts",
-]
