@@ -14,7 +14,7 @@ from documents.parsing.document import (
     ParseWarning,
     is_nearly_all_separators,
 )
-from documents.parsing.formats import FORMATS, IMAGE_TYPES, SUPPORTED_SUFFIXES, Format
+from documents.parsing.formats import FORMATS, IMAGE_TYPES, Format
 from documents.parsing.process_pool import (
     close_child_processes,
     parse_file,

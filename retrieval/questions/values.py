@@ -58,9 +58,6 @@ class PersonLookup:
         """Whether a person has exactly this name."""
         return words in self._exact
 
-    def has_surname(self, word: str) -> bool:
-        return word in self._by_surname
-
 
 class ValueMatch(NamedTuple):
     values: tuple[str, ...]

@@ -1,9 +1,9 @@
 """Rules that write summaries and field values without a language model.
 
-They select sentences, phrases and values of the text itself, and are deterministic. They use no
+They select sentences and values of the text itself, and are deterministic. They use no
 database; the caller passes the function that embeds sentences.
 
-    sentences -> centrality -> summarising          languages -> phrases
+    sentences -> centrality -> summarising          languages
               -> one_line_summary                   values
 """
 
