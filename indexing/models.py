@@ -110,6 +110,15 @@ class IndexBuildQuerySet(models.QuerySet["IndexBuild"]):
         """The builds that answer searches, one per index."""
         return self.filter(live_of__isnull=False).select_related("index__search_settings")
 
+    def retire(self) -> int:
+        """Retire these builds: later reconciliations remove their points and rows. Return how
+        many."""
+        return self.update(
+            state=IndexBuild.State.RETIRED,
+            retired_at=timezone.now(),
+            promotion=IndexBuild.Promotion.MANUAL,
+        )
+
 
 class IndexBuild(models.Model):
     """One index made by one recipe, which never changes."""

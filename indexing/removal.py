@@ -132,11 +132,7 @@ def _begin_removal(name: str) -> None:
             return
         index.removal_requested_at, index.live_build = timezone.now(), None
         index.save(update_fields=["removal_requested_at", "live_build"])
-        index.builds.exclude(state=IndexBuild.State.RETIRED).update(
-            state=IndexBuild.State.RETIRED,
-            retired_at=timezone.now(),
-            promotion=IndexBuild.Promotion.MANUAL,
-        )
+        index.builds.exclude(state=IndexBuild.State.RETIRED).retire()
 
 
 def _continue_removal(index: Index, deadline: float) -> None:
