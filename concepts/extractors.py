@@ -81,9 +81,10 @@ def extract_from_texts(
     for key, answer, error, cost in asked:
         findings = None
         if answer is not None:
+            said: Any = answer.value
             concepts = [
                 each.model_copy(update={"quotes": each.quotes[:QUOTES_PER_CONCEPT]})
-                for each in answer.value.concepts[: concept_spec.per_source]
+                for each in said.concepts[: concept_spec.per_source]
             ]
-            findings = ExtractionResult(concepts, answer.value.relationships, answer.model_name)
+            findings = ExtractionResult(concepts, said.relationships, answer.model_name)
         yield ExtractionOutcome(key, findings, error, cost)

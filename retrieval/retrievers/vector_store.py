@@ -50,6 +50,4 @@ def open_vector_store(
         vectors = [encode_sparse_query(sparse, text) for text in texts]
         return [vector.indices for vector in vectors], [vector.values for vector in vectors]
 
-    return store.open_llama_index(
-        targets[0].collection, KINDS[kind].text_field, encode_queries
-    )
+    return store.open_llama_index(targets[0].collection, KINDS[kind].text_field, encode_queries)

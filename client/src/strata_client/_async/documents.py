@@ -249,9 +249,7 @@ class AsyncDocuments:
         return await self._write_summary(f"pages/{quote(page_id, safe='')}/summary_candidate", text)
 
     async def _write_summary(self, path: str, text: str | None) -> Summary:
-        return await self._connection.fetch(
-            "PATCH", path, is_idempotent=True, json={"text": text}
-        )
+        return await self._connection.fetch("PATCH", path, is_idempotent=True, json={"text": text})
 
     # --- Waiting and deleting ----------------------------------------------------------------
 

@@ -48,9 +48,7 @@ class AsyncEvaluations:
             "queries": queries,
             "qrels": qrels,
         }
-        return await self._connection.post(
-            "evaluations/", omit_none(body), is_idempotent=False
-        )
+        return await self._connection.post("evaluations/", omit_none(body), is_idempotent=False)
 
     async def get(self, evaluation_id: str) -> EvaluationDetail:
         """Return an evaluation with its results, and the earlier results of the same queries.
@@ -64,9 +62,7 @@ class AsyncEvaluations:
         self, index: str | None = None, *, limit: int | None = None, offset: int | None = None
     ) -> EvaluationList:
         """Return evaluations, newest first."""
-        return await self._connection.read(
-            "evaluations/", index=index, limit=limit, offset=offset
-        )
+        return await self._connection.read("evaluations/", index=index, limit=limit, offset=offset)
 
     def follow(
         self, evaluation_id: str, *, timeout: float = 3_600.0

@@ -113,6 +113,4 @@ class AsyncIndexes:
 
     async def revoke_key(self, key_id: int) -> Key:
         """Revoke an API key; the next request with it is refused."""
-        return await self._connection.fetch(
-            "DELETE", f"keys/{int(key_id)}/", is_idempotent=False
-        )
+        return await self._connection.fetch("DELETE", f"keys/{int(key_id)}/", is_idempotent=False)

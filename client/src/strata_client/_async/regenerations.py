@@ -25,9 +25,7 @@ class AsyncRegenerations:
             NotFound: there is no index of this name.
             InvalidRequest: there is no such type; ``allowed`` lists them.
         """
-        return await self._connection.post(
-            "regenerate/", omit_none(options), is_idempotent=False
-        )
+        return await self._connection.post("regenerate/", omit_none(options), is_idempotent=False)
 
     async def get(self, regeneration_id: str) -> Regeneration:
         """Return a regeneration with its progress.
@@ -41,9 +39,7 @@ class AsyncRegenerations:
         self, *, limit: int | None = None, offset: int | None = None
     ) -> RegenerationList:
         """Return regenerations, newest first."""
-        return await self._connection.read(
-            "regenerate/", limit=limit, offset=offset
-        )
+        return await self._connection.read("regenerate/", limit=limit, offset=offset)
 
     def follow(
         self, regeneration_id: str, *, timeout: float = 3_600.0

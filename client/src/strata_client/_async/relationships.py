@@ -52,9 +52,7 @@ class AsyncRelationships:
 
     async def get(self, relationship_id: str) -> Relationship:
         """Return a relationship."""
-        return await self._connection.read(
-            f"relationships/{quote(relationship_id, safe='')}/"
-        )
+        return await self._connection.read(f"relationships/{quote(relationship_id, safe='')}/")
 
     async def create(self, index: str, source: str, type: str, target: str) -> Relationship:
         """Relate two concepts, all by their ids; return the relationship that exists, if it does.
