@@ -129,8 +129,6 @@ class Claim(Generic[Row]):
 
 
 class LeasedQuerySet(models.QuerySet[Row]):
-    """Queries for rows with leases."""
-
     def free(self) -> Self:
         """Rows that no worker holds."""
         return self.filter(Q(leased_until=None) | Q(leased_until__lt=Now()))

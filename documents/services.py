@@ -36,8 +36,6 @@ logger = logging.getLogger(__name__)
 
 
 class AddOutcome(StrEnum):
-    """The outcome of adding a document to an index."""
-
     ADDED = "added"
     UNCHANGED = "unchanged"
     REVISED = "revised"

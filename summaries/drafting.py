@@ -37,7 +37,6 @@ State = WrittenText.State
 
 class _WrittenTextDrafter:
     def _rows(self, artifact_ids: Collection[UUID], build: IndexBuild) -> QuerySet[Any]:
-        """The written texts of these artifacts that it drafts from."""
         raise NotImplementedError
 
     def find_unwritten(self, artifact_ids: Collection[UUID], build: IndexBuild) -> set[UUID]:
@@ -232,7 +231,6 @@ class QuestionDrafter(_WrittenTextDrafter):
 
 
 def _hash_rows_by_artifact(rows: QuerySet[Any], *fields: str) -> dict[UUID, str]:
-    """Artifact -> hash of these fields of its rows."""
     values: dict[UUID, list[str]] = {}
     for artifact_id, *row in rows.values_list("artifact", *fields):
         values.setdefault(artifact_id, []).append(repr(row))
