@@ -159,12 +159,12 @@ class LeasedQuerySet(models.QuerySet[Row]):
             )
         return claim
 
-    def claim_batch(self, limit: int, *, seconds: float | None = None) -> Claim[Row] | None:
+    def claim_batch(self, limit: int) -> Claim[Row] | None:
         """Claim up to ``limit`` rows. Rows that failed repeatedly are claimed last, one at a
         time."""
         fresh = self.filter(attempts__lt=ATTEMPTS_BEFORE_ISOLATION)
         suspect = self.filter(attempts__lt=self.model.max_attempts())
-        return fresh.claim(limit, seconds=seconds) or suspect.claim(1, seconds=seconds)
+        return fresh.claim(limit) or suspect.claim(1)
 
     def give_up_exhausted(self) -> int:
         """Give up the free rows whose worker died during their last attempt; return how many."""

@@ -104,13 +104,13 @@ def remove_index(name: str, *, timeout_seconds: float = WAIT_SECONDS) -> IndexRe
     return _make_receipt(index)
 
 
-def continue_removals(*, timeout_seconds: float = WAIT_SECONDS) -> None:
+def continue_removals() -> None:
     """Continue requested removals, and delete the rows of indexes that are completely removed.
 
     Raises:
         StoreUnavailable: the next reconciliation tries again.
     """
-    deadline = time.monotonic() + timeout_seconds
+    deadline = time.monotonic() + WAIT_SECONDS
     for index in Index.objects.exclude(removal_requested_at=None):
         _continue_removal(index, deadline)
         late_write_limit = timezone.now() - timedelta(seconds=LATE_WRITE_SECONDS)
