@@ -84,9 +84,6 @@ class TextField(serializers.Field):
             self.fail("invalid")
         return data
 
-    def to_representation(self, value: str) -> str:
-        return value
-
 
 @extend_schema_field({"type": "object", "additionalProperties": True})
 class MetadataField(serializers.Field):
@@ -127,9 +124,6 @@ class MetadataField(serializers.Field):
 
         cleaned: dict[str, Any] = clean(data, MAX_METADATA_DEPTH)
         return cleaned
-
-    def to_representation(self, value: dict[str, Any]) -> dict[str, Any]:
-        return value
 
 
 @extend_schema_field({"type": "string", "description": "A JSON object, as text."})

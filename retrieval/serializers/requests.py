@@ -63,9 +63,6 @@ class IndexNamesField(serializers.Field):
             self.fail("too_many")
         return names
 
-    def to_representation(self, value: Any) -> Any:
-        return value
-
 
 @extend_schema_field({"type": "string", "maxLength": MAX_NAME_CHARS})
 class IndexNameField(IndexNamesField):
@@ -86,9 +83,6 @@ class FilterField(serializers.Field):
 
     def to_internal_value(self, data: Any) -> Any:
         return data
-
-    def to_representation(self, value: Any) -> Any:
-        return value
 
 
 class FiniteFloatField(serializers.FloatField):
