@@ -10,7 +10,6 @@ from core.exceptions import UnknownIndex
 
 MAX_GROUP_CHARS = 100
 EVERYONE = "*"  # stands in payloads for a document without groups; no group has this name
-MAX_SHOWN_CHARS = 100  # of a name that an error quotes
 
 Rows = TypeVar("Rows", bound=Any)
 
@@ -47,11 +46,7 @@ class Grant:
             UnknownIndex: the index is not visible; its text is that for a missing index.
         """
         if self.indexes is not None and index not in self.indexes:
-            raise UnknownIndex(
-                f"There is no index named {index[:MAX_SHOWN_CHARS]!r}.",
-                field="index",
-                allowed=self.indexes,
-            )
+            raise UnknownIndex.named(index, self.indexes)
 
     def limit(self, rows: Rows, path: str = "index") -> Rows:
         """The rows of a query set that belong to visible indexes. ``path`` leads from a row to the

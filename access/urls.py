@@ -1,11 +1,10 @@
 """URL routes of API keys, below ``api/v1/``."""
 
-from typing import Any
-
-from django.urls import path, register_converter
+from django.urls import register_converter
 from django.urls.converters import IntConverter
 
 from access.viewsets import KeyViewSet
+from core.routes import api_paths
 
 
 class KeyIdConverter(IntConverter):
@@ -14,15 +13,7 @@ class KeyIdConverter(IntConverter):
 
 register_converter(KeyIdConverter, "key_id")
 
-ROUTES: list[tuple[str, dict[str, Any]]] = [
-    ("keys/", {"get": "list", "post": "create"}),
-    ("keys/<key_id:key_id>/", {"delete": "destroy"}),
+urlpatterns = [
+    *api_paths("keys/", KeyViewSet, {"get": "list", "post": "create"}),
+    *api_paths("keys/<key_id:key_id>/", KeyViewSet, {"delete": "destroy"}),
 ]
-
-urlpatterns = []
-for route, actions in ROUTES:
-    # With and without a trailing slash: a redirect would turn a POST into a GET.
-    urlpatterns += [
-        path(route, KeyViewSet.as_view(actions)),
-        path(route.removesuffix("/"), KeyViewSet.as_view(actions, schema=None)),
-    ]

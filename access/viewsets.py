@@ -15,6 +15,7 @@ from access.serializers import (
     NewKeySerializer,
     render_key,
 )
+from core.paging import render_whole_list
 
 
 @extend_schema(tags=["Keys"])
@@ -27,7 +28,7 @@ class KeyViewSet(viewsets.ViewSet):
     def list(self, request: Request) -> Response:
         """List API keys, newest first, without their secrets."""
         results = [render_key(key) for key in _get_issuer(request).list_keys()]
-        return Response({"count": len(results), "next": None, "previous": None, "results": results})
+        return Response(render_whole_list(results))
 
     @extend_schema(
         operation_id="create_key", request=KeyRequestSerializer, responses={201: NewKeySerializer}
@@ -37,9 +38,7 @@ class KeyViewSet(viewsets.ViewSet):
 
         The answer holds its secret, which is not stored and not shown again.
         """
-        serializer = KeyRequestSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        given = dict(serializer.validated_data)
+        given = KeyRequestSerializer.read(request.data)
         scope = Scope(given.pop("scope"))
         key, secret = _get_issuer(request).issue_key(given.pop("name"), scope=scope, **given)
         return Response({**render_key(key), "secret": secret}, status=status.HTTP_201_CREATED)

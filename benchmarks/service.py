@@ -142,7 +142,6 @@ def production_service(
 def add_texts(
     service: "Service | Production", texts: Sequence[SampleText], index: str = "plain"
 ) -> None:
-    """Add all texts in one request."""
     lines = b"".join(
         json.dumps({"external_id": t.id, "title": t.title, "text": t.text}).encode() + b"\n"
         for t in texts

@@ -4,10 +4,9 @@ The store is searched for a few neighbours of each concept whose vector changed 
 search, so the cost grows with the number of concepts, not with the number of pairs.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from uuid import UUID
 
-import numpy as np
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef
@@ -16,6 +15,7 @@ from django.utils import timezone
 from concepts.exceptions import UnknownEmergentPair
 from concepts.models import Concept, EmergentPair, Relationship
 from concepts.services import relate_concepts
+from indexing.embedding.vectors import cosine
 from indexing.models import IndexBuild, Node, NodeQuerySet
 from indexing.stores import Query, get_store
 from indexing.stores.base import DenseVector
@@ -150,7 +150,7 @@ def _save_pairs(
         # Other neighbours may have displaced this pair from the results although it is still
         # similar.
         if all(end in known for end in pair):
-            similarity = _cosine(known[pair[0]], known[pair[1]])
+            similarity = cosine(known[pair[0]], known[pair[1]])
             if similarity >= settings.STRATA_EMERGENT_SIMILARITY:
                 similarities[pair] = similarity
     EmergentPair.objects.filter(
@@ -174,8 +174,3 @@ def _save_pairs(
 
 def _order_pair(one: UUID, other: UUID) -> Pair:
     return (one, other) if one < other else (other, one)
-
-
-def _cosine(one: Sequence[float] | DenseVector, other: Sequence[float] | DenseVector) -> float:
-    norms = float(np.linalg.norm(one) * np.linalg.norm(other))
-    return float(np.dot(one, other)) / norms if norms else 0.0

@@ -16,11 +16,11 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Now
 
 from concepts.extractors import (
-    ExtractedConcept,
-    ExtractedRelationship,
+    ConceptResponse,
     ExtractionInput,
     ExtractionOutcome,
     ExtractionResult,
+    RelationshipResponse,
     extract_from_texts,
 )
 from concepts.instances import add_instance
@@ -225,7 +225,7 @@ def _add_extracted(index: str, source: Source, findings: ExtractionResult) -> tu
     return added_count, refused
 
 
-def _add_concept(index: str, source: Source, found: ExtractedConcept, quotes: list[str]) -> None:
+def _add_concept(index: str, source: Source, found: ConceptResponse, quotes: list[str]) -> None:
     concept = find_concept(index, found.label)
     if concept is None:
         # Only a new concept gets the extracted description: people may have edited an existing one.
@@ -234,7 +234,7 @@ def _add_concept(index: str, source: Source, found: ExtractedConcept, quotes: li
         add_instance(concept.pk, quote, source_id=source.pk)
 
 
-def _add_relationship(index: str, source: Source, found: ExtractedRelationship) -> bool:
+def _add_relationship(index: str, source: Source, found: RelationshipResponse) -> bool:
     ends = [find_concept(index, label) for label in (found.source, found.target)]
     if ends[0] is None or ends[1] is None or ends[0] == ends[1]:
         return False

@@ -24,25 +24,28 @@ class ExtractionInput:
     is_cache_bypassed: bool = False  # do not reuse a stored completion
 
 
-@dataclass(frozen=True, slots=True)
-class ExtractedConcept:
-    label: str
-    quotes: list[str]
+class ConceptResponse(BaseModel):
+    label: str = Field(min_length=1)
     description: str = ""
+    quotes: list[str] = Field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class ExtractedRelationship:
+class RelationshipResponse(BaseModel):
     source: str  # a concept's label
-    type: str
-    target: str
+    type: str = Field(min_length=1)
     category: str = ""
+    target: str
+
+
+class ExtractionResponse(BaseModel):
+    concepts: list[ConceptResponse]
+    relationships: list[RelationshipResponse] = Field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractionResult:
-    concepts: list[ExtractedConcept]
-    relationships: list[ExtractedRelationship]
+    concepts: list[ConceptResponse]
+    relationships: list[RelationshipResponse]
     model_name: str
 
 
@@ -54,24 +57,6 @@ class ExtractionOutcome:
     findings: ExtractionResult | None
     error: StrataError | None = None
     cost: LanguageModelCost = field(default_factory=LanguageModelCost)
-
-
-class ConceptResponse(BaseModel):
-    label: str = Field(min_length=1)
-    description: str = ""
-    quotes: list[str] = Field(default_factory=list)
-
-
-class RelationshipResponse(BaseModel):
-    source: str
-    type: str = Field(min_length=1)
-    category: str = ""
-    target: str
-
-
-class ExtractionResponse(BaseModel):
-    concepts: list[ConceptResponse]
-    relationships: list[RelationshipResponse] = Field(default_factory=list)
 
 
 def extract_from_texts(
@@ -96,17 +81,10 @@ def extract_from_texts(
     for key, answer, error, cost in asked:
         findings = None
         if answer is not None:
-            findings = _parse_response(answer.value, answer.model_name, concept_spec.per_source)
+            said: Any = answer.value
+            concepts = [
+                each.model_copy(update={"quotes": each.quotes[:QUOTES_PER_CONCEPT]})
+                for each in said.concepts[: concept_spec.per_source]
+            ]
+            findings = ExtractionResult(concepts, said.relationships, answer.model_name)
         yield ExtractionOutcome(key, findings, error, cost)
-
-
-def _parse_response(response: Any, model_name: str, count: int) -> ExtractionResult:
-    concepts = [
-        ExtractedConcept(each.label, each.quotes[:QUOTES_PER_CONCEPT], each.description)
-        for each in response.concepts[:count]
-    ]
-    relationships = [
-        ExtractedRelationship(each.source, each.type, each.target, each.category)
-        for each in response.relationships
-    ]
-    return ExtractionResult(concepts, relationships, model_name)

@@ -81,7 +81,6 @@ class ConceptQuerySet(EntityQuerySet):
         return self.filter(~_has_evidence())
 
     def with_evidence_count(self) -> "ConceptQuerySet":
-        """Annotate each concept with its ``evidence_count``."""
         has_located_quote = Q(instances__is_lost=False)
         return self.annotate(evidence_count=models.Count("instances", filter=has_located_quote))
 

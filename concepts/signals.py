@@ -35,19 +35,11 @@ ENTITIES_REMOVED_AT_ONCE = 100
 
 
 @receiver([post_save, post_delete], sender=Concept, dispatch_uid="concepts.concept_changed")
-def plan_concept(instance: Concept, *, raw: bool = False, **kwargs: Any) -> None:
-    if not raw:
-        _plan_entity("concept", instance)
-
-
 @receiver([post_save, post_delete], sender=RelationshipType, dispatch_uid="concepts.type_changed")
-def plan_relationship_type(instance: RelationshipType, *, raw: bool = False, **kwargs: Any) -> None:
+def plan_entity(instance: Entity, *, raw: bool = False, **kwargs: Any) -> None:
     if not raw:
-        _plan_entity("relationship_type", instance)
-
-
-def _plan_entity(kind: str, entity: Entity) -> None:
-    plan_standalone_and_enqueue(kind, entity.index, entity.pk)
+        kind = "concept" if isinstance(instance, Concept) else "relationship_type"
+        plan_standalone_and_enqueue(kind, instance.index, instance.pk)
 
 
 @receiver(index_removal, dispatch_uid="concepts.index_removal")

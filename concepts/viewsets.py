@@ -43,10 +43,9 @@ from concepts.serializers import (
     render_relationship,
     render_relationship_type,
 )
-from core.exceptions import UnknownIndex
 from core.paging import paginate
-from core.serializers import MAX_NAME_CHARS, ErrorSerializer, PagingSerializer, StrictSerializer
-from documents.index_catalog import get_catalog
+from core.serializers import ErrorSerializer, PagingSerializer
+from documents.index_catalog import require_index
 
 
 @extend_schema(tags=["Concepts"])
@@ -72,7 +71,7 @@ class ConceptViewSet(viewsets.ViewSet):
     def list(self, request: Request, index: str) -> Response:
         """List the concepts of an index, by label."""
         require_index(index)
-        given = validate_data(ConceptFilterSerializer, request.query_params)
+        given = ConceptFilterSerializer.read(request.query_params)
         grant = get_grant(request)
         concepts = Concept.objects.visible_to(grant).of_index(index)
         if given.get("evidence") == "none":
@@ -95,7 +94,7 @@ class ConceptViewSet(viewsets.ViewSet):
         The concept is embedded, so that searches find it by meaning.
         """
         require_index(index)
-        given = validate_data(ConceptInputSerializer, request.data)
+        given = ConceptInputSerializer.read(request.data)
         concept = services.create_concept(index, given.pop("label"), **given)
         rendered = _render_concept(concept.pk, get_grant(request))
         return Response(rendered, status=status.HTTP_201_CREATED)
@@ -116,7 +115,7 @@ class ConceptViewSet(viewsets.ViewSet):
         Omitted fields stay unchanged.
         """
         grant = get_grant(request)
-        given = validate_data(ConceptPatchSerializer, request.data)
+        given = ConceptPatchSerializer.read(request.data)
         get_concept(concept_id, grant)
         services.edit_concept(concept_id, **given)
         return Response(_render_concept(concept_id, grant))
@@ -138,7 +137,7 @@ class ConceptViewSet(viewsets.ViewSet):
     def merge(self, request: Request, concept_id: UUID) -> Response:
         """Merge other concepts into this one, with their evidence and relationships."""
         grant = get_grant(request)
-        given = validate_data(MergeSerializer, request.data)
+        given = MergeSerializer.read(request.data)
         for each in (concept_id, *given["concepts"]):
             get_concept(each, grant)
         services.merge_concepts(concept_id, given["concepts"])
@@ -151,7 +150,7 @@ class ConceptViewSet(viewsets.ViewSet):
     )
     def instances(self, request: Request, concept_id: UUID) -> Response:
         """List the quotes that are evidence of a concept, lost ones included."""
-        given = validate_data(PagingSerializer, request.query_params)
+        given = PagingSerializer.read(request.query_params)
         get_concept(concept_id, get_grant(request))
         rows = Instance.objects.filter(concept=concept_id).select_related("artifact", "source")
         page, answer = paginate(request, rows, given)
@@ -168,7 +167,7 @@ class ConceptViewSet(viewsets.ViewSet):
         201: the quote was added. 200: it exists already.
         """
         grant = get_grant(request)
-        given = validate_data(QuoteSerializer, request.data)
+        given = QuoteSerializer.read(request.data)
         get_concept(concept_id, grant)
         instance, is_new = instances.add_instance(
             concept_id,
@@ -222,7 +221,7 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
     def list(self, request: Request, index: str) -> Response:
         """List the relationship types of an index, by name."""
         require_index(index)
-        given = validate_data(RelationshipTypeFilterSerializer, request.query_params)
+        given = RelationshipTypeFilterSerializer.read(request.query_params)
         kinds = RelationshipType.objects.visible_to(get_grant(request)).of_index(index)
         if "category" in given:
             kinds = kinds.filter(category=given["category"].lower())
@@ -240,7 +239,7 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
         The type is embedded, so that searches find it by meaning.
         """
         require_index(index)
-        given = validate_data(RelationshipTypeInputSerializer, request.data)
+        given = RelationshipTypeInputSerializer.read(request.data)
         kind = services.create_relationship_type(index, given.pop("name"), **given)
         rendered = _render_type(kind.pk, get_grant(request))
         return Response(rendered, status=status.HTTP_201_CREATED)
@@ -264,7 +263,7 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
         Omitted fields stay unchanged.
         """
         grant = get_grant(request)
-        given = validate_data(RelationshipTypePatchSerializer, request.data)
+        given = RelationshipTypePatchSerializer.read(request.data)
         _render_type(type_id, grant)  # it must be visible
         services.edit_relationship_type(type_id, **given)
         return Response(_render_type(type_id, grant))
@@ -298,7 +297,7 @@ class RelationshipViewSet(viewsets.ViewSet):
     def list(self, request: Request, index: str) -> Response:
         """List the relationships of an index."""
         require_index(index)
-        given = validate_data(RelationshipFilterSerializer, request.query_params)
+        given = RelationshipFilterSerializer.read(request.query_params)
         edges = Relationship.objects.visible_to(get_grant(request)).of_index(index)
         edges = edges.with_concepts_and_type()
         if "concept" in given:
@@ -319,7 +318,7 @@ class RelationshipViewSet(viewsets.ViewSet):
         201: the relationship was created. 200: it exists already.
         """
         require_index(index)
-        given = validate_data(RelationshipInputSerializer, request.data)
+        given = RelationshipInputSerializer.read(request.data)
         edge, is_new = services.relate_concepts(
             index, given["source"], given["type"], given["target"], get_grant(request)
         )
@@ -345,19 +344,6 @@ class RelationshipViewSet(viewsets.ViewSet):
         if not count:
             raise UnknownRelationship(field="id")
         return Response(status=status.HTTP_204_NO_CONTENT)
-
-
-def validate_data(serializer_class: type[StrictSerializer], data: Any) -> dict[str, Any]:
-    serializer = serializer_class(data=data)
-    serializer.is_valid(raise_exception=True)
-    return dict(serializer.validated_data)
-
-
-def require_index(index: str) -> None:
-    names = get_catalog().index_names()
-    if index not in names:
-        shown = index[:MAX_NAME_CHARS]
-        raise UnknownIndex(f"There is no index named {shown!r}.", field="index", allowed=names)
 
 
 def get_concept(concept_id: UUID, grant: Grant) -> Concept:

@@ -71,6 +71,11 @@ class UnknownIndex(StrataError):
 
     code = "unknown_index"
 
+    @classmethod
+    def named(cls, name: str, known: Iterable[str]) -> "UnknownIndex":
+        """For a name that is none of the known ones."""
+        return cls(f"There is no index named {name[:100]!r}.", field="index", allowed=known)
+
 
 class DiskFull(StrataError):
     """There is too little free disk space to accept more."""

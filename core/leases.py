@@ -52,7 +52,7 @@ class LeasedRow(models.Model):
     def get_claim(self) -> "Claim[Self]":
         """The claim under which this row was read."""
         assert self.lease_token is not None
-        return Claim(type(self), self.lease_token, settings.STRATA_LEASE_SECONDS)
+        return Claim(type(self), self.lease_token)
 
 
 Row = TypeVar("Row", bound=LeasedRow)
@@ -64,7 +64,6 @@ class Claim(Generic[Row]):
 
     model: type[Row]
     token: uuid.UUID
-    seconds: float  # a lease lasts this long unless it is renewed
 
     @property
     def rows(self) -> "LeasedQuerySet[Row]":
@@ -93,9 +92,9 @@ class Claim(Generic[Row]):
 
         def renew() -> None:
             try:
-                while not is_over.wait(self.seconds / 3):
+                while not is_over.wait(settings.STRATA_LEASE_SECONDS / 3):
                     try:
-                        self.rows.update(leased_until=lease_expiry(self.seconds))
+                        self.rows.update(leased_until=_lease_expiry())
                     except DatabaseError as error:
                         logger.warning("A lease could not be renewed: %s", error)
             finally:
@@ -129,23 +128,18 @@ class Claim(Generic[Row]):
 
 
 class LeasedQuerySet(models.QuerySet[Row]):
-    """Queries for rows with leases."""
-
     def free(self) -> Self:
         """Rows that no worker holds."""
         return self.filter(Q(leased_until=None) | Q(leased_until__lt=Now()))
 
-    def claim(
-        self, limit: int | None = None, *, seconds: float | None = None, **values: Any
-    ) -> Claim[Row] | None:
+    def claim(self, limit: int | None = None, **values: Any) -> Claim[Row] | None:
         """Claim the rows of this query that no worker holds; None if there are none.
 
         With a limit, claims the first ``limit`` rows of the query and skips those that another
         transaction has locked; without one, claims all. Counts an attempt for each, and sets
         ``values``.
         """
-        seconds = seconds or settings.STRATA_LEASE_SECONDS
-        claim: Claim[Row] = Claim(self.model, uuid.uuid4(), seconds)
+        claim: Claim[Row] = Claim(self.model, uuid.uuid4())
         with transaction.atomic():
             rows = self.free()
             if connection.features.has_select_for_update_of:
@@ -156,17 +150,17 @@ class LeasedQuerySet(models.QuerySet[Row]):
             self.model._default_manager.filter(pk__in=ids).update(
                 attempts=F("attempts") + 1,
                 lease_token=claim.token,
-                leased_until=lease_expiry(seconds),
+                leased_until=_lease_expiry(),
                 **values,
             )
         return claim
 
-    def claim_batch(self, limit: int, *, seconds: float | None = None) -> Claim[Row] | None:
+    def claim_batch(self, limit: int) -> Claim[Row] | None:
         """Claim up to ``limit`` rows. Rows that failed repeatedly are claimed last, one at a
         time."""
         fresh = self.filter(attempts__lt=ATTEMPTS_BEFORE_ISOLATION)
         suspect = self.filter(attempts__lt=self.model.max_attempts())
-        return fresh.claim(limit, seconds=seconds) or suspect.claim(1, seconds=seconds)
+        return fresh.claim(limit) or suspect.claim(1)
 
     def give_up_exhausted(self) -> int:
         """Give up the free rows whose worker died during their last attempt; return how many."""
@@ -185,9 +179,9 @@ def release_all_leases() -> None:
             model._default_manager.release_leases()  # type: ignore[attr-defined]
 
 
-def lease_expiry(seconds: float) -> Any:
+def _lease_expiry() -> Any:
     """Expression for when a lease taken now expires, on the database's clock."""
-    return Now() + timedelta(seconds=seconds)
+    return Now() + timedelta(seconds=settings.STRATA_LEASE_SECONDS)
 
 
 def describe_error(error: Exception) -> str:

@@ -7,6 +7,11 @@ from rest_framework.request import Request
 from rest_framework.utils.urls import remove_query_param, replace_query_param
 
 
+def render_whole_list(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """A list that has only one page."""
+    return {"count": len(rows), "next": None, "previous": None, "results": rows}
+
+
 def paginate(
     request: Request, rows: QuerySet[Any], given: dict[str, Any]
 ) -> tuple[QuerySet[Any], dict[str, Any]]:

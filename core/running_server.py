@@ -139,7 +139,6 @@ def own_key() -> Iterator[str]:
 
 
 def is_key_of_this_process(secret: str) -> bool:
-    """Whether this is the key that this process registered."""
     return _own_key is not None and hmac.compare_digest(secret.encode(), _own_key.encode())
 
 

@@ -5,6 +5,7 @@ serializers only describe them in the OpenAPI document.
 """
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from django.http import QueryDict
@@ -26,8 +27,20 @@ class StrictSerializer(serializers.Serializer):
     """Rejects unknown fields, so that a misspelt name is an error.
 
     Takes a JSON object, or a query string or form, in which a name may be given only once.
-    ``is_valid(raise_exception=True)`` raises ``InvalidInput`` for the first wrong field.
     """
+
+    @classmethod
+    def read(cls, data: Any) -> dict[str, Any]:
+        """The values of a request's body or query string.
+
+        Raises:
+            InvalidInput: names the first wrong field.
+        """
+        serializer = _get_instance(cls)
+        try:
+            return serializer.run_validation(data)
+        except serializers.ValidationError as error:
+            raise to_invalid_input(error.detail, serializer.fields) from None
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, QueryDict):
@@ -42,11 +55,11 @@ class StrictSerializer(serializers.Serializer):
                     )
         return super().to_internal_value(data)
 
-    def is_valid(self, *, raise_exception: bool = False) -> bool:
-        is_valid = super().is_valid(raise_exception=False)
-        if not is_valid and raise_exception:
-            raise to_invalid_input(self.errors, self.fields)
-        return is_valid
+
+@cache
+def _get_instance(serializer_class: type[StrictSerializer]) -> StrictSerializer:
+    """Shared by all requests: creating a serializer for each would copy every field."""
+    return serializer_class()
 
 
 def to_invalid_input(

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
+from core.exceptions import UnknownIndex
 from documents.models import Artifact
 
 
@@ -90,3 +91,13 @@ def get_catalog() -> IndexCatalog:
     if _catalog is None:
         raise RuntimeError("No app has registered an index catalog.")
     return _catalog
+
+
+def require_index(name: str) -> None:
+    """
+    Raises:
+        UnknownIndex: there is no such index; lists the names.
+    """
+    names = get_catalog().index_names()
+    if name not in names:
+        raise UnknownIndex.named(name, names)

@@ -44,9 +44,6 @@ STATUSES = ("received", "parsing", "indexing", "ready", "failed")
 ORDERINGS = ("created_at", "updated_at", "title")
 
 
-# --- What every request shape shares ---------------------------------------------------------
-
-
 # --- Fields ----------------------------------------------------------------------------------
 
 
@@ -87,9 +84,6 @@ class TextField(serializers.Field):
             self.fail("invalid")
         return data
 
-    def to_representation(self, value: str) -> str:
-        return value
-
 
 @extend_schema_field({"type": "object", "additionalProperties": True})
 class MetadataField(serializers.Field):
@@ -105,35 +99,31 @@ class MetadataField(serializers.Field):
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         if not isinstance(data, dict):
             self.fail("invalid")
-        self._remaining_chars = MAX_METADATA_CHARS
-        cleaned: dict[str, Any] = self._clean(data, MAX_METADATA_DEPTH)
+        remaining_chars = MAX_METADATA_CHARS
+
+        def clean(value: Any, depth: int) -> Any:
+            nonlocal remaining_chars
+            if depth < 0:
+                self.fail("too_deep")
+            remaining_chars -= len(value) + 2 if isinstance(value, str) else 4
+            if remaining_chars < 0:
+                self.fail("too_large")
+            if isinstance(value, str):
+                return clean_text(value)
+            if isinstance(value, dict):
+                return {clean(name, depth): clean(each, depth - 1) for name, each in value.items()}
+            if isinstance(value, list):
+                return [clean(each, depth - 1) for each in value]
+            if isinstance(value, float) and value.is_integer():
+                # As PostgreSQL returns them: 1e16 with all digits, and no negative zero.
+                value = int(value) if abs(value) >= 1e16 else value + 0.0
+            # Payloads of points hold integers of 64 bits, and so do many JSON parsers.
+            if isinstance(value, int) and not -(2**63) <= value < 2**63:
+                self.fail("number")
+            return value
+
+        cleaned: dict[str, Any] = clean(data, MAX_METADATA_DEPTH)
         return cleaned
-
-    def to_representation(self, value: dict[str, Any]) -> dict[str, Any]:
-        return value
-
-    def _clean(self, value: Any, depth: int) -> Any:
-        if depth < 0:
-            self.fail("too_deep")
-        self._remaining_chars -= len(value) + 2 if isinstance(value, str) else 4
-        if self._remaining_chars < 0:
-            self.fail("too_large")
-        if isinstance(value, str):
-            return clean_text(value)
-        if isinstance(value, dict):
-            return {
-                self._clean(name, depth): self._clean(each, depth - 1)
-                for name, each in value.items()
-            }
-        if isinstance(value, list):
-            return [self._clean(each, depth - 1) for each in value]
-        if isinstance(value, float) and value.is_integer():
-            # As PostgreSQL returns them: 1e16 with all digits, and no negative zero.
-            value = int(value) if abs(value) >= 1e16 else value + 0.0
-        # Payloads of points hold integers of 64 bits, and so do many JSON parsers.
-        if isinstance(value, int) and not -(2**63) <= value < 2**63:
-            self.fail("number")
-        return value
 
 
 @extend_schema_field({"type": "string", "description": "A JSON object, as text."})
@@ -259,9 +249,7 @@ def validate_text_artifact(data: Any) -> dict[str, Any]:
     Raises:
         InvalidInput: names the first wrong field.
     """
-    serializer = TextArtifactSerializer(data=data)
-    serializer.is_valid(raise_exception=True)
-    given = serializer.validated_data
+    given = TextArtifactSerializer.read(data)
     return {
         "content": TextContent(tuple(given["pages"])),
         "title": given.get("title") or None,

@@ -36,8 +36,6 @@ logger = logging.getLogger(__name__)
 
 
 class AddOutcome(StrEnum):
-    """The outcome of adding a document to an index."""
-
     ADDED = "added"
     UNCHANGED = "unchanged"
     REVISED = "revised"
@@ -407,17 +405,14 @@ def _add_or_update(
         if groups is not None:
             label = {**label, "groups": choose_changed_groups(grant, existing.groups, groups)}
         is_relabelled = _apply_attributes(existing, label)
-        if existing.sha256 != content.sha256:
+        is_revised = existing.sha256 != content.sha256
+        if is_revised or existing.state == Artifact.State.FAILED:  # if failed, it is parsed again
             assign_next_revision(existing)
             _set_content(existing, content, added_by)
-            return existing, AddOutcome.REVISED
-        if existing.state == Artifact.State.FAILED:
-            assign_next_revision(existing)
-            _set_content(existing, content, added_by)  # sent again, it is parsed again
         elif is_relabelled:
             assign_next_revision(existing)
             existing.save()
-        return existing, AddOutcome.UNCHANGED
+        return existing, AddOutcome.REVISED if is_revised else AddOutcome.UNCHANGED
 
 
 def _find_existing(
@@ -478,8 +473,8 @@ def _set_content(artifact: Artifact, content: Content, added_by: str) -> None:
     artifact.is_scanned = False
     artifact.error_code = artifact.error_detail = ""
     artifact.warnings = []
-    artifact.attempts, artifact.last_error = 0, ""
-    artifact.lease_token = artifact.leased_until = None
+    for name, value in FRESH.items():
+        setattr(artifact, name, value)
     if isinstance(content, FileContent):
         artifact.has_file = True
         artifact.added_by = added_by[:150]

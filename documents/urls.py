@@ -1,31 +1,21 @@
 """Routes of the documents API, below ``api/v1/``."""
 
-from typing import Any
-
-from django.urls import URLPattern, path
-
+from core.routes import api_paths
 from documents.viewsets import ArtifactViewSet, StreamedArtifactViewSet
 
-ROUTES: list[tuple[str, type[ArtifactViewSet], dict[str, Any]]] = [
-    ("indexes/<str:index>/artifacts/", ArtifactViewSet, {"get": "list", "post": "create"}),
-    ("indexes/<str:index>/artifacts/batch", StreamedArtifactViewSet, {"post": "batch"}),
-    (
-        "artifacts/<str:artifact_id>/",
+INDEX = "indexes/<str:index>/artifacts/"
+ARTIFACT = "artifacts/<str:artifact_id>/"
+
+urlpatterns = [
+    *api_paths(INDEX, ArtifactViewSet, {"get": "list", "post": "create"}),
+    *api_paths(f"{INDEX}batch", StreamedArtifactViewSet, {"post": "batch"}),
+    *api_paths(
+        ARTIFACT,
         ArtifactViewSet,
         {"get": "retrieve", "patch": "partial_update", "delete": "destroy"},
     ),
-    ("artifacts/<str:artifact_id>/content", ArtifactViewSet, {"put": "content"}),
-    ("artifacts/<str:artifact_id>/original", StreamedArtifactViewSet, {"get": "original"}),
-    ("artifacts/<str:artifact_id>/pages/", ArtifactViewSet, {"get": "pages"}),
-    ("artifacts/<str:artifact_id>/pages/<str:page_index>/", ArtifactViewSet, {"get": "page"}),
+    *api_paths(f"{ARTIFACT}content", ArtifactViewSet, {"put": "content"}),
+    *api_paths(f"{ARTIFACT}original", StreamedArtifactViewSet, {"get": "original"}),
+    *api_paths(f"{ARTIFACT}pages/", ArtifactViewSet, {"get": "pages"}),
+    *api_paths(f"{ARTIFACT}pages/<str:page_index>/", ArtifactViewSet, {"get": "page"}),
 ]
-
-urlpatterns: list[URLPattern] = []
-for route, viewset, actions in ROUTES:
-    # With and without a slash at the end, because a redirect would turn a POST into a GET.
-    other = route.removesuffix("/") if route.endswith("/") else f"{route}/"
-    name = f"artifact-{next(reversed(actions.values())).replace('_', '-')}"
-    urlpatterns += [
-        path(route, viewset.as_view(actions), name=name),
-        path(other, viewset.as_view(actions, schema=None)),
-    ]

@@ -25,15 +25,15 @@ from access.authentication import get_grant
 from access.grants import Grant, Scope
 from access.limits import require_room
 from access.throttling import get_holder
-from core.exceptions import StrataError, UnknownIndex
+from core.exceptions import StrataError
 from core.paging import paginate
 from core.parsers import JSONParser, max_json_bytes
-from core.serializers import MAX_NAME_CHARS, ErrorSerializer, PagingSerializer, StrictSerializer
+from core.serializers import ErrorSerializer, PagingSerializer
 from core.text import clean_text
 from documents import services
 from documents.batches import add_batch
 from documents.exceptions import UnknownArtifact
-from documents.index_catalog import get_catalog
+from documents.index_catalog import get_catalog, require_index
 from documents.models import Artifact, Page
 from documents.originals import FileContent, save_incoming_file
 from documents.serializers import (
@@ -116,8 +116,8 @@ class ArtifactViewSet(viewsets.ViewSet):
     )
     def list(self, request: Request, index: str) -> Response:
         """List the artifacts of an index."""
-        _check_index(index)
-        given = _validate(ArtifactFilterSerializer, request.query_params)
+        require_index(index)
+        given = ArtifactFilterSerializer.read(request.query_params)
         documents = Artifact.objects.visible_to(get_grant(request)).filter(index=index)
         artifacts = get_catalog().with_status(documents, index)
         for name in ("status", "external_id", "media_type"):
@@ -142,10 +142,10 @@ class ArtifactViewSet(viewsets.ViewSet):
 
         202: it is new or a new revision, and is being indexed. 200: it was already in the index.
         """
-        _check_index(index)
+        require_index(index)
         grant, holder = get_grant(request), get_holder(request)
         if _is_form(request.content_type):
-            given = _validate(FileArtifactSerializer, request.data)
+            given = FileArtifactSerializer.read(request.data)
             _require_room_for_upload(holder)
             if given.get("metadata"):
                 # Check the metadata before the file is written.
@@ -177,7 +177,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         Send one JSON object per line. Each line gets a verdict, in order, once it is stored. An
         invalid line is rejected with its number, and the lines after it are still added.
         """
-        _check_index(index)
+        require_index(index)
         if _is_form(request.content_type):
             raise UnsupportedMediaType(
                 request.content_type, f"Send lines of JSON, as {NDJSON}; a form is not accepted."
@@ -211,7 +211,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         Fields that are not given stay as they are.
         """
         pk, grant = _parse_artifact_id(artifact_id), get_grant(request)
-        given = _validate(ArtifactUpdateSerializer, request.data)
+        given = ArtifactUpdateSerializer.read(request.data)
         with _raise_unknown_artifact(pk):
             services.update_artifact(pk, **given, grant=grant)
         return Response(_load_and_render(pk, grant))
@@ -266,9 +266,9 @@ class ArtifactViewSet(viewsets.ViewSet):
         content: Content
         if _is_form(request.content_type):
             _require_room_for_upload(holder)
-            content = _save_upload(_validate(FileContentSerializer, request.data)["file"])
+            content = _save_upload(FileContentSerializer.read(request.data)["file"])
         else:
-            content = TextContent(tuple(_validate(TextContentSerializer, request.data)["pages"]))
+            content = TextContent(tuple(TextContentSerializer.read(request.data)["pages"]))
         with _raise_unknown_artifact(pk):
             return _add_response(*services.replace_content(pk, content, grant, holder), grant)
 
@@ -280,7 +280,7 @@ class ArtifactViewSet(viewsets.ViewSet):
     def pages(self, request: Request, artifact_id: str) -> Response:
         """List the pages of an artifact, without their text."""
         pk = _parse_artifact_id(artifact_id)
-        given = _validate(PagingSerializer, request.query_params)
+        given = PagingSerializer.read(request.query_params)
         artifact = _get_visible(pk, get_grant(request))
         pages = artifact.pages.order_by("index").annotate(char_count=Length("text"))
         page, answer = paginate(request, pages.defer("text"), given)
@@ -364,20 +364,6 @@ class StreamedArtifactViewSet(ArtifactViewSet):
     @staticmethod
     def max_body_bytes(content_type: str) -> int:
         return int(settings.STRATA_MAX_BATCH_BYTES)
-
-
-def _validate(serializer_class: type[StrictSerializer], data: Any) -> dict[str, Any]:
-    serializer = serializer_class(data=data)
-    serializer.is_valid(raise_exception=True)
-    return serializer.validated_data
-
-
-def _check_index(index: str) -> None:
-    names = get_catalog().index_names()
-    if index not in names:
-        raise UnknownIndex(
-            f"There is no index named {index[:MAX_NAME_CHARS]!r}.", field="index", allowed=names
-        )
 
 
 def _require_room_for_upload(holder: str) -> None:

@@ -1,6 +1,6 @@
 """Bootstrap confidence intervals for the difference between two systems on the same queries."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -33,3 +33,13 @@ def bootstrap_confidence_interval(differences: Iterable[float]) -> tuple[float, 
     tail = (1 - CONFIDENCE_LEVEL) / 2
     low, high = np.quantile(means, [tail, 1 - tail])
     return float(low), float(high)
+
+
+def compare_paired_values(
+    before: Sequence[float], after: Sequence[float]
+) -> tuple[float, float, float, float, float]:
+    """Return both means, the mean of the differences, and the ends of its interval. The values are
+    given for the same queries in the same order."""
+    differences = np.asarray(after, dtype=np.float64) - np.asarray(before, dtype=np.float64)
+    low, high = bootstrap_confidence_interval(differences)
+    return float(np.mean(before)), float(np.mean(after)), float(differences.mean()), low, high

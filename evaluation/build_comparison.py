@@ -6,11 +6,10 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-import numpy as np
 from django.utils import timezone
 
 from documents.models import Artifact
-from evaluation.bootstrap import bootstrap_confidence_interval
+from evaluation.bootstrap import compare_paired_values
 from evaluation.golden_queries import read_golden_queries
 from evaluation.judged_queries import JudgedQueries, resolve_artifact_ids, split_page_name
 from evaluation.measuring import compute_measures, parse_measures
@@ -151,15 +150,7 @@ def rank_artifacts(build: IndexBuild, kind: str, query: str) -> dict[str, float]
 
 def measure_build_difference(live: Sequence[float], new: Sequence[float]) -> BuildDifference:
     """Compare one measure's values in both builds, given for the same queries in the same order."""
-    differences = np.asarray(new, dtype=np.float64) - np.asarray(live, dtype=np.float64)
-    low, high = bootstrap_confidence_interval(differences)
-    return BuildDifference(
-        live=float(np.mean(live)),
-        new=float(np.mean(new)),
-        difference=float(differences.mean()),
-        low=low,
-        high=high,
-    )
+    return BuildDifference(*compare_paired_values(live, new))
 
 
 # --- Queries ---------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from core.exceptions import InvalidInput
-from evaluation.bootstrap import bootstrap_confidence_interval
+from evaluation.bootstrap import compare_paired_values
 from evaluation.judged_queries import JudgedQueries, format_page_name
 from evaluation.systems import RANKING_DEPTH, EvaluatedSystem, HitLocation
 
@@ -140,24 +140,9 @@ def compare_to_baseline(
 ) -> dict[str, SystemDifference]:
     """Return the difference by measure of two systems that answered the same queries."""
     return {
-        name: measure_system_difference(baseline.values_by_measure[name], values)
+        name: SystemDifference(*compare_paired_values(baseline.values_by_measure[name], values))
         for name, values in system.values_by_measure.items()
     }
-
-
-def measure_system_difference(
-    baseline: Sequence[float], system: Sequence[float]
-) -> SystemDifference:
-    """Compare one measure's values, given for the same queries in the same order."""
-    differences = np.asarray(system, dtype=np.float64) - np.asarray(baseline, dtype=np.float64)
-    low, high = bootstrap_confidence_interval(differences)
-    return SystemDifference(
-        baseline=float(np.mean(baseline)),
-        system=float(np.mean(system)),
-        difference=float(differences.mean()),
-        low=low,
-        high=high,
-    )
 
 
 def compute_measures(

@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 
 from access.exceptions import ModelUseSpent
 from access.limits import add_model_use, require_model_use, require_room
-from core.exceptions import InvalidInput, StrataError, UnknownIndex
+from core.exceptions import InvalidInput, StrataError
 from core.leases import NO_LEASE
 from documents.models import Artifact
 from evaluation.exceptions import RunTakenOver, UnknownRun
@@ -59,9 +59,7 @@ def create_run(
             judged queries.
         TooManyJobs: ``asked_by`` has as many unfinished runs as a key may.
     """
-    if not Index.objects.filter(pk=index).exists():
-        names = Index.objects.values_list("name", flat=True)
-        raise UnknownIndex(f"There is no index named {index!r}.", field="index", allowed=names)
+    Index.objects.require(index)
     system_names = list(
         dict.fromkeys(
             [*(systems or find_answerable_modes(index)), *([baseline] if baseline else [])]

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 
 from access.grants import EVERYTHING, Grant
-from core.exceptions import InvalidInput, UnknownIndex
+from core.exceptions import InvalidInput
 from core.text import hash_text
 from documents.exceptions import UnknownArtifact
 from documents.groups import is_visible
@@ -37,11 +37,7 @@ def save_judgement(
             artifact is given.
     """
     check_query([index], query)
-    if not Index.objects.filter(pk=index).exists():
-        names = Index.objects.values_list("name", flat=True)
-        raise UnknownIndex(
-            f"There is no index named {index[:100]!r}.", field="index", allowed=names
-        )
+    Index.objects.require(index)
     if (node_id is None) == (artifact_id is None):
         raise InvalidInput("Give either node_id or artifact_id.", field="node_id")
     page_index = None

@@ -1,6 +1,5 @@
 """REST endpoints for evaluations and judgements."""
 
-from typing import Any
 from uuid import UUID
 
 from django.http import HttpResponse
@@ -17,7 +16,7 @@ from access.throttling import get_holder
 from core.enqueueing import enqueue_on_commit
 from core.paging import paginate
 from core.parsers import max_json_bytes
-from core.serializers import ErrorSerializer, StrictSerializer
+from core.serializers import ErrorSerializer
 from documents.groups import is_visible
 from evaluation import tasks
 from evaluation.exceptions import UnknownJudgement, UnknownRun
@@ -65,7 +64,7 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
     )
     def list(self, request: Request) -> Response:
         """List evaluation runs, newest first."""
-        given = _validate(EvaluationListParametersSerializer, request.query_params)
+        given = EvaluationListParametersSerializer.read(request.query_params)
         rows = get_grant(request).limit(EvaluationRun.objects.without_large_fields())
         if index := given.get("index"):
             rows = rows.filter(index=index)
@@ -82,7 +81,7 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
 
         It uses the given judgements, or else the index's golden queries.
         """
-        given = _validate(EvaluationRequestSerializer, request.data)
+        given = EvaluationRequestSerializer.read(request.data)
         get_grant(request).require(given["index"])
         run = create_run(
             given["index"],
@@ -166,7 +165,7 @@ class JudgementViewSet(viewsets.ViewSet):
     )
     def list(self, request: Request) -> Response:
         """List judgements, newest first."""
-        given = _validate(JudgementListParametersSerializer, request.query_params)
+        given = JudgementListParametersSerializer.read(request.query_params)
         grant = get_grant(request)
         rows = grant.limit(Judgement.objects.filter(is_visible(grant, "artifact__")))
         if "index" in given:
@@ -192,7 +191,7 @@ class JudgementViewSet(viewsets.ViewSet):
 
         A later judgement of the same query and the same artifact or page replaces it.
         """
-        given = _validate(JudgementRequestSerializer, request.data)
+        given = JudgementRequestSerializer.read(request.data)
         grant = get_grant(request)
         grant.require(given["index"])
         judgement, is_new = save_judgement(
@@ -215,9 +214,3 @@ class JudgementViewSet(viewsets.ViewSet):
         except ValueError:
             raise UnknownJudgement(field="id") from None
         return Response(status=status.HTTP_204_NO_CONTENT)
-
-
-def _validate(serializer: type[StrictSerializer], given: Any) -> dict[str, Any]:
-    reader = serializer(data=given)
-    reader.is_valid(raise_exception=True)
-    return dict(reader.validated_data)

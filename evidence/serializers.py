@@ -28,7 +28,7 @@ from evidence.services import (
 from retrieval.search import MAX_LIMIT, MAX_QUERY_CHARS
 from retrieval.serializers.answers import render_chunk, render_search_answer
 from retrieval.serializers.knowledge_requests import SIMILARITY_RANGE
-from retrieval.serializers.requests import FiniteFloatField, read_parameters
+from retrieval.serializers.requests import FiniteFloatField
 from retrieval.serializers.schema import (
     HIT_EXAMPLE,
     HitSerializer,
@@ -178,19 +178,17 @@ def read_evidence_inputs(
     Raises:
         InvalidInput: the body is wrong as a whole.
     """
-    given = read_parameters(AddEvidenceSerializer, data)
+    given = AddEvidenceSerializer.read(data)
     return given["items"], given.get("threshold")
 
 
 def _read_evidence_input(position: int, data: Any) -> EvidenceInput | RejectedEvidence:
-    serializer = EvidenceInputSerializer(data=data)
     try:
-        serializer.is_valid(raise_exception=True)
+        given = EvidenceInputSerializer.read(data)
     except InvalidInput as error:
         url = data.get("url") if isinstance(data, dict) else None
         error.field = ".".join(filter(None, ["items", str(position), error.field]))
         return RejectedEvidence(clean_text(url) if isinstance(url, str) else "", error)
-    given = serializer.validated_data
     citation = given.get("citation")
     if citation is None:
         return EvidenceInput(given["url"], given["content"])
@@ -210,7 +208,7 @@ def read_search_parameters(serializer: type[StrictSerializer], data: Any) -> dic
     Raises:
         InvalidInput: names the first wrong field.
     """
-    given = dict(read_parameters(serializer, data))
+    given = serializer.read(data)
     name = "q" if "q" in given else "query"
     query = given.pop(name)
     if not query.strip():

@@ -20,11 +20,11 @@ from django.db import transaction
 from django.db.models import Q
 
 from access.grants import EVERYTHING, Grant
-from core.exceptions import InvalidInput, StrataError, UnknownIndex
+from core.exceptions import InvalidInput, StrataError
 from core.text import clean_text, hash_text
 from documents.exceptions import ContentConflict
 from documents.groups import choose_groups_of_new_document
-from documents.index_catalog import get_catalog
+from documents.index_catalog import get_catalog, require_index
 from documents.models import Artifact
 from documents.services import TextContent, add_artifact, find_by_external_ids
 from evidence.duplicates import (
@@ -103,11 +103,7 @@ def find_evidence_build(index: str) -> IndexBuild:
         InvalidInput: it takes none; with those that do.
         PointsLost: the store has lost points of it.
     """
-    names = get_catalog().index_names()
-    if index not in names:
-        raise UnknownIndex(
-            f"There is no index named {index[:100]!r}.", field="index", allowed=names
-        )
+    require_index(index)
     build = IndexBuild.objects.live().filter(index=index).first()
     if build is None or build.spec.evidence is None:
         raise InvalidInput(

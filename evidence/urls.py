@@ -1,15 +1,12 @@
 """URL routes of evidence, below ``api/v1/``."""
 
-from django.urls import path
-
+from core.routes import api_paths
 from evidence.viewsets import EvidenceViewSet
 
-evidence = EvidenceViewSet.as_view({"post": "create"})
-similar = EvidenceViewSet.as_view({"get": "similar"})
-related = EvidenceViewSet.as_view({"post": "related"})
+EVIDENCE = "indexes/<str:index>/evidence/"
 
 urlpatterns = [
-    path("indexes/<str:index>/evidence/", evidence, name="evidence-list"),
-    path("indexes/<str:index>/evidence/similar", similar, name="evidence-similar"),
-    path("indexes/<str:index>/evidence/related", related, name="evidence-related"),
+    *api_paths(EVIDENCE, EvidenceViewSet, {"post": "create"}),
+    *api_paths(f"{EVIDENCE}similar", EvidenceViewSet, {"get": "similar"}),
+    *api_paths(f"{EVIDENCE}related", EvidenceViewSet, {"post": "related"}),
 ]

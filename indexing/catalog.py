@@ -117,13 +117,9 @@ def _clean_scalar(name: str, field: FieldSpec, value: Any) -> Any:
         "keyword": (str,), "text": (str,), "datetime": (str,),
         "integer": (int,), "float": (int, float), "bool": (bool,),
     }  # fmt: skip
-    is_bool = isinstance(value, bool)
-    if not isinstance(value, types[field.type]) or (is_bool and field.type != "bool"):
+    has_type = isinstance(value, types[field.type])
+    if not has_type or (isinstance(value, bool) and field.type != "bool"):
         raise _invalid_value_error(name, f"must be of type {field.type}")
-    return _normalise_scalar(name, field, value)
-
-
-def _normalise_scalar(name: str, field: FieldSpec, value: Any) -> Any:
     if field.type == "float":
         return float(value)  # the engine's float fields do not match integers
     if field.type == "integer" and not -(2**63) <= value < 2**63:

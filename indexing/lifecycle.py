@@ -4,7 +4,6 @@ The database row decides which build is live; the store's aliases show it to oth
 """
 
 import logging
-from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -13,11 +12,10 @@ from django.db import models, transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
-from core.exceptions import UnknownIndex
 from documents.models import Artifact
 from indexing.cleanup import LATE_WRITE_SECONDS, delete_build_data
 from indexing.exceptions import BuildUnfinished, UnknownBuild, WrongBuildState
-from indexing.models import Index, IndexBuild, IndexedDocument, Node
+from indexing.models import Index, IndexBuild, IndexBuildQuerySet, IndexedDocument, Node
 from indexing.services import (
     count_unfinished_standalone_rows,
     ensure_collection,
@@ -82,7 +80,7 @@ def apply_spec(
                         setattr(build, field, value)
                 build.save(update_fields=list(build_options))
                 return build
-        index.builds.filter(state=IndexBuild.State.BUILDING).update(**_retired_values())
+        index.builds.filter(state=IndexBuild.State.BUILDING).retire()
         return IndexBuild.objects.create(
             index=index,
             number=index.next_build_number(),
@@ -93,25 +91,13 @@ def apply_spec(
         )
 
 
-def get_index(name: str) -> Index:
-    """
-    Raises:
-        UnknownIndex: there is no such index; lists the names.
-    """
-    index = Index.objects.filter(pk=name).first()
-    if index is None:
-        names = Index.objects.values_list("name", flat=True)
-        raise UnknownIndex(f"There is no index named {name!r}.", field="index", allowed=names)
-    return index
-
-
 def get_build(name: str, number: int) -> IndexBuild:
     """
     Raises:
         UnknownIndex: there is no such index.
         UnknownBuild: it has no such build, or the build is retired.
     """
-    get_index(name)
+    Index.objects.require(name)
     builds = IndexBuild.objects.filter(index=name)
     build = builds.not_retired().filter(number=number).first()
     if build is None:
@@ -167,7 +153,7 @@ def cancel_build(build: IndexBuild) -> None:
     Raises:
         WrongBuildState: it is live.
     """
-    if not _filter_not_live(build).update(**_retired_values()):
+    if not _filter_not_live(build).retire():
         _require_not_live(build)
 
 
@@ -252,9 +238,7 @@ def promote_build(build: IndexBuild, *, is_forced: bool = False) -> IndexBuild |
             return None
         if not is_forced:
             _require_complete(current)
-        index.builds.filter(state=IndexBuild.State.STANDBY).exclude(pk=build.pk).update(
-            **_retired_values()
-        )
+        index.builds.filter(state=IndexBuild.State.STANDBY).exclude(pk=build.pk).retire()
         if previous is not None:
             IndexBuild.objects.filter(pk=previous.pk).update(state=IndexBuild.State.STANDBY)
         IndexBuild.objects.filter(pk=build.pk).update(
@@ -354,9 +338,7 @@ def prune_builds(name: str | None = None) -> list[IndexBuild]:
     if name is not None:
         kept = kept.filter(index=name)
     ids = list(kept.values_list("pk", flat=True))
-    IndexBuild.objects.filter(pk__in=ids, state=IndexBuild.State.STANDBY).update(
-        **_retired_values()
-    )
+    IndexBuild.objects.filter(pk__in=ids, state=IndexBuild.State.STANDBY).retire()
     return list(IndexBuild.objects.filter(pk__in=ids, state=IndexBuild.State.RETIRED))
 
 
@@ -407,7 +389,7 @@ def _require_complete(build: IndexBuild) -> None:
         )
 
 
-def _filter_not_live(build: IndexBuild) -> models.QuerySet[IndexBuild]:
+def _filter_not_live(build: IndexBuild) -> IndexBuildQuerySet:
     not_live_states = [IndexBuild.State.BUILDING, IndexBuild.State.STANDBY]
     return IndexBuild.objects.filter(pk=build.pk, state__in=not_live_states)
 
@@ -419,11 +401,3 @@ def _require_not_live(build: IndexBuild) -> None:
             "paused, resumed or cancelled.",
             field="number",
         )
-
-
-def _retired_values() -> Mapping[str, Any]:
-    return {
-        "state": IndexBuild.State.RETIRED,
-        "retired_at": timezone.now(),
-        "promotion": IndexBuild.Promotion.MANUAL,
-    }

@@ -11,11 +11,11 @@ from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 from django.utils.functional import cached_property
 
+from core.exceptions import UnknownIndex
 from core.leases import FRESH, LeasedQuerySet, LeasedRow
 from documents.models import Artifact, Page, Source
 from indexing.exceptions import PointsLost, UnreadableRecipe
 from indexing.spec import PLACEMENT, IndexSpec, StoreSpec, read_stored_spec
-from indexing.text_nodes import make_text_node
 
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
@@ -29,6 +29,14 @@ class IndexQuerySet(models.QuerySet["Index"]):
     def public(self) -> "IndexQuerySet":
         """Indexes that may be searched without a key."""
         return self.not_being_removed().filter(is_public=True)
+
+    def require(self, name: str) -> None:
+        """
+        Raises:
+            UnknownIndex: there is no such index; lists the names.
+        """
+        if not self.filter(pk=name).exists():
+            raise UnknownIndex.named(name, self.values_list("name", flat=True))
 
 
 class Index(models.Model):
@@ -101,6 +109,15 @@ class IndexBuildQuerySet(models.QuerySet["IndexBuild"]):
     def live(self) -> "IndexBuildQuerySet":
         """The builds that answer searches, one per index."""
         return self.filter(live_of__isnull=False).select_related("index__search_settings")
+
+    def retire(self) -> int:
+        """Retire these builds: later reconciliations remove their points and rows. Return how
+        many."""
+        return self.update(
+            state=IndexBuild.State.RETIRED,
+            retired_at=timezone.now(),
+            promotion=IndexBuild.Promotion.MANUAL,
+        )
 
 
 class IndexBuild(models.Model):
@@ -411,28 +428,6 @@ class Node(LeasedRow):
             text=node.text,
             source_hash=source.hash,
             **node.metadata,
-        )
-
-    def to_text_node(self) -> "TextNode":
-        """Select its page and source with the row, or each costs a query."""
-        return make_text_node(
-            kind=self.kind,
-            point_id=self.point_id,
-            artifact_id=self.artifact_id,
-            text=self.text,
-            text_hash=self.text_hash,
-            source_hash=self.source_hash,
-            page_id=self.page_id,
-            page_index=self.page.index if self.page else None,
-            source_id=self.source_id,
-            source_ordinal=self.source.ordinal if self.source else None,
-            strategy=self.strategy,
-            chunk_index=self.chunk_index,
-            start_offset=self.start_offset,
-            end_offset=self.end_offset,
-            context=self.context,
-            token_count=self.token_count,
-            details=self.details,
         )
 
 

@@ -104,13 +104,13 @@ def remove_index(name: str, *, timeout_seconds: float = WAIT_SECONDS) -> IndexRe
     return _make_receipt(index)
 
 
-def continue_removals(*, timeout_seconds: float = WAIT_SECONDS) -> None:
+def continue_removals() -> None:
     """Continue requested removals, and delete the rows of indexes that are completely removed.
 
     Raises:
         StoreUnavailable: the next reconciliation tries again.
     """
-    deadline = time.monotonic() + timeout_seconds
+    deadline = time.monotonic() + WAIT_SECONDS
     for index in Index.objects.exclude(removal_requested_at=None):
         _continue_removal(index, deadline)
         late_write_limit = timezone.now() - timedelta(seconds=LATE_WRITE_SECONDS)
@@ -127,16 +127,12 @@ def _begin_removal(name: str) -> None:
         index = Index.objects.select_for_update().filter(pk=name).first()
         if index is None:
             names = Index.objects.not_being_removed().values_list("name", flat=True)
-            raise UnknownIndex(f"There is no index named {name!r}.", field="index", allowed=names)
+            raise UnknownIndex.named(name, names)
         if index.removal_requested_at is not None:
             return
         index.removal_requested_at, index.live_build = timezone.now(), None
         index.save(update_fields=["removal_requested_at", "live_build"])
-        index.builds.exclude(state=IndexBuild.State.RETIRED).update(
-            state=IndexBuild.State.RETIRED,
-            retired_at=timezone.now(),
-            promotion=IndexBuild.Promotion.MANUAL,
-        )
+        index.builds.exclude(state=IndexBuild.State.RETIRED).retire()
 
 
 def _continue_removal(index: Index, deadline: float) -> None:

@@ -1,8 +1,7 @@
-from typing import Any
-
 from django.urls import path
 from rest_framework.routers import SimpleRouter
 
+from core.routes import api_paths
 from indexing.viewsets.builds import BuildViewSet, PlanView, PruneView, RollBackView
 from indexing.viewsets.indexes import IndexViewSet, ReconcileView, VerifyView
 from indexing.viewsets.regenerations import RegenerationViewSet
@@ -12,11 +11,7 @@ router.register("indexes", IndexViewSet, basename="index")
 builds = SimpleRouter()
 builds.register(r"indexes/(?P<index>[^/]+)/builds", BuildViewSet, basename="build")
 
-REGENERATIONS: list[tuple[str, dict[str, Any]]] = [
-    ("regenerate/", {"get": "list", "post": "create"}),
-    ("regenerate/<str:regeneration_id>/", {"get": "retrieve"}),
-    ("regenerate/<str:regeneration_id>/cancel", {"post": "cancel"}),
-]
+REGENERATION = "regenerate/<str:regeneration_id>/"
 
 urlpatterns = [
     path("verify/", VerifyView.as_view(), name="verify"),
@@ -26,12 +21,7 @@ urlpatterns = [
     path("indexes/<str:index>/prune/", PruneView.as_view(), name="index-prune"),
     *builds.urls,
     *router.urls,
+    *api_paths("regenerate/", RegenerationViewSet, {"get": "list", "post": "create"}),
+    *api_paths(REGENERATION, RegenerationViewSet, {"get": "retrieve"}),
+    *api_paths(f"{REGENERATION}cancel", RegenerationViewSet, {"post": "cancel"}),
 ]
-
-for route, actions in REGENERATIONS:
-    # With and without a slash at the end, because a redirect would turn a POST into a GET.
-    other = route.removesuffix("/") if route.endswith("/") else f"{route}/"
-    urlpatterns += [
-        path(route, RegenerationViewSet.as_view(actions)),
-        path(other, RegenerationViewSet.as_view(actions, schema=None)),
-    ]

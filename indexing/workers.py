@@ -48,7 +48,6 @@ class BuildWorker(BatchWorker[int]):
         return count > 0
 
     def find_builds(self) -> IndexBuildQuerySet:
-        """The builds that it works on."""
         return IndexBuild.objects.not_paused()
 
     def choose_next(self, keys: list[int]) -> int:

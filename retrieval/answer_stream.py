@@ -230,7 +230,6 @@ def _cache_key(answer_id: str) -> str:
 
 
 def _hash_question(question: AskRequest) -> str:
-    """Hash of the question and of its grant."""
     return hashlib.sha256(
         json.dumps(asdict(question), sort_keys=True, default=_to_json).encode()
     ).hexdigest()

@@ -78,16 +78,6 @@ def get_cross_encoder_loader(name: str, window: int | None = None) -> ModelLoade
         return _loaders[name, window]
 
 
-def get_cross_encoder(name: str, window: int | None = None) -> CrossEncoder:
-    """Return the cross-encoder of this name; the first call starts loading the model (seconds).
-
-    Raises:
-        ModelLoading: the model is not loaded yet; retry helps.
-        ModelUnavailable: the model cannot be loaded; loading is retried in the background.
-    """
-    return get_cross_encoder_loader(name, window).get()
-
-
 def _load_encoder(name: str, window: int | None) -> CrossEncoder:
     return CrossEncoder(_load_model(name), window)
 

@@ -32,7 +32,6 @@ def explain_fused_hit(id: int, ranking: HybridRanking, fusion: HybridFusion) -> 
 
 
 def explain_single_hit(rank: int, score: float, *, is_dense: bool) -> Explanation:
-    """Explain a hit of the only ranking."""
     share = ScoreShare(rank, score, score)
     return Explanation(
         dense=share if is_dense else None, sparse=None if is_dense else share, fusion=None

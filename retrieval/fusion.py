@@ -115,13 +115,6 @@ def reciprocal_rank_fusion(
     return sorted(scores.items(), key=lambda scored: (-scored[1], scored[0]))
 
 
-def hybrid_fusion(
-    dense: Sequence[tuple[int, float]], sparse: Sequence[tuple[int, float]], fusion: HybridFusion
-) -> HybridRanking:
-    """Fuse the two rankings of one query in one collection, ids with their scores."""
-    return fuse_collections([CollectionRankings(dense, sparse)], fusion)
-
-
 def fuse_collections(
     collections: Sequence[CollectionRankings], fusion: HybridFusion
 ) -> HybridRanking:

@@ -210,7 +210,8 @@ def prepare_tool_call(index: str, name: str, arguments: object, grant: Grant) ->
         query=tool.query.format(**text_by_parameter),
         limit=limit,
         conditions=tuple(conditions),
-        is_question_search=tool.search == "questions" or _searches_questions(tool, spec),
+        is_question_search=tool.search == "questions"
+        or (tool.search is None and spec.questions is not None),
         grant=grant,
     )
 
@@ -237,10 +238,6 @@ def make_arguments_schema(tool: ToolSpec, spec: IndexSpec) -> dict[str, Any]:
 def _get_spec(index: str, grant: Grant) -> IndexSpec | None:
     build = find_builds([index], grant)[index]
     return None if build is None else parse_recipe(build.recipe)
-
-
-def _searches_questions(tool: ToolSpec, spec: IndexSpec) -> bool:
-    return tool.search is None and spec.questions is not None
 
 
 def _make_condition(name: str, field: FieldSpec, value: object, parameter: str) -> Condition:

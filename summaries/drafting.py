@@ -35,7 +35,18 @@ if TYPE_CHECKING:
 State = WrittenText.State
 
 
-class _SummaryDrafter:
+class _WrittenTextDrafter:
+    def _rows(self, artifact_ids: Collection[UUID], build: IndexBuild) -> QuerySet[Any]:
+        raise NotImplementedError
+
+    def find_unwritten(self, artifact_ids: Collection[UUID], build: IndexBuild) -> set[UUID]:
+        return _artifact_ids(self._rows(artifact_ids, build).filter(state=State.DUE))
+
+    def find_unwritable(self, artifact_ids: Collection[UUID], build: IndexBuild) -> set[UUID]:
+        return _artifact_ids(self._rows(artifact_ids, build).filter(state=State.FAILED))
+
+
+class _SummaryDrafter(_WrittenTextDrafter):
     kind: str
     is_of_page: bool
 
@@ -70,17 +81,11 @@ class _SummaryDrafter:
         self, artifact_ids: Collection[UUID], build: IndexBuild
     ) -> Mapping[UUID, str]:
         return _hash_rows_by_artifact(
-            self._summaries(artifact_ids, build).not_empty(),
+            self._rows(artifact_ids, build).not_empty(),
             "pk", "text_hash", "written_input_hash", "model_name",
         )  # fmt: skip
 
-    def find_unwritten(self, artifact_ids: Collection[UUID], build: IndexBuild) -> set[UUID]:
-        return _artifact_ids(self._summaries(artifact_ids, build).filter(state=State.DUE))
-
-    def find_unwritable(self, artifact_ids: Collection[UUID], build: IndexBuild) -> set[UUID]:
-        return _artifact_ids(self._summaries(artifact_ids, build).filter(state=State.FAILED))
-
-    def _summaries(self, artifact_ids: Collection[UUID], build: IndexBuild) -> SummaryQuerySet:
+    def _rows(self, artifact_ids: Collection[UUID], build: IndexBuild) -> SummaryQuerySet:
         rows = Summary.objects.filter(build=build, artifact__in=artifact_ids)
         return rows.of_pages() if self.is_of_page else rows.of_artifacts()
 
@@ -127,7 +132,7 @@ class ArtifactSummaryDrafter(_SummaryDrafter):
         return super().describe(row) | {"page_count": row.artifact.pages.count()}
 
 
-class QuestionDrafter:
+class QuestionDrafter(_WrittenTextDrafter):
     def draft(self, artifact: Artifact, build: IndexBuild) -> list["TextNode"]:
         """Make one node for each question, with the offsets of the chunk that answers it. A chunk
         without questions gets one node with its own text, embedded like a chunk."""
@@ -193,20 +198,14 @@ class QuestionDrafter:
     def get_input_versions(
         self, artifact_ids: Collection[UUID], build: IndexBuild
     ) -> Mapping[UUID, str]:
-        written = Annotation.objects.filter(build=build, artifact__in=artifact_ids)
         return _hash_rows_by_artifact(
-            written.exclude(written_input_hash=""),
+            self._rows(artifact_ids, build).exclude(written_input_hash=""),
             "chunk_id", "source", "source_hash", "strategy", "chunk_index", "start_offset",
             "end_offset", "output_hash",
         )  # fmt: skip
 
-    def find_unwritten(self, artifact_ids: Collection[UUID], build: IndexBuild) -> set[UUID]:
-        rows = Annotation.objects.filter(build=build, artifact__in=artifact_ids)
-        return _artifact_ids(rows.filter(state=State.DUE))
-
-    def find_unwritable(self, artifact_ids: Collection[UUID], build: IndexBuild) -> set[UUID]:
-        rows = Annotation.objects.filter(build=build, artifact__in=artifact_ids)
-        return _artifact_ids(rows.filter(state=State.FAILED))
+    def _rows(self, artifact_ids: Collection[UUID], build: IndexBuild) -> QuerySet[Any]:
+        return Annotation.objects.filter(build=build, artifact__in=artifact_ids)
 
     def make_payload(self, node: Node) -> Payload:
         artifact, details = node.artifact, node.details
@@ -232,7 +231,6 @@ class QuestionDrafter:
 
 
 def _hash_rows_by_artifact(rows: QuerySet[Any], *fields: str) -> dict[UUID, str]:
-    """Artifact -> hash of these fields of its rows."""
     values: dict[UUID, list[str]] = {}
     for artifact_id, *row in rows.values_list("artifact", *fields):
         values.setdefault(artifact_id, []).append(repr(row))

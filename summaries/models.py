@@ -3,12 +3,11 @@
 The rows are the work queue, as in the ledger: a row is due until its text is written.
 """
 
-from collections.abc import Collection
 from typing import Any
 from uuid import UUID
 
 from django.db import models
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Q
 
 from core.leases import FRESH, LeasedQuerySet, LeasedRow
 from core.text import hash_text
@@ -45,11 +44,6 @@ class WrittenText(LeasedRow):
     class Meta:
         abstract = True
 
-    @property
-    def is_current(self) -> bool:
-        """Whether the text is written, and from the current input."""
-        return bool(self.written_input_hash) and self.written_input_hash == self.input_hash
-
 
 def due_field_values(*, is_cache_bypassed: bool = False) -> dict[str, Any]:
     """Field values that make rows due and release them from any worker that holds them. With
@@ -70,17 +64,6 @@ class SummaryQuerySet(LeasedQuerySet["Summary"]):
     def not_empty(self) -> "SummaryQuerySet":
         """Summaries whose text is not empty."""
         return self.exclude(text_hash__in=["", EMPTY_TEXT_HASH])
-
-    def artifact_ids_with_outdated_page_summaries(
-        self, artifact_ids: Collection[UUID]
-    ) -> set[UUID]:
-        """The ids of those artifacts that have a page whose summary, in every build of this query,
-        is missing or was written from an older text."""
-        current = self.filter(page=OuterRef("pk"), written_input_hash=OuterRef("content_hash"))
-        pages = Page.objects.filter(~Exists(current), artifact__in=artifact_ids)
-        return set(
-            pages.exclude(content_hash=EMPTY_TEXT_HASH).values_list("artifact_id", flat=True)
-        )
 
 
 class Summary(WrittenText):

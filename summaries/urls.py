@@ -1,15 +1,9 @@
-"""URLs of summaries below ``api/v1/``, with and without a trailing slash."""
+"""URLs of summaries below ``api/v1/``."""
 
-from django.urls import path
-
+from core.routes import api_paths
 from summaries.viewsets import ArtifactSummaryView, PageSummaryView
 
-PAGE_SUMMARY_PATH = "pages/<uuid:page_id>/summary_candidate"
-ARTIFACT_SUMMARY_PATH = "artifacts/<uuid:artifact_id>/summary_candidate"
-
 urlpatterns = [
-    path(PAGE_SUMMARY_PATH, PageSummaryView.as_view(), name="page-summary"),
-    path(f"{PAGE_SUMMARY_PATH}/", PageSummaryView.as_view(schema=None)),
-    path(ARTIFACT_SUMMARY_PATH, ArtifactSummaryView.as_view(), name="artifact-summary"),
-    path(f"{ARTIFACT_SUMMARY_PATH}/", ArtifactSummaryView.as_view(schema=None)),
+    *api_paths("pages/<uuid:page_id>/summary_candidate", PageSummaryView),
+    *api_paths("artifacts/<uuid:artifact_id>/summary_candidate", ArtifactSummaryView),
 ]

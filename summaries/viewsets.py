@@ -91,7 +91,6 @@ def _render_or_404(summary: Summary | None) -> Response:
 
 
 def _save_edit(request: Request, artifact_id: UUID, page_id: UUID | None) -> Response:
-    serializer = SummaryPatchSerializer(data=request.data)
-    serializer.is_valid(raise_exception=True)
-    [*_, newest] = edit_summary(artifact_id, page_id, serializer.validated_data["text"])
+    text = SummaryPatchSerializer.read(request.data)["text"]
+    [*_, newest] = edit_summary(artifact_id, page_id, text)
     return Response(render_stored_summary(newest))

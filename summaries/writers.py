@@ -141,7 +141,7 @@ def get_claim_batch_size() -> int:
 
 
 class ExtractiveWriter:
-    """Writes by rules: selects sentences and phrases of the text, and calls no language model."""
+    """Writes by rules: selects sentences of the text, and calls no language model."""
 
     def summarise(
         self, inputs: Mapping[Key, SummaryInput], spec: IndexSpec

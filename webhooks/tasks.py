@@ -34,7 +34,6 @@ delivery_worker = DeliveryWorker()
 
 @shared_task
 def send_due_deliveries() -> None:
-    """Send due deliveries."""
     delivery_worker.run("all")
 
 

@@ -14,27 +14,9 @@ from documents.parsing.document import (
     ParseWarning,
     is_nearly_all_separators,
 )
-from documents.parsing.formats import FORMATS, IMAGE_TYPES, SUPPORTED_SUFFIXES, Format
+from documents.parsing.formats import FORMATS, IMAGE_TYPES, Format
 from documents.parsing.process_pool import (
     close_child_processes,
     parse_file,
     read_confinement,
 )
-
-__all__ = [
-    "FORMATS",
-    "IMAGE_TYPES",
-    "MAX_SEPARATORS_PER_LETTER",
-    "SUPPORTED_SUFFIXES",
-    "Format",
-    "Limits",
-    "ParseWarning",
-    "ParsedDocument",
-    "ParsedPage",
-    "clean_text",
-    "close_child_processes",
-    "is_nearly_all_separators",
-    "is_text",
-    "parse_file",
-    "read_confinement",
-]

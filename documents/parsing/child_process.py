@@ -153,7 +153,6 @@ def _open_own_status() -> BinaryIO | None:
 
 
 def _peak_bytes(status: BinaryIO | None) -> int:
-    """The peak memory of this process."""
     if status is not None:
         # On Linux ``ru_maxrss`` below includes the parent's peak, and a server's may be large.
         status.seek(0)

@@ -70,7 +70,6 @@ IMAGE_TYPES = frozenset(format_.media_type for format_ in IMAGE_FORMATS)
 _BY_SUFFIX = {suffix: format_ for format_ in FORMATS for suffix in format_.suffixes}
 _IMAGES_BY_SUFFIX = {suffix: format_ for format_ in IMAGE_FORMATS for suffix in format_.suffixes}
 _BY_MODULE = {format_.module: format_ for format_ in FORMATS}
-SUPPORTED_SUFFIXES = tuple(sorted(suffix for suffix in _BY_SUFFIX if suffix))
 _IMAGE_MAGIC = {
     "PNG": re.compile(rb"\x89PNG\r\n\x1a\n"),
     "JPEG": re.compile(rb"\xff\xd8\xff"),

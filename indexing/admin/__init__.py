@@ -1,3 +1,3 @@
 """The admin of indexes, builds, nodes and regenerations."""
 
-from indexing.admin import indexes, regenerations  # noqa: F401
+from indexing.admin import indexes, regenerations

@@ -13,12 +13,3 @@ from indexing.chunking.chunker import split_into_chunks
 from indexing.chunking.context import CountTokens, fit_context, prepend_context
 from indexing.chunking.topics import EmbedTexts
 from indexing.chunking.window import Chunk
-
-__all__ = [
-    "Chunk",
-    "CountTokens",
-    "EmbedTexts",
-    "fit_context",
-    "prepend_context",
-    "split_into_chunks",
-]

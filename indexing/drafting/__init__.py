@@ -15,16 +15,3 @@ from indexing.drafting.drafter import (
 )
 from indexing.drafting.inputs import plan_inputs, register_input_planner
 from indexing.drafting.payloads import hash_payload
-
-__all__ = [
-    "Drafter",
-    "DrafterWithoutWrittenInput",
-    "StandaloneDrafter",
-    "get_drafter",
-    "get_drafters",
-    "get_standalone_drafters",
-    "hash_payload",
-    "make_payload",
-    "plan_inputs",
-    "register_input_planner",
-]

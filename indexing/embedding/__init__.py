@@ -12,12 +12,3 @@ from indexing.embedding.embedder import (
     load_models,
 )
 from indexing.embedding.smiles import parse_smiles
-
-__all__ = [
-    "Embedder",
-    "describe_model_availability",
-    "get_embedder",
-    "import_libraries",
-    "load_models",
-    "parse_smiles",
-]

@@ -23,8 +23,6 @@ _catalogue_lock = threading.Lock()  # all threads share fastembed's list of mode
 
 
 class FastembedModel:
-    """A loaded model of fastembed."""
-
     batch_texts = 64
     # About 8 texts of 130 tokens. Batches of 4 to 16 such texts are equally fast within the noise
     # (79 to 83 texts/s on two cores); batches of 32 are slower (74).

@@ -119,7 +119,6 @@ def require_success(response: httpx.Response) -> None:
 
 
 def read_error(content: dict[str, Any], default: str = "Something went wrong.") -> StrataError:
-    """The error that the API describes with ``content``."""
     error = StrataError(
         content.get("detail", default),
         field=content.get("field"),

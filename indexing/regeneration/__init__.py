@@ -15,15 +15,3 @@ from indexing.regeneration.requests import (
     cancel_regeneration,
     get_regeneration,
 )
-
-__all__ = [
-    "ALL_TYPES",
-    "DueWork",
-    "RegenerationProgress",
-    "begin_regeneration",
-    "cancel_regeneration",
-    "claim_regeneration",
-    "get_regeneration",
-    "get_regeneration_progress",
-    "regenerate_next_artifacts",
-]

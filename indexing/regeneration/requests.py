@@ -7,7 +7,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from access.limits import require_room
-from core.exceptions import InvalidInput, UnknownIndex
+from core.exceptions import InvalidInput
 from indexing.exceptions import UnknownRegeneration
 from indexing.kinds import KINDS, list_regeneration_types
 from indexing.models import Index, IndexBuild, Regeneration
@@ -40,9 +40,8 @@ def begin_regeneration(
             category; or too many artifacts are named.
         TooManyJobs: ``asked_by`` has as many unfinished regenerations as a key may.
     """
-    if index is not None and not Index.objects.filter(pk=index).exists():
-        names = Index.objects.values_list("name", flat=True)
-        raise UnknownIndex(f"There is no index named {index!r}.", field="index", allowed=names)
+    if index is not None:
+        Index.objects.require(index)
     named_ids = None if artifact_ids is None else sorted(str(each) for each in set(artifact_ids))
     if named_ids is not None and len(named_ids) > MAX_NAMED_ARTIFACTS:
         raise InvalidInput(

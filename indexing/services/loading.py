@@ -1,7 +1,6 @@
 """Loads spec files: creates an index and its live build for each."""
 
 from django.db import transaction
-from django.utils import timezone
 
 from documents.models import Artifact
 from indexing.models import Index, IndexBuild
@@ -30,8 +29,7 @@ def load_specs() -> list[str]:
             elif live.is_made_by(spec):
                 continue
             elif not Artifact.objects.filter(index=name).exists():
-                live.state, live.retired_at = IndexBuild.State.RETIRED, timezone.now()
-                live.save(update_fields=["state", "retired_at"])
+                index.builds.filter(pk=live.pk).retire()
                 _create_live_build(index, spec)
             else:
                 notes.append(

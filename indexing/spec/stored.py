@@ -37,17 +37,14 @@ STORE_SETTINGS_UPGRADES: Sequence[Upgrade] = ()
 
 
 def dump_recipe(spec: IndexSpec) -> dict[str, Any]:
-    """The recipe that a build of this spec stores."""
     return {"version": len(RECIPE_UPGRADES) + 1, **spec.recipe}
 
 
 def dump_search_settings(spec: IndexSpec) -> dict[str, Any]:
-    """The search settings that an index with this spec stores."""
     return {"version": len(SEARCH_SETTINGS_UPGRADES) + 1, **spec.search_settings}
 
 
 def dump_store_settings(spec: IndexSpec) -> dict[str, Any]:
-    """The store settings that an index with this spec stores."""
     return {"version": len(STORE_SETTINGS_UPGRADES) + 1, **spec.store.model_dump(mode="json")}
 
 

@@ -33,30 +33,6 @@ if TYPE_CHECKING:
     from indexing.spec import SparseSpec
     from indexing.stores.sparse import Bm25Encoder
 
-__all__ = [
-    "AllOf",
-    "AnyOf",
-    "CollectionSchema",
-    "DenseVector",
-    "Filter",
-    "Match",
-    "MatchText",
-    "Not",
-    "Payload",
-    "Point",
-    "Query",
-    "Range",
-    "RankFusion",
-    "ScoredPoint",
-    "SparseVector",
-    "StoredPoint",
-    "VectorStore",
-    "close_store",
-    "encode_sparse_query",
-    "get_bm25_encoder",
-    "get_store",
-]
-
 _store_lock = threading.Lock()
 _store: VectorStore | None = None
 

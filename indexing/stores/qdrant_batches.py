@@ -35,7 +35,6 @@ def cut_batches(rows: Sequence[T], estimate: Callable[[T], int]) -> Iterator[lis
 
 
 def estimate_bytes(payload: Any) -> int:
-    """Bytes of a payload in a request."""
     return len(json.dumps(payload)) + POINT_OVERHEAD_BYTES
 
 

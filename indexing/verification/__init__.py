@@ -13,14 +13,3 @@ from indexing.verification.builds import (
 )
 from indexing.verification.points import resolve_unconfirmed_writes
 from indexing.verification.report import FINDINGS, VerificationReport
-
-__all__ = [
-    "FINDINGS",
-    "VerificationReport",
-    "continue_verification",
-    "request_verification",
-    "resolve_unconfirmed_writes",
-    "save_error",
-    "verify_and_save_report",
-    "verify_build",
-]

@@ -81,7 +81,7 @@ def continue_verification(build: IndexBuild) -> Verification | None:
         return None
     verification = claim.rows.get()
     if verification.attempts > Verification.max_attempts():
-        _save_error(build, f"{verification.last_error or WORKER_DIED}")
+        save_error(build, verification.last_error or WORKER_DIED)
         claim.rows.delete()
         return None
     report = VerificationReport(
@@ -108,13 +108,9 @@ def continue_verification(build: IndexBuild) -> Verification | None:
     return verification
 
 
-def save_error(build: IndexBuild, error: StrataError) -> None:
+def save_error(build: IndexBuild, error: object) -> None:
     """Save why the verification stopped on the build."""
-    _save_error(build, str(error))
-
-
-def _save_error(build: IndexBuild, error: str) -> None:
-    IndexBuild.objects.filter(pk=build.pk).update(verified_at=Now(), report={"error": error})
+    IndexBuild.objects.filter(pk=build.pk).update(verified_at=Now(), report={"error": str(error)})
 
 
 def _save_report(build: IndexBuild, report: VerificationReport) -> None:

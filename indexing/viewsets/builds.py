@@ -1,20 +1,18 @@
 """Builds over HTTP: estimate, apply, promote, roll back."""
 
-from typing import Any
-
 from drf_spectacular.utils import extend_schema
 from rest_framework import status, viewsets
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import Serializer
 
 from access.all_documents import NeedsAllDocuments
 from access.grants import Scope
+from core.paging import render_whole_list
 from core.serializers import ErrorSerializer
 from indexing import lifecycle, tasks
 from indexing.estimates import estimate_build
-from indexing.models import IndexBuild
+from indexing.models import Index, IndexBuild
 from indexing.serializers import (
     ApplySerializer,
     BuildEstimateSerializer,
@@ -41,7 +39,7 @@ class PlanView(NeedsAllDocuments):
     )
     def get(self, request: Request, index: str) -> Response:
         """Estimate what applying the current spec of the index would cost."""
-        given = _validate(PlanParametersSerializer, request.query_params.dict())
+        given = PlanParametersSerializer.read(request.query_params)
         return Response(estimate_build(index, is_exact=given["exact"]).as_json())
 
 
@@ -52,7 +50,7 @@ class RollBackView(NeedsAllDocuments):
     @extend_schema(operation_id="roll_back_index", request=None, responses=CHANGE_RESPONSES)
     def post(self, request: Request, index: str) -> Response:
         """Roll back to the previous live build."""
-        lifecycle.get_index(index)
+        Index.objects.require(index)
         build = lifecycle.roll_back_index(index)
         tasks.enqueue_reconciliation()
         return Response(render_build(build))
@@ -72,10 +70,10 @@ class PruneView(NeedsAllDocuments):
 
         It is removed within minutes.
         """
-        lifecycle.get_index(index)
+        Index.objects.require(index)
         pruned = lifecycle.prune_builds(index)
         tasks.enqueue_reconciliation()
-        return Response(_render_list(pruned))
+        return Response(render_whole_list(render_builds(pruned)))
 
 
 @extend_schema(tags=TAGS)
@@ -97,10 +95,10 @@ class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
     @extend_schema(operation_id="list_builds", responses=BuildListSerializer)
     def list(self, request: Request, index: str) -> Response:
         """List the builds of an index that still hold data."""
-        lifecycle.get_index(index)
+        Index.objects.require(index)
         builds = IndexBuild.objects.filter(index=index, removed_at=None)
         builds = builds.select_related("index__search_settings")
-        return Response(_render_list(list(builds.order_by("number"))))
+        return Response(render_whole_list(render_builds(list(builds.order_by("number")))))
 
     @extend_schema(
         operation_id="apply_spec",
@@ -112,7 +110,7 @@ class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
 
         202: it is being built. 200: no stored data changes, and searches already use the spec.
         """
-        given = _validate(ApplySerializer, request.data)
+        given = ApplySerializer.read(request.data)
         asked = (
             IndexBuild.Promotion.WHEN_COMPLETE if given["promote"] else IndexBuild.Promotion.MANUAL
         )
@@ -144,7 +142,7 @@ class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
 
         Its ``comparison`` then shows the result.
         """
-        given = _validate(PromoteSerializer, request.data)
+        given = PromoteSerializer.read(request.data)
         build = lifecycle.get_build(index, int(number))
         lifecycle.request_promotion(build, is_forced=given["force"])
         return self._change_response(build, status.HTTP_202_ACCEPTED)
@@ -177,14 +175,3 @@ class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
         tasks.enqueue_reconciliation()
         build.refresh_from_db()
         return Response(render_build(build), status=code)
-
-
-def _validate(serializer_class: type[Serializer], given: Any) -> dict[str, Any]:
-    serializer = serializer_class(data=given)
-    serializer.is_valid(raise_exception=True)
-    return dict(serializer.validated_data)
-
-
-def _render_list(builds: list[IndexBuild]) -> dict[str, Any]:
-    results = render_builds(builds)
-    return {"count": len(results), "next": None, "previous": None, "results": results}

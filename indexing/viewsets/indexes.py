@@ -16,6 +16,7 @@ from access.limits import one_verification
 from access.throttling import get_holder
 from core.exceptions import InvalidInput, UnknownIndex
 from core.openapi import with_example
+from core.paging import render_whole_list
 from core.serializers import MAX_NAME_CHARS, FlagField, StrictSerializer, StringField
 from indexing import tasks
 from indexing.exceptions import StoreUnavailable
@@ -70,8 +71,7 @@ class IndexViewSet(NeedsAllDocuments, viewsets.ViewSet):
     def list(self, request: Request) -> Response:
         """List the indexes with their progress."""
         progress = get_index_progress(grant=get_grant(request))
-        results = [each.as_json() for each in progress]
-        return Response({"count": len(results), "next": None, "previous": None, "results": results})
+        return Response(render_whole_list([each.as_json() for each in progress]))
 
     @extend_schema(responses=IndexSerializer)
     def retrieve(self, request: Request, index: str) -> Response:
@@ -88,9 +88,8 @@ class IndexViewSet(NeedsAllDocuments, viewsets.ViewSet):
         Repeat the name of the index in ``confirm``. 200: nothing of it is left. 202: no search
         finds it, and the rest is removed later; repeat the request for new counts.
         """
-        serializer = IndexRemovalParametersSerializer(data=request.query_params)
-        serializer.is_valid(raise_exception=True)
-        if serializer.validated_data.get("confirm") != index:
+        given = IndexRemovalParametersSerializer.read(request.query_params)
+        if given.get("confirm") != index:
             raise InvalidInput(
                 "Removing an index must be confirmed with its name.",
                 field="confirm",
@@ -157,9 +156,7 @@ class ReconcileView(NeedsAllDocuments):
 
 
 def _verify(request: Request, index: str | None) -> list[dict[str, Any]]:
-    serializer = VerifySerializer(data=request.data)
-    serializer.is_valid(raise_exception=True)
-    repair = serializer.validated_data["repair"]
+    repair = VerifySerializer.read(request.data)["repair"]
     builds = get_grant(request).limit(IndexBuild.objects.not_retired())
     if index is not None:
         builds = builds.filter(index=index)
@@ -174,4 +171,4 @@ def _get_progress(index: str, grant: Grant = EVERYTHING) -> dict[str, Any]:
     for progress in get_index_progress(index, grant):
         return progress.as_json()
     names = Index.objects.not_being_removed().values_list("name", flat=True)
-    raise UnknownIndex(f"There is no index named {index!r}.", field="index", allowed=names)
+    raise UnknownIndex.named(index, names)

@@ -45,10 +45,9 @@ class RegenerationViewSet(NeedsAllDocuments, viewsets.ViewSet):
     )
     def list(self, request: Request) -> Response:
         """List regenerations, newest first."""
-        serializer = PagingSerializer(data=request.query_params)
-        serializer.is_valid(raise_exception=True)
+        given = PagingSerializer.read(request.query_params)
         regenerations = get_grant(request).limit(Regeneration.objects.all())
-        page, answer = paginate(request, regenerations, serializer.validated_data)
+        page, answer = paginate(request, regenerations, given)
         return Response(answer | {"results": [_render(each) for each in page]})
 
     @extend_schema(
@@ -58,9 +57,7 @@ class RegenerationViewSet(NeedsAllDocuments, viewsets.ViewSet):
     )
     def create(self, request: Request) -> Response:
         """Make and embed nodes again, in every build that is not retired."""
-        serializer = RegenerateSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        given = serializer.validated_data
+        given = RegenerateSerializer.read(request.data)
         _check_index(given.get("index"), get_grant(request))
         regeneration = begin_regeneration(
             [given["type"]],

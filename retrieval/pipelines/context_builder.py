@@ -57,7 +57,6 @@ def get_context_text(passage: Passage) -> str:
 
 
 def _is_contained_in(text: str, contexts: Sequence[AnswerContext]) -> bool:
-    """Whether an earlier context contains this text."""
     return any(text in context.text for context in contexts)
 
 

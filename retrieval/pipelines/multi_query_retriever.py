@@ -1,6 +1,7 @@
 """Pipeline component that searches all wordings of a question at once."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
@@ -9,7 +10,7 @@ from haystack import component
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from documents.models import Source
-from retrieval.explanation import Explanation, ScoreShare
+from retrieval.explanation import Explanation
 from retrieval.passages import Passage, PipelineStep, QueryRanking
 from retrieval.pipelines.empty_results import describe_empty_result
 from retrieval.pipelines.threads import add_run_async
@@ -121,12 +122,6 @@ def _make_step_details(
         "rank": rank,
         "score": measured.hit.score,
         "similarity": measured.similarity,
-        "dense": _make_share_details(explanation.dense),
-        "sparse": _make_share_details(explanation.sparse),
+        "dense": explanation.dense and asdict(explanation.dense),
+        "sparse": explanation.sparse and asdict(explanation.sparse),
     }
-
-
-def _make_share_details(share: ScoreShare | None) -> dict[str, Any] | None:
-    if share is None:
-        return None
-    return {"rank": share.rank, "score": share.score, "contribution": share.contribution}

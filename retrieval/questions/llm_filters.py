@@ -53,6 +53,14 @@ class ModelReading(BaseModel):
     filters: list[ModelFilter] = []
 
 
+class _Rejected(Exception):
+    """The filter is left out; the message says why."""
+
+
+class _UnknownValue(Exception):
+    """No document has this value."""
+
+
 def request_model_filters(
     question: str,
     spec: IndexSpec,
@@ -105,38 +113,49 @@ def add_model_filters(
     today: date,
 ) -> None:
     """Add the model's filters that the rules missed; add a note for each one rejected."""
-    is_other_language = is_not_english(findings.question)
     if len(filters) > MAX_FILTERS:
         findings.notes.append(f"Only the first {MAX_FILTERS} filters were looked at.")
     for model_filter in filters[:MAX_FILTERS]:
-        span = _locate_words(findings, model_filter.words)
-        if span is None:
-            findings.notes.append(
-                _make_rejection_note(model_filter, "the question does not say so")
-            )
-            continue
-        if not findings.is_unparsed(*span):
-            continue  # already parsed by rules, quoted, or a document identifier
-        field_spec = spec.metadata.get(model_filter.field)
-        if field_spec is None or field_spec.said_as is None:
-            findings.notes.append(
-                _make_rejection_note(model_filter, "there is no such filter here")
-            )
-            continue
-        condition = _CONDITION_READERS[field_spec.said_as](
-            findings, model_filter, span, values, today
+        try:
+            _add_model_filter(findings, model_filter, spec, values, today)
+        except _Rejected as rejected:
+            findings.notes.append(_make_rejection_note(model_filter, str(rejected)))
+
+
+def _add_model_filter(
+    findings: ClauseCollector,
+    model_filter: ModelFilter,
+    spec: IndexSpec,
+    values: ValueLookups,
+    today: date,
+) -> None:
+    span = _locate_words(findings, model_filter.words)
+    if span is None:
+        raise _Rejected("the question does not say so")
+    if not findings.is_unparsed(*span):
+        return  # already parsed by rules, quoted, or a document identifier
+    field_spec = spec.metadata.get(model_filter.field)
+    if field_spec is None or field_spec.said_as is None:
+        raise _Rejected("there is no such filter here")
+    text = findings.question[slice(*span)]
+    try:
+        condition = _CONDITION_READERS[field_spec.said_as](model_filter, text, values, today)
+    except _UnknownValue as unknown:
+        findings.has_unknown_name = True
+        findings.unapplied_spans.append(span)
+        findings.notes.append(
+            make_unknown_note(findings.get_words(*span), str(unknown), model_filter.field)
         )
-        if condition is None:
-            continue
-        is_negated = _follows_negation(findings.question, span[0])
-        if model_filter.is_excluded and not (
-            is_other_language or is_negated or _has_negation(findings.question)
-        ):
-            findings.notes.append(
-                _make_rejection_note(model_filter, "the question refuses nothing")
-            )
-            continue
-        findings.add_clauses([Clause(*span, condition, model_filter.is_excluded or is_negated)])
+        return
+    is_negated = _follows_negation(findings.question, span[0])
+    if (
+        model_filter.is_excluded
+        and not is_negated
+        and not _has_negation(findings.question)
+        and not is_not_english(findings.question)
+    ):
+        raise _Rejected("the question refuses nothing")
+    findings.add_clauses([Clause(*span, condition, model_filter.is_excluded or is_negated)])
 
 
 def _make_rejection_note(model_filter: ModelFilter, reason: str) -> str:
@@ -187,13 +206,8 @@ def _is_named_by(value: str, words: Sequence[str]) -> bool:
 
 
 def _read_years(
-    findings: ClauseCollector,
-    model_filter: ModelFilter,
-    span: Span,
-    values: ValueLookups,
-    today: date,
-) -> dict[str, Any] | None:
-    text = findings.question[slice(*span)]
+    model_filter: ModelFilter, text: str, values: ValueLookups, today: date
+) -> dict[str, Any]:
     listed = [int(value) for value in model_filter.values if re.fullmatch(r"\d{4}", value)]
     bounds = [
         year for year in (model_filter.first_year, model_filter.last_year) if year is not None
@@ -210,8 +224,7 @@ def _read_years(
         or not set(listed) <= mentioned_years
         or not set(bounds) <= allowed_bounds
     ):
-        findings.notes.append(_make_rejection_note(model_filter, "its words say no such years"))
-        return None
+        raise _Rejected("its words say no such years")
     if listed:
         return {model_filter.field: unwrap_single(listed)}
     if model_filter.first_year == model_filter.last_year:
@@ -221,35 +234,25 @@ def _read_years(
 
 
 def _read_people(
-    findings: ClauseCollector,
-    model_filter: ModelFilter,
-    span: Span,
-    values: ValueLookups,
-    today: date,
-) -> dict[str, Any] | None:
-    words = fold_words(findings.question[slice(*span)])
+    model_filter: ModelFilter, text: str, values: ValueLookups, today: date
+) -> dict[str, Any]:
+    words = fold_words(text)
     people = values.people(model_filter.field)
     found = []
     for value in model_filter.values:
         if not _is_named_by(value, words):
-            findings.notes.append(_make_rejection_note(model_filter, "its words do not name them"))
-            return None
+            raise _Rejected("its words do not name them")
         known = people.find(fold_words(value))[:MAX_NAMESAKES]
         if not known:
-            _add_unknown_note(findings, span, value, model_filter.field)
-            return None
+            raise _UnknownValue(value)
         found.append(known)
-    return _make_condition(findings, model_filter, found)
+    return _make_condition(model_filter, found)
 
 
 def _read_names(
-    findings: ClauseCollector,
-    model_filter: ModelFilter,
-    span: Span,
-    values: ValueLookups,
-    today: date,
-) -> dict[str, Any] | None:
-    words = fold_words(findings.question[slice(*span)])
+    model_filter: ModelFilter, text: str, values: ValueLookups, today: date
+) -> dict[str, Any]:
+    words = fold_words(text)
     names = values.names(model_filter.field)
     named = _find_all_names(names, words)
     found = []
@@ -259,14 +262,12 @@ def _read_names(
         if resolved is not None and set(resolved.values) & named:
             found.append([each for each in resolved.values if each in named])
         elif resolved is None and _is_named_by(value, words):
-            _add_unknown_note(findings, span, value, model_filter.field)
-            return None
+            raise _UnknownValue(value)
         else:
-            findings.notes.append(_make_rejection_note(model_filter, "its words do not name them"))
-            return None
+            raise _Rejected("its words do not name them")
     if not model_filter.is_every:
         found = [list(dict.fromkeys(value for those in found for value in those))] if found else []
-    return _make_condition(findings, model_filter, found)
+    return _make_condition(model_filter, found)
 
 
 def _find_all_names(names: NameLookup, words: Sequence[str]) -> set[str]:
@@ -275,13 +276,9 @@ def _find_all_names(names: NameLookup, words: Sequence[str]) -> set[str]:
 
 
 def _read_marks(
-    findings: ClauseCollector,
-    model_filter: ModelFilter,
-    span: Span,
-    values: ValueLookups,
-    today: date,
-) -> dict[str, Any] | None:
-    words = fold_words(findings.question[slice(*span)])
+    model_filter: ModelFilter, text: str, values: ValueLookups, today: date
+) -> dict[str, Any]:
+    words = fold_words(text)
     marks = values.marks(model_filter.field)
     if not model_filter.values and _AWARD_WORDS & set(words):
         found = marks.values
@@ -290,14 +287,10 @@ def _read_marks(
         for value in model_filter.values:
             wanted = [word for word in fold_words(value) if word in words]
             if not wanted:
-                findings.notes.append(
-                    _make_rejection_note(model_filter, "its words do not name them")
-                )
-                return None
+                raise _Rejected("its words do not name them")
             found += marks.find(wanted)
     if not found:
-        _add_unknown_note(findings, span, ", ".join(model_filter.values), model_filter.field)
-        return None
+        raise _UnknownValue(", ".join(model_filter.values))
     return {model_filter.field: unwrap_single(list(dict.fromkeys(found))[:MAX_MARKS])}
 
 
@@ -309,19 +302,10 @@ _CONDITION_READERS: Final = {
 }
 
 
-def _make_condition(
-    findings: ClauseCollector, model_filter: ModelFilter, matches: Sequence[Sequence[str]]
-) -> dict[str, Any] | None:
+def _make_condition(model_filter: ModelFilter, matches: Sequence[Sequence[str]]) -> dict[str, Any]:
     """Combine the values found: each element of ``matches`` lists the matches of one name."""
     if not matches:
-        findings.notes.append(_make_rejection_note(model_filter, "it names nothing"))
-        return None
+        raise _Rejected("it names nothing")
     if model_filter.is_every and not model_filter.is_excluded and len(matches) > 1:
         return {"all_of": [{model_filter.field: unwrap_single(each)} for each in matches]}
     return {model_filter.field: unwrap_single([value for each in matches for value in each])}
-
-
-def _add_unknown_note(findings: ClauseCollector, span: Span, value: str, field: str) -> None:
-    findings.has_unknown_name = True
-    findings.unapplied_spans.append(span)
-    findings.notes.append(make_unknown_note(findings.get_words(*span), value, field))

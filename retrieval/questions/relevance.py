@@ -27,7 +27,6 @@ def is_relevant(target: Target, query: str, min_similarity: float) -> bool:
 
 
 def _has_point_with_all_terms(target: Target, query: str) -> bool:
-    """Whether one point holds all terms of the query."""
     spec = target.spec.sparse
     sparse = encode_sparse_query(spec, query)
     points = VisiblePoints(target.grant)

@@ -55,11 +55,7 @@ class PersonLookup:
         return [value for name, value in namesakes if _first_names_match(words[:-1], name[:-1])]
 
     def has_full_name(self, words: Words) -> bool:
-        """Whether a person has exactly this name."""
         return words in self._exact
-
-    def has_surname(self, word: str) -> bool:
-        return word in self._by_surname
 
 
 class ValueMatch(NamedTuple):
@@ -82,7 +78,6 @@ class NameLookup:
 
     @property
     def first_words(self) -> Collection[str]:
-        """The first word of each name."""
         return self._by_first_word.keys()
 
     def find(self, words: Sequence[str], start: int = 0) -> ValueMatch | None:

@@ -20,20 +20,3 @@ from retrieval.retrievers.queries import QueriesRetriever
 from retrieval.retrievers.questions import QuestionRetriever
 from retrieval.retrievers.structures import StructureRetriever
 from retrieval.retrievers.summaries import SummaryRetriever
-
-__all__ = [
-    "BlendRetriever",
-    "ChunkRetriever",
-    "ConceptRetriever",
-    "HierarchicalRetriever",
-    "ImageRetriever",
-    "IndexRetriever",
-    "QueriesRetriever",
-    "QuestionRetriever",
-    "RelationshipTypeRetriever",
-    "RoutingRetriever",
-    "SourceRetriever",
-    "StructureRetriever",
-    "SubgraphRetriever",
-    "SummaryRetriever",
-]

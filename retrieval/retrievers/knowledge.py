@@ -184,12 +184,7 @@ class RoutingRetriever(KnowledgeRetriever[RoutingResult]):
         )
 
     def to_nodes(self, answer: KnowledgeAnswer[RoutingResult]) -> list[NodeWithScore]:
-        found = answer.found
-        return _sort_by_score(
-            [_to_concept_node(hit) for hit in found.concepts]
-            + [_to_source_node(hit) for hit in found.sources]
-            + [_to_relationship_type_node(hit) for hit in found.types]
-        )
+        return _to_nodes_of_each_kind(answer.found)
 
 
 class BlendRetriever(KnowledgeRetriever[list[ConceptHit]]):
@@ -229,15 +224,16 @@ class SubgraphRetriever(KnowledgeRetriever[Subgraph]):
         return search_subgraph(nearest, threshold=self.min_similarity, limit=self.top_k)
 
     def to_nodes(self, answer: KnowledgeAnswer[Subgraph]) -> list[NodeWithScore]:
-        found = answer.found
-        return _sort_by_score(
-            [_to_concept_node(hit) for hit in found.concepts]
-            + [_to_source_node(hit) for hit in found.sources]
-            + [_to_relationship_type_node(hit) for hit in found.types]
-        )
+        return _to_nodes_of_each_kind(answer.found)
 
 
-def _sort_by_score(nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+def _to_nodes_of_each_kind(found: RoutingResult | Subgraph) -> list[NodeWithScore]:
+    """Best first."""
+    nodes = (
+        [_to_concept_node(hit) for hit in found.concepts]
+        + [_to_source_node(hit) for hit in found.sources]
+        + [_to_relationship_type_node(hit) for hit in found.types]
+    )
     return sorted(nodes, key=lambda each: -(each.score or 0.0))
 
 

@@ -4,19 +4,13 @@ from typing import TYPE_CHECKING
 
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
+from indexing.kinds import KINDS
 from indexing.stores import encode_sparse_query, get_store
 from indexing.stores.qdrant import QdrantStore
 from retrieval.search.targets import find_builds, make_targets
 
 if TYPE_CHECKING:
     from llama_index.vector_stores.qdrant import QdrantVectorStore
-
-# Kind -> the payload field that holds the text of a node, if it is not ``text``.
-TEXT_KEYS = {
-    "page_summary": "summary_text",
-    "artifact_summary": "summary_text",
-    "question": "question",
-}
 
 
 def open_vector_store(
@@ -56,6 +50,4 @@ def open_vector_store(
         vectors = [encode_sparse_query(sparse, text) for text in texts]
         return [vector.indices for vector in vectors], [vector.values for vector in vectors]
 
-    return store.open_llama_index(
-        targets[0].collection, TEXT_KEYS.get(kind, "text"), encode_queries
-    )
+    return store.open_llama_index(targets[0].collection, KINDS[kind].text_field, encode_queries)

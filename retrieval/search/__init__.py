@@ -40,31 +40,3 @@ from retrieval.search.request import (
     SummaryType,
 )
 from retrieval.search.vector_spaces import ArtifactHit, ArtifactsAnswer
-
-__all__ = [
-    "MAX_ARTIFACTS",
-    "MAX_CANDIDATES",
-    "MAX_INDEXES",
-    "MAX_LIMIT",
-    "MAX_OFFSET",
-    "MAX_QUERIES",
-    "MAX_QUERY_CHARS",
-    "SCORE_KINDS",
-    "ArtifactGroup",
-    "ArtifactHit",
-    "ArtifactsAnswer",
-    "DroppedPoints",
-    "HierarchicalAnswer",
-    "HierarchicalRequest",
-    "Hit",
-    "HitWithSimilarity",
-    "Mode",
-    "MultiQueryAnswer",
-    "MultiQueryRequest",
-    "PageGroup",
-    "SearchAnswer",
-    "SearchRequest",
-    "StaleHitPolicy",
-    "SummaryType",
-    "Verdict",
-]

@@ -58,8 +58,6 @@ CheckFunction = Callable[[Sequence[Candidate]], dict[PointKey, HitCheck]]
 
 
 class HitChecks:
-    """The checks of all candidates of one search."""
-
     def __init__(self) -> None:
         self.verdicts: dict[PointKey, Verdict] = {}
         self.orphans: set[PointKey] = set()

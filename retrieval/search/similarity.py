@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from itertools import chain
 from uuid import UUID
 
-import numpy as np
-
 from access.grants import Grant
-from indexing.stores import DenseVector
+from indexing.embedding.vectors import cosine
 from retrieval.search.targets import Candidate, PointKey
 from retrieval.visible_points import VisiblePoints
 
@@ -43,11 +41,6 @@ def measure_similarities(
                 similarities[found.key] = score
         measured.append(similarities)
     return measured
-
-
-def cosine(one: DenseVector, other: DenseVector) -> float:
-    norms = float(np.linalg.norm(one) * np.linalg.norm(other))
-    return float(np.dot(one, other)) / norms if norms else 0.0
 
 
 def _get_reader(candidate: Candidate) -> tuple[str, Grant]:

@@ -150,11 +150,8 @@ def find_builds(indexes: Sequence[str | IndexBuild], grant: Grant) -> dict[str, 
     live = read_live_builds(visible, grant) if visible else {}
     unknown = sorted(names - live.keys())
     if unknown:
-        raise UnknownIndex(
-            f"There is no index named {unknown[0][:100]!r}.",
-            field="index",
-            allowed=filter(grant.includes, Index.objects.values_list("name", flat=True)),
-        )
+        known = Index.objects.values_list("name", flat=True)
+        raise UnknownIndex.named(unknown[0], filter(grant.includes, known))
     builds: dict[str, LiveBuild | None] = {}
     for given in indexes:
         if isinstance(given, str):

@@ -3,11 +3,13 @@
 Answers are plain dicts: a serializer, which defines each answer, would take a sixth of a search.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from retrieval.explanation import Explanation, ScoreShare
+from core.paging import render_whole_list
+from documents.models import Source
+from retrieval.explanation import Explanation
 from retrieval.hits import get_hit_renderer
 from retrieval.passages import Passage
 from retrieval.pipelines.explaining import explain_passage
@@ -16,7 +18,6 @@ from retrieval.search import (
     ArtifactGroup,
     ArtifactHit,
     ArtifactsAnswer,
-    DroppedPoints,
     HierarchicalAnswer,
     Hit,
     PageGroup,
@@ -57,26 +58,14 @@ def _note_missing_questions(count: int) -> str:
 def render_search_answer(answer: SearchAnswer, render_hit: HitRenderer) -> dict[str, Any]:
     """``index`` and ``build`` are lists if several indexes were searched; each hit then names its
     index."""
-    content = render_answer_head(answer.builds, answer.took_ms)
-    content["hits"] = [render_hit(hit, answer.score_kind) for hit in answer.hits]
-    content["dropped"] = _render_dropped(answer.dropped)
-    if len(answer.builds) > 1:
-        for rendered, hit in zip(content["hits"], answer.hits, strict=True):
-            rendered["index"] = hit.index
-    return content
+    hits = [render_hit(hit, answer.score_kind) for hit in answer.hits]
+    return _render_answer(answer, "hits", hits, [hit.index for hit in answer.hits])
 
 
 def render_hierarchical_answer(answer: HierarchicalAnswer) -> dict[str, Any]:
     """As ``render_search_answer``, with artifacts in place of hits."""
-    content = render_answer_head(answer.builds, answer.took_ms)
-    content["artifacts"] = [
-        _render_artifact_group(artifact, answer.score_kind) for artifact in answer.artifacts
-    ]
-    content["dropped"] = _render_dropped(answer.dropped)
-    if len(answer.builds) > 1:
-        for rendered, artifact in zip(content["artifacts"], answer.artifacts, strict=True):
-            rendered["index"] = artifact.index
-    return content
+    groups = [_render_artifact_group(each, answer.score_kind) for each in answer.artifacts]
+    return _render_answer(answer, "artifacts", groups, [each.index for each in answer.artifacts])
 
 
 def render_structure_answer(answer: ArtifactsAnswer) -> dict[str, Any]:
@@ -110,8 +99,18 @@ def render_answer_head(
     }
 
 
-def _render_dropped(dropped: DroppedPoints) -> dict[str, int]:
-    return {"orphans": dropped.orphans, "integrity_errors": dropped.integrity_errors}
+def _render_answer(
+    answer: SearchAnswer | HierarchicalAnswer | ArtifactsAnswer,
+    name: str,
+    rows: list[dict[str, Any]],
+    indexes: Iterable[str],
+) -> dict[str, Any]:
+    """``rows``: what was found, each in the index of the same place in ``indexes``."""
+    if len(answer.builds) > 1:
+        for row, index in zip(rows, indexes, strict=True):
+            row["index"] = index
+    head = render_answer_head(answer.builds, answer.took_ms)
+    return {**head, name: rows, "dropped": asdict(answer.dropped)}
 
 
 def _render_artifact_group(artifact: ArtifactGroup, score_kind: str) -> dict[str, Any]:
@@ -138,23 +137,18 @@ def _render_artifact_hits(
     answer: ArtifactsAnswer, space: str, describe: Callable[[Hit], dict[str, Any]]
 ) -> dict[str, Any]:
     """``describe`` returns the fields that only hits of this space have."""
-    content = render_answer_head(answer.builds, answer.took_ms)
-    content["hits"] = [
+    hits = [
         {
             "score": hit.score,
             "score_kind": answer.score_kind,
-            "artifact": _render_artifact_reference(hit.any_hit.payload),
+            "artifact": render_artifact_reference(hit.any_hit.payload),
             "metadata": hit.any_hit.payload.get("metadata") or {},
             space: _render_space_hit(hit, space, describe),
             "passage": _render_ranked_passage(hit),
         }
         for hit in answer.hits
     ]
-    content["dropped"] = _render_dropped(answer.dropped)
-    if len(answer.builds) > 1:
-        for rendered, hit in zip(content["hits"], answer.hits, strict=True):
-            rendered["index"] = hit.any_hit.index
-    return content
+    return _render_answer(answer, "hits", hits, [hit.any_hit.index for hit in answer.hits])
 
 
 def _render_space_hit(
@@ -217,7 +211,7 @@ def render_pipeline_hits(question: AskRequest, pipeline_hits: PipelineHits) -> d
         "queries": pipeline_hits.queries,
         "identified": pipeline_hits.identified,
         "notes": pipeline_hits.notes,
-        "dropped": _render_dropped(pipeline_hits.dropped),
+        "dropped": asdict(pipeline_hits.dropped),
     }
     if question.why_not is not None:
         content["why_not"] = pipeline_hits.why_not
@@ -242,7 +236,7 @@ def render_chunk(hit: Hit, score_kind: str) -> dict[str, Any]:
         hit,
         score_kind,
         text=payload.get("text"),
-        page=_render_page_reference(payload),
+        page=render_page_reference(payload),
         source=_render_source_reference(payload),
     )
 
@@ -254,7 +248,7 @@ def render_summary(hit: Hit, score_kind: str) -> dict[str, Any]:
         hit,
         score_kind,
         text=payload.get("summary_text"),
-        page=_render_page_reference(payload) if is_page_summary else None,
+        page=render_page_reference(payload) if is_page_summary else None,
         source=None,
     )
     names = [
@@ -279,7 +273,7 @@ def render_question(hit: Hit, score_kind: str) -> dict[str, Any]:
         hit,
         score_kind,
         text=payload.get("chunk_text"),
-        page=_render_page_reference(payload),
+        page=render_page_reference(payload),
         source=payload.get("source"),
     )
     return (
@@ -320,7 +314,7 @@ def _render_common_fields(
         "start_offset": payload.get("start_offset"),
         "end_offset": payload.get("end_offset"),
         "verdict": hit.verdict,
-        "artifact": _render_artifact_reference(payload),
+        "artifact": render_artifact_reference(payload),
         "page": page,
         "source": source,
         "metadata": payload.get("metadata") or {},
@@ -330,7 +324,7 @@ def _render_common_fields(
     return content
 
 
-def _render_artifact_reference(payload: Mapping[str, Any]) -> dict[str, Any]:
+def render_artifact_reference(payload: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "id": payload.get("artifact_id"),
         "title": payload.get("artifact_title"),
@@ -338,7 +332,7 @@ def _render_artifact_reference(payload: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _render_page_reference(payload: Mapping[str, Any]) -> dict[str, Any]:
+def render_page_reference(payload: Mapping[str, Any]) -> dict[str, Any]:
     return {"id": payload.get("page_id"), "index": payload.get("page_index")}
 
 
@@ -349,8 +343,8 @@ def _render_source_reference(payload: Mapping[str, Any]) -> dict[str, Any]:
 def _render_explanation(explanation: Explanation) -> dict[str, Any]:
     fusion = explanation.fusion
     return {
-        "dense": _render_share(explanation.dense),
-        "sparse": _render_share(explanation.sparse),
+        "dense": explanation.dense and asdict(explanation.dense),
+        "sparse": explanation.sparse and asdict(explanation.sparse),
         "fusion": None
         if fusion is None
         else {
@@ -360,25 +354,16 @@ def _render_explanation(explanation: Explanation) -> dict[str, Any]:
     }
 
 
-def _render_share(share: ScoreShare | None) -> dict[str, Any] | None:
-    if share is None:
-        return None
-    return {"rank": share.rank, "score": share.score, "contribution": share.contribution}
-
-
 # --- Tools -----------------------------------------------------------------------------------
 
 
 def render_tools(tools: Sequence[Tool]) -> dict[str, Any]:
-    return {
-        "count": len(tools),
-        "next": None,
-        "previous": None,
-        "results": [
+    return render_whole_list(
+        [
             {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
             for tool in tools
-        ],
-    }
+        ]
+    )
 
 
 def render_tool_answer(call: ToolCall, answer: ToolAnswer) -> dict[str, Any]:
@@ -396,10 +381,7 @@ def render_tool_answer(call: ToolCall, answer: ToolAnswer) -> dict[str, Any]:
 def render_source_context(context: SourceContext) -> dict[str, Any]:
     source = context.source
     return {
-        "id": str(source.pk),
-        "ordinal": source.ordinal,
-        "heading": source.heading,
-        "text": source.text,
+        **render_source(source),
         "start": source.start,
         "end": source.end,
         "content_hash": source.content_hash,
@@ -425,14 +407,15 @@ def render_source_context(context: SourceContext) -> dict[str, Any]:
             }
             for node in context.chunks
         ],
-        "neighbours": [
-            {
-                "id": str(neighbour.pk),
-                "ordinal": neighbour.ordinal,
-                "heading": neighbour.heading,
-                "text": neighbour.text,
-                "page": {"id": str(neighbour.page_id), "index": neighbour.page.index},
-            }
-            for neighbour in context.neighbours
-        ],
+        "neighbours": [render_source(neighbour) for neighbour in context.neighbours],
+    }
+
+
+def render_source(source: Source) -> dict[str, Any]:
+    return {
+        "id": str(source.pk),
+        "ordinal": source.ordinal,
+        "heading": source.heading,
+        "text": source.text,
+        "page": {"id": str(source.page_id), "index": source.page.index},
     }

@@ -13,7 +13,13 @@ from retrieval.knowledge.concepts import ConceptHit, MatchReason, RelationshipTy
 from retrieval.knowledge.graph import ConceptPath, Subgraph
 from retrieval.knowledge.routing import RoutingResult
 from retrieval.knowledge.sources import SourceHit
-from retrieval.serializers.answers import render_answer_head, render_chunk
+from retrieval.serializers.answers import (
+    render_answer_head,
+    render_artifact_reference,
+    render_chunk,
+    render_page_reference,
+    render_source,
+)
 
 COSINE = "cosine"
 WEIGHTED_SUM = "weighted_sum"  # of the similarities of several ways
@@ -78,7 +84,7 @@ def render_concept_context(sources: Sequence[ConceptSource]) -> list[dict[str, A
         {
             **_render_source_fields(each.source),
             "evidence": [render_instance(instance) for instance in each.instances],
-            "neighbours": [_render_adjacent_source(neighbour) for neighbour in each.neighbours],
+            "neighbours": [render_source(neighbour) for neighbour in each.neighbours],
         }
         for each in sources
     ]
@@ -200,12 +206,8 @@ def _render_source_hit(hit: SourceHit) -> dict[str, Any]:
         "ordinal": payload.get("source_ordinal"),
         "heading": None,
         "text": None,
-        "artifact": {
-            "id": payload.get("artifact_id"),
-            "title": payload.get("artifact_title"),
-            "external_id": payload.get("external_id"),
-        },
-        "page": {"id": payload.get("page_id"), "index": payload.get("page_index")},
+        "artifact": render_artifact_reference(payload),
+        "page": render_page_reference(payload),
     }
     if source is not None:
         rendered = _render_source_fields(source)
@@ -219,7 +221,7 @@ def _render_source_hit(hit: SourceHit) -> dict[str, Any]:
         "ways": [_render_match_reason(MatchReason("source", hit.similarity))],
         "chunks": [render_chunk(chunk, hit.score_kind) for chunk in hit.chunks],
         "concepts": [_render_quoted_concept(instance) for instance in hit.instances],
-        "neighbours": [_render_adjacent_source(neighbour) for neighbour in hit.neighbours],
+        "neighbours": [render_source(neighbour) for neighbour in hit.neighbours],
     }
 
 
@@ -232,25 +234,10 @@ def _render_quoted_concept(instance: Instance) -> dict[str, Any]:
 
 
 def _render_source_fields(source: Source) -> dict[str, Any]:
+    artifact = source.artifact
     return {
-        "id": str(source.pk),
-        "ordinal": source.ordinal,
-        "heading": source.heading,
-        "text": source.text,
+        **render_source(source),
         "artifact": {
-            "id": str(source.artifact_id),
-            "title": source.artifact.title,
-            "external_id": source.artifact.external_id,
+            "id": str(artifact.pk), "title": artifact.title, "external_id": artifact.external_id
         },
-        "page": {"id": str(source.page_id), "index": source.page.index},
-    }
-
-
-def _render_adjacent_source(source: Source) -> dict[str, Any]:
-    return {
-        "id": str(source.pk),
-        "ordinal": source.ordinal,
-        "heading": source.heading,
-        "text": source.text,
-        "page": {"id": str(source.page_id), "index": source.page.index},
-    }
+    }  # fmt: skip

@@ -60,9 +60,6 @@ class WordsField(serializers.Field):
             self.fail("invalid")
         return words
 
-    def to_representation(self, value: Any) -> Any:
-        return value
-
 
 @with_example({"index": "knowledge", "query": "wading birds", "limit": 5})
 class KnowledgeQuerySerializer(StrictSerializer):

@@ -24,6 +24,7 @@ from retrieval.serializers.schema import (
     HitPageSerializer,
     HitSerializer,
     HitSourceSerializer,
+    SourceNeighbourSerializer,
     VerdictField,
 )
 
@@ -151,14 +152,6 @@ class QuotedConceptSerializer(serializers.Serializer):
     evidence = InstanceSerializer()
 
 
-class AdjacentSourceSerializer(serializers.Serializer):
-    id = serializers.UUIDField()
-    ordinal = serializers.IntegerField()
-    heading = serializers.CharField()
-    text = serializers.CharField()
-    page = HitPageSerializer()
-
-
 class SourceHitSerializer(KnowledgeHitSerializer):
     ordinal = serializers.IntegerField(allow_null=True)
     heading = serializers.CharField(allow_null=True)
@@ -168,7 +161,7 @@ class SourceHitSerializer(KnowledgeHitSerializer):
     stale = serializers.BooleanField(help_text="It changed since its chunks were embedded.")
     chunks = HitSerializer(many=True)
     concepts = QuotedConceptSerializer(many=True)
-    neighbours = AdjacentSourceSerializer(many=True)
+    neighbours = SourceNeighbourSerializer(many=True)
 
 
 class KnowledgeAnswerSerializer(serializers.Serializer):
@@ -267,10 +260,10 @@ class ConceptEvidenceAnswerSerializer(SingleConceptAnswerSerializer):
     hits = RankedInstanceSerializer(many=True)
 
 
-class ConceptSourceSerializer(AdjacentSourceSerializer):
+class ConceptSourceSerializer(SourceNeighbourSerializer):
     artifact = HitArtifactSerializer()
     evidence = InstanceSerializer(many=True)
-    neighbours = AdjacentSourceSerializer(many=True)
+    neighbours = SourceNeighbourSerializer(many=True)
 
 
 @with_example(

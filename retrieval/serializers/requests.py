@@ -1,7 +1,6 @@
 """Reads and checks the parameters of searches."""
 
 import math
-from functools import cache
 from typing import Any
 
 from django.http import QueryDict
@@ -16,10 +15,9 @@ from core.serializers import (
     FlagField,
     StrictSerializer,
     StringField,
-    to_invalid_input,
 )
 from indexing.embedding.smiles import MAX_SMILES_CHARS
-from retrieval.pipelines.running import MAX_ANSWER_HITS, AskRequest
+from retrieval.pipelines.running import MAX_ANSWER_HITS
 from retrieval.search import (
     MAX_ARTIFACTS,
     MAX_INDEXES,
@@ -65,9 +63,6 @@ class IndexNamesField(serializers.Field):
             self.fail("too_many")
         return names
 
-    def to_representation(self, value: Any) -> Any:
-        return value
-
 
 @extend_schema_field({"type": "string", "maxLength": MAX_NAME_CHARS})
 class IndexNameField(IndexNamesField):
@@ -88,9 +83,6 @@ class FilterField(serializers.Field):
 
     def to_internal_value(self, data: Any) -> Any:
         return data
-
-    def to_representation(self, value: Any) -> Any:
-        return value
 
 
 class FiniteFloatField(serializers.FloatField):
@@ -246,32 +238,6 @@ class AskParametersSerializer(StrictSerializer):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         return merge_query_names(attrs)
-
-
-def read_ask_request(content: Any) -> AskRequest:
-    """
-    Raises:
-        InvalidInput: names the first invalid parameter.
-    """
-    return AskRequest(**read_parameters(AskParametersSerializer, content))
-
-
-def read_parameters(serializer: type[StrictSerializer], content: Any) -> dict[str, Any]:
-    """
-    Raises:
-        InvalidInput: names the first invalid parameter.
-    """
-    parameters = _get_parameters(serializer)
-    try:
-        return parameters.run_validation(content)
-    except serializers.ValidationError as error:
-        raise to_invalid_input(error.detail, parameters.fields) from None
-
-
-@cache
-def _get_parameters(serializer: type[StrictSerializer]) -> StrictSerializer:
-    """Shared by all requests: creating a serializer for each would copy every field."""
-    return serializer()
 
 
 def read_query_string(params: QueryDict) -> dict[str, Any]:

@@ -13,7 +13,6 @@ import json
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any, Final
 
 from django.core.handlers.asgi import ASGIRequest
@@ -40,7 +39,6 @@ from retrieval.pipelines.running import AskRequest, PipelineHits, check_ask_requ
 from retrieval.serializers.answers import render_pipeline_hits
 from retrieval.serializers.requests import (
     AskParametersSerializer,
-    read_ask_request,
     read_query_string,
 )
 from retrieval.serializers.schema import (
@@ -137,7 +135,8 @@ class AskView(APIView):
 
     def _read(self, request: Request, content: Any) -> HttpResponse:
         holder = get_holder(request)
-        question = replace(read_ask_request(content), grant=get_grant(request), holder=holder)
+        given = AskParametersSerializer.read(content)
+        question = AskRequest(**given, grant=get_grant(request), holder=holder)
         last_id = request.headers.get("Last-Event-ID")
         since = StreamPosition.parse(last_id) if last_id else None
         check_ask_request(question)

@@ -16,16 +16,17 @@ from concepts.emergent_pairs import accept_pair, dismiss_pair
 from concepts.exceptions import UnknownEmergentPair
 from concepts.models import EmergentPair, Relationship
 from concepts.serializers import EVIDENCE_DISCLAIMER, RelationshipSerializer, render_relationship
-from concepts.viewsets import get_concept, require_index
+from concepts.viewsets import get_concept
 from core.paging import paginate, render_page_head
 from core.serializers import ErrorSerializer
+from documents.index_catalog import require_index
 from retrieval.knowledge import bridges, concept_evidence, emergent, graph, sources
 from retrieval.search import Mode
 from retrieval.searches import SearchResponse
 from retrieval.serializers import knowledge_answers as answers
 from retrieval.serializers import knowledge_requests as requests
 from retrieval.serializers import knowledge_schema as schema
-from retrieval.serializers.requests import read_parameters, read_query_string
+from retrieval.serializers.requests import read_query_string
 from retrieval.views.searches import enqueue_planning_of_stale_hits, make_response
 
 
@@ -56,7 +57,7 @@ class ConceptEvidenceView(APIView):
         return self._respond(request, concept_id, request.data)
 
     def _respond(self, request: Request, concept_id: UUID, content: Any) -> Response:
-        given = read_parameters(requests.EvidenceParametersSerializer, content)
+        given = requests.EvidenceParametersSerializer.read(content)
         grant = get_grant(request)
         concept = get_concept(concept_id, grant)
         ranked = concept_evidence.rank_instances(concept, given.get("query"), grant)
@@ -85,7 +86,7 @@ class ConceptContextView(APIView):
     def get(self, request: Request, concept_id: UUID) -> Response:
         """The sources that quote a concept, with their neighbours."""
         content = read_query_string(request.query_params)
-        given = read_parameters(requests.ContextParametersSerializer, content)
+        given = requests.ContextParametersSerializer.read(content)
         concept = get_concept(concept_id, get_grant(request))
         sources = concept_evidence.read_concept_context(concept, **given)
         return Response(
@@ -110,7 +111,7 @@ class ConceptPathsView(APIView):
     def get(self, request: Request, concept_id: UUID) -> Response:
         """Chains of relationships from a concept whose types are similar to the given words."""
         content = read_query_string(request.query_params)
-        given = dict(read_parameters(requests.PathParametersSerializer, content))
+        given = requests.PathParametersSerializer.read(content)
         concept = get_concept(concept_id, get_grant(request))
         index = concept.index
         words = given.pop("like")
@@ -139,7 +140,7 @@ class SimilarSourcesView(APIView):
     def get(self, request: Request, source_id: UUID) -> Response:
         """Sources of one or several indexes that are similar to a given source."""
         content = read_query_string(request.query_params)
-        given = read_parameters(requests.SimilarSourcesParametersSerializer, content)
+        given = requests.SimilarSourcesParametersSerializer.read(content)
         from retrieval.retrievers import SourceRetriever  # imports LlamaIndex
 
         grant = get_grant(request)
@@ -171,7 +172,7 @@ class EmergentPairListView(APIView):
         """Pairs of similar concepts without a relationship, most similar first, with the sources
         that bridge them."""
         content = read_query_string(request.query_params)
-        given = dict(read_parameters(requests.EmergentParametersSerializer, content))
+        given = requests.EmergentParametersSerializer.read(content)
         grant = get_grant(request)
         grant.require(given["index"])
         require_index(given["index"])
@@ -217,7 +218,7 @@ class EmergentPairAcceptView(APIView):
     )
     def post(self, request: Request, pair_id: UUID) -> Response:
         """Create a relationship from a pair; the pair is then no longer open."""
-        given = read_parameters(requests.AcceptPairSerializer, request.data)
+        given = requests.AcceptPairSerializer.read(request.data)
         _require_visible_pair(pair_id, request)
         edge = accept_pair(pair_id, given["type"], is_reversed=given["reversed"])
         named = Relationship.objects.with_concepts_and_type().get(pk=edge.pk)

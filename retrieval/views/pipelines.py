@@ -14,6 +14,7 @@ from rest_framework.views import APIView
 
 from access.grants import Scope
 from core.openapi import make_list_example, with_example
+from core.paging import render_whole_list
 from core.serializers import ListSerializer
 from retrieval.exceptions import InvalidPipeline
 from retrieval.pipelines.declaring import PipelineDeclaration, read_declarations
@@ -71,15 +72,7 @@ class PipelineListView(APIView):
     def get(self, request: Request) -> Response:
         """List the query pipelines."""
         pipelines, mistakes = _read_pipelines()
-        return Response(
-            {
-                "count": len(pipelines),
-                "next": None,
-                "previous": None,
-                "results": pipelines,
-                "mistakes": mistakes,
-            }
-        )
+        return Response({**render_whole_list(pipelines), "mistakes": mistakes})
 
 
 @user_passes_test(lambda user: user.is_superuser, login_url="admin:login")

@@ -31,7 +31,6 @@ from retrieval.serializers.answers import (
 )
 from retrieval.serializers.requests import (
     SourceParametersSerializer,
-    read_parameters,
     read_query_string,
 )
 from retrieval.serializers.schema import (
@@ -135,7 +134,7 @@ class SourceView(APIView):
     def get(self, request: Request, source_id: UUID) -> Response:
         """Read a source."""
         content = read_query_string(request.query_params)
-        given = read_parameters(SourceParametersSerializer, content)
+        given = SourceParametersSerializer.read(content)
         context = read_source_context(source_id, get_grant(request), **given)
         return Response(render_source_context(context))
 

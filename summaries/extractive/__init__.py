@@ -1,20 +1,12 @@
 """Rules that write summaries without a language model.
 
-They select sentences and phrases of the text itself, and are deterministic. They use no
-database; the caller passes the function that embeds sentences.
+They select sentences of the text itself, and are deterministic. They use no database; the caller
+passes the function that embeds sentences.
 
-    sentences -> centrality -> summarising          languages -> phrases
+    sentences -> centrality -> summarising          languages
               -> one_line_summary
 """
 
 from summaries.extractive.one_line_summary import summarise_in_one_line
 from summaries.extractive.sentences import LocatedSentence
 from summaries.extractive.summarising import EmbedFunction, summarise_text, summarise_texts
-
-__all__ = [
-    "EmbedFunction",
-    "LocatedSentence",
-    "summarise_in_one_line",
-    "summarise_text",
-    "summarise_texts",
-]

@@ -3,9 +3,7 @@
 from collections import Counter
 from functools import lru_cache
 
-import regex  # for scripts and Unicode properties, which re lacks
-
-from summaries.extractive.sentences import UNSPACED_SCRIPTS
+import regex  # for Unicode properties, which re lacks
 
 # Code (ISO 639-1) -> the list of stop words; languages with spaces between words.
 STOP_WORD_LANGUAGES = {
@@ -22,8 +20,6 @@ MIN_LEAD_RATIO = 1.5  # required ratio to the stop words of the expected languag
 MAX_CHARS_SAMPLED = 2_000  # per text
 
 _WORD = regex.compile(r"[\p{L}\p{M}]++")
-_LETTER = regex.compile(r"\p{L}")
-_UNSPACED_LETTER = regex.compile(rf"[[\p{{L}}]&&[{UNSPACED_SCRIPTS}]]", regex.VERSION1)
 
 
 def guess_language(text: str, expected: str) -> str:
@@ -45,12 +41,6 @@ def guess_language(text: str, expected: str) -> str:
     if hits[best] >= MIN_STOP_WORDS and hits[best] >= MIN_LEAD_RATIO * hits[expected]:
         return best
     return expected
-
-
-def is_in_unspaced_script(text: str) -> bool:
-    """Whether most letters of a text belong to scripts without spaces between words."""
-    start = text[:MAX_CHARS_SAMPLED]
-    return 2 * len(_UNSPACED_LETTER.findall(start)) > len(_LETTER.findall(start))
 
 
 @lru_cache(maxsize=1)

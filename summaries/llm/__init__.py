@@ -12,12 +12,3 @@ from summaries.llm.language_model import (
     is_configured,
 )
 from summaries.llm.use import ModelUse, counting_use
-
-__all__ = [
-    "Completion",
-    "LanguageModel",
-    "ModelUse",
-    "counting_use",
-    "get_language_model",
-    "is_configured",
-]

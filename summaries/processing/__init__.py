@@ -11,16 +11,3 @@ from summaries.processing.chunks import CHUNKS_FILE_NAME, AnnotatedChunk, format
 from summaries.processing.folder import MANIFEST_FILE_NAME, Manifest
 from summaries.processing.pages import PARSED_FILE_NAME, format_pages, read_pages
 from summaries.processing.stages import FileInspection
-
-__all__ = [
-    "CHUNKS_FILE_NAME",
-    "MANIFEST_FILE_NAME",
-    "PARSED_FILE_NAME",
-    "AnnotatedChunk",
-    "FileInspection",
-    "Manifest",
-    "format_chunks",
-    "format_pages",
-    "read_chunks",
-    "read_pages",
-]

@@ -181,7 +181,6 @@ class InspectionFolder:
         self._write_atomically(MANIFEST_FILE_NAME, text + "\n")
 
     def _write_atomically(self, name: str, text: str) -> None:
-        """Write a file atomically."""
         self.path.mkdir(parents=True, exist_ok=True)
         temporary = self.path / f".{name}-{uuid.uuid4().hex}"
         try:

@@ -159,7 +159,7 @@ class FileInspection:
         chunks, dropped_value_count = self._annotate_chunks(self._cut_document().chunks, advance)
         self._save_chunks(chunks, dropped_value_count)
 
-    def add_to_index(self, advance: AdvanceProgress = lambda count: None) -> Artifact:
+    def add_to_index(self) -> Artifact:
         """Add the document of ``parsed.md`` and the annotations of ``chunks.json`` to the index,
         and plan its nodes. The nodes are not embedded here. A missing ``chunks.json`` is written
         first.
@@ -169,7 +169,7 @@ class FileInspection:
         """
         self.require_questions_in_spec()
         if not self.folder.has(CHUNKS_FILE_NAME):
-            self.write_annotated_chunks(advance)
+            self.write_annotated_chunks()
         cut = self._cut_document()
         chunks = self._read_checked_chunks(cut)
         has_questions = any(chunk.questions for chunk in chunks)

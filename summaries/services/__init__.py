@@ -27,24 +27,3 @@ from summaries.services.writing import (
     limit_to_calls_left,
     write_due_texts,
 )
-
-__all__ = [
-    "KINDS_BY_MODEL",
-    "ROWS_PER_STATEMENT",
-    "WriteBatchResult",
-    "add_cost_to_build",
-    "annotation_field_values",
-    "claimable_texts",
-    "clean_chunk_fields",
-    "count_due_texts",
-    "draft_annotations",
-    "edit_annotation",
-    "edit_summary",
-    "has_claimable_texts",
-    "hash_inputs",
-    "limit_to_calls_left",
-    "plan_written_texts",
-    "request_rewrite",
-    "retry_failed_texts",
-    "write_due_texts",
-]

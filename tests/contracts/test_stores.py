@@ -24,7 +24,7 @@ from indexing.stores import (
     RankFusion,
     SparseVector,
 )
-from retrieval.fusion import HybridFusion, hybrid_fusion
+from retrieval.fusion import CollectionRankings, HybridFusion, fuse_collections
 from tests.qdrant_loopback.process import qdrant_loopback
 
 NAME = f"library.page_embeddings.{uuid.uuid4().hex[:8]}"  # a server may hold others
@@ -791,7 +791,8 @@ class TestHybridSearch:
         )
 
         dense, sparse = ([(hit.id.int, hit.score) for hit in each] for each in (dense, sparse))
-        ranking = hybrid_fusion(dense, sparse, HybridFusion(k=7, prefetch=prefetch))
+        fusion = HybridFusion(k=7, prefetch=prefetch)
+        ranking = fuse_collections([CollectionRankings(list(dense), list(sparse))], fusion)
         assert [(hit.id.int, hit.score) for hit in fused_hits] == [
             (id, pytest.approx(score)) for id, score in ranking.fused
         ]

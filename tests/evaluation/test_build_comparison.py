@@ -6,8 +6,8 @@ import pytest
 from core.exceptions import InvalidInput
 from documents.models import Artifact
 from evaluation import build_comparison
+from evaluation.bootstrap import bootstrap_confidence_interval
 from evaluation.build_comparison import (
-    bootstrap_confidence_interval,
     compare_builds,
     measure_build_difference,
     rank_artifacts,

@@ -1,13 +1,17 @@
 import pytest
 
 from indexing.exceptions import ModelUnavailable
-from retrieval.cross_encoders import BATCH_PAIRS, ScoringStopped, get_cross_encoder
+from retrieval.cross_encoders import BATCH_PAIRS, ScoringStopped, get_cross_encoder_loader
 from tests.indexing.crossing import WINDOW, write_cross_encoder
 
 
 @pytest.fixture
 def folder(tmp_path):
     return write_cross_encoder(tmp_path / "tiny")
+
+
+def get_cross_encoder(name, window=None):
+    return get_cross_encoder_loader(name, window).get()
 
 
 class TestGetCrossEncoder:

@@ -12,7 +12,6 @@ from retrieval.fusion import (
     HybridFusion,
     comb_sum,
     fuse_collections,
-    hybrid_fusion,
     mean_fusion,
     reciprocal_rank_fusion,
     similarity_and_rank_fusion,
@@ -82,8 +81,7 @@ class TestReciprocalRankFusion:
 
 
 class TestHybridFusion:
-    DENSE = ((1, 0.9), (2, 0.8), (3, 0.7))
-    SPARSE = ((3, 5.0), (4, 4.0))
+    RANKINGS = [CollectionRankings(((1, 0.9), (2, 0.8), (3, 0.7)), ((3, 5.0), (4, 4.0)))]
 
     @pytest.mark.parametrize(
         ("dense_weight", "sparse_weight"), [(1, 1), (2, 1), (0.25, 2.5), (2, 2)]
@@ -91,7 +89,7 @@ class TestHybridFusion:
     def test_sums_weighted_reciprocal_ranks(self, dense_weight, sparse_weight):
         fusion = HybridFusion(dense_weight=dense_weight, sparse_weight=sparse_weight)
 
-        ranking = hybrid_fusion(self.DENSE, self.SPARSE, fusion)
+        ranking = fuse_collections(self.RANKINGS, fusion)
 
         assert dict(ranking.fused) == pytest.approx(
             {
@@ -103,7 +101,7 @@ class TestHybridFusion:
         )
 
     def test_leaves_out_a_ranking_without_weight(self):
-        ranking = hybrid_fusion(self.DENSE, self.SPARSE, HybridFusion(dense_weight=0))
+        ranking = fuse_collections(self.RANKINGS, HybridFusion(dense_weight=0))
 
         assert [id for id, _ in ranking.fused] == [3, 4]
         assert ranking.dense == {}
@@ -111,16 +109,16 @@ class TestHybridFusion:
     def test_finds_nothing_where_nothing_carries_weight(self):
         fusion = HybridFusion(dense_weight=0, sparse_weight=0)
 
-        assert hybrid_fusion(self.DENSE, self.SPARSE, fusion).fused == []
+        assert fuse_collections(self.RANKINGS, fusion).fused == []
 
     def test_knows_rank_and_score_in_each_ranking(self):
-        ranking = hybrid_fusion(self.DENSE, self.SPARSE, HybridFusion())
+        ranking = fuse_collections(self.RANKINGS, HybridFusion())
 
         assert ranking.dense == {1: (1, 0.9), 2: (2, 0.8), 3: (3, 0.7)}
         assert ranking.sparse == {3: (1, 5.0), 4: (2, 4.0)}
 
     def test_fuses_only_so_many_of_each(self):
-        ranking = hybrid_fusion(self.DENSE, self.SPARSE, HybridFusion(prefetch=1))
+        ranking = fuse_collections(self.RANKINGS, HybridFusion(prefetch=1))
 
         assert [id for id, _ in ranking.fused] == [1, 3]
 
@@ -155,7 +153,8 @@ class TestFuseCollections:
             for part in range(count)
         ]
 
-        assert fuse_collections(parts, fusion) == hybrid_fusion(rank(dense), rank(sparse), fusion)
+        whole = [CollectionRankings(rank(dense), rank(sparse))]
+        assert fuse_collections(parts, fusion) == fuse_collections(whole, fusion)
 
     def test_compares_no_cosines_of_different_models(self):
         one = CollectionRankings([(1, 0.9), (2, 0.8)], [], space="one")

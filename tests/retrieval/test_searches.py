@@ -8,20 +8,10 @@ from access.grants import EVERYTHING, Grant
 from core.exceptions import UnknownIndex
 from retrieval.retrievers import IndexRetriever
 from retrieval.searches import SEARCHES, load_retriever, run_search
-from retrieval.urls import VIEWS
 from tests.factories import give, sync
 
 
 class TestTheTable:
-    def test_names_the_searches_that_have_a_url(self):
-        routed = {
-            route.removeprefix("search/"): view.name
-            for route, view in VIEWS.items()
-            if route.startswith("search/")
-        }
-
-        assert routed == {name: name for name in SEARCHES}
-
     @pytest.mark.parametrize("name", SEARCHES)
     def test_names_a_retriever_that_takes_the_parameters(self, name):
         retriever = load_retriever(name)

@@ -7,11 +7,11 @@ from access.grants import EVERYTHING
 from access.models import ApiKey
 from core.exceptions import InvalidInput, UnknownIndex
 from documents.models import Source
+from indexing.embedding.vectors import cosine
 from indexing.models import Index
 from indexing.services import store_search_settings
 from indexing.spec import IndexSpec
 from retrieval.exceptions import UnavailableTool, UnknownTool
-from retrieval.search.similarity import cosine
 from retrieval.tools import list_tools, prepare_tool_call
 from tests.factories import give, sync
 from tests.written import make_build, write_all

@@ -1,13 +1,14 @@
 """Concurrent work on PostgreSQL, whose write transactions run in parallel, unlike SQLite's."""
 
 from collections import Counter
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from django.db import connection, transaction
 from django.db.models import Sum
+from django.db.models.functions import Now
 
-from core.leases import lease_expiry
 from documents import services as documents
 from documents.models import Artifact
 from documents.originals import save_incoming_file
@@ -72,7 +73,7 @@ class TestClaimNodes:
         services.claim_nodes(build, 10)
         assert services.claim_nodes(build, 10) is None
 
-        Node.objects.update(leased_until=lease_expiry(-1))
+        Node.objects.update(leased_until=Now() - timedelta(seconds=1))
 
         assert services.claim_nodes(build, 10) is not None
 

@@ -21,7 +21,6 @@ FileInput: TypeAlias = str | os.PathLike[str] | tuple[str, bytes]
 
 
 def omit_none(values: Mapping[str, object]) -> dict[str, object]:
-    """Return the values that are not None."""
     return {name: value for name, value in values.items() if value is not None}
 
 

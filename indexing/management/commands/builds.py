@@ -5,10 +5,10 @@ from django.core.management.base import CommandParser
 from rich.console import Console
 from rich.table import Table
 
-from indexing.lifecycle import cancel_build, get_build, get_index, pause_build, resume_build
+from indexing.lifecycle import cancel_build, get_build, pause_build, resume_build
 from indexing.management.base_command import StrataCommand
 from indexing.management.local_work import trigger_reconciliation
-from indexing.models import IndexBuild
+from indexing.models import Index, IndexBuild
 from indexing.serializers import render_builds
 
 ACTIONS: dict[str, Callable[[IndexBuild], None]] = {
@@ -29,7 +29,7 @@ class Command(StrataCommand):
 
     def handle(self, *, index: str | None, **options: Any) -> None:
         if index is not None:
-            get_index(index)
+            Index.objects.require(index)
         for action, act in ACTIONS.items():
             if options[action] is not None:
                 act(get_build(index or "", options[action]))

@@ -3,11 +3,11 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from indexing.exceptions import WrongBuildState
-from indexing.lifecycle import get_build, get_index, request_promotion
+from indexing.lifecycle import get_build, request_promotion
 from indexing.management.base_command import StrataCommand
 from indexing.management.local_work import ensure_workers, trigger_reconciliation
 from indexing.management.waiting import wait_for_build
-from indexing.models import IndexBuild
+from indexing.models import Index, IndexBuild
 
 
 class Command(StrataCommand):
@@ -32,7 +32,7 @@ class Command(StrataCommand):
 
 
 def _get_newest_build(index: str) -> IndexBuild:
-    get_index(index)
+    Index.objects.require(index)
     builds = IndexBuild.objects.not_retired().filter(index=index, state=IndexBuild.State.BUILDING)
     build = builds.order_by("-number").first()
     if build is None:

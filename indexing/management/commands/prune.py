@@ -4,9 +4,10 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from core.running_server import find_server
-from indexing.lifecycle import get_index, prune_builds, remove_retired_builds
+from indexing.lifecycle import prune_builds, remove_retired_builds
 from indexing.management.base_command import StrataCommand
 from indexing.management.local_work import trigger_reconciliation
+from indexing.models import Index
 from indexing.stores.ownership import exclusive_store_access, has_embedded_store
 
 
@@ -21,7 +22,7 @@ class Command(StrataCommand):
 
     def handle(self, *, index: str | None, **options: Any) -> None:
         if index is not None:
-            get_index(index)
+            Index.objects.require(index)
         pruned = prune_builds(index)
         for build in pruned:
             self.stdout.write(f"{build} is given up.")

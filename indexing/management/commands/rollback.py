@@ -2,9 +2,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from indexing.lifecycle import get_index, roll_back_index
+from indexing.lifecycle import roll_back_index
 from indexing.management.base_command import StrataCommand
 from indexing.management.local_work import trigger_reconciliation
+from indexing.models import Index
 
 
 class Command(StrataCommand):
@@ -14,7 +15,7 @@ class Command(StrataCommand):
         parser.add_argument("index")
 
     def handle(self, *, index: str, **options: Any) -> None:
-        get_index(index)
+        Index.objects.require(index)
         build = roll_back_index(index)
         trigger_reconciliation()
         self.stdout.write(

@@ -12,5 +12,3 @@ On disk, a folder per collection::
 """
 
 from indexing.stores.embedded.store import EmbeddedStore
-
-__all__ = ["EmbeddedStore"]

@@ -13,5 +13,3 @@ Papers are streamed: only one paper and the table of names are in memory at a ti
 
 from presets.papers.anthology.files import Anthology, open_anthology
 from presets.papers.anthology.papers import Paper
-
-__all__ = ["Anthology", "Paper", "open_anthology"]

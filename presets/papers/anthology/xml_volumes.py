@@ -18,8 +18,6 @@ _YEAR = re.compile(r"\d{4}")
 
 @dataclass(frozen=True, slots=True)
 class _VolumeData:
-    """The data that all papers of a volume share."""
-
     year: int | None = None
     venues: tuple[str, ...] = ()
 

@@ -169,8 +169,8 @@ def _is_part_of_name(text: str, match: re.Match[str], names: Collection[str]) ->
 # --- Patterns --------------------------------------------------------------------------------
 
 
-def _parse_years(match: re.Match[str], group: str) -> list[int]:
-    return [int(year) for year in re.findall(r"\d{4}", match[group])]
+def _parse_years(match: re.Match[str]) -> list[int]:
+    return [int(year) for year in re.findall(r"\d{4}", match["year"])]
 
 
 def _read_range(match: re.Match[str], today: date) -> YearCondition:
@@ -219,7 +219,7 @@ def _read_relative_time(match: re.Match[str], today: date) -> YearCondition:
 def _make_bound_reader(name: str) -> Callable[[re.Match[str], date], YearCondition]:
     def read(match: re.Match[str], today: date) -> YearCondition:
         groups = match.groupdict()
-        [year] = _parse_years(match, "year")
+        [year] = _parse_years(match)
         return YearCondition({name: year}, groups.get("month") or "")
 
     return read
@@ -229,7 +229,7 @@ def _make_strict_bound_reader(name: str) -> Callable[[re.Match[str], date], Year
     """Make a reader for after/before; with a month the year is included ("after May 2019")."""
 
     def read(match: re.Match[str], today: date) -> YearCondition:
-        [year] = _parse_years(match, "year")
+        [year] = _parse_years(match)
         month = match["month"] or ""
         return YearCondition({f"{name}e" if month else name: year}, month)
 
@@ -237,7 +237,7 @@ def _make_strict_bound_reader(name: str) -> Callable[[re.Match[str], date], Year
 
 
 def _read_listed_years(match: re.Match[str], today: date) -> YearCondition:
-    years = _parse_years(match, "year")
+    years = _parse_years(match)
     return YearCondition(
         unwrap_single(list(dict.fromkeys(years))), match.groupdict().get("month") or ""
     )

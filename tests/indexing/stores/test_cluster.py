@@ -22,7 +22,7 @@ from indexing.stores import (
 from indexing.stores import base as base_module
 from indexing.stores.qdrant import QdrantStore
 from indexing.verification import verify_build
-from retrieval.fusion import HybridFusion, hybrid_fusion
+from retrieval.fusion import CollectionRankings, HybridFusion, fuse_collections
 from tests.clients import client_with_key
 from tests.factories import PARAGRAPHS, change_search, give, sync
 from tests.qdrant_loopback.process import qdrant_loopback
@@ -140,8 +140,9 @@ class TestShards:
                 (COLLECTION, Query(sparse=sparse, limit=100)),
             ]
         )
-        ranking = hybrid_fusion(
-            *([(hit.id.int, hit.score) for hit in each] for each in rankings),
+        scored = ([(hit.id.int, hit.score) for hit in each] for each in rankings)
+        ranking = fuse_collections(
+            [CollectionRankings(*scored)],
             HybridFusion(dense_weight=weights[0], sparse_weight=weights[1]),
         )
 

@@ -58,7 +58,7 @@ class TestReranker:
         ]  # fmt: skip
 
     def test_is_skipped_and_says_so_when_over_its_budget(self, model, monkeypatch):
-        encoder = cross_encoders.get_cross_encoder(model)
+        encoder = cross_encoders.get_cross_encoder_loader(model).get()
         is_stopped = threading.Event()
 
         def dawdle(query, texts, *, should_stop):

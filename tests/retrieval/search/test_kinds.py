@@ -260,7 +260,7 @@ class TestHitCheckOfSummaries:
 
         assert self.verdicts()["artifact_summary", None] == Verdict.STALE
 
-    def test_agrees_with_the_query_others_ask(self, own):
+    def test_flags_artifacts_with_outdated_page_summaries(self, own):
         notes = write_notes(own)
         others = [give(f"Granite number {n}.", index=own.index_id) for n in range(4)]
         write_all(own, *others)
@@ -271,11 +271,9 @@ class TestHitCheckOfSummaries:
 
         rows = read_summary_rows([own.pk], [artifact.pk for artifact in everyone])
 
-        expected = Summary.objects.filter(build=own).artifact_ids_with_outdated_page_summaries(
-            [artifact.pk for artifact in everyone]
-        )
-        assert {row.artifact_id for row in rows if row.is_outdated} == expected
-        assert expected == {others[0].pk, others[1].pk, others[2].pk}
+        assert {row.artifact_id for row in rows if row.is_outdated} == {
+            others[0].pk, others[1].pk, others[2].pk
+        }  # fmt: skip
 
     @pytest.mark.parametrize(
         "changes",

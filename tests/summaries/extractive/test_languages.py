@@ -3,10 +3,9 @@ import pytest
 from summaries.extractive.languages import (
     STOP_WORD_LANGUAGES,
     guess_language,
-    is_in_unspaced_script,
     load_stop_words,
 )
-from tests.summaries.extractive.texts import CHINESE, ENGLISH, GERMAN, JAPANESE, RUSSIAN, THAI
+from tests.summaries.extractive.texts import ENGLISH, GERMAN, RUSSIAN
 
 
 class TestGuessLanguage:
@@ -29,13 +28,3 @@ class TestLanguages:
 
         assert len(load_stop_words(language)) > 30
         assert capsys.readouterr().out == ""
-
-
-class TestIsUnspaced:
-    @pytest.mark.parametrize("text", [CHINESE, JAPANESE, THAI])
-    def test_holds_for_scripts_without_word_gaps(self, text):
-        assert is_in_unspaced_script(text)
-
-    @pytest.mark.parametrize("text", [ENGLISH, RUSSIAN, "", "Squats, in Chinese 深蹲"])
-    def test_does_not_hold_for_others(self, text):
-        assert not is_in_unspaced_script(text)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Literal
 from urllib.parse import quote
 
-from strata_client._async.connection import AsyncConnection, read_json
+from strata_client._async.connection import AsyncConnection
 from strata_client.bodies import omit_none
 from strata_client.types import (
     Concept,
@@ -45,19 +45,17 @@ class AsyncConcepts:
         Raises:
             NotFound: there is no index of this name.
         """
-        page: ConceptList = await self._connection.read(
+        return await self._connection.read(
             f"indexes/{quote(index, safe='')}/concepts/",
             label=label,
             evidence=evidence,
             limit=limit,
             offset=offset,
         )
-        return page
 
     async def get(self, concept_id: str) -> Concept:
         """Return a concept."""
-        concept: Concept = await self._connection.read(_path(concept_id))
-        return concept
+        return await self._connection.read(_path(concept_id))
 
     async def create(
         self,
@@ -79,10 +77,9 @@ class AsyncConcepts:
             "description": description,
             "search_terms": None if search_terms is None else [*search_terms],
         }
-        concept: Concept = await self._connection.post(
+        return await self._connection.post(
             f"indexes/{quote(index, safe='')}/concepts/", omit_none(body), is_idempotent=False
         )
-        return concept
 
     async def update(
         self,
@@ -102,17 +99,13 @@ class AsyncConcepts:
             "description": description,
             "search_terms": None if search_terms is None else [*search_terms],
         }
-        response = await self._connection.send(
+        return await self._connection.fetch(
             "PATCH", _path(concept_id), is_idempotent=True, json=omit_none(changes)
         )
-        concept: Concept = read_json(response)
-        return concept
 
     async def delete(self, concept_id: str) -> Deletion:
         """Delete a concept with its quotes and relationships."""
-        response = await self._connection.send("DELETE", _path(concept_id), is_idempotent=False)
-        deletion: Deletion = read_json(response)
-        return deletion
+        return await self._connection.fetch("DELETE", _path(concept_id), is_idempotent=False)
 
     async def merge(self, concept_id: str, others: Sequence[str]) -> Concept:
         """Merge other concepts, by their ids, into this one, with their quotes and relationships.
@@ -120,10 +113,9 @@ class AsyncConcepts:
         Raises:
             InvalidRequest: a concept is of another index, or is this one.
         """
-        concept: Concept = await self._connection.post(
+        return await self._connection.post(
             f"{_path(concept_id)}merge", {"concepts": [*others]}, is_idempotent=False
         )
-        return concept
 
     # --- Quotes ------------------------------------------------------------------------------
 
@@ -131,10 +123,9 @@ class AsyncConcepts:
         self, concept_id: str, *, limit: int | None = None, offset: int | None = None
     ) -> InstanceList:
         """Return the quotes of a concept, with those that its documents no longer contain."""
-        page: InstanceList = await self._connection.read(
+        return await self._connection.read(
             f"{_path(concept_id)}instances/", limit=limit, offset=offset
         )
-        return page
 
     async def add_quote(
         self,
@@ -153,12 +144,11 @@ class AsyncConcepts:
             InvalidRequest: the document does not contain the text, or neither id is given.
             NotFound: there is no such source or artifact.
         """
-        instance: Instance = await self._connection.post(
+        return await self._connection.post(
             f"{_path(concept_id)}instances/",
             omit_none({"quote": text, "source": source, "artifact": artifact}),
             is_idempotent=True,
         )
-        return instance
 
     async def delete_quote(self, quote_id: str) -> None:
         """Delete a quote; the document stays.
@@ -182,12 +172,11 @@ class AsyncConcepts:
     ) -> ConceptEvidenceAnswer:
         """Return the quotes of a concept that its documents contain, those nearest to ``query``
         first."""
-        answer: ConceptEvidenceAnswer = await self._connection.post(
+        return await self._connection.post(
             f"{_path(concept_id)}evidence",
             omit_none({"query": query, "limit": limit, "offset": offset}),
             is_idempotent=True,
         )
-        return answer
 
     async def context(
         self,
@@ -202,10 +191,9 @@ class AsyncConcepts:
         Args:
             window: neighbours on each side, 0 to 10.
         """
-        answer: ConceptContextAnswer = await self._connection.read(
+        return await self._connection.read(
             f"{_path(concept_id)}context", window=window, limit=limit, offset=offset
         )
-        return answer
 
     async def paths(
         self,
@@ -225,14 +213,13 @@ class AsyncConcepts:
         Raises:
             InvalidRequest: a value is not allowed.
         """
-        answer: PathsAnswer = await self._connection.read(
+        return await self._connection.read(
             f"{_path(concept_id)}paths",
             like=like if isinstance(like, str) else ",".join(like),
             depth=depth,
             limit=limit,
             min_similarity=min_similarity,
         )
-        return answer
 
 
 def _path(concept_id: str) -> str:

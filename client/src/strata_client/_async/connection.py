@@ -53,12 +53,15 @@ class AsyncConnection:
 
     async def read(self, path: str, **params: str | int | float | None) -> Any:
         """Return the JSON at a path; parameters that are None are left out."""
-        asked = omit_none(params)
-        return read_json(await self.send("GET", path, is_idempotent=True, params=asked))
+        return await self.fetch("GET", path, is_idempotent=True, params=omit_none(params))
 
     async def post(self, path: str, content: object, *, is_idempotent: bool) -> Any:
         """Post JSON and return the JSON of the answer."""
-        return read_json(await self.send("POST", path, is_idempotent=is_idempotent, json=content))
+        return await self.fetch("POST", path, is_idempotent=is_idempotent, json=content)
+
+    async def fetch(self, method: str, path: str, *, is_idempotent: bool, **content: Any) -> Any:
+        """Send any request and return the JSON of the answer."""
+        return read_json(await self.send(method, path, is_idempotent=is_idempotent, **content))
 
     async def send(
         self,

@@ -6,7 +6,7 @@ from time import monotonic
 from typing import Any, overload
 from urllib.parse import quote
 
-from strata_client._async.connection import AsyncConnection, read_json
+from strata_client._async.connection import AsyncConnection
 from strata_client._async.polling import poll
 from strata_client.bodies import (
     FileInput,
@@ -62,17 +62,13 @@ class AsyncDocuments:
             "title": title, "metadata": metadata, "external_id": external_id, "url": url,
             "groups": groups,
         }  # fmt: skip
-        artifact: Artifact
         if file is None:
             body = omit_none({**attributes, "text": text, "pages": pages})
-            artifact = await self._connection.post(path, body, is_idempotent=True)
-        else:
-            content = {"file": await read_file_in_thread(file)}
-            response = await self._connection.send(
-                "POST", path, is_idempotent=True, files=content, data=to_form_fields(attributes)
-            )
-            artifact = read_json(response)
-        return artifact
+            return await self._connection.post(path, body, is_idempotent=True)
+        content = {"file": await read_file_in_thread(file)}
+        return await self._connection.fetch(
+            "POST", path, is_idempotent=True, files=content, data=to_form_fields(attributes)
+        )
 
     async def add_batch(self, index: str, documents: Iterable[TextDocument]) -> list[BatchVerdict]:
         """Add many texts; return a verdict for each, in order. An invalid text is ``rejected``
@@ -114,14 +110,9 @@ class AsyncDocuments:
     ) -> Artifact:
         """Change what is given; metadata and groups are replaced as a whole."""
         changes = {"title": title, "metadata": metadata, "url": url, "groups": groups}
-        response = await self._connection.send(
-            "PATCH",
-            _path(artifact_id),
-            is_idempotent=True,
-            json=omit_none(changes),
+        return await self._connection.fetch(
+            "PATCH", _path(artifact_id), is_idempotent=True, json=omit_none(changes)
         )
-        artifact: Artifact = read_json(response)
-        return artifact
 
     async def artifact(self, artifact_id: str) -> Artifact:
         """Return an artifact with its status.
@@ -129,8 +120,7 @@ class AsyncDocuments:
         Raises:
             NotFound: there is no artifact with this id.
         """
-        artifact: Artifact = await self._connection.read(_path(artifact_id))
-        return artifact
+        return await self._connection.read(_path(artifact_id))
 
     async def artifacts(
         self,
@@ -154,7 +144,7 @@ class AsyncDocuments:
             NotFound: there is no index of this name.
             InvalidRequest: a value is not allowed.
         """
-        page: ArtifactList = await self._connection.read(
+        return await self._connection.read(
             f"indexes/{quote(index, safe='')}/artifacts/",
             status=status,
             title=title,
@@ -164,7 +154,6 @@ class AsyncDocuments:
             limit=limit,
             offset=offset,
         )
-        return page
 
     async def replace(
         self,
@@ -185,12 +174,9 @@ class AsyncDocuments:
             content: dict[str, Any] = {"json": omit_none({"text": text, "pages": pages})}
         else:
             content = {"files": {"file": await read_file_in_thread(file)}}
-        artifact: Artifact = read_json(
-            await self._connection.send(
-                "PUT", f"{_path(artifact_id)}content", is_idempotent=True, **content
-            )
+        return await self._connection.fetch(
+            "PUT", f"{_path(artifact_id)}content", is_idempotent=True, **content
         )
-        return artifact
 
     async def pages(
         self, artifact_id: str, *, limit: int | None = None, offset: int | None = None
@@ -200,10 +186,9 @@ class AsyncDocuments:
         Raises:
             NotFound: there is no artifact with this id.
         """
-        page: PageList = await self._connection.read(
+        return await self._connection.read(
             f"{_path(artifact_id)}pages/", limit=limit, offset=offset
         )
-        return page
 
     async def page(self, artifact_id: str, number: int) -> Page:
         """Return a page with its text.
@@ -214,8 +199,7 @@ class AsyncDocuments:
         Raises:
             NotFound: there is no such artifact or page.
         """
-        page: Page = await self._connection.read(f"{_path(artifact_id)}pages/{int(number)}/")
-        return page
+        return await self._connection.read(f"{_path(artifact_id)}pages/{int(number)}/")
 
     async def original(self, artifact_id: str) -> bytes:
         """Return the original file.
@@ -236,8 +220,7 @@ class AsyncDocuments:
         Raises:
             NotFound: there is no artifact with this id, or it has no summary.
         """
-        summary: Summary = await self._connection.read(f"{_path(artifact_id)}summary_candidate")
-        return summary
+        return await self._connection.read(f"{_path(artifact_id)}summary_candidate")
 
     async def page_summary(self, page_id: str) -> Summary:
         """Return the summary of a page.
@@ -245,10 +228,7 @@ class AsyncDocuments:
         Raises:
             NotFound: there is no page with this id, or it has no summary.
         """
-        summary: Summary = await self._connection.read(
-            f"pages/{quote(page_id, safe='')}/summary_candidate"
-        )
-        return summary
+        return await self._connection.read(f"pages/{quote(page_id, safe='')}/summary_candidate")
 
     async def write_summary(self, artifact_id: str, text: str | None) -> Summary:
         """Write the summary of an artifact by hand; with None it is written again.
@@ -269,11 +249,7 @@ class AsyncDocuments:
         return await self._write_summary(f"pages/{quote(page_id, safe='')}/summary_candidate", text)
 
     async def _write_summary(self, path: str, text: str | None) -> Summary:
-        response = await self._connection.send(
-            "PATCH", path, is_idempotent=True, json={"text": text}
-        )
-        summary: Summary = read_json(response)
-        return summary
+        return await self._connection.fetch("PATCH", path, is_idempotent=True, json={"text": text})
 
     # --- Waiting and deleting ----------------------------------------------------------------
 
@@ -309,9 +285,7 @@ class AsyncDocuments:
     async def delete(self, artifact_id: str) -> Removal:
         """Remove an artifact, its pages and its points. No search returns it after that, even if
         ``points`` counts points that are left; the server deletes them later."""
-        response = await self._connection.send("DELETE", _path(artifact_id), is_idempotent=False)
-        removal: Removal = read_json(response)
-        return removal
+        return await self._connection.fetch("DELETE", _path(artifact_id), is_idempotent=False)
 
 
 def _path(artifact_id: str) -> str:

@@ -48,10 +48,7 @@ class AsyncEvaluations:
             "queries": queries,
             "qrels": qrels,
         }
-        evaluation: Evaluation = await self._connection.post(
-            "evaluations/", omit_none(body), is_idempotent=False
-        )
-        return evaluation
+        return await self._connection.post("evaluations/", omit_none(body), is_idempotent=False)
 
     async def get(self, evaluation_id: str) -> EvaluationDetail:
         """Return an evaluation with its results, and the earlier results of the same queries.
@@ -59,17 +56,13 @@ class AsyncEvaluations:
         Raises:
             NotFound: there is no evaluation with this id.
         """
-        evaluation: EvaluationDetail = await self._connection.read(_path(evaluation_id))
-        return evaluation
+        return await self._connection.read(_path(evaluation_id))
 
     async def list(
         self, index: str | None = None, *, limit: int | None = None, offset: int | None = None
     ) -> EvaluationList:
         """Return evaluations, newest first."""
-        page: EvaluationList = await self._connection.read(
-            "evaluations/", index=index, limit=limit, offset=offset
-        )
-        return page
+        return await self._connection.read("evaluations/", index=index, limit=limit, offset=offset)
 
     def follow(
         self, evaluation_id: str, *, timeout: float = 3_600.0

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 from strata_client._async.connection import AsyncConnection
 from strata_client.bodies import omit_none, split_evidence
-from strata_client.types import EvidenceAnswer, EvidenceHit, EvidenceItem, EvidenceVerdict
+from strata_client.types import EvidenceHit, EvidenceItem, EvidenceVerdict
 
 
 class AsyncEvidence:
@@ -34,7 +34,7 @@ class AsyncEvidence:
         """
         verdicts: list[EvidenceVerdict] = []
         for batch in split_evidence(items):
-            answer: dict[str, list[EvidenceVerdict]] = await self._connection.post(
+            answer = await self._connection.post(
                 f"indexes/{quote(index, safe='')}/evidence/",
                 omit_none({"items": batch, "threshold": threshold}),
                 is_idempotent=False,
@@ -56,7 +56,7 @@ class AsyncEvidence:
         With the ``min_revision`` of a verdict, the search waits up to 5 s for it and raises
         ``Conflict`` if it is not searchable by then.
         """
-        answer: EvidenceAnswer = await self._connection.read(
+        answer = await self._connection.read(
             f"indexes/{quote(index, safe='')}/evidence/similar",
             q=query,
             limit=limit,
@@ -83,7 +83,7 @@ class AsyncEvidence:
             "min_similarity": min_similarity,
             "min_revision": min_revision,
         }
-        answer: EvidenceAnswer = await self._connection.post(
+        answer = await self._connection.post(
             f"indexes/{quote(index, safe='')}/evidence/related", omit_none(body), is_idempotent=True
         )
         return answer["hits"]

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import overload
 from urllib.parse import quote
 
-from strata_client._async.connection import AsyncConnection, read_json
+from strata_client._async.connection import AsyncConnection
 from strata_client.bodies import omit_none
 from strata_client.types import (
     Index,
@@ -25,8 +25,7 @@ class AsyncIndexes:
 
     async def indexes(self) -> list[Index]:
         """Return the indexes that the key may read."""
-        answer: dict[str, list[Index]] = await self._connection.read("indexes/")
-        return answer["results"]
+        return (await self._connection.read("indexes/"))["results"]
 
     async def index(self, name: str) -> Index:
         """Return an index with its progress.
@@ -34,8 +33,7 @@ class AsyncIndexes:
         Raises:
             NotFound: there is no index of this name.
         """
-        index: Index = await self._connection.read(f"indexes/{quote(name, safe='')}/")
-        return index
+        return await self._connection.read(f"indexes/{quote(name, safe='')}/")
 
     async def delete_index(self, index: str, *, confirm: str) -> IndexRemoval:
         """Remove an index with its documents and builds; needs a key with the scope ``manage``.
@@ -44,14 +42,12 @@ class AsyncIndexes:
             index: the name of the index.
             confirm: the same name again.
         """
-        response = await self._connection.send(
+        return await self._connection.fetch(
             "DELETE",
             f"indexes/{quote(index, safe='')}/",
             params={"confirm": confirm},
             is_idempotent=False,
         )
-        removal: IndexRemoval = read_json(response)
-        return removal
 
     @overload
     async def verify(self, index: str, *, repair: bool = ...) -> IndexVerification: ...
@@ -75,23 +71,15 @@ class AsyncIndexes:
             AccessDenied: the key lacks the scope, or does not see all documents.
         """
         path = "verify/" if index is None else f"indexes/{quote(index, safe='')}/verify/"
-        response = await self._connection.send(
-            "POST", path, is_idempotent=not repair, json={"repair": repair}
-        )
-        if index is None:
-            reports: list[VerificationReport] = read_json(response)["reports"]
-            return reports
-        report: IndexVerification = read_json(response)
-        return report
+        report = await self._connection.post(path, {"repair": repair}, is_idempotent=not repair)
+        return report["reports"] if index is None else report
 
     # --- Keys --------------------------------------------------------------------------------
 
     async def keys(self) -> list[Key]:
         """The API keys that see no more than this client's, newest first. As the methods below, it
         needs a key with the scope ``manage``."""
-        response = await self._connection.send("GET", "keys/", is_idempotent=True)
-        keys: list[Key] = read_json(response)["results"]
-        return keys
+        return (await self._connection.read("keys/"))["results"]
 
     async def create_key(
         self,
@@ -121,14 +109,8 @@ class AsyncIndexes:
                 "expires_at": expires_at and expires_at.isoformat(),
             }
         )
-        response = await self._connection.send("POST", "keys/", json=body, is_idempotent=False)
-        key: NewKey = read_json(response)
-        return key
+        return await self._connection.post("keys/", body, is_idempotent=False)
 
     async def revoke_key(self, key_id: int) -> Key:
         """Revoke an API key; the next request with it is refused."""
-        response = await self._connection.send(
-            "DELETE", f"keys/{int(key_id)}/", is_idempotent=False
-        )
-        key: Key = read_json(response)
-        return key
+        return await self._connection.fetch("DELETE", f"keys/{int(key_id)}/", is_idempotent=False)

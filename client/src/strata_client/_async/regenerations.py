@@ -25,10 +25,7 @@ class AsyncRegenerations:
             NotFound: there is no index of this name.
             InvalidRequest: there is no such type; ``allowed`` lists them.
         """
-        regeneration: Regeneration = await self._connection.post(
-            "regenerate/", omit_none(options), is_idempotent=False
-        )
-        return regeneration
+        return await self._connection.post("regenerate/", omit_none(options), is_idempotent=False)
 
     async def get(self, regeneration_id: str) -> Regeneration:
         """Return a regeneration with its progress.
@@ -36,17 +33,13 @@ class AsyncRegenerations:
         Raises:
             NotFound: there is no regeneration with this id.
         """
-        regeneration: Regeneration = await self._connection.read(_path(regeneration_id))
-        return regeneration
+        return await self._connection.read(_path(regeneration_id))
 
     async def list(
         self, *, limit: int | None = None, offset: int | None = None
     ) -> RegenerationList:
         """Return regenerations, newest first."""
-        page: RegenerationList = await self._connection.read(
-            "regenerate/", limit=limit, offset=offset
-        )
-        return page
+        return await self._connection.read("regenerate/", limit=limit, offset=offset)
 
     def follow(
         self, regeneration_id: str, *, timeout: float = 3_600.0
@@ -78,10 +71,9 @@ class AsyncRegenerations:
         Raises:
             NotFound: there is no regeneration with this id.
         """
-        regeneration: Regeneration = await self._connection.post(
+        return await self._connection.post(
             f"{_path(regeneration_id)}cancel", None, is_idempotent=True
         )
-        return regeneration
 
 
 def _path(regeneration_id: str) -> str:

@@ -3,7 +3,7 @@
 from typing import Literal
 from urllib.parse import quote
 
-from strata_client._async.connection import AsyncConnection, read_json
+from strata_client._async.connection import AsyncConnection
 from strata_client.bodies import omit_none
 from strata_client.types import (
     Deletion,
@@ -42,21 +42,17 @@ class AsyncRelationships:
         Raises:
             NotFound: there is no index of this name.
         """
-        page: RelationshipList = await self._connection.read(
+        return await self._connection.read(
             f"indexes/{quote(index, safe='')}/relationships/",
             concept=concept,
             type=type,
             limit=limit,
             offset=offset,
         )
-        return page
 
     async def get(self, relationship_id: str) -> Relationship:
         """Return a relationship."""
-        relationship: Relationship = await self._connection.read(
-            f"relationships/{quote(relationship_id, safe='')}/"
-        )
-        return relationship
+        return await self._connection.read(f"relationships/{quote(relationship_id, safe='')}/")
 
     async def create(self, index: str, source: str, type: str, target: str) -> Relationship:
         """Relate two concepts, all by their ids; return the relationship that exists, if it does.
@@ -65,12 +61,11 @@ class AsyncRelationships:
             NotFound: there is no such index, concept or type.
             InvalidRequest: they are not of this index, or the concepts are the same.
         """
-        relationship: Relationship = await self._connection.post(
+        return await self._connection.post(
             f"indexes/{quote(index, safe='')}/relationships/",
             {"source": source, "type": type, "target": target},
             is_idempotent=True,
         )
-        return relationship
 
     async def delete(self, relationship_id: str) -> None:
         """Delete a relationship."""
@@ -93,18 +88,16 @@ class AsyncRelationships:
         Raises:
             NotFound: there is no index of this name.
         """
-        page: RelationshipTypeList = await self._connection.read(
+        return await self._connection.read(
             f"indexes/{quote(index, safe='')}/relationship-types/",
             category=category,
             limit=limit,
             offset=offset,
         )
-        return page
 
     async def type(self, type_id: str) -> RelationshipType:
         """Return a relationship type."""
-        found: RelationshipType = await self._connection.read(_type_path(type_id))
-        return found
+        return await self._connection.read(_type_path(type_id))
 
     async def create_type(
         self,
@@ -121,12 +114,11 @@ class AsyncRelationships:
             Conflict: the index has a type of this name.
         """
         body = {"name": name, "category": category, "description": description}
-        created: RelationshipType = await self._connection.post(
+        return await self._connection.post(
             f"indexes/{quote(index, safe='')}/relationship-types/",
             omit_none(body),
             is_idempotent=False,
         )
-        return created
 
     async def update_type(
         self,
@@ -142,17 +134,13 @@ class AsyncRelationships:
             Conflict: the index has another type of this name.
         """
         changes = {"name": name, "category": category, "description": description}
-        response = await self._connection.send(
+        return await self._connection.fetch(
             "PATCH", _type_path(type_id), is_idempotent=True, json=omit_none(changes)
         )
-        changed: RelationshipType = read_json(response)
-        return changed
 
     async def delete_type(self, type_id: str) -> Deletion:
         """Delete a relationship type with every relationship of it."""
-        response = await self._connection.send("DELETE", _type_path(type_id), is_idempotent=False)
-        deletion: Deletion = read_json(response)
-        return deletion
+        return await self._connection.fetch("DELETE", _type_path(type_id), is_idempotent=False)
 
     # --- Similar concepts without a relationship ---------------------------------------------
 
@@ -176,7 +164,7 @@ class AsyncRelationships:
             NotFound: there is no index of this name.
             InvalidRequest: the index holds no concepts, or a value is not allowed.
         """
-        page: EmergentPairList = await self._connection.read(
+        return await self._connection.read(
             "emergent",
             index=index,
             state=state,
@@ -185,7 +173,6 @@ class AsyncRelationships:
             limit=limit,
             offset=offset,
         )
-        return page
 
     async def accept(self, pair_id: str, type: str, *, reversed: bool = False) -> Relationship:
         """Relate the concepts of a pair; it is then no longer open.
@@ -194,19 +181,17 @@ class AsyncRelationships:
             type: the id of the relationship type.
             reversed: relate the second concept to the first.
         """
-        relationship: Relationship = await self._connection.post(
+        return await self._connection.post(
             f"emergent/{quote(pair_id, safe='')}/accept",
             {"type": type, "reversed": reversed},
             is_idempotent=False,
         )
-        return relationship
 
     async def dismiss(self, pair_id: str) -> EmergentPair:
         """Take a pair from the list of open pairs."""
-        pair: EmergentPair = await self._connection.post(
+        return await self._connection.post(
             f"emergent/{quote(pair_id, safe='')}/dismiss", None, is_idempotent=True
         )
-        return pair
 
 
 def _type_path(type_id: str) -> str:

@@ -96,8 +96,7 @@ class AsyncSearches:
                 field="kind",
                 allowed=list(get_args(SearchKind)),
             )
-        answer: PageSearchAnswer = await self._search(kind, index, query, options)
-        return answer
+        return await self._search(kind, index, query, options)
 
     async def search_hierarchical(
         self,
@@ -106,8 +105,7 @@ class AsyncSearches:
         **options: Unpack[HierarchicalSearchOptions],
     ) -> HierarchicalAnswer:
         """Return the best artifacts, with their best pages and chunks."""
-        answer: HierarchicalAnswer = await self._search("hierarchical", index, query, options)
-        return answer
+        return await self._search("hierarchical", index, query, options)
 
     async def search_structures(
         self,
@@ -124,16 +122,14 @@ class AsyncSearches:
             query: rank artifacts by these words as well.
         """
         given = {**options, "structure": structure}
-        answer: StructureSearchAnswer = await self._search("structures", index, query, given)
-        return answer
+        return await self._search("structures", index, query, given)
 
     async def search_images(
         self, index: str | Sequence[str], query: str, **options: Unpack[ImageSearchOptions]
     ) -> ImageSearchAnswer:
         """Return the artifacts whose images show what the query says, and those whose passages say
         it, best first."""
-        answer: ImageSearchAnswer = await self._search("images", index, query, options)
-        return answer
+        return await self._search("images", index, query, options)
 
     # --- Concepts and sources ----------------------------------------------------------------
 
@@ -144,8 +140,7 @@ class AsyncSearches:
         **options: Unpack[PagedKnowledgeSearchOptions],
     ) -> ConceptSearchAnswer:
         """Return concepts by their meaning, each with quotes that bear it."""
-        answer: ConceptSearchAnswer = await self._search("concepts", index, query, options)
-        return answer
+        return await self._search("concepts", index, query, options)
 
     async def search_relationships(
         self,
@@ -154,41 +149,34 @@ class AsyncSearches:
         **options: Unpack[PagedKnowledgeSearchOptions],
     ) -> RelationshipTypeSearchAnswer:
         """Return relationship types by their meaning, each with its relationships."""
-        answer: RelationshipTypeSearchAnswer = await self._search(
-            "relationships", index, query, options
-        )
-        return answer
+        return await self._search("relationships", index, query, options)
 
     async def search_sources(
         self, index: str | Sequence[str], query: str, **options: Unpack[SourceSearchOptions]
     ) -> SourceSearchAnswer:
         """Return sources by the chunks of them that match, with offsets to highlight."""
-        answer: SourceSearchAnswer = await self._search("sources", index, query, options)
-        return answer
+        return await self._search("sources", index, query, options)
 
     async def route(
         self, index: str | Sequence[str], query: str, **options: Unpack[RouteOptions]
     ) -> RoutingAnswer:
         """Return the concepts, sources and relationship types near a query; ``entry`` names the
         nearest of all."""
-        answer: RoutingAnswer = await self._search("route", index, query, options)
-        return answer
+        return await self._search("route", index, query, options)
 
     async def blend(
         self, index: str | Sequence[str], query: str, **options: Unpack[BlendOptions]
     ) -> ConceptSearchAnswer:
         """Return concepts by their meaning, by sources that quote them and by the types of their
         relationships."""
-        answer: ConceptSearchAnswer = await self._search("blend", index, query, options)
-        return answer
+        return await self._search("blend", index, query, options)
 
     async def subgraph(
         self, index: str | Sequence[str], query: str, **options: Unpack[KnowledgeSearchOptions]
     ) -> SubgraphAnswer:
         """Return the concepts, sources and relationship types above ``min_similarity``, and the
         relationships among these concepts."""
-        answer: SubgraphAnswer = await self._search("subgraph", index, query, options)
-        return answer
+        return await self._search("subgraph", index, query, options)
 
     async def source(self, source_id: str, *, window: int | None = None) -> Source:
         """Return a source in full, with its chunks.
@@ -199,10 +187,7 @@ class AsyncSearches:
         Raises:
             NotFound: there is no such source.
         """
-        source: Source = await self._connection.read(
-            f"sources/{quote(source_id, safe='')}/", window=window
-        )
-        return source
+        return await self._connection.read(f"sources/{quote(source_id, safe='')}/", window=window)
 
     async def similar_sources(
         self,
@@ -225,7 +210,7 @@ class AsyncSearches:
             Conflict: the source has no chunks that are embedded yet.
         """
         names = index if index is None or isinstance(index, str) else ",".join(index)
-        answer: SourceSearchAnswer = await self._connection.read(
+        return await self._connection.read(
             f"sources/{quote(source_id, safe='')}/similar",
             index=names,
             limit=limit,
@@ -233,7 +218,6 @@ class AsyncSearches:
             window=window,
             other_documents=other_documents,
         )
-        return answer
 
     # --- Tools -------------------------------------------------------------------------------
 
@@ -243,9 +227,7 @@ class AsyncSearches:
         Raises:
             NotFound: there is no index of this name.
         """
-        answer: dict[str, list[Tool]] = await self._connection.read(
-            f"indexes/{quote(index, safe='')}/tools/"
-        )
+        answer = await self._connection.read(f"indexes/{quote(index, safe='')}/tools/")
         return answer["results"]
 
     async def call_tool(
@@ -261,12 +243,11 @@ class AsyncSearches:
             InvalidRequest: an argument is missing, unknown or not allowed.
             Conflict: the live build does not hold what the tool needs.
         """
-        answer: ToolAnswer = await self._connection.post(
+        return await self._connection.post(
             f"indexes/{quote(index, safe='')}/tools/{quote(name, safe='')}/",
             dict(arguments or {}),
             is_idempotent=True,
         )
-        return answer
 
     async def _search(
         self,

@@ -2,7 +2,6 @@
 
 from asyncio import sleep
 from collections.abc import AsyncGenerator, Mapping
-from types import TracebackType
 from typing import Self
 
 import httpx
@@ -52,12 +51,7 @@ class AsyncAnswerStream:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *exception: object) -> None:
         await self.aclose()
 
     async def aclose(self) -> None:

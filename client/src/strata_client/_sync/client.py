@@ -2,7 +2,6 @@
 """The client."""
 
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any, Self
 
 import httpx
@@ -69,12 +68,7 @@ class Strata(Documents, Indexes, Searches):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Literal
 from urllib.parse import quote
 
-from strata_client._sync.connection import Connection, read_json
+from strata_client._sync.connection import Connection
 from strata_client.bodies import omit_none
 from strata_client.types import (
     Concept,
@@ -46,19 +46,17 @@ class Concepts:
         Raises:
             NotFound: there is no index of this name.
         """
-        page: ConceptList = self._connection.read(
+        return self._connection.read(
             f"indexes/{quote(index, safe='')}/concepts/",
             label=label,
             evidence=evidence,
             limit=limit,
             offset=offset,
         )
-        return page
 
     def get(self, concept_id: str) -> Concept:
         """Return a concept."""
-        concept: Concept = self._connection.read(_path(concept_id))
-        return concept
+        return self._connection.read(_path(concept_id))
 
     def create(
         self,
@@ -80,10 +78,9 @@ class Concepts:
             "description": description,
             "search_terms": None if search_terms is None else [*search_terms],
         }
-        concept: Concept = self._connection.post(
+        return self._connection.post(
             f"indexes/{quote(index, safe='')}/concepts/", omit_none(body), is_idempotent=False
         )
-        return concept
 
     def update(
         self,
@@ -103,17 +100,13 @@ class Concepts:
             "description": description,
             "search_terms": None if search_terms is None else [*search_terms],
         }
-        response = self._connection.send(
+        return self._connection.fetch(
             "PATCH", _path(concept_id), is_idempotent=True, json=omit_none(changes)
         )
-        concept: Concept = read_json(response)
-        return concept
 
     def delete(self, concept_id: str) -> Deletion:
         """Delete a concept with its quotes and relationships."""
-        response = self._connection.send("DELETE", _path(concept_id), is_idempotent=False)
-        deletion: Deletion = read_json(response)
-        return deletion
+        return self._connection.fetch("DELETE", _path(concept_id), is_idempotent=False)
 
     def merge(self, concept_id: str, others: Sequence[str]) -> Concept:
         """Merge other concepts, by their ids, into this one, with their quotes and relationships.
@@ -121,10 +114,9 @@ class Concepts:
         Raises:
             InvalidRequest: a concept is of another index, or is this one.
         """
-        concept: Concept = self._connection.post(
+        return self._connection.post(
             f"{_path(concept_id)}merge", {"concepts": [*others]}, is_idempotent=False
         )
-        return concept
 
     # --- Quotes ------------------------------------------------------------------------------
 
@@ -132,10 +124,7 @@ class Concepts:
         self, concept_id: str, *, limit: int | None = None, offset: int | None = None
     ) -> InstanceList:
         """Return the quotes of a concept, with those that its documents no longer contain."""
-        page: InstanceList = self._connection.read(
-            f"{_path(concept_id)}instances/", limit=limit, offset=offset
-        )
-        return page
+        return self._connection.read(f"{_path(concept_id)}instances/", limit=limit, offset=offset)
 
     def add_quote(
         self,
@@ -154,12 +143,11 @@ class Concepts:
             InvalidRequest: the document does not contain the text, or neither id is given.
             NotFound: there is no such source or artifact.
         """
-        instance: Instance = self._connection.post(
+        return self._connection.post(
             f"{_path(concept_id)}instances/",
             omit_none({"quote": text, "source": source, "artifact": artifact}),
             is_idempotent=True,
         )
-        return instance
 
     def delete_quote(self, quote_id: str) -> None:
         """Delete a quote; the document stays.
@@ -183,12 +171,11 @@ class Concepts:
     ) -> ConceptEvidenceAnswer:
         """Return the quotes of a concept that its documents contain, those nearest to ``query``
         first."""
-        answer: ConceptEvidenceAnswer = self._connection.post(
+        return self._connection.post(
             f"{_path(concept_id)}evidence",
             omit_none({"query": query, "limit": limit, "offset": offset}),
             is_idempotent=True,
         )
-        return answer
 
     def context(
         self,
@@ -203,10 +190,9 @@ class Concepts:
         Args:
             window: neighbours on each side, 0 to 10.
         """
-        answer: ConceptContextAnswer = self._connection.read(
+        return self._connection.read(
             f"{_path(concept_id)}context", window=window, limit=limit, offset=offset
         )
-        return answer
 
     def paths(
         self,
@@ -226,14 +212,13 @@ class Concepts:
         Raises:
             InvalidRequest: a value is not allowed.
         """
-        answer: PathsAnswer = self._connection.read(
+        return self._connection.read(
             f"{_path(concept_id)}paths",
             like=like if isinstance(like, str) else ",".join(like),
             depth=depth,
             limit=limit,
             min_similarity=min_similarity,
         )
-        return answer
 
 
 def _path(concept_id: str) -> str:

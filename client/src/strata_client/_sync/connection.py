@@ -54,12 +54,15 @@ class Connection:
 
     def read(self, path: str, **params: str | int | float | None) -> Any:
         """Return the JSON at a path; parameters that are None are left out."""
-        asked = omit_none(params)
-        return read_json(self.send("GET", path, is_idempotent=True, params=asked))
+        return self.fetch("GET", path, is_idempotent=True, params=omit_none(params))
 
     def post(self, path: str, content: object, *, is_idempotent: bool) -> Any:
         """Post JSON and return the JSON of the answer."""
-        return read_json(self.send("POST", path, is_idempotent=is_idempotent, json=content))
+        return self.fetch("POST", path, is_idempotent=is_idempotent, json=content)
+
+    def fetch(self, method: str, path: str, *, is_idempotent: bool, **content: Any) -> Any:
+        """Send any request and return the JSON of the answer."""
+        return read_json(self.send(method, path, is_idempotent=is_idempotent, **content))
 
     def send(
         self,

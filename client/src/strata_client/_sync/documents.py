@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Any, overload
 from urllib.parse import quote
 
-from strata_client._sync.connection import Connection, read_json
+from strata_client._sync.connection import Connection
 from strata_client._sync.polling import poll
 from strata_client.bodies import (
     FileInput,
@@ -63,17 +63,13 @@ class Documents:
             "title": title, "metadata": metadata, "external_id": external_id, "url": url,
             "groups": groups,
         }  # fmt: skip
-        artifact: Artifact
         if file is None:
             body = omit_none({**attributes, "text": text, "pages": pages})
-            artifact = self._connection.post(path, body, is_idempotent=True)
-        else:
-            content = {"file": read_file(file)}
-            response = self._connection.send(
-                "POST", path, is_idempotent=True, files=content, data=to_form_fields(attributes)
-            )
-            artifact = read_json(response)
-        return artifact
+            return self._connection.post(path, body, is_idempotent=True)
+        content = {"file": read_file(file)}
+        return self._connection.fetch(
+            "POST", path, is_idempotent=True, files=content, data=to_form_fields(attributes)
+        )
 
     def add_batch(self, index: str, documents: Iterable[TextDocument]) -> list[BatchVerdict]:
         """Add many texts; return a verdict for each, in order. An invalid text is ``rejected``
@@ -115,14 +111,9 @@ class Documents:
     ) -> Artifact:
         """Change what is given; metadata and groups are replaced as a whole."""
         changes = {"title": title, "metadata": metadata, "url": url, "groups": groups}
-        response = self._connection.send(
-            "PATCH",
-            _path(artifact_id),
-            is_idempotent=True,
-            json=omit_none(changes),
+        return self._connection.fetch(
+            "PATCH", _path(artifact_id), is_idempotent=True, json=omit_none(changes)
         )
-        artifact: Artifact = read_json(response)
-        return artifact
 
     def artifact(self, artifact_id: str) -> Artifact:
         """Return an artifact with its status.
@@ -130,8 +121,7 @@ class Documents:
         Raises:
             NotFound: there is no artifact with this id.
         """
-        artifact: Artifact = self._connection.read(_path(artifact_id))
-        return artifact
+        return self._connection.read(_path(artifact_id))
 
     def artifacts(
         self,
@@ -155,7 +145,7 @@ class Documents:
             NotFound: there is no index of this name.
             InvalidRequest: a value is not allowed.
         """
-        page: ArtifactList = self._connection.read(
+        return self._connection.read(
             f"indexes/{quote(index, safe='')}/artifacts/",
             status=status,
             title=title,
@@ -165,7 +155,6 @@ class Documents:
             limit=limit,
             offset=offset,
         )
-        return page
 
     def replace(
         self,
@@ -186,12 +175,9 @@ class Documents:
             content: dict[str, Any] = {"json": omit_none({"text": text, "pages": pages})}
         else:
             content = {"files": {"file": read_file(file)}}
-        artifact: Artifact = read_json(
-            self._connection.send(
-                "PUT", f"{_path(artifact_id)}content", is_idempotent=True, **content
-            )
+        return self._connection.fetch(
+            "PUT", f"{_path(artifact_id)}content", is_idempotent=True, **content
         )
-        return artifact
 
     def pages(
         self, artifact_id: str, *, limit: int | None = None, offset: int | None = None
@@ -201,10 +187,7 @@ class Documents:
         Raises:
             NotFound: there is no artifact with this id.
         """
-        page: PageList = self._connection.read(
-            f"{_path(artifact_id)}pages/", limit=limit, offset=offset
-        )
-        return page
+        return self._connection.read(f"{_path(artifact_id)}pages/", limit=limit, offset=offset)
 
     def page(self, artifact_id: str, number: int) -> Page:
         """Return a page with its text.
@@ -215,8 +198,7 @@ class Documents:
         Raises:
             NotFound: there is no such artifact or page.
         """
-        page: Page = self._connection.read(f"{_path(artifact_id)}pages/{int(number)}/")
-        return page
+        return self._connection.read(f"{_path(artifact_id)}pages/{int(number)}/")
 
     def original(self, artifact_id: str) -> bytes:
         """Return the original file.
@@ -235,8 +217,7 @@ class Documents:
         Raises:
             NotFound: there is no artifact with this id, or it has no summary.
         """
-        summary: Summary = self._connection.read(f"{_path(artifact_id)}summary_candidate")
-        return summary
+        return self._connection.read(f"{_path(artifact_id)}summary_candidate")
 
     def page_summary(self, page_id: str) -> Summary:
         """Return the summary of a page.
@@ -244,10 +225,7 @@ class Documents:
         Raises:
             NotFound: there is no page with this id, or it has no summary.
         """
-        summary: Summary = self._connection.read(
-            f"pages/{quote(page_id, safe='')}/summary_candidate"
-        )
-        return summary
+        return self._connection.read(f"pages/{quote(page_id, safe='')}/summary_candidate")
 
     def write_summary(self, artifact_id: str, text: str | None) -> Summary:
         """Write the summary of an artifact by hand; with None it is written again.
@@ -268,9 +246,7 @@ class Documents:
         return self._write_summary(f"pages/{quote(page_id, safe='')}/summary_candidate", text)
 
     def _write_summary(self, path: str, text: str | None) -> Summary:
-        response = self._connection.send("PATCH", path, is_idempotent=True, json={"text": text})
-        summary: Summary = read_json(response)
-        return summary
+        return self._connection.fetch("PATCH", path, is_idempotent=True, json={"text": text})
 
     # --- Waiting and deleting ----------------------------------------------------------------
 
@@ -306,9 +282,7 @@ class Documents:
     def delete(self, artifact_id: str) -> Removal:
         """Remove an artifact, its pages and its points. No search returns it after that, even if
         ``points`` counts points that are left; the server deletes them later."""
-        response = self._connection.send("DELETE", _path(artifact_id), is_idempotent=False)
-        removal: Removal = read_json(response)
-        return removal
+        return self._connection.fetch("DELETE", _path(artifact_id), is_idempotent=False)
 
 
 def _path(artifact_id: str) -> str:

@@ -49,10 +49,7 @@ class Evaluations:
             "queries": queries,
             "qrels": qrels,
         }
-        evaluation: Evaluation = self._connection.post(
-            "evaluations/", omit_none(body), is_idempotent=False
-        )
-        return evaluation
+        return self._connection.post("evaluations/", omit_none(body), is_idempotent=False)
 
     def get(self, evaluation_id: str) -> EvaluationDetail:
         """Return an evaluation with its results, and the earlier results of the same queries.
@@ -60,17 +57,13 @@ class Evaluations:
         Raises:
             NotFound: there is no evaluation with this id.
         """
-        evaluation: EvaluationDetail = self._connection.read(_path(evaluation_id))
-        return evaluation
+        return self._connection.read(_path(evaluation_id))
 
     def list(
         self, index: str | None = None, *, limit: int | None = None, offset: int | None = None
     ) -> EvaluationList:
         """Return evaluations, newest first."""
-        page: EvaluationList = self._connection.read(
-            "evaluations/", index=index, limit=limit, offset=offset
-        )
-        return page
+        return self._connection.read("evaluations/", index=index, limit=limit, offset=offset)
 
     def follow(
         self, evaluation_id: str, *, timeout: float = 3_600.0

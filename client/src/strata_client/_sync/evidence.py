@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from strata_client._sync.connection import Connection
 from strata_client.bodies import omit_none, split_evidence
-from strata_client.types import EvidenceAnswer, EvidenceHit, EvidenceItem, EvidenceVerdict
+from strata_client.types import EvidenceHit, EvidenceItem, EvidenceVerdict
 
 
 class Evidence:
@@ -35,7 +35,7 @@ class Evidence:
         """
         verdicts: list[EvidenceVerdict] = []
         for batch in split_evidence(items):
-            answer: dict[str, list[EvidenceVerdict]] = self._connection.post(
+            answer = self._connection.post(
                 f"indexes/{quote(index, safe='')}/evidence/",
                 omit_none({"items": batch, "threshold": threshold}),
                 is_idempotent=False,
@@ -57,7 +57,7 @@ class Evidence:
         With the ``min_revision`` of a verdict, the search waits up to 5 s for it and raises
         ``Conflict`` if it is not searchable by then.
         """
-        answer: EvidenceAnswer = self._connection.read(
+        answer = self._connection.read(
             f"indexes/{quote(index, safe='')}/evidence/similar",
             q=query,
             limit=limit,
@@ -84,7 +84,7 @@ class Evidence:
             "min_similarity": min_similarity,
             "min_revision": min_revision,
         }
-        answer: EvidenceAnswer = self._connection.post(
+        answer = self._connection.post(
             f"indexes/{quote(index, safe='')}/evidence/related", omit_none(body), is_idempotent=True
         )
         return answer["hits"]

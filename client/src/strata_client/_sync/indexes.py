@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import overload
 from urllib.parse import quote
 
-from strata_client._sync.connection import Connection, read_json
+from strata_client._sync.connection import Connection
 from strata_client.bodies import omit_none
 from strata_client.types import (
     Index,
@@ -26,8 +26,7 @@ class Indexes:
 
     def indexes(self) -> list[Index]:
         """Return the indexes that the key may read."""
-        answer: dict[str, list[Index]] = self._connection.read("indexes/")
-        return answer["results"]
+        return (self._connection.read("indexes/"))["results"]
 
     def index(self, name: str) -> Index:
         """Return an index with its progress.
@@ -35,8 +34,7 @@ class Indexes:
         Raises:
             NotFound: there is no index of this name.
         """
-        index: Index = self._connection.read(f"indexes/{quote(name, safe='')}/")
-        return index
+        return self._connection.read(f"indexes/{quote(name, safe='')}/")
 
     def delete_index(self, index: str, *, confirm: str) -> IndexRemoval:
         """Remove an index with its documents and builds; needs a key with the scope ``manage``.
@@ -45,14 +43,12 @@ class Indexes:
             index: the name of the index.
             confirm: the same name again.
         """
-        response = self._connection.send(
+        return self._connection.fetch(
             "DELETE",
             f"indexes/{quote(index, safe='')}/",
             params={"confirm": confirm},
             is_idempotent=False,
         )
-        removal: IndexRemoval = read_json(response)
-        return removal
 
     @overload
     def verify(self, index: str, *, repair: bool = ...) -> IndexVerification: ...
@@ -76,23 +72,15 @@ class Indexes:
             AccessDenied: the key lacks the scope, or does not see all documents.
         """
         path = "verify/" if index is None else f"indexes/{quote(index, safe='')}/verify/"
-        response = self._connection.send(
-            "POST", path, is_idempotent=not repair, json={"repair": repair}
-        )
-        if index is None:
-            reports: list[VerificationReport] = read_json(response)["reports"]
-            return reports
-        report: IndexVerification = read_json(response)
-        return report
+        report = self._connection.post(path, {"repair": repair}, is_idempotent=not repair)
+        return report["reports"] if index is None else report
 
     # --- Keys --------------------------------------------------------------------------------
 
     def keys(self) -> list[Key]:
         """The API keys that see no more than this client's, newest first. As the methods below, it
         needs a key with the scope ``manage``."""
-        response = self._connection.send("GET", "keys/", is_idempotent=True)
-        keys: list[Key] = read_json(response)["results"]
-        return keys
+        return (self._connection.read("keys/"))["results"]
 
     def create_key(
         self,
@@ -122,12 +110,8 @@ class Indexes:
                 "expires_at": expires_at and expires_at.isoformat(),
             }
         )
-        response = self._connection.send("POST", "keys/", json=body, is_idempotent=False)
-        key: NewKey = read_json(response)
-        return key
+        return self._connection.post("keys/", body, is_idempotent=False)
 
     def revoke_key(self, key_id: int) -> Key:
         """Revoke an API key; the next request with it is refused."""
-        response = self._connection.send("DELETE", f"keys/{int(key_id)}/", is_idempotent=False)
-        key: Key = read_json(response)
-        return key
+        return self._connection.fetch("DELETE", f"keys/{int(key_id)}/", is_idempotent=False)

@@ -26,10 +26,7 @@ class Regenerations:
             NotFound: there is no index of this name.
             InvalidRequest: there is no such type; ``allowed`` lists them.
         """
-        regeneration: Regeneration = self._connection.post(
-            "regenerate/", omit_none(options), is_idempotent=False
-        )
-        return regeneration
+        return self._connection.post("regenerate/", omit_none(options), is_idempotent=False)
 
     def get(self, regeneration_id: str) -> Regeneration:
         """Return a regeneration with its progress.
@@ -37,13 +34,11 @@ class Regenerations:
         Raises:
             NotFound: there is no regeneration with this id.
         """
-        regeneration: Regeneration = self._connection.read(_path(regeneration_id))
-        return regeneration
+        return self._connection.read(_path(regeneration_id))
 
     def list(self, *, limit: int | None = None, offset: int | None = None) -> RegenerationList:
         """Return regenerations, newest first."""
-        page: RegenerationList = self._connection.read("regenerate/", limit=limit, offset=offset)
-        return page
+        return self._connection.read("regenerate/", limit=limit, offset=offset)
 
     def follow(
         self, regeneration_id: str, *, timeout: float = 3_600.0
@@ -75,10 +70,7 @@ class Regenerations:
         Raises:
             NotFound: there is no regeneration with this id.
         """
-        regeneration: Regeneration = self._connection.post(
-            f"{_path(regeneration_id)}cancel", None, is_idempotent=True
-        )
-        return regeneration
+        return self._connection.post(f"{_path(regeneration_id)}cancel", None, is_idempotent=True)
 
 
 def _path(regeneration_id: str) -> str:

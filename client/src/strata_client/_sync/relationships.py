@@ -4,7 +4,7 @@
 from typing import Literal
 from urllib.parse import quote
 
-from strata_client._sync.connection import Connection, read_json
+from strata_client._sync.connection import Connection
 from strata_client.bodies import omit_none
 from strata_client.types import (
     Deletion,
@@ -43,21 +43,17 @@ class Relationships:
         Raises:
             NotFound: there is no index of this name.
         """
-        page: RelationshipList = self._connection.read(
+        return self._connection.read(
             f"indexes/{quote(index, safe='')}/relationships/",
             concept=concept,
             type=type,
             limit=limit,
             offset=offset,
         )
-        return page
 
     def get(self, relationship_id: str) -> Relationship:
         """Return a relationship."""
-        relationship: Relationship = self._connection.read(
-            f"relationships/{quote(relationship_id, safe='')}/"
-        )
-        return relationship
+        return self._connection.read(f"relationships/{quote(relationship_id, safe='')}/")
 
     def create(self, index: str, source: str, type: str, target: str) -> Relationship:
         """Relate two concepts, all by their ids; return the relationship that exists, if it does.
@@ -66,12 +62,11 @@ class Relationships:
             NotFound: there is no such index, concept or type.
             InvalidRequest: they are not of this index, or the concepts are the same.
         """
-        relationship: Relationship = self._connection.post(
+        return self._connection.post(
             f"indexes/{quote(index, safe='')}/relationships/",
             {"source": source, "type": type, "target": target},
             is_idempotent=True,
         )
-        return relationship
 
     def delete(self, relationship_id: str) -> None:
         """Delete a relationship."""
@@ -94,18 +89,16 @@ class Relationships:
         Raises:
             NotFound: there is no index of this name.
         """
-        page: RelationshipTypeList = self._connection.read(
+        return self._connection.read(
             f"indexes/{quote(index, safe='')}/relationship-types/",
             category=category,
             limit=limit,
             offset=offset,
         )
-        return page
 
     def type(self, type_id: str) -> RelationshipType:
         """Return a relationship type."""
-        found: RelationshipType = self._connection.read(_type_path(type_id))
-        return found
+        return self._connection.read(_type_path(type_id))
 
     def create_type(
         self,
@@ -122,12 +115,11 @@ class Relationships:
             Conflict: the index has a type of this name.
         """
         body = {"name": name, "category": category, "description": description}
-        created: RelationshipType = self._connection.post(
+        return self._connection.post(
             f"indexes/{quote(index, safe='')}/relationship-types/",
             omit_none(body),
             is_idempotent=False,
         )
-        return created
 
     def update_type(
         self,
@@ -143,17 +135,13 @@ class Relationships:
             Conflict: the index has another type of this name.
         """
         changes = {"name": name, "category": category, "description": description}
-        response = self._connection.send(
+        return self._connection.fetch(
             "PATCH", _type_path(type_id), is_idempotent=True, json=omit_none(changes)
         )
-        changed: RelationshipType = read_json(response)
-        return changed
 
     def delete_type(self, type_id: str) -> Deletion:
         """Delete a relationship type with every relationship of it."""
-        response = self._connection.send("DELETE", _type_path(type_id), is_idempotent=False)
-        deletion: Deletion = read_json(response)
-        return deletion
+        return self._connection.fetch("DELETE", _type_path(type_id), is_idempotent=False)
 
     # --- Similar concepts without a relationship ---------------------------------------------
 
@@ -177,7 +165,7 @@ class Relationships:
             NotFound: there is no index of this name.
             InvalidRequest: the index holds no concepts, or a value is not allowed.
         """
-        page: EmergentPairList = self._connection.read(
+        return self._connection.read(
             "emergent",
             index=index,
             state=state,
@@ -186,7 +174,6 @@ class Relationships:
             limit=limit,
             offset=offset,
         )
-        return page
 
     def accept(self, pair_id: str, type: str, *, reversed: bool = False) -> Relationship:
         """Relate the concepts of a pair; it is then no longer open.
@@ -195,19 +182,17 @@ class Relationships:
             type: the id of the relationship type.
             reversed: relate the second concept to the first.
         """
-        relationship: Relationship = self._connection.post(
+        return self._connection.post(
             f"emergent/{quote(pair_id, safe='')}/accept",
             {"type": type, "reversed": reversed},
             is_idempotent=False,
         )
-        return relationship
 
     def dismiss(self, pair_id: str) -> EmergentPair:
         """Take a pair from the list of open pairs."""
-        pair: EmergentPair = self._connection.post(
+        return self._connection.post(
             f"emergent/{quote(pair_id, safe='')}/dismiss", None, is_idempotent=True
         )
-        return pair
 
 
 def _type_path(type_id: str) -> str:

@@ -97,8 +97,7 @@ class Searches:
                 field="kind",
                 allowed=list(get_args(SearchKind)),
             )
-        answer: PageSearchAnswer = self._search(kind, index, query, options)
-        return answer
+        return self._search(kind, index, query, options)
 
     def search_hierarchical(
         self,
@@ -107,8 +106,7 @@ class Searches:
         **options: Unpack[HierarchicalSearchOptions],
     ) -> HierarchicalAnswer:
         """Return the best artifacts, with their best pages and chunks."""
-        answer: HierarchicalAnswer = self._search("hierarchical", index, query, options)
-        return answer
+        return self._search("hierarchical", index, query, options)
 
     def search_structures(
         self,
@@ -125,16 +123,14 @@ class Searches:
             query: rank artifacts by these words as well.
         """
         given = {**options, "structure": structure}
-        answer: StructureSearchAnswer = self._search("structures", index, query, given)
-        return answer
+        return self._search("structures", index, query, given)
 
     def search_images(
         self, index: str | Sequence[str], query: str, **options: Unpack[ImageSearchOptions]
     ) -> ImageSearchAnswer:
         """Return the artifacts whose images show what the query says, and those whose passages say
         it, best first."""
-        answer: ImageSearchAnswer = self._search("images", index, query, options)
-        return answer
+        return self._search("images", index, query, options)
 
     # --- Concepts and sources ----------------------------------------------------------------
 
@@ -145,8 +141,7 @@ class Searches:
         **options: Unpack[PagedKnowledgeSearchOptions],
     ) -> ConceptSearchAnswer:
         """Return concepts by their meaning, each with quotes that bear it."""
-        answer: ConceptSearchAnswer = self._search("concepts", index, query, options)
-        return answer
+        return self._search("concepts", index, query, options)
 
     def search_relationships(
         self,
@@ -155,39 +150,34 @@ class Searches:
         **options: Unpack[PagedKnowledgeSearchOptions],
     ) -> RelationshipTypeSearchAnswer:
         """Return relationship types by their meaning, each with its relationships."""
-        answer: RelationshipTypeSearchAnswer = self._search("relationships", index, query, options)
-        return answer
+        return self._search("relationships", index, query, options)
 
     def search_sources(
         self, index: str | Sequence[str], query: str, **options: Unpack[SourceSearchOptions]
     ) -> SourceSearchAnswer:
         """Return sources by the chunks of them that match, with offsets to highlight."""
-        answer: SourceSearchAnswer = self._search("sources", index, query, options)
-        return answer
+        return self._search("sources", index, query, options)
 
     def route(
         self, index: str | Sequence[str], query: str, **options: Unpack[RouteOptions]
     ) -> RoutingAnswer:
         """Return the concepts, sources and relationship types near a query; ``entry`` names the
         nearest of all."""
-        answer: RoutingAnswer = self._search("route", index, query, options)
-        return answer
+        return self._search("route", index, query, options)
 
     def blend(
         self, index: str | Sequence[str], query: str, **options: Unpack[BlendOptions]
     ) -> ConceptSearchAnswer:
         """Return concepts by their meaning, by sources that quote them and by the types of their
         relationships."""
-        answer: ConceptSearchAnswer = self._search("blend", index, query, options)
-        return answer
+        return self._search("blend", index, query, options)
 
     def subgraph(
         self, index: str | Sequence[str], query: str, **options: Unpack[KnowledgeSearchOptions]
     ) -> SubgraphAnswer:
         """Return the concepts, sources and relationship types above ``min_similarity``, and the
         relationships among these concepts."""
-        answer: SubgraphAnswer = self._search("subgraph", index, query, options)
-        return answer
+        return self._search("subgraph", index, query, options)
 
     def source(self, source_id: str, *, window: int | None = None) -> Source:
         """Return a source in full, with its chunks.
@@ -198,10 +188,7 @@ class Searches:
         Raises:
             NotFound: there is no such source.
         """
-        source: Source = self._connection.read(
-            f"sources/{quote(source_id, safe='')}/", window=window
-        )
-        return source
+        return self._connection.read(f"sources/{quote(source_id, safe='')}/", window=window)
 
     def similar_sources(
         self,
@@ -224,7 +211,7 @@ class Searches:
             Conflict: the source has no chunks that are embedded yet.
         """
         names = index if index is None or isinstance(index, str) else ",".join(index)
-        answer: SourceSearchAnswer = self._connection.read(
+        return self._connection.read(
             f"sources/{quote(source_id, safe='')}/similar",
             index=names,
             limit=limit,
@@ -232,7 +219,6 @@ class Searches:
             window=window,
             other_documents=other_documents,
         )
-        return answer
 
     # --- Tools -------------------------------------------------------------------------------
 
@@ -242,9 +228,7 @@ class Searches:
         Raises:
             NotFound: there is no index of this name.
         """
-        answer: dict[str, list[Tool]] = self._connection.read(
-            f"indexes/{quote(index, safe='')}/tools/"
-        )
+        answer = self._connection.read(f"indexes/{quote(index, safe='')}/tools/")
         return answer["results"]
 
     def call_tool(
@@ -260,12 +244,11 @@ class Searches:
             InvalidRequest: an argument is missing, unknown or not allowed.
             Conflict: the live build does not hold what the tool needs.
         """
-        answer: ToolAnswer = self._connection.post(
+        return self._connection.post(
             f"indexes/{quote(index, safe='')}/tools/{quote(name, safe='')}/",
             dict(arguments or {}),
             is_idempotent=True,
         )
-        return answer
 
     def _search(
         self,

@@ -3,7 +3,6 @@
 
 from collections.abc import Generator, Mapping
 from time import sleep
-from types import TracebackType
 from typing import Self
 
 import httpx
@@ -53,12 +52,7 @@ class AnswerStream:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias, TypedDict
 
+from strata_client.types.documents import AnyList
 from strata_client.types.searches import Hit, HitArtifact, HitPage, Mode
 from strata_client.types.sources import Neighbour
 
@@ -61,31 +62,19 @@ class Deletion(TypedDict):
     revision: int
 
 
-class ConceptList(TypedDict):
-    count: int
-    next: str | None
-    previous: str | None
+class ConceptList(AnyList):
     results: list[Concept]
 
 
-class InstanceList(TypedDict):
-    count: int
-    next: str | None
-    previous: str | None
+class InstanceList(AnyList):
     results: list[Instance]
 
 
-class RelationshipTypeList(TypedDict):
-    count: int
-    next: str | None
-    previous: str | None
+class RelationshipTypeList(AnyList):
     results: list[RelationshipType]
 
 
-class RelationshipList(TypedDict):
-    count: int
-    next: str | None
-    previous: str | None
+class RelationshipList(AnyList):
     results: list[Relationship]
 
 
@@ -306,8 +295,5 @@ class EmergentPair(TypedDict):
     bridges: list[Bridge]
 
 
-class EmergentPairList(TypedDict):
-    count: int
-    next: str | None
-    previous: str | None
+class EmergentPairList(AnyList):
     results: list[EmergentPair]

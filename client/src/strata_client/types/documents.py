@@ -18,6 +18,14 @@ class TextDocument(TypedDict, total=False):
     groups: list[str] | None
 
 
+class AnyList(TypedDict):
+    """One page of a list; ``count`` counts the whole list."""
+
+    count: int
+    next: str | None
+    previous: str | None
+
+
 class Problem(TypedDict):
     """Why an artifact could not be read, or a warning about it."""
 
@@ -53,10 +61,7 @@ class Artifact(TypedDict):
     updated_at: str
 
 
-class ArtifactList(TypedDict):
-    count: int
-    next: str | None
-    previous: str | None
+class ArtifactList(AnyList):
     results: list[Artifact]
 
 
@@ -72,10 +77,7 @@ class Page(PageInfo):
     text: str
 
 
-class PageList(TypedDict):
-    count: int
-    next: str | None
-    previous: str | None
+class PageList(AnyList):
     results: list[PageInfo]
 
 

@@ -2,7 +2,7 @@
 
 from typing import Literal, NotRequired, TypedDict
 
-from strata_client.types.documents import LineError
+from strata_client.types.documents import AnyList, LineError
 
 
 class VerificationReport(TypedDict):
@@ -78,10 +78,7 @@ class Regeneration(TypedDict):
     finished_at: str | None
 
 
-class RegenerationList(TypedDict):
-    count: int
-    next: str | None
-    previous: str | None
+class RegenerationList(AnyList):
     results: list[Regeneration]
 
 
@@ -140,8 +137,5 @@ class EvaluationDetail(Evaluation):
     earlier: list[EarlierEvaluation]
 
 
-class EvaluationList(TypedDict):
-    count: int
-    next: str | None
-    previous: str | None
+class EvaluationList(AnyList):
     results: list[Evaluation]

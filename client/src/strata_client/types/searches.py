@@ -10,32 +10,30 @@ SearchKind: TypeAlias = Literal["pages", "summaries", "questions"]
 Mode: TypeAlias = Literal["hybrid", "dense", "sparse"]
 
 
-class SearchOptions(TypedDict, total=False):
+class AnyOptions(TypedDict, total=False):
     """Options of any search; the server chooses defaults for None."""
 
-    mode: Mode | None
     limit: int | None  # 1 to 100
-    offset: int | None
     filter: Filter | None
-    min_score: float | None  # on the scale of the mode's scores
     verify: bool | None
     stale: Literal["flag", "omit"] | None
-    explain: bool | None
     min_revision: int | None
+
+
+class HierarchicalSearchOptions(AnyOptions, total=False):
+    """``limit`` counts artifacts, 1 to 50."""
+
+    mode: Mode | None
+    explain: bool | None
+
+
+class SearchOptions(HierarchicalSearchOptions, total=False):
+    offset: int | None
+    min_score: float | None  # on the scale of the mode's scores
 
 
 class SummarySearchOptions(SearchOptions, total=False):
     type: Literal["page_summary", "artifact_summary", "all"] | None
-
-
-class HierarchicalSearchOptions(TypedDict, total=False):
-    mode: Mode | None
-    limit: int | None  # artifacts, 1 to 50
-    filter: Filter | None
-    verify: bool | None
-    stale: Literal["flag", "omit"] | None
-    explain: bool | None
-    min_revision: int | None
 
 
 class HitArtifact(TypedDict):
@@ -169,16 +167,11 @@ class HierarchicalAnswer(AnySearchAnswer):
 # --- Structures and images -------------------------------------------------------------------
 
 
-class SpaceSearchOptions(TypedDict, total=False):
+class SpaceSearchOptions(AnyOptions, total=False):
     """Options of a search that ranks artifacts in a vector space of their own."""
 
-    limit: int | None  # artifacts, 1 to 100
     offset: int | None
     min_similarity: float | None  # in that space, 0 to 1
-    filter: Filter | None
-    verify: bool | None
-    stale: Literal["flag", "omit"] | None
-    min_revision: int | None
 
 
 class ImageSearchOptions(SpaceSearchOptions, total=False):
