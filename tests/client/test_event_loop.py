@@ -50,7 +50,7 @@ async def listen(strata, seen, in_a_block) -> None:
 
 
 class TestTheLoop:
-    async def test_goes_on_while_a_file_is_read(self, tmp_path):
+    async def test_is_not_blocked_while_a_file_is_read(self, tmp_path):
         slow = tmp_path / "slow.txt"
         os.mkfifo(slow)  # reading blocks until something is written
         script = Script(answers(202, {"id": "a1"}))
