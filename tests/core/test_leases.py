@@ -18,7 +18,7 @@ def rows(db, settings):
 
 
 class TestClaim:
-    def test_gives_no_row_to_two_workers(self, rows):
+    def test_claims_no_row_for_two_workers(self, rows):
         first, second = rows.claim(2), rows.claim(2)
 
         assert len(first.rows) == 2
@@ -47,7 +47,7 @@ class TestClaim:
         assert [len(fresh.rows), len(suspect.rows)] == [1, 1]
         assert suspect.rows.get().pk in suspects
 
-    def test_gives_up_what_killed_its_worker_each_time(self, rows):
+    def test_gives_up_rows_that_killed_their_worker_each_time(self, rows):
         rows.update(attempts=Delivery.max_attempts())
 
         assert rows.claim_batch(3) is None
@@ -97,7 +97,7 @@ class TestWorking:
 
 class TestRenewed:
     @pytest.mark.django_db(transaction=True)
-    def test_holds_the_rows_for_as_long_as_the_work_takes(self, rows):
+    def test_renews_the_lease_while_the_work_runs(self, rows):
         claim = rows.claim(3, seconds=0.6)
         first_until = rows[0].leased_until
 
