@@ -106,7 +106,7 @@ class TestAnswerPrinter:
 
 
 class TestSearch:
-    def test_finds_sources_concepts_and_what_lies_among_them(self, run):
+    def test_finds_sources_concepts_and_relationships(self, run):
         sources = run(
             "search", "heron", "--index=knowledge", "--kind=sources",
             "--parameter=include_concepts=true", "--limit=1",
@@ -124,7 +124,7 @@ class TestSearch:
         assert blended.startswith("1. Heron  ")
         assert has_line(graph, "1. Heron -[EATS]-> Fish")
 
-    def test_refuses_what_a_kind_does_not_take(self, run):
+    def test_refuses_parameters_of_another_kind(self, run):
         arguments = ["search", "Heron", "--index=knowledge", "--kind=blend"]
 
         with pytest.raises(CommandError, match=r"'mood'.*source_weight.*\[invalid, field mood\]"):
@@ -206,7 +206,7 @@ class TestPrintedEvents:
         assert lines[1].startswith("2. Keeper's handbook  page 1")
         assert lines[2:] == ["   The lamp is lit at sunset.", "Written by a-model."]
 
-    def test_are_all_passages_where_no_answer_was_written(self, capsys):
+    def test_are_all_passages_if_no_answer_was_written(self, capsys):
         lines = self.print_events(capsys, self.FOUND, event("done", citations=[], model_name=None))
 
         assert lines[0] == "No answer was written."
