@@ -14,7 +14,7 @@ class TestChooseCentral:
 
         assert choose_by_centroid(vectors, 1) == [1]
 
-    def test_prefers_the_different_to_the_repeated(self):
+    def test_prefers_different_rows_to_repeated_ones(self):
         vectors = unit([1, 0.2, 0], [1, -0.2, 0], [0.5, 0, 1])
 
         assert sorted(choose_by_centroid(vectors, 2)) == [0, 2]

@@ -14,28 +14,28 @@ class TestGuessLanguage:
         ("text", "language"), [(ENGLISH, "en"), (GERMAN, "de"), (RUSSIAN, "ru")]
     )
     @pytest.mark.parametrize("expected", ["en", "fr", "xx"])
-    def test_goes_by_the_stop_words(self, text, language, expected):
+    def test_counts_stop_words(self, text, language, expected):
         assert guess_language(text, expected) == language
 
     @pytest.mark.parametrize("text", ["", "Vastus medialis", "in die", "12 😀"])
-    def test_is_what_was_expected_where_the_words_do_not_tell(self, text):
+    def test_returns_the_expected_language_if_the_words_do_not_decide(self, text):
         assert guess_language(text, "it") == "it"
 
 
 class TestLanguages:
     @pytest.mark.parametrize("language", STOP_WORD_LANGUAGES)
-    def test_have_stop_words_that_can_be_read(self, language, capsys):
+    def test_have_stop_word_lists(self, language, capsys):
         load_stop_words.cache_clear()
 
         assert len(load_stop_words(language)) > 30
         assert capsys.readouterr().out == ""
 
 
-class TestIsUnspaced:
+class TestIsInUnspacedScript:
     @pytest.mark.parametrize("text", [CHINESE, JAPANESE, THAI])
-    def test_holds_for_scripts_without_word_gaps(self, text):
+    def test_is_true_for_scripts_without_spaces(self, text):
         assert is_in_unspaced_script(text)
 
     @pytest.mark.parametrize("text", [ENGLISH, RUSSIAN, "", "Squats, in Chinese 深蹲"])
-    def test_does_not_hold_for_others(self, text):
+    def test_is_false_for_other_scripts(self, text):
         assert not is_in_unspaced_script(text)
