@@ -243,7 +243,7 @@ class TestSummaries:
 
 
 class TestQuestions:
-    def test_are_replaced_by_the_passage_where_none_are_written(
+    def test_are_replaced_by_the_passage_if_none_are_written(
         self, admitted: "Page", service: Service
     ) -> None:
         find(admitted, HEEL, "physio")

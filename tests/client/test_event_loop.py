@@ -49,7 +49,7 @@ async def listen(strata, seen, in_a_block) -> None:
             seen.append(event)
 
 
-class TestTheLoop:
+class TestEventLoop:
     async def test_is_not_blocked_while_a_file_is_read(self, tmp_path):
         slow = tmp_path / "slow.txt"
         os.mkfifo(slow)  # reading blocks until something is written

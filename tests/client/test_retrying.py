@@ -8,7 +8,7 @@ from strata_client.retrying import compute_backoff, compute_retry_wait, read_ret
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-class TestBackOff:
+class TestComputeBackoff:
     @pytest.mark.parametrize(("tries", "bound"), [(1, 0.5), (2, 1), (3, 2), (5, 8), (2_000, 8)])
     def test_is_random_up_to_a_limit_that_doubles(self, tries, bound):
         waits = [compute_backoff(tries) for _ in range(300)]

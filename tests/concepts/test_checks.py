@@ -3,7 +3,7 @@ import pytest
 from concepts.checks import check_emergent_similarity
 
 
-class TestCheckEmergence:
+class TestCheckEmergentSimilarity:
     @pytest.mark.parametrize("similarity", [0.0, -0.5, 1.2, 85.0, float("nan")])
     def test_refuses_a_similarity_outside_the_valid_range(self, settings, similarity):
         settings.STRATA_EMERGENT_SIMILARITY = similarity

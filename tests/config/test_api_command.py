@@ -45,7 +45,7 @@ class TestApi:
         assert json.loads(changed)["title"] == "High tides"
         assert Artifact.objects.get().file_name == "tides.txt"
 
-    def test_prints_other_content_as_it_is(self, run, tmp_path):
+    def test_prints_other_content_unchanged(self, run, tmp_path):
         (tmp_path / "tides.txt").write_bytes(b"Tides turn.\xff")
         added = json.loads(run("POST", "indexes/plain/artifacts/", f"--file={tmp_path}/tides.txt"))
 

@@ -3,7 +3,7 @@ import pytest
 from indexing.checks import check_lease_seconds, check_unconfirmed_seconds
 
 
-class TestCheckLease:
+class TestCheckLeaseSeconds:
     @pytest.mark.parametrize(
         ("seconds", "batch", "ids"),
         [(30, 2_000, []), (29, 256, ["indexing.E004"]), (120, 2_001, ["indexing.E004"])],

@@ -135,7 +135,7 @@ class TestAnnotate:
 
 
 @pytest.mark.django_db
-class TestAnObeyedDocument:
+class TestAHostileDocument:
     def test_does_not_change_other_documents(self, wide, model):
         harmless, _ = add_artifact("wide", TextContent(("A heron stands.",)), title="Heron")
         hostile, _ = add_artifact(

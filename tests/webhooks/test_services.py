@@ -190,7 +190,7 @@ class TestClaimDeliveries:
         assert {delivery.event for delivery in claim.rows} == {"artifact.failed"}
 
 
-class TestNoteOutcome:
+class TestSaveResponse:
     def test_changes_nothing_after_a_lost_lease(self, urls):
         emit_event("artifact.ready", {})
         frozen = claim_deliveries(1)
@@ -204,7 +204,7 @@ class TestNoteOutcome:
         assert (row.state, row.lease_token) == ("due", others[row.pk])
 
 
-class TestTryAgain:
+class TestRetryDeliveries:
     def test_resets_the_attempts(self, receiver):
         receiver.behaviours = [410, 200]
         emit_event("artifact.ready", {})

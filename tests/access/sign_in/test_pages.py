@@ -56,7 +56,7 @@ class TestSignIn:
 
 class TestLink:
     @pytest.mark.parametrize("page", ["/", "/concepts/"])
-    def test_is_shown_where_people_can_sign_in(self, client, admin_user, page):
+    def test_is_shown_on_public_pages(self, client, admin_user, page):
         assert b"Sign in" not in client.get(page).content
 
         User.objects.create_user("alice")

@@ -85,7 +85,7 @@ class TestSimilar:
         assert script.requests[0].url.params["min_revision"] == "7"
         assert script.body()["min_revision"] == 7
 
-    async def test_is_empty_where_nothing_is_stored(self):
+    async def test_is_empty_if_nothing_is_stored(self):
         async with asking(Script(answers(200, {"hits": []}))) as strata:
             assert await strata.evidence.similar("evidence", "tides", min_similarity=0.5) == []
 

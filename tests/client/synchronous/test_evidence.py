@@ -86,7 +86,7 @@ class TestSimilar:
         assert script.requests[0].url.params["min_revision"] == "7"
         assert script.body()["min_revision"] == 7
 
-    def test_is_empty_where_nothing_is_stored(self):
+    def test_is_empty_if_nothing_is_stored(self):
         with asking(Script(answers(200, {"hits": []}))) as strata:
             assert strata.evidence.similar("evidence", "tides", min_similarity=0.5) == []
 
