@@ -47,9 +47,9 @@ class _Permits:
 
     def take(self, holder: str, limit: int) -> bool:
         """Count a request of the holder; return whether it is within the limit."""
-        left = self._change(holder, -1)
-        if left:
-            return left > 0
+        remaining = self._change(holder, -1)
+        if remaining:
+            return remaining > 0
         block = max(1, limit // 100)
         excess = _count("requests", holder, MINUTE, block) - limit
         is_within = excess < block
@@ -66,12 +66,12 @@ class _Permits:
         with self._lock:
             if minute != self._minute:
                 self._minute, self._left = minute, {}
-            left = self._left.get(holder, 0)
+            remaining = self._left.get(holder, 0)
             if amount is None:
                 self._left[holder] = -1
-            elif left > 0 or (left == 0 and amount > 0):
-                self._left[holder] = left + amount
-            return left
+            elif remaining > 0 or (remaining == 0 and amount > 0):
+                self._left[holder] = remaining + amount
+            return remaining
 
 
 _permits = _Permits()
