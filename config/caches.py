@@ -40,17 +40,17 @@ class FaultTolerantRedisCache(RedisCache):
             return default
 
     def set(self, key: str, value: Any, timeout: Any = ..., version: int | None = None) -> None:
-        given = {} if timeout is ... else {"timeout": timeout}
+        options = {} if timeout is ... else {"timeout": timeout}
         try:
-            super().set(key, value, version=version, **given)
+            super().set(key, value, version=version, **options)
         except RedisError as error:
             logger.warning("The cache did not answer: %s", error)
 
     def add(self, key: str, value: Any, timeout: Any = ..., version: int | None = None) -> bool:
         """Return True if Redis does not answer: as far as is known, the caller is the first."""
-        given = {} if timeout is ... else {"timeout": timeout}
+        options = {} if timeout is ... else {"timeout": timeout}
         try:
-            return bool(super().add(key, value, version=version, **given))
+            return bool(super().add(key, value, version=version, **options))
         except RedisError as error:
             logger.warning("The cache did not answer: %s", error)
             return True
