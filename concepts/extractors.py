@@ -92,8 +92,8 @@ def extract_from_texts(
         for key, source_input in inputs.items()
     }
     bypass_keys = {key for key, source_input in inputs.items() if source_input.is_cache_bypassed}
-    asked = LanguageModelWriter().complete_prompts(prompts, ExtractionResponse, bypass_keys)
-    for key, answer, error, cost in asked:
+    completions = LanguageModelWriter().complete_prompts(prompts, ExtractionResponse, bypass_keys)
+    for key, answer, error, cost in completions:
         findings = None
         if answer is not None:
             findings = _parse_response(answer.value, answer.model_name, concept_spec.per_source)
