@@ -245,8 +245,8 @@ def _update_claimed_run(run: EvaluationRun, **fields: Any) -> None:
         raise RunTakenOver
 
 
-def _require_at_most(given: Sequence[str] | Mapping[str, str], limit: int, field: str) -> None:
-    if len(given) > limit:
+def _require_at_most(values: Sequence[str] | Mapping[str, str], limit: int, field: str) -> None:
+    if len(values) > limit:
         raise InvalidInput(f"An evaluation takes at most {limit:,} {field}.", field=field)
 
 
@@ -313,12 +313,12 @@ def _choose_shown_queries(
     values = {each.system: each.values_by_measure[first] for each in measured}
     positions = range(len(order))
     worst = sorted(positions, key=lambda n: min(each[n] for each in values.values()))
-    wanted = dict.fromkeys(worst[:_SHOWN_QUERIES_PER_SYSTEM])
+    shown = dict.fromkeys(worst[:_SHOWN_QUERIES_PER_SYSTEM])
     if baseline:
         for name in values:
             changed = sorted(positions, key=lambda n: -abs(values[name][n] - values[baseline][n]))
-            wanted |= dict.fromkeys(changed[:_SHOWN_QUERIES_PER_SYSTEM])
-    return [order[n] for n in wanted]
+            shown |= dict.fromkeys(changed[:_SHOWN_QUERIES_PER_SYSTEM])
+    return [order[n] for n in shown]
 
 
 def _render_location(
