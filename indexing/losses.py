@@ -31,8 +31,8 @@ def find_lost_nodes(build: IndexBuild, collection: str, rows: Sequence[ComparedR
     synced_at = {row.pk: row.synced_at for row in rows}
     lost_ids: list[int] = []
     for part in slices(rows, ROWS_PER_STATEMENT):
-        held = get_store().retrieve(collection, [row.point_id for row in part])
-        absent_ids = [row.pk for row in part if row.point_id not in held]
+        points = get_store().retrieve(collection, [row.point_id for row in part])
+        absent_ids = [row.pk for row in part if row.point_id not in points]
         still_synced = _synced_nodes(build).filter(pk__in=absent_ids)
         lost_ids += [
             pk for pk, its in still_synced.values_list("pk", "synced_at") if its == synced_at[pk]

@@ -80,30 +80,30 @@ def begin_regeneration(
 
 
 def _clean_types(types: Collection[str], index: str | None) -> list[str]:
-    known = list_regeneration_types()
+    available = list_regeneration_types()
     types = [TYPE_ALIASES.get(each, each) for each in types]
     for each in types:
-        if each not in known and each != ALL_TYPES:
+        if each not in available and each != ALL_TYPES:
             raise InvalidInput(
                 f"There is no type {each!r} that can be regenerated.",
                 field="type",
-                allowed=[ALL_TYPES, *known],
+                allowed=[ALL_TYPES, *available],
             )
-    wanted = known if ALL_TYPES in types else sorted(set(types))
+    requested = available if ALL_TYPES in types else sorted(set(types))
     if index is None or ALL_TYPES in types:
-        return wanted
+        return requested
     builds = IndexBuild.objects.not_retired().filter(index=index)
     available_types = {
         KINDS[kind].regeneration_type for build in builds for kind in build.spec.kinds
     }
-    for each in wanted:
+    for each in requested:
         if each not in available_types:
             raise InvalidInput(
                 f"The index {index} has no nodes of type {each!r}.",
                 field="type",
                 allowed=[ALL_TYPES, *available_types],
             )
-    return wanted
+    return requested
 
 
 def _require_category(regeneration: Regeneration) -> None:

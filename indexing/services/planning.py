@@ -303,18 +303,18 @@ def _write_parts(build: IndexBuild, plans: Sequence[_DocumentPlan]) -> Sequence[
     """Write the drafted parts of the documents whose claim is still held; return these."""
     now = timezone.now()
     with changing_nodes(build.pk, [plan.document.artifact_id for plan in plans]):
-        held = IndexedDocument.objects.filter(
+        claimed = IndexedDocument.objects.filter(
             lease_token__in={plan.claim.token for plan in plans},
             pk__in=[plan.document.pk for plan in plans],
         )
-        held_ids = set(held.values_list("pk", flat=True))
-        plans = [plan for plan in plans if plan.document.pk in held_ids]
+        claimed_ids = set(claimed.values_list("pk", flat=True))
+        plans = [plan for plan in plans if plan.document.pk in claimed_ids]
         # A new document has no rows yet that could conflict.
-        known = [plan for plan in plans if plan.document.planned_at is not None]
+        replanned = [plan for plan in plans if plan.document.planned_at is not None]
         write_rows(
             build,
             [draft for plan in plans for draft in plan.part],
-            known_ids={draft.point_id for plan in known for draft in plan.part},
+            known_ids={draft.point_id for plan in replanned for draft in plan.part},
         )
         _delete_vanished_nodes(build, [plan for plan in plans if plan.is_drafted])
         IndexedDocument.objects.bulk_create(
