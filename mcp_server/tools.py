@@ -62,8 +62,8 @@ def call_operation(operation_id: str) -> ToolFunction:
 
 async def search(api: httpx.AsyncClient, arguments: Arguments) -> dict[str, Any]:
     """One of ``SEARCHES``; as on the command line, the query of structures is a SMILES."""
-    given = dict(arguments)
-    kind = given.pop("kind", DEFAULT_KIND)
+    parameters = dict(arguments)
+    kind = parameters.pop("kind", DEFAULT_KIND)
     if not isinstance(kind, str) or kind not in SEARCHES:
         raise InvalidInput(
             f"There is no kind {str(kind)[:MAX_NAME_CHARS]!r} of search.",
@@ -71,11 +71,11 @@ async def search(api: httpx.AsyncClient, arguments: Arguments) -> dict[str, Any]
             allowed=SEARCHES,
         )
     operation = get_operation(_name_search(kind))
-    if "structure" in operation.schema["properties"] and "query" in given:
-        given["structure"] = given.pop("query")
+    if "structure" in operation.schema["properties"] and "query" in parameters:
+        parameters["structure"] = parameters.pop("query")
     if "explain" in operation.schema["properties"]:
-        given.setdefault("explain", True)
-    return await operation.send(api, given)
+        parameters.setdefault("explain", True)
+    return await operation.send(api, parameters)
 
 
 async def call_declared_tool(
