@@ -135,8 +135,8 @@ class SourceView(APIView):
     def get(self, request: Request, source_id: UUID) -> Response:
         """Read a source."""
         content = read_query_string(request.query_params)
-        given = read_parameters(SourceParametersSerializer, content)
-        context = read_source_context(source_id, get_grant(request), **given)
+        parameters = read_parameters(SourceParametersSerializer, content)
+        context = read_source_context(source_id, get_grant(request), **parameters)
         return Response(render_source_context(context))
 
 
