@@ -155,8 +155,8 @@ def _mentions(hit: Hit, condition: Condition) -> bool:
         return False
     names = ("artifact_title", "text", "chunk_text")
     text = "\n\n".join(str(hit.payload[name]) for name in names if hit.payload.get(name))
-    field = FieldSpec.model_validate({"type": "keyword", "values": list(condition.wordings)})
-    return bool(match_field_values(text, {condition.field: field}))
+    wordings = FieldSpec.model_validate({"type": "keyword", "values": list(condition.wordings)})
+    return bool(match_field_values(text, {condition.field: wordings}))
 
 
 def list_tools(index: str, grant: Grant) -> list[Tool]:
