@@ -60,8 +60,8 @@ class _Permits:
         return self._change(holder, 0) < 0
 
     def _change(self, holder: str, amount: int | None) -> int:
-        """Add to what is left, or take note that nothing is; return what was left before. Nothing
-        is taken from 0."""
+        """Add ``amount`` to the remaining permits of the holder, or with None store that the limit
+        is used up; return the permits that remained before. Nothing is subtracted from 0."""
         minute = int(time.time() // MINUTE)
         with self._lock:
             if minute != self._minute:
