@@ -22,8 +22,8 @@ class Worker:
 
     @contextmanager
     def _try_acquire(self) -> Iterator[bool]:
-        """Yield True if this thread has the work until the block ends, False if another one has
-        it."""
+        """Yield True if this thread has the lock until the block ends, False if another thread
+        has it."""
         has_lock = self._lock.acquire(blocking=False)
         try:
             yield has_lock
