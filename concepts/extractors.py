@@ -1,4 +1,4 @@
-"""Finds concepts in a text with a language model. It knows neither database rows nor leases."""
+"""Finds concepts in a text with a language model. It does not use database rows or leases."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
