@@ -202,7 +202,8 @@ class _RunProgress:
         """Report progress before an answer; raise _StopRequested if a stop is requested.
 
         Raises:
-            ModelUseSpent: whoever asked has used of the language model what a key may use today.
+            ModelUseSpent: the key that requested the run has reached its daily limit of the
+                language model.
         """
         if self._is_stop_requested():
             raise _StopRequested
@@ -216,8 +217,8 @@ class _RunProgress:
         self._answer_count += 1
 
     def count_model_use(self) -> bool:
-        """Count what was used of the language model since the last call; return whether it was
-        used."""
+        """Count the use of the language model since the last call; return whether there was
+        any."""
         use = self.model_use
         calls, tokens = use.call_count, use.token_count
         use.call_count = use.token_count = 0
