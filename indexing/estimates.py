@@ -34,7 +34,7 @@ SAMPLE_SIZE = 200
 # 1.5 kB are the vector and 1.9 kB the payload's JSON.
 POINT_OVERHEAD_BYTES = 1_600
 BYTES_PER_PAYLOAD_BYTE = 2
-PAYLOAD_OVERHEAD_BYTES = 1_100  # beside the text
+PAYLOAD_OVERHEAD_BYTES = 1_100  # in addition to the text
 PROBE_TEXT_COUNT = 32  # texts embedded to measure the speed
 
 

@@ -24,9 +24,9 @@ logger = logging.getLogger(__name__)
 
 
 def find_lost_nodes(build: IndexBuild, collection: str, rows: Sequence[ComparedRow]) -> list[int]:
-    """The keys of those synced rows, read without a point, that have none now either, and were
-    synced all the while."""
-    if rows and build.lost_at is None:  # the first loss is believed if it is seen twice
+    """The keys of the synced rows, read without a point, that still have no point and were not
+    synced again meanwhile."""
+    if rows and build.lost_at is None:  # the first loss must be seen twice
         get_store().wait_for_replicas()
     synced_at = {row.pk: row.synced_at for row in rows}
     lost_ids: list[int] = []
@@ -63,7 +63,7 @@ def _is_empty(collection: str) -> bool:
 
 
 def make_loss_error(index: str) -> PointsLost:
-    """The error of a search of this index, and of whatever else needs all its points."""
+    """The error of searches of this index, and of other requests that need all its points."""
     return PointsLost(
         f"The vector store has lost points of the index {index}; searches wait until they are "
         "restored.",

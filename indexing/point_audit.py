@@ -45,7 +45,7 @@ def audit_next_points(build: IndexBuild) -> AuditedSlice:
     stops at the first loss, and restores nothing.
 
     Raises:
-        StoreUnavailable: calling again goes on.
+        StoreUnavailable: calling again continues.
     """
     PointAudit.objects.get_or_create(build=build)
     claim = PointAudit.objects.filter(pk=build.pk).claim()

@@ -84,8 +84,8 @@ def _sync_batch(build: IndexBuild, should_stop: Callable[[], bool]) -> int:
     if not count:
         revisions.complete_visible_revisions(
             limit=revisions.REVISION_BATCH_SIZE
-        )  # the reconciliation looks at all
-        if build.lost_at is not None:  # it may be whole again
+        )  # the reconciliation completes all
+        if build.lost_at is not None:  # its points may all be restored
             enqueue_once(audit_points, build_id=build.pk)
     return count
 

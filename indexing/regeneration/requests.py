@@ -13,7 +13,7 @@ from indexing.kinds import KINDS, list_regeneration_types
 from indexing.models import Index, IndexBuild, Regeneration
 from indexing.regeneration.scope import find_regenerated_ids, find_standalone_rows
 
-ALL_TYPES = "all"  # in place of a type
+ALL_TYPES = "all"  # instead of a type
 TYPE_ALIASES = {"source": "chunk"}  # sources are embedded by their chunks
 MAX_NAMED_ARTIFACTS = 10_000  # in one request
 
@@ -32,7 +32,7 @@ def begin_regeneration(
 ) -> Regeneration:
     """Create a regeneration of nodes of these types (or all) in every build that is not retired; in
     all indexes if ``index`` is None. If the same one already waits to begin, return that one.
-    ``limit`` counts the artifacts and rows of which something is regenerated.
+    ``limit`` counts only artifacts and rows whose nodes are regenerated.
 
     Raises:
         UnknownIndex: there is no such index.

@@ -34,7 +34,7 @@ from indexing.services.documents import (
 from indexing.services.rows import draft_rows, find_current_turn, mark_deleting, write_rows
 
 DOCUMENTS_PER_CLAIM = 64
-LARGE_BYTES = 2**20  # only one document of this size is planned at a time, beside the others
+LARGE_BYTES = 2**20  # only one document of this size is planned at a time, besides smaller ones
 DRAFTS_PER_PART = 500  # nodes of one document between two turns of the others
 # Nodes of one document that are embedded before the next document's turn. This size costs a large
 # document a fifth of its speed; with 32, a paragraph beside it takes four times as long as alone.

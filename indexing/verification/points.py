@@ -41,7 +41,7 @@ def resolve_unconfirmed_writes(build: IndexBuild) -> int:
     repair those that differ; return how many. A sync worker then writes the pending nodes.
 
     Raises:
-        StoreUnavailable: calling again goes on where this ended.
+        StoreUnavailable: calling again continues where this ended.
     """
     report = VerificationReport(build.index_id, build.number)
     requested_before = Now() - timedelta(seconds=settings.STRATA_UNCONFIRMED_SECONDS)
