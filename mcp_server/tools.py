@@ -1,5 +1,5 @@
-"""The table of MCP tools: what each is called, does and needs, and which REST operations it stands
-for. The tools that specs declare join it for each index.
+"""The table of MCP tools: the name, description, scope and REST operations of each. The tools that
+specs declare are added for each index.
 
 A tool sends requests to REST; schemas of arguments come from REST's serializers
 (``mcp_server.operations``) and from the specs.
@@ -35,8 +35,8 @@ DECLARED_OPERATIONS: Final = ("list_tools", "call_tool")
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """``operations``: ids of the REST operations that it stands for. ``render`` writes the answer
-    as text. ``is_public``: it answers without a key about public indexes."""
+    """``operations``: ids of the REST operations that it calls. ``render`` writes the answer as text.
+    ``is_public``: it answers without a key about public indexes."""
 
     name: str
     function: ToolFunction
@@ -142,7 +142,7 @@ def _name_search(kind: str) -> str:
 
 
 def _make_tool(name: str, operation_id: str, *others: str, **facts: Any) -> Tool:
-    """A tool that calls the first operation and stands for all of them."""
+    """A tool that calls the first operation and needs the rights of all of them."""
     return Tool(
         name=name,
         function=call_operation(operation_id),
