@@ -182,7 +182,7 @@ def keep_best_of_each(
 
 def leave_out_repeated_cuts(ranking: Sequence[Candidate]) -> list[Candidate]:
     """Leave out chunks that share text with a better one of the same source, if another chunking
-    strategy cut them: they say the same once more."""
+    strategy cut them: they repeat its text."""
     distinct: list[Candidate] = []
     cuts: defaultdict[str, list[Payload]] = defaultdict(list)  # by source
     for found in ranking:

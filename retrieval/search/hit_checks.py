@@ -49,7 +49,7 @@ class HitCheck(NamedTuple):
 
     verdict: Verdict | None
     stale_id: UUID | None = None  # for a stale verdict: id of the artifact or standalone node
-    is_hidden: bool = False  # the grant does not include it, whatever its payload says
+    is_hidden: bool = False  # the grant does not include it, even if its payload does
 
 
 HIDDEN = HitCheck(None, is_hidden=True)
@@ -64,7 +64,7 @@ class HitChecks:
         self.verdicts: dict[PointKey, Verdict] = {}
         self.orphans: set[PointKey] = set()
         self.corrupt: set[PointKey] = set()
-        self.hidden: set[PointKey] = set()  # neither served nor counted
+        self.hidden: set[PointKey] = set()  # not returned and not counted
         self.stale_ids: set[UUID] = set()
 
     @property

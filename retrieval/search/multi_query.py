@@ -111,7 +111,7 @@ def _check_request(request: MultiQueryRequest) -> None:
 
 
 def choose_passage_kind(build: LiveBuild) -> str:
-    """The kind of node that stands for passages in this build."""
+    """The kind of node by which passages of this build are found."""
     kinds = parse_recipe(build.recipe).kinds
     return "question" if "chunk" not in kinds and "question" in kinds else "chunk"
 

@@ -216,7 +216,7 @@ def wait_for_revision(targets: Iterable[Target], revision: int | None) -> None:
 
 def set_query_vectors(query: str, mode: Mode, targets: Sequence[Target]) -> None:
     """Set the query's vectors on every target; embeds the query once for each model. In a hybrid
-    search, collections of several indexes are to be ranked as one.
+    search, mark the collections of several indexes to be ranked together.
 
     Raises:
         EmbeddingUnavailable: retry helps.
