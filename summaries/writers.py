@@ -1,7 +1,7 @@
 """Writers of summaries and annotations: a language model if one is configured, else rules.
 
-Writers know neither database rows nor leases. They take inputs and yield drafts, in the order
-in which they finish.
+Writers do not use database rows or leases. They take inputs and yield drafts, in the order in
+which they finish.
 """
 
 import hashlib
