@@ -35,8 +35,8 @@ DECLARED_OPERATIONS: Final = ("list_tools", "call_tool")
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """``operations``: ids of the REST operations that it calls. ``render`` writes the answer as text.
-    ``is_public``: it answers without a key about public indexes."""
+    """``operations``: ids of the REST operations that it calls. ``render`` writes the answer as
+    text. ``is_public``: it answers without a key about public indexes."""
 
     name: str
     function: ToolFunction
