@@ -293,7 +293,7 @@ def find_route(operation_id: str) -> Route:
 
 
 def make_arguments(schema: dict[str, Any]) -> dict[str, Any]:
-    """What the tool requires, of which nothing exists."""
+    """The required arguments of the tool, naming objects that do not exist."""
     known = {"index": "nothing", "query": "heron", "like": "eats", "items": []}
     return {name: known.get(name, UNKNOWN_ID) for name in schema["required"]}
 

@@ -20,7 +20,7 @@ def _documents(service: Service) -> None:
 
 @pytest.fixture
 def hit(page: "Page", service: Service) -> "Locator":
-    """The first hit of a query that no one has judged yet."""
+    """The first hit of a query without judgements."""
     for each in kept(service):
         service.api.delete(f"judgements/{each['id']}/").raise_for_status()
     page.goto(f"/?index=plain&q={QUERY}#key={KEY}")

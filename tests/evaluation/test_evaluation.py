@@ -15,7 +15,7 @@ from tests.factories import PARAGRAPHS, give, sync
 
 @pytest.fixture
 def folder(tmp_path):
-    """Four documents, two judged queries, one query nobody judged."""
+    """Four documents, two judged queries, one query without judgements."""
     corpus = [
         {"_id": f"d{number}", "title": f"Note {number}", "text": text}
         for number, text in enumerate(PARAGRAPHS)

@@ -16,7 +16,7 @@ READERS = 3
 EDITED = ["auk", "brent", "curlew", "dunlin"]
 STANDING = ["eider", "fulmar"]
 EMBEDDING_SECONDS = "0.05"  # as long as a real model takes, so that edits come during indexing
-READ_SECONDS = 60  # the readers have searched fifty times by then
+READ_SECONDS = 60  # enough for fifty searches of the readers
 READER_PAUSE = 0.03  # seconds; without it the readers leave the service no time to index
 LONGEST_PAUSE = 0.25  # seconds between two changes, at random
 

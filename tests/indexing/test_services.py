@@ -234,7 +234,7 @@ class TestSyncNodes:
 
 
 class TestALostClaim:
-    """A worker that was frozen past its lease must leave no wrong data when it wakes."""
+    """A worker that was frozen past its lease must leave no wrong data when it resumes."""
 
     def test_writes_nothing_once_its_lease_has_expired(self, build, store):
         services.plan_nodes(give("One.").pk, build)

@@ -1,4 +1,4 @@
-"""The section ``store`` of a spec: what a Qdrant server is told, when, and what it costs."""
+"""The section ``store`` of a spec: which settings a Qdrant server gets, when, and at what cost."""
 
 import httpx
 import pytest

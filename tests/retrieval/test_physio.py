@@ -38,7 +38,7 @@ EXAMPLES = [  # docs/how-to/search-by-questions.md, docs/reference/api.md
 
 
 class FakeModel:
-    """Asks the labelled questions about each text, and knows what it speaks of."""
+    """Asks the labelled questions about each text, and names its subjects."""
 
     name = "fake"
 

@@ -222,7 +222,7 @@ class TestMutations:
 
 
 class TestRequestsToTheStore:
-    """Every query of a restricted grant has the condition, whatever the store is asked."""
+    """Every query of a restricted grant has the condition, for every method of the store."""
 
     def record(self, tenants, monkeypatch, name):
         from indexing.stores import get_store

@@ -1,4 +1,4 @@
-"""The receiver that ``docs/how-to/receive-webhooks.md`` shows, run as it stands there."""
+"""The receiver that ``docs/how-to/receive-webhooks.md`` shows, run unchanged."""
 
 import os
 import re

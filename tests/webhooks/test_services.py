@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def asleep(monkeypatch):
-    """No message wakes anyone: what a test delivers, it delivers itself."""
+    """Messages start no worker: each test sends its deliveries itself."""
     monkeypatch.setattr("webhooks.tasks.send_due_deliveries.delay", lambda: None)
 
 
