@@ -39,9 +39,9 @@ class KeyViewSet(viewsets.ViewSet):
         """
         serializer = KeyRequestSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        data = dict(serializer.validated_data)
-        scope = Scope(data.pop("scope"))
-        key, secret = _get_issuer(request).issue_key(data.pop("name"), scope=scope, **data)
+        given = dict(serializer.validated_data)
+        scope = Scope(given.pop("scope"))
+        key, secret = _get_issuer(request).issue_key(given.pop("name"), scope=scope, **given)
         return Response({**render_key(key), "secret": secret}, status=status.HTTP_201_CREATED)
 
     @extend_schema(operation_id="revoke_key", responses={200: KeySerializer})

@@ -28,12 +28,12 @@ Pair = tuple[UUID, UUID]
 
 def nodes_due_for_pairing(build: IndexBuild) -> NodeQuerySet:
     """Nodes of concepts whose emergent pairs were not computed for their current vector."""
-    compared = Concept.objects.filter(
+    known = Concept.objects.filter(
         pk=OuterRef("point_id"), pairing_input_hash=OuterRef("input_hash")
     )
     nodes = Node.objects.filter(build=build, kind="concept", state=Node.State.SYNCED)
-    existing = Concept.objects.filter(pk=OuterRef("point_id"))
-    return nodes.filter(Exists(existing), ~Exists(compared))
+    there = Concept.objects.filter(pk=OuterRef("point_id"))
+    return nodes.filter(Exists(there), ~Exists(known))
 
 
 def update_emergent_pairs(
@@ -142,26 +142,26 @@ def _save_pairs(
     near: Mapping[Pair, float],
 ) -> None:
     """Store the pairs of these concepts that are still similar; delete their other pairs."""
-    stored = {(row.first_id, row.second_id): row for row in EmergentPair.objects.involving(ids)}
-    ends = {end for pair in stored.keys() - near.keys() for end in pair} - vectors.keys()
-    vectors_of_ends = {**vectors, **_read_vectors(build, dict.fromkeys(ends, ""))}
+    held = {(row.first_id, row.second_id): row for row in EmergentPair.objects.involving(ids)}
+    ends = {end for pair in held.keys() - near.keys() for end in pair} - vectors.keys()
+    known = {**vectors, **_read_vectors(build, dict.fromkeys(ends, ""))}
     similarities = dict(near)
-    for pair in stored.keys() - near.keys():
+    for pair in held.keys() - near.keys():
         # Other neighbours may have displaced this pair from the results although it is still
         # similar.
-        if all(end in vectors_of_ends for end in pair):
-            similarity = _cosine(vectors_of_ends[pair[0]], vectors_of_ends[pair[1]])
+        if all(end in known for end in pair):
+            similarity = _cosine(known[pair[0]], known[pair[1]])
             if similarity >= settings.STRATA_EMERGENT_SIMILARITY:
                 similarities[pair] = similarity
     EmergentPair.objects.filter(
-        pk__in=[row.pk for pair, row in stored.items() if pair not in similarities]
+        pk__in=[row.pk for pair, row in held.items() if pair not in similarities]
     ).delete()
     ends = {end for pair in similarities for end in pair}
-    existing_ids = set(Concept.objects.filter(pk__in=ends).values_list("pk", flat=True))
+    there = set(Concept.objects.filter(pk__in=ends).values_list("pk", flat=True))
     rows = [
         EmergentPair(first_id=first, second_id=second, similarity=similarity)
         for (first, second), similarity in sorted(similarities.items())
-        if first in existing_ids and second in existing_ids
+        if first in there and second in there
     ]
     EmergentPair.objects.bulk_create(
         rows,

@@ -72,16 +72,16 @@ class ConceptViewSet(viewsets.ViewSet):
     def list(self, request: Request, index: str) -> Response:
         """List the concepts of an index, by label."""
         require_index(index)
-        parameters = validate_data(ConceptFilterSerializer, request.query_params)
+        given = validate_data(ConceptFilterSerializer, request.query_params)
         grant = get_grant(request)
         concepts = Concept.objects.visible_to(grant).of_index(index)
-        if parameters.get("evidence") == "none":
+        if given.get("evidence") == "none":
             concepts = concepts.without_evidence()
-        elif parameters.get("evidence") == "some":
+        elif given.get("evidence") == "some":
             concepts = concepts.with_evidence()
-        if "label" in parameters:
-            concepts = concepts.filter(label__icontains=parameters["label"])
-        page, answer = paginate(request, concepts.order_by("label", "pk"), parameters)
+        if "label" in given:
+            concepts = concepts.filter(label__icontains=given["label"])
+        page, answer = paginate(request, concepts.order_by("label", "pk"), given)
         return Response({**answer, "results": render_concepts(list(page), grant)})
 
     @extend_schema(
@@ -95,8 +95,8 @@ class ConceptViewSet(viewsets.ViewSet):
         The concept is embedded, so that searches find it by meaning.
         """
         require_index(index)
-        data = validate_data(ConceptInputSerializer, request.data)
-        concept = services.create_concept(index, data.pop("label"), **data)
+        given = validate_data(ConceptInputSerializer, request.data)
+        concept = services.create_concept(index, given.pop("label"), **given)
         rendered = _render_concept(concept.pk, get_grant(request))
         return Response(rendered, status=status.HTTP_201_CREATED)
 
@@ -116,9 +116,9 @@ class ConceptViewSet(viewsets.ViewSet):
         Omitted fields stay unchanged.
         """
         grant = get_grant(request)
-        data = validate_data(ConceptPatchSerializer, request.data)
+        given = validate_data(ConceptPatchSerializer, request.data)
         get_concept(concept_id, grant)
-        services.edit_concept(concept_id, **data)
+        services.edit_concept(concept_id, **given)
         return Response(_render_concept(concept_id, grant))
 
     @extend_schema(operation_id="remove_concept", responses={200: DeletionSerializer})
@@ -138,10 +138,10 @@ class ConceptViewSet(viewsets.ViewSet):
     def merge(self, request: Request, concept_id: UUID) -> Response:
         """Merge other concepts into this one, with their evidence and relationships."""
         grant = get_grant(request)
-        data = validate_data(MergeSerializer, request.data)
-        for each in (concept_id, *data["concepts"]):
+        given = validate_data(MergeSerializer, request.data)
+        for each in (concept_id, *given["concepts"]):
             get_concept(each, grant)
-        services.merge_concepts(concept_id, data["concepts"])
+        services.merge_concepts(concept_id, given["concepts"])
         return Response(_render_concept(concept_id, grant))
 
     @extend_schema(
@@ -151,10 +151,10 @@ class ConceptViewSet(viewsets.ViewSet):
     )
     def instances(self, request: Request, concept_id: UUID) -> Response:
         """List the quotes that are evidence of a concept, lost ones included."""
-        parameters = validate_data(PagingSerializer, request.query_params)
+        given = validate_data(PagingSerializer, request.query_params)
         get_concept(concept_id, get_grant(request))
         rows = Instance.objects.filter(concept=concept_id).select_related("artifact", "source")
-        page, answer = paginate(request, rows, parameters)
+        page, answer = paginate(request, rows, given)
         return Response({**answer, "results": [render_instance(each) for each in page]})
 
     @extend_schema(
@@ -168,13 +168,13 @@ class ConceptViewSet(viewsets.ViewSet):
         201: the quote was added. 200: it exists already.
         """
         grant = get_grant(request)
-        data = validate_data(QuoteSerializer, request.data)
+        given = validate_data(QuoteSerializer, request.data)
         get_concept(concept_id, grant)
         instance, is_new = instances.add_instance(
             concept_id,
-            data["quote"],
-            source_id=data.get("source"),
-            artifact_id=data.get("artifact"),
+            given["quote"],
+            source_id=given.get("source"),
+            artifact_id=given.get("artifact"),
             grant=grant,
         )
         code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
@@ -222,11 +222,11 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
     def list(self, request: Request, index: str) -> Response:
         """List the relationship types of an index, by name."""
         require_index(index)
-        parameters = validate_data(RelationshipTypeFilterSerializer, request.query_params)
+        given = validate_data(RelationshipTypeFilterSerializer, request.query_params)
         kinds = RelationshipType.objects.visible_to(get_grant(request)).of_index(index)
-        if "category" in parameters:
-            kinds = kinds.filter(category=parameters["category"].lower())
-        page, answer = paginate(request, kinds.order_by("name", "pk"), parameters)
+        if "category" in given:
+            kinds = kinds.filter(category=given["category"].lower())
+        page, answer = paginate(request, kinds.order_by("name", "pk"), given)
         return Response({**answer, "results": [render_relationship_type(kind) for kind in page]})
 
     @extend_schema(
@@ -240,8 +240,8 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
         The type is embedded, so that searches find it by meaning.
         """
         require_index(index)
-        data = validate_data(RelationshipTypeInputSerializer, request.data)
-        kind = services.create_relationship_type(index, data.pop("name"), **data)
+        given = validate_data(RelationshipTypeInputSerializer, request.data)
+        kind = services.create_relationship_type(index, given.pop("name"), **given)
         rendered = _render_type(kind.pk, get_grant(request))
         return Response(rendered, status=status.HTTP_201_CREATED)
 
@@ -264,9 +264,9 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
         Omitted fields stay unchanged.
         """
         grant = get_grant(request)
-        data = validate_data(RelationshipTypePatchSerializer, request.data)
+        given = validate_data(RelationshipTypePatchSerializer, request.data)
         _render_type(type_id, grant)  # it must be visible
-        services.edit_relationship_type(type_id, **data)
+        services.edit_relationship_type(type_id, **given)
         return Response(_render_type(type_id, grant))
 
     @extend_schema(
@@ -298,14 +298,14 @@ class RelationshipViewSet(viewsets.ViewSet):
     def list(self, request: Request, index: str) -> Response:
         """List the relationships of an index."""
         require_index(index)
-        parameters = validate_data(RelationshipFilterSerializer, request.query_params)
+        given = validate_data(RelationshipFilterSerializer, request.query_params)
         edges = Relationship.objects.visible_to(get_grant(request)).of_index(index)
         edges = edges.with_concepts_and_type()
-        if "concept" in parameters:
-            edges = edges.involving(parameters["concept"])
-        if "type" in parameters:
-            edges = edges.filter(type=parameters["type"])
-        page, answer = paginate(request, edges, parameters)
+        if "concept" in given:
+            edges = edges.involving(given["concept"])
+        if "type" in given:
+            edges = edges.filter(type=given["type"])
+        page, answer = paginate(request, edges, given)
         return Response({**answer, "results": [render_relationship(edge) for edge in page]})
 
     @extend_schema(
@@ -319,9 +319,9 @@ class RelationshipViewSet(viewsets.ViewSet):
         201: the relationship was created. 200: it exists already.
         """
         require_index(index)
-        data = validate_data(RelationshipInputSerializer, request.data)
+        given = validate_data(RelationshipInputSerializer, request.data)
         edge, is_new = services.relate_concepts(
-            index, data["source"], data["type"], data["target"], get_grant(request)
+            index, given["source"], given["type"], given["target"], get_grant(request)
         )
         code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
         return Response(_render_relationship(edge.pk, get_grant(request)), status=code)

@@ -65,11 +65,11 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
     )
     def list(self, request: Request) -> Response:
         """List evaluation runs, newest first."""
-        parameters = _validate(EvaluationListParametersSerializer, request.query_params)
+        given = _validate(EvaluationListParametersSerializer, request.query_params)
         rows = get_grant(request).limit(EvaluationRun.objects.without_large_fields())
-        if index := parameters.get("index"):
+        if index := given.get("index"):
             rows = rows.filter(index=index)
-        page, answer = paginate(request, rows, parameters)
+        page, answer = paginate(request, rows, given)
         return Response(answer | {"results": [render_run(run) for run in page]})
 
     @extend_schema(
@@ -82,14 +82,16 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
 
         It uses the given judgements, or else the index's golden queries.
         """
-        data = _validate(EvaluationRequestSerializer, request.data)
-        get_grant(request).require(data["index"])
+        given = _validate(EvaluationRequestSerializer, request.data)
+        get_grant(request).require(given["index"])
         run = create_run(
-            data["index"],
-            systems=data.get("systems", ()),
-            baseline=data.get("against", ""),
-            measures=data.get("measures", DEFAULT_MEASURES),
-            judged=make_judged_queries(data["queries"], data["qrels"]) if "qrels" in data else None,
+            given["index"],
+            systems=given.get("systems", ()),
+            baseline=given.get("against", ""),
+            measures=given.get("measures", DEFAULT_MEASURES),
+            judged=make_judged_queries(given["queries"], given["qrels"])
+            if "qrels" in given
+            else None,
             asked_by=get_holder(request),
         )
         enqueue_on_commit(tasks.measure_run, run_id=str(run.pk))
@@ -104,8 +106,8 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
         run = _find_run(run_id, get_grant(request))
         earlier = [render_run(each) for each in find_earlier_runs(run)]
         names = ("id", "build", "finished_at", "results")
-        results = [{name: each[name] for name in names} for each in earlier]
-        return Response(render_run(run) | {"earlier": results})
+        kept = [{name: each[name] for name in names} for each in earlier]
+        return Response(render_run(run) | {"earlier": kept})
 
     @extend_schema(operation_id="delete_evaluation", responses={204: None})
     def destroy(self, request: Request, run_id: str) -> Response:
@@ -164,16 +166,16 @@ class JudgementViewSet(viewsets.ViewSet):
     )
     def list(self, request: Request) -> Response:
         """List judgements, newest first."""
-        parameters = _validate(JudgementListParametersSerializer, request.query_params)
+        given = _validate(JudgementListParametersSerializer, request.query_params)
         grant = get_grant(request)
         rows = grant.limit(Judgement.objects.filter(is_visible(grant, "artifact__")))
-        if "index" in parameters:
-            rows = rows.filter(index=parameters["index"])
-        if "query" in parameters:
-            rows = rows.filter(query=parameters["query"])
-        if "verdict" in parameters:
-            rows = rows.filter(is_good=parameters["verdict"] == VERDICT_NAMES[True])
-        page, answer = paginate(request, rows, parameters)
+        if "index" in given:
+            rows = rows.filter(index=given["index"])
+        if "query" in given:
+            rows = rows.filter(query=given["query"])
+        if "verdict" in given:
+            rows = rows.filter(is_good=given["verdict"] == VERDICT_NAMES[True])
+        page, answer = paginate(request, rows, given)
         return Response(answer | {"results": [render_judgement(each) for each in page]})
 
     @extend_schema(
@@ -190,16 +192,16 @@ class JudgementViewSet(viewsets.ViewSet):
 
         A later judgement of the same query and the same artifact or page replaces it.
         """
-        data = _validate(JudgementRequestSerializer, request.data)
+        given = _validate(JudgementRequestSerializer, request.data)
         grant = get_grant(request)
-        grant.require(data["index"])
+        grant.require(given["index"])
         judgement, is_new = save_judgement(
-            data["index"],
-            data["query"],
-            is_good=data["verdict"] == VERDICT_NAMES[True],
+            given["index"],
+            given["query"],
+            is_good=given["verdict"] == VERDICT_NAMES[True],
             judged_by=str(request.user),
-            node_id=data.get("node_id"),
-            artifact_id=data.get("artifact_id"),
+            node_id=given.get("node_id"),
+            artifact_id=given.get("artifact_id"),
             grant=grant,
         )
         answered = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
@@ -215,7 +217,7 @@ class JudgementViewSet(viewsets.ViewSet):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-def _validate(serializer: type[StrictSerializer], data: Any) -> dict[str, Any]:
-    reader = serializer(data=data)
+def _validate(serializer: type[StrictSerializer], given: Any) -> dict[str, Any]:
+    reader = serializer(data=given)
     reader.is_valid(raise_exception=True)
     return dict(reader.validated_data)

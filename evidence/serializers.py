@@ -111,7 +111,7 @@ class FindingsField(serializers.ListField):
     child = EvidenceInputSerializer()
 
     def run_child_validation(self, data: list[Any]) -> Any:
-        return [_read_evidence_input(position, item) for position, item in enumerate(data)]
+        return [_read_evidence_input(position, given) for position, given in enumerate(data)]
 
 
 class AddEvidenceSerializer(ThresholdSerializer):
@@ -178,8 +178,8 @@ def read_evidence_inputs(
     Raises:
         InvalidInput: the body is wrong as a whole.
     """
-    content = read_parameters(AddEvidenceSerializer, data)
-    return content["items"], content.get("threshold")
+    given = read_parameters(AddEvidenceSerializer, data)
+    return given["items"], given.get("threshold")
 
 
 def _read_evidence_input(position: int, data: Any) -> EvidenceInput | RejectedEvidence:
@@ -190,16 +190,14 @@ def _read_evidence_input(position: int, data: Any) -> EvidenceInput | RejectedEv
         url = data.get("url") if isinstance(data, dict) else None
         error.field = ".".join(filter(None, ["items", str(position), error.field]))
         return RejectedEvidence(clean_text(url) if isinstance(url, str) else "", error)
-    content = serializer.validated_data
-    citation = content.get("citation")
+    given = serializer.validated_data
+    citation = given.get("citation")
     if citation is None:
-        return EvidenceInput(content["url"], content["content"])
-    cleaned_citation = {
+        return EvidenceInput(given["url"], given["content"])
+    said = {
         name: _clean_citation_value(value) for name, value in citation.items() if name != "title"
     }
-    return EvidenceInput(
-        content["url"], content["content"], citation.get("title") or None, cleaned_citation
-    )
+    return EvidenceInput(given["url"], given["content"], citation.get("title") or None, said)
 
 
 def _clean_citation_value(value: Any) -> Any:
@@ -212,12 +210,12 @@ def read_search_parameters(serializer: type[StrictSerializer], data: Any) -> dic
     Raises:
         InvalidInput: names the first wrong field.
     """
-    parameters = dict(read_parameters(serializer, data))
-    name = "q" if "q" in parameters else "query"
-    query = parameters.pop(name)
+    given = dict(read_parameters(serializer, data))
+    name = "q" if "q" in given else "query"
+    query = given.pop(name)
     if not query.strip():
         raise InvalidInput("The query is empty.", field=name)
-    return parameters | {"query": query}
+    return given | {"query": query}
 
 
 # --- What is answered ------------------------------------------------------------------------

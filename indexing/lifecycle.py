@@ -208,8 +208,8 @@ def find_incomplete_artifacts(build: IndexBuild) -> models.QuerySet[Artifact]:
     complete while documents keep arriving.
     """
     live = build.index.live_build
-    finished = _finished_documents(build)
-    missing = Artifact.objects.filter(~Exists(finished), index=build.index_id)
+    held = _finished_documents(build)
+    missing = Artifact.objects.filter(~Exists(held), index=build.index_id)
     is_parsed = Q(state=Artifact.State.PARSED)
     if live is None or live.pk == build.pk:
         return missing.filter(is_parsed)
@@ -287,16 +287,16 @@ def roll_back_index(name: str) -> IndexBuild:
     Raises:
         WrongBuildState: there is no standby build.
     """
-    standby = (
+    kept = (
         IndexBuild.objects.not_retired().filter(index=name, state=IndexBuild.State.STANDBY).first()
     )
-    if standby is None:
+    if kept is None:
         raise WrongBuildState(
             f"The index {name} has no standby build to roll back to.",
             fix="Restore the earlier text of the spec and apply it.",
         )
-    promote_build(standby, is_forced=True)
-    return standby
+    promote_build(kept, is_forced=True)
+    return kept
 
 
 def publish_aliases() -> None:
@@ -350,10 +350,10 @@ def update_collections(build: IndexBuild, *, is_complete: bool = False) -> bool:
 
 def prune_builds(name: str | None = None) -> list[IndexBuild]:
     """Retire the standby builds; return those that were retired."""
-    standbys = IndexBuild.objects.not_retired().filter(state=IndexBuild.State.STANDBY)
+    kept = IndexBuild.objects.not_retired().filter(state=IndexBuild.State.STANDBY)
     if name is not None:
-        standbys = standbys.filter(index=name)
-    ids = list(standbys.values_list("pk", flat=True))
+        kept = kept.filter(index=name)
+    ids = list(kept.values_list("pk", flat=True))
     IndexBuild.objects.filter(pk__in=ids, state=IndexBuild.State.STANDBY).update(
         **_retired_values()
     )

@@ -169,7 +169,7 @@ def run_search(name: str, parameters: Any, grant: Grant) -> SearchResponse:
         And the errors of the retriever.
     """
     search = SEARCHES[name]
-    arguments = requests.read_parameters(search.parameters, parameters)
-    query = arguments.pop("query")
-    answer = load_retriever(name)(**arguments, grant=grant).search(query)
+    given = requests.read_parameters(search.parameters, parameters)
+    query = given.pop("query")
+    answer = load_retriever(name)(**given, grant=grant).search(query)
     return SearchResponse(search.render(answer), answer.stale_ids)

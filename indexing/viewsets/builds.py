@@ -41,8 +41,8 @@ class PlanView(NeedsAllDocuments):
     )
     def get(self, request: Request, index: str) -> Response:
         """Estimate what applying the current spec of the index would cost."""
-        parameters = _validate(PlanParametersSerializer, request.query_params.dict())
-        return Response(estimate_build(index, is_exact=parameters["exact"]).as_json())
+        given = _validate(PlanParametersSerializer, request.query_params.dict())
+        return Response(estimate_build(index, is_exact=given["exact"]).as_json())
 
 
 @extend_schema(tags=TAGS)
@@ -112,15 +112,15 @@ class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
 
         202: it is being built. 200: no stored data changes, and searches already use the spec.
         """
-        data = _validate(ApplySerializer, request.data)
-        promotion = (
-            IndexBuild.Promotion.WHEN_COMPLETE if data["promote"] else IndexBuild.Promotion.MANUAL
+        given = _validate(ApplySerializer, request.data)
+        asked = (
+            IndexBuild.Promotion.WHEN_COMPLETE if given["promote"] else IndexBuild.Promotion.MANUAL
         )
         build = lifecycle.apply_spec(
             index,
-            promotion=promotion,
-            max_calls=data.get("max_calls"),
-            max_minutes=data.get("max_minutes"),
+            promotion=asked,
+            max_calls=given.get("max_calls"),
+            max_minutes=given.get("max_minutes"),
         )
         tasks.enqueue_reconciliation()
         is_live = build.state == IndexBuild.State.LIVE
@@ -144,9 +144,9 @@ class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
 
         Its ``comparison`` then shows the result.
         """
-        data = _validate(PromoteSerializer, request.data)
+        given = _validate(PromoteSerializer, request.data)
         build = lifecycle.get_build(index, int(number))
-        lifecycle.request_promotion(build, is_forced=data["force"])
+        lifecycle.request_promotion(build, is_forced=given["force"])
         return self._change_response(build, status.HTTP_202_ACCEPTED)
 
     @extend_schema(operation_id="pause_build", request=None, responses=CHANGE_RESPONSES)
@@ -179,8 +179,8 @@ class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
         return Response(render_build(build), status=code)
 
 
-def _validate(serializer_class: type[Serializer], data: Any) -> dict[str, Any]:
-    serializer = serializer_class(data=data)
+def _validate(serializer_class: type[Serializer], given: Any) -> dict[str, Any]:
+    serializer = serializer_class(data=given)
     serializer.is_valid(raise_exception=True)
     return dict(serializer.validated_data)
 

@@ -60,17 +60,17 @@ class RegenerationViewSet(NeedsAllDocuments, viewsets.ViewSet):
         """Make and embed nodes again, in every build that is not retired."""
         serializer = RegenerateSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        data = serializer.validated_data
-        _check_index(data.get("index"), get_grant(request))
+        given = serializer.validated_data
+        _check_index(given.get("index"), get_grant(request))
         regeneration = begin_regeneration(
-            [data["type"]],
-            index=data.get("index"),
-            category=data["category"],
-            artifact_ids=data.get("artifacts"),
-            is_for_missing=data["only_missing"],
-            is_for_stale=data["stale"],
-            limit=data.get("limit"),
-            offset=data["offset"],
+            [given["type"]],
+            index=given.get("index"),
+            category=given["category"],
+            artifact_ids=given.get("artifacts"),
+            is_for_missing=given["only_missing"],
+            is_for_stale=given["stale"],
+            limit=given.get("limit"),
+            offset=given["offset"],
             asked_by=get_holder(request),
         )
         enqueue_on_commit(tasks.regenerate, regeneration_id=str(regeneration.pk))

@@ -135,8 +135,8 @@ class SourceView(APIView):
     def get(self, request: Request, source_id: UUID) -> Response:
         """Read a source."""
         content = read_query_string(request.query_params)
-        parameters = read_parameters(SourceParametersSerializer, content)
-        context = read_source_context(source_id, get_grant(request), **parameters)
+        given = read_parameters(SourceParametersSerializer, content)
+        context = read_source_context(source_id, get_grant(request), **given)
         return Response(render_source_context(context))
 
 

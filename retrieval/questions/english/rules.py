@@ -202,9 +202,9 @@ def _read_years(
 ) -> None:
     name = get_year_field(spec)
     if name is None:
-        for phrase in find_year_phrases(findings.unparsed_text, today):
+        for said in find_year_phrases(findings.unparsed_text, today):
             findings.notes.append(
-                f"“{' '.join(phrase.split())}” is not filtered by: this index does not say when a "
+                f"“{' '.join(said.split())}” is not filtered by: this index does not say when a "
                 "document appeared. The words are searched for instead."
             )
         return
@@ -217,9 +217,9 @@ def _read_years(
     findings.add_clauses([year.clause for year in years])
     for year in years:
         if year.month:
-            phrase = findings.get_words(year.clause.start, year.clause.end)
+            said = findings.get_words(year.clause.start, year.clause.end)
             findings.notes.append(
-                f"“{phrase}” is filtered by the year alone: {name} holds no months."
+                f"“{said}” is filtered by the year alone: {name} holds no months."
             )
 
 
