@@ -306,7 +306,7 @@ class TestMcpTools:
     def here(self, monkeypatch):
         answer_in_this_thread(monkeypatch)
 
-    def test_require_the_scope_of_their_operations(self):
+    def test_need_the_scope_of_the_operations_they_stand_for(self):
         scopes = {name: (tool.scope, tool.operations) for name, tool in TOOLS.items()}
         scopes["of specs"] = (DECLARED_SCOPE, DECLARED_OPERATIONS)
         scopes["resources"] = (Scope.SEARCH, resources.OPERATIONS)

@@ -65,7 +65,7 @@ def filled(request, db, store, tmp_path, settings) -> Iterator[None]:
 
 
 class TestExampleQueries:
-    def test_return_the_documented_results(self, filled, client):
+    def test_give_what_the_how_to_says(self, filled, client):
         assert len(EXAMPLES) >= 8
         others = []
         for search, query, wanted in EXAMPLES:

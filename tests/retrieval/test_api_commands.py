@@ -206,7 +206,7 @@ class TestPrintedEvents:
         assert lines[1].startswith("2. Keeper's handbook  page 1")
         assert lines[2:] == ["   The lamp is lit at sunset.", "Written by a-model."]
 
-    def test_are_all_passages_if_no_answer_was_written(self, capsys):
+    def test_are_all_passages_where_no_answer_was_written(self, capsys):
         lines = self.print_events(capsys, self.FOUND, event("done", citations=[], model_name=None))
 
         assert lines[0] == "No answer was written."

@@ -38,7 +38,7 @@ EXAMPLES = [  # docs/how-to/search-by-questions.md, docs/reference/api.md
 
 
 class FakeModel:
-    """Asks the labelled questions about each text, and names its subjects."""
+    """Asks the labelled questions about each text, and knows what it speaks of."""
 
     name = "fake"
 
@@ -77,7 +77,7 @@ def client(db) -> APIClient:
     return client
 
 
-def test_every_example_finds_its_expected_text(physio, client):
+def test_every_example_finds_the_text_that_it_is_meant_to_find(physio, client):
     for tool, arguments, id in EXAMPLES:
         answer = client.post(
             reverse("tool", args=["physio", tool]), arguments, format="json"
@@ -88,7 +88,7 @@ def test_every_example_finds_its_expected_text(physio, client):
         assert (answer["filter_applied"] is None) == (tool == "search_knowledge_base")
 
 
-def test_a_hit_has_the_question_that_found_it(physio, client):
+def test_a_hit_says_whether_a_question_found_it(physio, client):
     given = {"index": "physio", "query": "lifting the arm sideways hurts", "limit": 1}
 
     answer = client.post("/api/v1/search/questions", given, format="json").json()
@@ -104,7 +104,7 @@ def test_a_hit_has_the_question_that_found_it(physio, client):
         assert "STRATA_LLM_MODEL" in answer["notes"][0]
 
 
-def test_questions_can_be_filtered_by_their_fields(physio, client):
+def test_questions_can_be_filtered_by_what_is_stored_with_them(physio, client):
     artifact = Artifact.objects.get(external_id="bench")
     url, asked = "/api/v1/search/questions", {"index": "physio", "query": "grip", "limit": 50}
     every = client.post(url, asked, format="json").json()["hits"]

@@ -111,7 +111,7 @@ class TestPapers:
 
         assert best(find(GERMAN), papers) == "2021.emnlp-main.7"
 
-    def test_in_another_language_get_a_note_without_a_language_model(self, papers):
+    def test_in_another_language_say_without_one_that_filters_are_not_read(self, papers):
         found = find(GERMAN)
 
         assert found.refusal is None
@@ -137,12 +137,12 @@ def library(db, store, embedder):
 
 
 class TestLibrary:
-    def test_answers_the_question_of_the_tutorial(self, library):
+    def test_answers_the_tutorials_question(self, library):
         found = find("when is the gauge read", index="library")
 
         assert best(found, library) in {"keepers-handbook.md", "reading-the-tide.pptx"}
 
-    def test_refuses_a_question_on_another_subject(self, library):
+    def test_refuses_what_it_is_not_about(self, library):
         assert find("how do I bake sourdough bread?", index="library").refusal is not None
 
 

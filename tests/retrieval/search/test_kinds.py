@@ -260,7 +260,7 @@ class TestHitCheckOfSummaries:
 
         assert self.verdicts()["artifact_summary", None] == Verdict.STALE
 
-    def test_agrees_with_the_query_for_outdated_summaries(self, own):
+    def test_agrees_with_the_query_others_ask(self, own):
         notes = write_notes(own)
         others = [give(f"Granite number {n}.", index=own.index_id) for n in range(4)]
         write_all(own, *others)

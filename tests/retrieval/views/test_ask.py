@@ -351,7 +351,7 @@ class TestLimitsOfAKey:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_all_events_are_sent_at_once_under_wsgi(client, build):
+def test_answers_all_at_once_where_threads_serve(client, build):
     """Under WSGI."""
     secret = ApiKey.issue("tests")[1]
 

@@ -31,11 +31,11 @@ class TestLanguages:
         assert capsys.readouterr().out == ""
 
 
-class TestIsInUnspacedScript:
+class TestIsUnspaced:
     @pytest.mark.parametrize("text", [CHINESE, JAPANESE, THAI])
-    def test_is_true_for_scripts_without_spaces(self, text):
+    def test_holds_for_scripts_without_word_gaps(self, text):
         assert is_in_unspaced_script(text)
 
     @pytest.mark.parametrize("text", [ENGLISH, RUSSIAN, "", "Squats, in Chinese 深蹲"])
-    def test_is_false_for_other_scripts(self, text):
+    def test_does_not_hold_for_others(self, text):
         assert not is_in_unspaced_script(text)
