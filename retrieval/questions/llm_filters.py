@@ -288,13 +288,13 @@ def _read_marks(
     else:
         found = []
         for value in model_filter.values:
-            value_words = [word for word in fold_words(value) if word in words]
-            if not value_words:
+            wanted = [word for word in fold_words(value) if word in words]
+            if not wanted:
                 findings.notes.append(
                     _make_rejection_note(model_filter, "its words do not name them")
                 )
                 return None
-            found += marks.find(value_words)
+            found += marks.find(wanted)
     if not found:
         _add_unknown_note(findings, span, ", ".join(model_filter.values), model_filter.field)
         return None

@@ -97,7 +97,7 @@ class TestWorking:
 
 class TestRenewed:
     @pytest.mark.django_db(transaction=True)
-    def test_renews_the_lease_while_the_work_runs(self, rows):
+    def test_holds_the_rows_for_as_long_as_the_work_takes(self, rows):
         claim = rows.claim(3, seconds=0.6)
         first_until = rows[0].leased_until
 
