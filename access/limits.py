@@ -47,9 +47,9 @@ class _Permits:
 
     def take(self, holder: str, limit: int) -> bool:
         """Count a request of the holder; return whether it is within the limit."""
-        left = self._change(holder, -1)
-        if left:
-            return left > 0
+        remaining = self._change(holder, -1)
+        if remaining:
+            return remaining > 0
         block = max(1, limit // 100)
         excess = _count("requests", holder, MINUTE, block) - limit
         is_within = excess < block
@@ -60,18 +60,18 @@ class _Permits:
         return self._change(holder, 0) < 0
 
     def _change(self, holder: str, amount: int | None) -> int:
-        """Add to what is left, or take note that nothing is; return what was left before. Nothing
-        is taken from 0."""
+        """Add ``amount`` to the remaining permits of the holder, or with None store that the limit
+        is used up; return the permits that remained before. Nothing is subtracted from 0."""
         minute = int(time.time() // MINUTE)
         with self._lock:
             if minute != self._minute:
                 self._minute, self._left = minute, {}
-            left = self._left.get(holder, 0)
+            remaining = self._left.get(holder, 0)
             if amount is None:
                 self._left[holder] = -1
-            elif left > 0 or (left == 0 and amount > 0):
-                self._left[holder] = left + amount
-            return left
+            elif remaining > 0 or (remaining == 0 and amount > 0):
+                self._left[holder] = remaining + amount
+            return remaining
 
 
 _permits = _Permits()

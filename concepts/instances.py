@@ -118,10 +118,10 @@ def _relocate(instance: Instance, sources: Sequence[Source]) -> bool:
         if span is None:
             continue
         start, end = span
-        taken = Instance.objects.filter(
+        same_place = Instance.objects.filter(
             concept=instance.concept_id, source=source, start_offset=start, end_offset=end
         )
-        if taken.exclude(pk=instance.pk).exists():
+        if same_place.exclude(pk=instance.pk).exists():
             instance.delete()
             return True
         instance.source, instance.start_offset, instance.end_offset = source, start, end

@@ -147,8 +147,8 @@ def _rank_mentions_higher(hits: Sequence[Hit], conditions: Sequence[Condition]) 
 
 def _mentions(hit: Hit, condition: Condition) -> bool:
     """Whether the hit's field holds the value, or its title or text says it."""
-    held = hit.payload.get(condition.field)
-    values = held if isinstance(held, list) else [held]
+    content = hit.payload.get(condition.field)
+    values = content if isinstance(content, list) else [content]
     if any(each in values for each in (condition.value, *condition.synonyms) if each is not None):
         return True
     if not condition.wordings:

@@ -88,15 +88,15 @@ class IndexSpec(FrozenModel):
                 "on too"
             )
         known_collections = list(dict.fromkeys(kind.collection for kind in KINDS.values()))
-        for held, collection in self.collections.items():
-            if held not in known_collections:
+        for name, collection in self.collections.items():
+            if name not in known_collections:
                 raise ValueError(
-                    f"collections.{held}: there is no such collection; "
+                    f"collections.{name}: there is no such collection; "
                     f"allowed here: {', '.join(known_collections)}"
                 )
             if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]{0,100}", collection):
                 raise ValueError(
-                    f"collections.{held}: the name must be a letter, then up to 100 letters, "
+                    f"collections.{name}: the name must be a letter, then up to 100 letters, "
                     "digits, dots, dashes and underscores"
                 )
         if len(set(self.collections.values())) < len(self.collections):

@@ -346,11 +346,11 @@ class FieldSpec(FrozenModel):
 
     def find_values(self, wording: str) -> list[str]:
         """The listed values that a wording names, by the value or by a synonym, in any case."""
-        wanted = _fold_wording(wording)
+        folded = _fold_wording(wording)
         return [
             each.value
             for each in self.values or ()
-            if wanted in map(_fold_wording, (each.value, *each.synonyms))
+            if folded in map(_fold_wording, (each.value, *each.synonyms))
         ]
 
     def list_wordings(self, value: str) -> list[str]:

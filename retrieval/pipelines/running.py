@@ -160,7 +160,7 @@ def _make_inputs(
 ) -> dict[str, dict[str, Any]]:
     """Component -> its inputs. For a flat mapping, Haystack would warn about every input that no
     component takes."""
-    given = {
+    values = {
         "index": question.index,
         "grant": question.grant,
         "query": question.query,
@@ -172,7 +172,7 @@ def _make_inputs(
         "partial_answer": question.partial_answer,
     }
     return {
-        component: {name: given[name] for name in names}
+        component: {name: values[name] for name in names}
         for component, names in loaded.run_inputs.items()
     }
 

@@ -154,14 +154,14 @@ def describe_difference(what: str, written: set[str], documented: set[str]) -> s
 
 
 class TestErrorReference:
-    def test_names_every_code_of_an_answer_and_no_other(self):
+    def test_lists_exactly_the_codes_of_responses(self):
         problem = describe_difference(
             "codes of answers", set(answered_statuses()), set(documented_statuses())
         )
 
         assert not problem, problem
 
-    def test_gives_each_code_the_status_of_its_answer(self):
+    def test_lists_each_code_with_its_status(self):
         answered, documented = answered_statuses(), documented_statuses()
 
         wrong = [
@@ -173,7 +173,7 @@ class TestErrorReference:
 
         assert not wrong, " ".join(wrong)
 
-    def test_names_every_code_of_an_artifact_and_no_other(self):
+    def test_lists_exactly_the_codes_of_artifacts(self):
         written = artifact_codes() | {UnchunkableText.code, TooManyNodes.code}
 
         problem = describe_difference(
@@ -182,7 +182,7 @@ class TestErrorReference:
 
         assert not problem, problem
 
-    def test_names_every_code_of_a_warning_and_no_other(self):
+    def test_lists_exactly_the_codes_of_warnings(self):
         written = {constants(call.args[:1], str)[0] for call in every_call("warn") if call.args}
 
         problem = describe_difference(
@@ -191,7 +191,7 @@ class TestErrorReference:
 
         assert not problem, problem
 
-    def test_names_every_code_that_is_written_out_elsewhere(self):
+    def test_lists_every_code_that_other_modules_write_out(self):
         named = set(documented_statuses()) | documented_codes("## Artifacts", "## Commands")
         bases = {
             StrataError.code,

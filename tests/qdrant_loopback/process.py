@@ -17,7 +17,7 @@ STOP_SECONDS = 15
 
 
 class LoopbackProcess:
-    """Where it listens, and what it is told to do wrong."""
+    """Its address, and the faults that it is told to cause."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
