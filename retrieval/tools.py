@@ -18,9 +18,9 @@ from core.exceptions import InvalidInput
 from indexing.spec import FieldSpec, IndexSpec, ToolSpec
 from retrieval.exceptions import UnavailableTool, UnknownTool
 from retrieval.filters import MAX_VALUE_CHARS, parse_value
-from retrieval.mentions import mentions_any
 from retrieval.search import MAX_LIMIT, Hit, SearchAnswer
 from retrieval.search.targets import find_builds, parse_recipe
+from summaries.extractive import match_field_values
 
 DEFAULT_LIMIT = 10
 BOOST_CANDIDATES = 50  # hits that a boost reorders, if the limit is not higher
@@ -155,7 +155,8 @@ def _mentions(hit: Hit, condition: Condition) -> bool:
         return False
     names = ("artifact_title", "text", "chunk_text")
     text = "\n\n".join(str(hit.payload[name]) for name in names if hit.payload.get(name))
-    return mentions_any(text, condition.wordings)
+    wordings = FieldSpec.model_validate({"type": "keyword", "values": list(condition.wordings)})
+    return bool(match_field_values(text, {condition.field: wordings}))
 
 
 def list_tools(index: str, grant: Grant) -> list[Tool]:

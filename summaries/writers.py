@@ -167,15 +167,16 @@ class ExtractiveWriter:
     def annotate(
         self, inputs: Mapping[Key, AnnotationInput], spec: IndexSpec
     ) -> Iterator[DraftOutcome[Key]]:
-        """Write no questions and fill no fields: what rules can write finds passages no better than
-        the passages' own words."""
+        """Write no questions: those that rules can write find passages no better than the passages'
+        own words."""
+        many_valued = {name: field for name, field in spec.metadata.items() if field.many}
         for key, chunk in inputs.items():
             yield DraftOutcome(
                 key,
                 AnnotationDraft(
                     questions=[],
                     summary=extractive.summarise_in_one_line(chunk.text, heading=chunk.heading),
-                    fields={},
+                    fields=extractive.match_field_values(chunk.text, many_valued),
                     model_name=EXTRACTIVE_MODEL_NAME,
                 ),
             )

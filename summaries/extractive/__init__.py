@@ -1,12 +1,13 @@
-"""Rules that write summaries without a language model.
+"""Rules that write summaries and field values without a language model.
 
-They select sentences of the text itself, and are deterministic. They use no database; the caller
-passes the function that embeds sentences.
+They select sentences and values of the text itself, and are deterministic. They use no
+database; the caller passes the function that embeds sentences.
 
     sentences -> centrality -> summarising          languages
-              -> one_line_summary
+              -> one_line_summary                   values
 """
 
 from summaries.extractive.one_line_summary import summarise_in_one_line
 from summaries.extractive.sentences import LocatedSentence
 from summaries.extractive.summarising import EmbedFunction, summarise_text, summarise_texts
+from summaries.extractive.values import match_field_values
