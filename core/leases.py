@@ -20,7 +20,7 @@ from django.db import DatabaseError, connection, models, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from core.exceptions import StrataError
+from core.exceptions import StrataError, is_expected
 
 logger = logging.getLogger(__name__)
 
@@ -120,8 +120,8 @@ class Claim(Generic[Row]):
             with self.renewed():
                 yield
         except Exception as error:
-            if isinstance(error, StrataError) and error.is_expected:
-                self.give_back(error.with_fix())
+            if is_expected(error):
+                self.give_back(describe_error(error))
                 raise
             self.charge(error)
         else:
@@ -190,7 +190,7 @@ def lease_expiry(seconds: float) -> Any:
     return Now() + timedelta(seconds=seconds)
 
 
-def describe_error(error: Exception) -> str:
+def describe_error(error: BaseException) -> str:
     return (
         error.with_fix() if isinstance(error, StrataError) else f"{type(error).__name__}: {error}"
     )
