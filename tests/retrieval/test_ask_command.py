@@ -1,13 +1,16 @@
 """The command ``ask``, with the API in this process. It answers in threads of their own, which see
 only what is committed."""
 
+import asyncio
 import json
 
 import pytest
 from django.core.management import CommandError, call_command
 
+from retrieval.answer_stream import AnswerEvent
 from retrieval.management.commands import ask
 from retrieval.serializers.schema import HIT_EXAMPLE
+from retrieval.views import ask as ask_views
 from tests.factories import PARAGRAPHS, give, sync
 from tests.retrieval.test_api_commands import has_line
 
@@ -66,6 +69,7 @@ class TestPrintedEvents:
 @pytest.mark.django_db(transaction=True)
 class TestAsk:
     QUESTION = "What does the heron wait for?"
+    FOUND = AnswerEvent("metadata", {"relevant": True, "refusal": None, "notes": [], "hits": []})
 
     def test_prints_the_answer_and_the_passages_it_cites(self, run):
         out = run("ask", self.QUESTION, "--index=plain")
@@ -78,6 +82,46 @@ class TestAsk:
             assert has_line(out, f"{number}. {title}  page 1")
         assert numbers
         assert out.endswith("Quoted from the documents.\n")
+
+    def test_prints_each_piece_when_it_is_written(self, run, monkeypatch, capsys):
+        printed = []
+
+        async def write_answer(question, **given):
+            yield self.FOUND
+            yield AnswerEvent("chunk", {"text": "It waits "})
+            printed.append(capsys.readouterr().out)
+            yield AnswerEvent("chunk", {"text": "for fish."})
+            printed.append(capsys.readouterr().out)
+            yield AnswerEvent("done", {"citations": [], "model_name": "a-model"})
+
+        monkeypatch.setattr(ask_views, "stream_answer", write_answer)
+
+        end = run("ask", self.QUESTION, "--index=plain")
+
+        assert [*printed, end] == ["It waits ", "for fish.", "\nWritten by a-model.\n"]
+
+    def test_stops_the_answer_if_it_is_interrupted(self, run, monkeypatch, caplog):
+        stopped = []
+
+        async def write_answer(question, **given):
+            try:
+                yield self.FOUND
+                yield AnswerEvent("chunk", {"text": "It waits "})
+            finally:
+                await asyncio.sleep(0)  # as for the language model's connection to close
+                stopped.append(question)
+
+        def interrupt(text):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(ask_views, "stream_answer", write_answer)
+        monkeypatch.setattr(ask, "strip_control_characters", interrupt)
+
+        with pytest.raises(SystemExit, match="130"):
+            run("ask", self.QUESTION, "--index=plain")
+
+        assert len(stopped) == 1
+        assert caplog.messages == []
 
     def test_says_why_it_cannot_answer(self, run):
         with pytest.raises(CommandError, match=r"There are: .*plain.*\[unknown_index, field index"):
