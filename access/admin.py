@@ -56,13 +56,13 @@ class NewKeyForm(RightsForm):
         fields = ["name", "scope", "indexes", "groups", "expires_at"]
 
     def clean(self) -> dict[str, Any]:
-        given: dict[str, Any] = super().clean() or {}
+        cleaned: dict[str, Any] = super().clean() or {}
         if not self.errors:
             try:
-                ApiKey.check_new(given["name"], given["expires_at"])
+                ApiKey.check_new(cleaned["name"], cleaned["expires_at"])
             except StrataError as error:
                 raise forms.ValidationError({str(error.field): error.with_fix()}) from None
-        return given
+        return cleaned
 
 
 @admin.register(ApiKey)

@@ -11,7 +11,7 @@ from core.exceptions import StrataError
 
 
 class AllDocumentsNeeded(StrataError):
-    """This concerns an index as a whole and is open only to those who see all of its documents."""
+    """This operation is only for keys and users that may see all documents of the index."""
 
     code = "needs_all_documents"
 

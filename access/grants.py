@@ -118,7 +118,7 @@ def _covers(names: frozenset[str] | None, others: frozenset[str] | None) -> bool
 
 
 def _join(names: Iterable[frozenset[str] | None]) -> frozenset[str] | None:
-    """All of the names; None if one of them stands for all."""
+    """The union of the sets of names; None, which means all names, if one of them is None."""
     joined: frozenset[str] = frozenset()
     for each in names:
         if each is None:

@@ -29,7 +29,7 @@ class Issuer:
         return [key for key in ApiKey.objects.all() if self.grant.covers(key.grant)]
 
     def revoke_key(self, key_id: int) -> ApiKey:
-        """Revoke a key; a revoked one stays as it is.
+        """Revoke a key; one that is revoked already is not changed.
 
         Raises:
             UnknownKey: there is no such key that sees no more than the issuer does.

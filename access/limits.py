@@ -47,9 +47,9 @@ class _Permits:
 
     def take(self, holder: str, limit: int) -> bool:
         """Count a request of the holder; return whether it is within the limit."""
-        left = self._change(holder, -1)
-        if left:
-            return left > 0
+        remaining = self._change(holder, -1)
+        if remaining:
+            return remaining > 0
         block = max(1, limit // 100)
         excess = _count("requests", holder, MINUTE, block) - limit
         is_within = excess < block
@@ -60,18 +60,18 @@ class _Permits:
         return self._change(holder, 0) < 0
 
     def _change(self, holder: str, amount: int | None) -> int:
-        """Add to what is left, or take note that nothing is; return what was left before. Nothing
-        is taken from 0."""
+        """Add ``amount`` to the remaining permits of the holder, or with None store that the limit
+        is used up; return the permits that remained before. Nothing is subtracted from 0."""
         minute = int(time.time() // MINUTE)
         with self._lock:
             if minute != self._minute:
                 self._minute, self._left = minute, {}
-            left = self._left.get(holder, 0)
+            remaining = self._left.get(holder, 0)
             if amount is None:
                 self._left[holder] = -1
-            elif left > 0 or (left == 0 and amount > 0):
-                self._left[holder] = left + amount
-            return left
+            elif remaining > 0 or (remaining == 0 and amount > 0):
+                self._left[holder] = remaining + amount
+            return remaining
 
 
 _permits = _Permits()
@@ -115,7 +115,7 @@ def take_stream(holder: str) -> str:
     slot = _take_slot("stream", holder, limit, STREAM_SECONDS)
     if not slot:
         raise TooManyStreamsOfKey(
-            f"The key is already reading {limit:,} answers at once, its limit.",
+            f"The key is already reading {limit:,} answers at once, which is its limit.",
             fix="Read them to their end, or close them, before the next question.",
         )
     return slot
@@ -133,7 +133,7 @@ def one_verification(holder: str) -> Iterator[None]:
         slot = _take_slot("verification", holder, 1, VERIFICATION_SECONDS)
         if not slot:
             raise TooManyJobs(
-                "Another verification of this key is running.",
+                "A verification that this key started is still running.",
                 fix="Wait until it ends, or verify with manage.py verify.",
             )
     try:
@@ -154,7 +154,7 @@ def require_room(holder: str, waiting: QuerySet[Any], limit: int, what: str) -> 
     """
     if _is_limited(holder, limit) and waiting.count() >= limit:
         raise TooManyJobs(
-            f"{limit:,} {what} of this key are waiting already, its limit.",
+            f"This key already has {limit:,} waiting {what}, which is its limit.",
             fix="Try again when some of them are done.",
         )
 

@@ -16,10 +16,10 @@ _turn = threading.BoundedSemaphore()
 
 
 class OneAtATimePasswordHasher(PBKDF2PasswordHasher):
-    """Django's hasher, of which one thread of a process computes at a time.
+    """Django's hasher; only one thread of a process computes a hash at a time.
 
     Checking a password and storing one both encode it; Django also does so if the user is unknown,
-    so that the time tells nothing.
+    so that the response time does not show whether the user exists.
     """
 
     def encode(self, password: str, salt: str, iterations: int | None = None) -> str:

@@ -79,7 +79,7 @@ def _describe_missing_scope(request: Request, scope: Scope | None, needed: Scope
     if needed is None:
         return "No key may use this operation, because it declares no scope."
     if isinstance(request.user, ApiKeyUser):
-        return f"This needs a key with the scope {needed}; this key has the scope {scope}."
+        return f"This operation needs the scope {needed}; this key has the scope {scope}."
     if scope is None:
         return "None of your groups has rights over the API."
-    return f"This needs the scope {needed}; your groups have the scope {scope}."
+    return f"This operation needs the scope {needed}; your groups have the scope {scope}."

@@ -101,9 +101,10 @@ def production_service(
     folder: Path, environment: Mapping[str, str], *, root: Path = ROOT
 ) -> Iterator[tuple["Production", str, int]]:
     """Start the production form of a checkout, with a new database on the tests' PostgreSQL, their
-    Redis and the stand-in for Qdrant; yield it, an API key, and the pid of its web server."""
+    Redis and its own stand-in for Qdrant; yield it, an API key, and the pid of its web server."""
     import psycopg
 
+    from config.celery import QUEUES
     from tests.qdrant_loopback.process import qdrant_loopback
     from tests.servers.production import Production
 
@@ -114,7 +115,7 @@ def production_service(
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
         try:
-            with qdrant_loopback() as qdrant:
+            with qdrant_loopback(root=root) as qdrant:
                 production = Production(
                     folder,
                     database_url=f"{server.rpartition('/')[0]}/{name}",
@@ -132,7 +133,7 @@ def production_service(
                     production.manage(*command).check_returncode()
                 key = production.manage("key", "create", "benchmark").stdout.strip()
                 production.authorise(key)
-                with production.worker("documents", "indexing"), production.web() as process:
+                with production.worker(*QUEUES), production.web() as process:
                     yield production, key, process.pid
         finally:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")

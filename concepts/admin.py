@@ -141,11 +141,13 @@ def merge_concepts(
 ) -> None:
     ids = list(select_rows(queryset).order_by("label", "pk").values_list("pk", flat=True))
     try:
-        kept = services.merge_concepts(ids[0], ids[1:])
+        target = services.merge_concepts(ids[0], ids[1:])
     except StrataError as error:
         model_admin.message_user(request, str(error), messages.ERROR)
         return
-    model_admin.message_user(request, f"Merged {len(ids)} concepts into {kept}.", messages.SUCCESS)
+    model_admin.message_user(
+        request, f"Merged {len(ids)} concepts into {target}.", messages.SUCCESS
+    )
 
 
 @admin.register(Concept)
@@ -276,8 +278,8 @@ class EmergentPairAdmin(ServiceRowAdmin):
         return False  # a deleted pair would be found again
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        given = form.cleaned_data
-        emergent_pairs.accept_pair(obj.pk, given["type"].pk, is_reversed=given["is_reversed"])
+        data = form.cleaned_data
+        emergent_pairs.accept_pair(obj.pk, data["type"].pk, is_reversed=data["is_reversed"])
 
 
 @admin.action(description="Extract concepts again", permissions=["queue"])

@@ -61,7 +61,7 @@ def hash_concept_spec(spec: IndexSpec) -> str:
 
 def sources_without_extraction(build: IndexBuild) -> QuerySet[Source]:
     """Sources without an Extraction row for their current content and the build's spec."""
-    known = Extraction.objects.filter(
+    extractions = Extraction.objects.filter(
         source=OuterRef("pk"),
         source_hash=OuterRef("content_hash"),
         recipe_hash=hash_concept_spec(build.spec),
@@ -70,7 +70,7 @@ def sources_without_extraction(build: IndexBuild) -> QuerySet[Source]:
         artifact__index=build.index_id,
         artifact__state=Artifact.State.PARSED,
     )
-    return sources.filter(~Exists(known)).exclude(content_hash=None)
+    return sources.filter(~Exists(extractions)).exclude(content_hash=None)
 
 
 def is_extraction_enabled(build: IndexBuild) -> bool:
@@ -189,8 +189,8 @@ def _save_result_or_error(
 
 def _save_result(build: IndexBuild, claim: Claim[Extraction], outcome: ExtractionOutcome) -> None:
     with transaction.atomic():
-        held = claim.rows.select_for_update(of=("self",)).select_related("source__artifact")
-        row = held.filter(pk=outcome.key).first()
+        claimed_rows = claim.rows.select_for_update(of=("self",)).select_related("source__artifact")
+        row = claimed_rows.filter(pk=outcome.key).first()
         if row is None:
             return  # deleted with its source, or claimed by another worker
         row.lease_token = row.leased_until = None

@@ -1,4 +1,4 @@
-"""Finds concepts in a text with a language model. It knows neither database rows nor leases."""
+"""Finds concepts in a text with a language model. It does not use database rows or leases."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -77,8 +77,8 @@ def extract_from_texts(
         for key, source_input in inputs.items()
     }
     bypass_keys = {key for key, source_input in inputs.items() if source_input.is_cache_bypassed}
-    asked = LanguageModelWriter().complete_prompts(prompts, ExtractionResponse, bypass_keys)
-    for key, answer, error, cost in asked:
+    completions = LanguageModelWriter().complete_prompts(prompts, ExtractionResponse, bypass_keys)
+    for key, answer, error, cost in completions:
         findings = None
         if answer is not None:
             said: Any = answer.value

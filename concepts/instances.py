@@ -94,7 +94,7 @@ def _select_sources(
 ) -> Iterable[Source]:
     if (source_id is None) == (artifact_id is None):
         raise InvalidInput(
-            "Give either source or artifact, where the quote is from.", field="source"
+            "Give either the source or the artifact that the quote is from.", field="source"
         )
     sources = Source.objects.filter(is_visible(grant, "artifact__"), artifact__index=index)
     sources = sources.order_by("ordinal")
@@ -118,10 +118,10 @@ def _relocate(instance: Instance, sources: Sequence[Source]) -> bool:
         if span is None:
             continue
         start, end = span
-        taken = Instance.objects.filter(
+        same_place = Instance.objects.filter(
             concept=instance.concept_id, source=source, start_offset=start, end_offset=end
         )
-        if taken.exclude(pk=instance.pk).exists():
+        if same_place.exclude(pk=instance.pk).exists():
             instance.delete()
             return True
         instance.source, instance.start_offset, instance.end_offset = source, start, end

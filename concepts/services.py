@@ -153,12 +153,12 @@ def lock_concept(concept_id: UUID) -> Concept:
 
 def _move_instances(target: Concept, others: Sequence[UUID]) -> None:
     places = ("source_id", "start_offset", "end_offset")
-    held = set(target.instances.exclude(source=None).values_list(*places))
+    occupied = set(target.instances.exclude(source=None).values_list(*places))
     for instance in Instance.objects.filter(concept__in=others).order_by("created_at", "pk"):
         place = (instance.source_id, instance.start_offset, instance.end_offset)
-        if instance.source_id is not None and place in held:
+        if instance.source_id is not None and place in occupied:
             continue  # deleted together with its concept
-        held.add(place)
+        occupied.add(place)
         Instance.objects.filter(pk=instance.pk).update(concept=target)
 
 
@@ -167,16 +167,16 @@ def _move_relationships(target_concept: Concept, others: Sequence[UUID]) -> None
     moved = Relationship.objects.filter(source__in=ends) | Relationship.objects.filter(
         target__in=ends
     )
-    wanted: dict[tuple[UUID, UUID, UUID], Relationship] = {}
+    kept_edges: dict[tuple[UUID, UUID, UUID], Relationship] = {}
     for edge in moved.order_by("created_at", "pk"):
         source = target_concept.pk if edge.source_id in ends else edge.source_id
         target = target_concept.pk if edge.target_id in ends else edge.target_id
         if source != target:
-            wanted.setdefault((source, edge.type_id, target), edge)
+            kept_edges.setdefault((source, edge.type_id, target), edge)
     Relationship.objects.filter(pk__in=[edge.pk for edge in moved]).exclude(
-        pk__in=[edge.pk for edge in wanted.values()]
+        pk__in=[edge.pk for edge in kept_edges.values()]
     ).delete()
-    for (source, _, target), edge in wanted.items():
+    for (source, _, target), edge in kept_edges.items():
         Relationship.objects.filter(pk=edge.pk).update(source=source, target=target)
 
 

@@ -14,7 +14,7 @@ PAUSE_SECONDS = 5.0  # Redis that hangs would delay each request by its time-out
 
 
 class JSONSerializer:
-    """Keeps values as JSON, because reading a pickle runs what it holds: whoever could write to
+    """Keeps values as JSON, because reading a pickle runs the code in it: anyone who can write to
     Redis could run code in every process."""
 
     def dumps(self, value: Any) -> bytes:
@@ -40,23 +40,23 @@ class FaultTolerantRedisCache(RedisCache):
             return default
 
     def set(self, key: str, value: Any, timeout: Any = ..., version: int | None = None) -> None:
-        given = {} if timeout is ... else {"timeout": timeout}
+        options = {} if timeout is ... else {"timeout": timeout}
         try:
-            super().set(key, value, version=version, **given)
+            super().set(key, value, version=version, **options)
         except RedisError as error:
             logger.warning("The cache did not answer: %s", error)
 
     def add(self, key: str, value: Any, timeout: Any = ..., version: int | None = None) -> bool:
-        """Return True if Redis does not answer: as far as is known, the caller is the first."""
-        given = {} if timeout is ... else {"timeout": timeout}
+        """Return True if Redis does not answer, as if the caller were the first."""
+        options = {} if timeout is ... else {"timeout": timeout}
         try:
-            return bool(super().add(key, value, version=version, **given))
+            return bool(super().add(key, value, version=version, **options))
         except RedisError as error:
             logger.warning("The cache did not answer: %s", error)
             return True
 
     def incr(self, key: str, delta: int = 1, version: int | None = None) -> int:
-        """Return 0 if Redis does not answer: as far as is known, nothing is counted.
+        """Return 0 if Redis does not answer, as if nothing had been counted.
 
         Every request counts, so Redis is then not asked for ``PAUSE_SECONDS``.
 

@@ -210,7 +210,7 @@ def _translate_error(error: Exception) -> Response | None:
         logger.error("The broker did not answer: %s", error)
         return _service_unavailable(
             "broker_unavailable",
-            "The message broker did not answer. Work that was saved starts once it answers again.",
+            "The message broker did not answer, so this request may not have been saved.",
         )
     if isinstance(error, exceptions.APIException):
         return _drf_error_response(error)

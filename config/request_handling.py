@@ -222,14 +222,17 @@ async def _send_answer(answer: _Answer, receive: Any, send: Any) -> None:
 
 async def _send_parts(response: Any, receive: Any, send: Any) -> None:
     """Take the response's parts one by one, each in a thread, until the client disconnects."""
-    left = asyncio.ensure_future(receive())  # after the body, only a disconnect follows
+    disconnected = asyncio.ensure_future(receive())  # after the body, only a disconnect follows
     parts = iter(response)
     try:
-        while not left.done() and (part := await _run_in_thread(next, parts, None)) is not None:
+        while (
+            not disconnected.done()
+            and (part := await _run_in_thread(next, parts, None)) is not None
+        ):
             await send(_body_message(part, is_last=False))
         await send(_body_message(b"", is_last=True))
     finally:
-        left.cancel()
+        disconnected.cancel()
         _threads.submit(response.close)
 
 
@@ -246,7 +249,8 @@ def _counting_streams() -> Iterator[None]:
     global _stream_count
     if _stream_count >= settings.STRATA_MAX_STREAMS:
         raise TooManyStreams(
-            f"The server is already streaming {settings.STRATA_MAX_STREAMS} answers, its limit.",
+            f"The server is already streaming {settings.STRATA_MAX_STREAMS} answers, which is its "
+            "limit.",
             fix="Try again after the number of seconds in Retry-After.",
         )
     _stream_count += 1

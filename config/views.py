@@ -52,7 +52,7 @@ class ReadyView(APIView):
     """
 
     permission_classes = ()
-    throttle_classes = ()  # whoever watches the server asks often
+    throttle_classes = ()  # monitoring sends many requests
     schema = None
 
     def perform_authentication(self, request: Request) -> None:

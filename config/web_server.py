@@ -36,8 +36,8 @@ STREAM_THREADS = 8  # for what would block the loop; each keeps its database con
 class Connection(HttpToolsProtocol):
     """uvicorn's HTTP on one connection, which is cut off if the client is too slow."""
 
-    def __init__(self, on_lost: Callable[[], None], **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, on_lost: Callable[[], None], **options: Any) -> None:
+        super().__init__(**options)
         self.on_lost = on_lost
         self.framing_bytes = 0  # received since the last whole header or piece of a body
         self.read_deadline: asyncio.TimerHandle | None = None
@@ -115,7 +115,7 @@ class Connection(HttpToolsProtocol):
 class WebServer(uvicorn.Server):
     """uvicorn's server with a bound on open connections; further ones wait in the kernel."""
 
-    def __init__(self, application: Any, **given: Any) -> None:
+    def __init__(self, application: Any, **options: Any) -> None:
         super().__init__(
             uvicorn.Config(
                 application,
@@ -128,7 +128,7 @@ class WebServer(uvicorn.Server):
                 server_header=False,
                 headers=[("server", "strata")],
                 timeout_keep_alive=settings.STRATA_IDLE_SECONDS,
-                **given,
+                **options,
             )
         )
         self.accepting: list[asyncio.Task[None]] = []

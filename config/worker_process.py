@@ -27,7 +27,7 @@ class WorkerStopEvent(threading.Event):
 
 @signals.worker_shutting_down.connect
 def set_stop_flag(**kwargs: Any) -> None:
-    """In the worker itself: Celery only waits for its children and tells them nothing."""
+    """In the worker itself, because Celery waits for its children without notifying them."""
     _stop_flag[0] = 1
 
 

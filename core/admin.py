@@ -49,16 +49,16 @@ class ServiceRowAdmin(admin.ModelAdmin):
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
         try:
-            wanted = UUID(search_term.strip())
+            searched_id = UUID(search_term.strip())
         except ValueError:
             return super().get_search_results(request, queryset, search_term)
-        return queryset.filter(self.id_condition(wanted)), False
+        return queryset.filter(self.id_condition(searched_id)), False
 
-    def id_condition(self, wanted: UUID) -> Q:
+    def id_condition(self, searched_id: UUID) -> Q:
         """Compare the columns as ids, not as text, so that the database uses their indexes."""
         condition = Q(pk__in=[])
         for name in self.id_fields:
-            condition |= Q(**{name: wanted})
+            condition |= Q(**{name: searched_id})
         return condition
 
     def has_add_permission(self, request: HttpRequest) -> bool:

@@ -40,7 +40,7 @@ ERRORS: dict[int, tuple[str, dict[str, Any]]] = {
         "The key lacks the scope of the operation, or does not see all documents.",
         {
             "code": "missing_scope",
-            "detail": "This needs a key with the scope write; this key has the scope search.",
+            "detail": "This operation needs the scope write; this key has the scope search.",
         },
     ),
     404: (

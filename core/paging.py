@@ -13,16 +13,16 @@ def render_whole_list(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def paginate(
-    request: Request, rows: QuerySet[Any], given: dict[str, Any]
+    request: Request, rows: QuerySet[Any], parameters: dict[str, Any]
 ) -> tuple[QuerySet[Any], dict[str, Any]]:
     """The rows of one page, and the fields ``count``, ``next`` and ``previous`` of the answer."""
-    limit, offset = given["limit"], given["offset"]
-    return rows[offset : offset + limit], render_page_head(request, rows.count(), given)
+    limit, offset = parameters["limit"], parameters["offset"]
+    return rows[offset : offset + limit], render_page_head(request, rows.count(), parameters)
 
 
-def render_page_head(request: Request, count: int, given: dict[str, Any]) -> dict[str, Any]:
+def render_page_head(request: Request, count: int, parameters: dict[str, Any]) -> dict[str, Any]:
     """The fields ``count``, ``next`` and ``previous`` of a page of ``count`` rows."""
-    limit, offset = given["limit"], given["offset"]
+    limit, offset = parameters["limit"], parameters["offset"]
     url = request.build_absolute_uri()
     next_url = previous_url = None
     if offset + limit < count:

@@ -97,10 +97,10 @@ def register_server(url: str) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     lock = _acquire_lock()
     key = _make_key()
-    said = json.dumps({"url": url.rstrip("/"), "key": key, "pid": os.getpid()})
+    content = json.dumps({"url": url.rstrip("/"), "key": key, "pid": os.getpid()})
     descriptor, temporary = tempfile.mkstemp(dir=folder, prefix="server-")  # mode 0600
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(said)
+        file.write(content)
     Path(temporary).replace(_server_file_path())
     _own_key, _lock = key, lock
     return key
@@ -194,8 +194,8 @@ def _is_lock_held() -> bool:
 
 def _read_server_file() -> RunningServer | None:
     try:
-        said = json.loads(_server_file_path().read_text(encoding="utf-8"))
-        return RunningServer(url=said["url"], key=said["key"], pid=said["pid"])
+        content = json.loads(_server_file_path().read_text(encoding="utf-8"))
+        return RunningServer(url=content["url"], key=content["key"], pid=content["pid"])
     except (OSError, ValueError, KeyError, TypeError):
         return None  # being removed, or not written yet
 

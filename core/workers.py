@@ -22,13 +22,13 @@ class Worker:
 
     @contextmanager
     def _try_acquire(self) -> Iterator[bool]:
-        """Yield True if this thread has the work until the block ends, False if another one has
-        it."""
-        is_ours = self._lock.acquire(blocking=False)
+        """Yield True if this thread has the lock until the block ends, False if another thread
+        has it."""
+        has_lock = self._lock.acquire(blocking=False)
         try:
-            yield is_ours
+            yield has_lock
         finally:
-            if is_ours:
+            if has_lock:
                 self._lock.release()
 
     def wait_idle(self, timeout: float) -> bool:
@@ -58,8 +58,8 @@ class BatchWorker(Worker, ABC, Generic[Key]):
         unfinished: list[Key] = []
         # Checked again after releasing the lock: another thread may have queued a key meanwhile.
         while self._queue and not self.stop_requested.is_set():
-            with self._try_acquire() as is_ours:
-                if not is_ours:
+            with self._try_acquire() as has_lock:
+                if not has_lock:
                     break
                 unfinished += self._run_batches()
         return unfinished

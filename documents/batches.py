@@ -41,20 +41,20 @@ def add_batch(index: str, stream: Readable, grant: Grant = EVERYTHING) -> Iterat
     early_byte_count = 0
     with SpooledTemporaryFile(max_size=RESPONSE_MEMORY_BYTES) as delayed_response:
         for group in _group_lines(iter_lines(stream, limit=settings.STRATA_MAX_JSON_BYTES)):
-            said = b"".join(
+            lines = b"".join(
                 json.dumps(verdict, ensure_ascii=False).encode() + b"\n"
                 for verdict in _add_group(index, group, grant)
             )
-            if early_byte_count + len(said) <= EARLY_RESPONSE_BYTES:
-                early_byte_count += len(said)
-                yield said
+            if early_byte_count + len(lines) <= EARLY_RESPONSE_BYTES:
+                early_byte_count += len(lines)
+                yield lines
             else:
                 early_byte_count = EARLY_RESPONSE_BYTES
-                delayed_response.write(said)
+                delayed_response.write(lines)
             time.sleep(PAUSE_SECONDS)
         delayed_response.seek(0)
-        while said := delayed_response.read(2**16):
-            yield said
+        while lines := delayed_response.read(2**16):
+            yield lines
 
 
 def _group_lines(lines: Iterator[Line]) -> Iterator[list[Line]]:
@@ -89,10 +89,10 @@ def _add_line(index: str, line: Line, grant: Grant) -> dict[str, Any]:
         if line.content is None:
             limit = settings.STRATA_MAX_JSON_BYTES
             raise TooLarge(f"A line may have at most {limit:,} bytes.")
-        given = validate_text_artifact(load_json(line.content))
+        data = validate_text_artifact(load_json(line.content))
         # A savepoint: if the database refuses a line, the others of the group stay.
         with transaction.atomic():
-            artifact, verdict = add_artifact(index, **given, grant=grant)
+            artifact, verdict = add_artifact(index, **data, grant=grant)
     except StrataError as error:
         return _rejected(line, describe_error(error))
     except OperationalError:

@@ -97,13 +97,13 @@ def _check_change(grant: Grant, *, before: Collection[str], after: Collection[st
         return
     if not set(before) ^ set(after) <= grant.groups:
         raise InvalidInput(
-            "Only groups of your own can be added to a document or removed from it.",
+            "You can add only your own groups to a document, and remove only these.",
             field="groups",
             allowed=grant.groups,
         )
     if grant.groups and grant.groups.isdisjoint(after):
         raise InvalidInput(
-            "The document must have at least one group of your own.",
+            "The document must have at least one of your own groups.",
             field="groups",
             allowed=grant.groups,
         )

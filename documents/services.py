@@ -434,8 +434,8 @@ def _compute_identity(content: Content, label: dict[str, Any], external_id: str 
     if isinstance(content, FileContent):
         # The suffix decides how it is read: the same bytes with another are another document.
         return f"file {content.sha256} {Path(content.file_name).suffix.lower()[:20]}"
-    said = [content.sha256, label.get("title") or None, label.get("url") or None]
-    return f"text {hash_text(json.dumps(said))}"
+    parts = [content.sha256, label.get("title") or None, label.get("url") or None]
+    return f"text {hash_text(json.dumps(parts))}"
 
 
 def _external_identity(external_id: str) -> str:

@@ -63,8 +63,8 @@ def decide_promotion(
     if requested is None:
         return False
     if requested.promotion == Promotion.FORCED:
-        kept = requested.comparison or _make_unmeasured_comparison()
-        return _promote_and_store(requested, kept, f"{PROMOTED_PREFIX}: it was forced.")
+        comparison = requested.comparison or _make_unmeasured_comparison()
+        return _promote_and_store(requested, comparison, f"{PROMOTED_PREFIX}: it was forced.")
     if count_missing(requested) or not update_collections(requested, is_complete=True):
         return False
     live = requested.index.live_build
@@ -126,14 +126,14 @@ def _compare_with_live(
 
 def _find_recent_comparison(build: IndexBuild) -> dict[str, Any] | None:
     """Return the stored comparison if it is recent, undecided and with the current live build."""
-    kept = build.comparison
-    if kept is None or kept.get("verdict") or not kept["measures"]:
+    comparison = build.comparison
+    if comparison is None or comparison.get("verdict") or not comparison["measures"]:
         return None
     live = build.index.live_build
-    if live is None or kept["live_build"] != live.number:
+    if live is None or comparison["live_build"] != live.number:
         return None
-    age = timezone.now() - datetime.fromisoformat(kept["measured_at"])
-    return kept if age < timedelta(minutes=COMPARISON_VALID_MINUTES) else None
+    age = timezone.now() - datetime.fromisoformat(comparison["measured_at"])
+    return comparison if age < timedelta(minutes=COMPARISON_VALID_MINUTES) else None
 
 
 def _make_unmeasured_comparison() -> dict[str, Any]:

@@ -188,10 +188,10 @@ class MeasureHistory:
 
     @classmethod
     def from_runs(cls, run: EvaluationRun, measure: str) -> "MeasureHistory":
-        kept = [each for each in [*find_earlier_runs(run), run] if measure in each.measures]
-        found = [{row["system"]: row["measures"][measure] for row in each.results} for each in kept]
+        runs = [each for each in [*find_earlier_runs(run), run] if measure in each.measures]
+        found = [{row["system"]: row["measures"][measure] for row in each.results} for each in runs]
         systems = list(dict.fromkeys(name for values in found for name in values))
-        step = WIDTH / max(len(kept) - 1, 1)
+        step = WIDTH / max(len(runs) - 1, 1)
         lines = []
         for system in systems:
             dots = [
@@ -203,7 +203,7 @@ class MeasureHistory:
             lines.append({"system": system, "dots": dots, "points": points})
         rows = [
             {"run": each, "values": [values.get(system) for system in systems]}
-            for each, values in zip(kept, found, strict=True)
+            for each, values in zip(runs, found, strict=True)
         ]
         return cls(rows, lines, systems)
 

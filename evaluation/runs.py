@@ -74,7 +74,7 @@ def create_run(
     judged = judged or read_golden_queries(index)
     if judged is None:
         raise InvalidInput(
-            f"The index {index} has no judgements or golden queries to be measured by.",
+            f"The index {index} has no judgements or golden queries to evaluate it with.",
             field="qrels",
             fix="Send queries and qrels, mark hits as good or bad, or write golden queries into "
             f"{golden_queries_folder(index)}.",
@@ -200,7 +200,8 @@ class _RunProgress:
         """Report progress before an answer; raise _StopRequested if a stop is requested.
 
         Raises:
-            ModelUseSpent: whoever asked has used of the language model what a key may use today.
+            ModelUseSpent: the key that requested the run has reached its daily limit of the
+                language model.
         """
         if self._is_stop_requested():
             raise _StopRequested
@@ -214,8 +215,8 @@ class _RunProgress:
         self._answer_count += 1
 
     def count_model_use(self) -> bool:
-        """Count what was used of the language model since the last call; return whether it was
-        used."""
+        """Count the use of the language model since the last call; return whether there was
+        any."""
         use = self.model_use
         calls, tokens = use.call_count, use.token_count
         use.call_count = use.token_count = 0
@@ -243,8 +244,8 @@ def _update_claimed_run(run: EvaluationRun, **fields: Any) -> None:
         raise RunTakenOver
 
 
-def _require_at_most(given: Sequence[str] | Mapping[str, str], limit: int, field: str) -> None:
-    if len(given) > limit:
+def _require_at_most(values: Sequence[str] | Mapping[str, str], limit: int, field: str) -> None:
+    if len(values) > limit:
         raise InvalidInput(f"An evaluation takes at most {limit:,} {field}.", field=field)
 
 
@@ -311,12 +312,12 @@ def _choose_shown_queries(
     values = {each.system: each.values_by_measure[first] for each in measured}
     positions = range(len(order))
     worst = sorted(positions, key=lambda n: min(each[n] for each in values.values()))
-    wanted = dict.fromkeys(worst[:_SHOWN_QUERIES_PER_SYSTEM])
+    shown = dict.fromkeys(worst[:_SHOWN_QUERIES_PER_SYSTEM])
     if baseline:
         for name in values:
             changed = sorted(positions, key=lambda n: -abs(values[name][n] - values[baseline][n]))
-            wanted |= dict.fromkeys(changed[:_SHOWN_QUERIES_PER_SYSTEM])
-    return [order[n] for n in wanted]
+            shown |= dict.fromkeys(changed[:_SHOWN_QUERIES_PER_SYSTEM])
+    return [order[n] for n in shown]
 
 
 def _render_location(

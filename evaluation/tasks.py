@@ -24,8 +24,8 @@ class PromotionWorker(Worker):
 
     def run(self) -> bool:
         """Decide every requested promotion; return whether a build was promoted."""
-        with self._try_acquire() as is_ours:
-            return is_ours and self._decide_promotions()
+        with self._try_acquire() as has_lock:
+            return has_lock and self._decide_promotions()
 
     def _decide_promotions(self) -> bool:
         is_promoted = False
@@ -51,9 +51,9 @@ class EvaluationWorker(Worker):
 
     def run(self, run_id: UUID) -> list[UUID]:
         """Measure a run; return the ids of the runs to measure next."""
-        with self._try_acquire() as is_ours:
+        with self._try_acquire() as has_lock:
             # If another thread is working, it or the reconciliation enqueues the next run.
-            is_blocked = not is_ours or not self._claim_and_measure(run_id)
+            is_blocked = not has_lock or not self._claim_and_measure(run_id)
         if is_blocked or self.stop_requested.is_set():
             return []  # the reconciliation enqueues the run again
         return list(EvaluationRun.objects.claimable().values_list("pk", flat=True)[:1])

@@ -234,7 +234,7 @@ def _are_equal(one: _Quantity, other: _Quantity, of_one: _Facts, of_other: _Fact
         return False
     if not one.unit or not other.unit or _have_same_stem(one.unit, other.unit):
         return True
-    # The word after a number need not be its unit: it may stand elsewhere in the other text.
+    # The word after a number is not always its unit: it may be elsewhere in the other text.
     return (not one.is_known_unit and one.unit in of_other.words) or (
         not other.is_known_unit and other.unit in of_one.words
     )

@@ -166,17 +166,17 @@ class DuplicateFinder:
         chunks = self._store_scores[position]
         for pk in set.intersection(*(set(scores) for scores in chunks)):
             similarities[pk] = min(scores[pk] for scores in chunks)
-        for pk, theirs in self._added.items():
-            similarities[pk] = float((theirs @ vectors.T).max(axis=0).min())
+        for pk, added_vectors in self._added.items():
+            similarities[pk] = float((added_vectors @ vectors.T).max(axis=0).min())
         alike = {
             pk: score
             for pk, score in similarities.items()
             if score >= self._threshold and pk not in self._removed_ids
         }
         texts = self._read_texts(alike)
-        said = join_pages(content.pages)
+        text = join_pages(content.pages)
         for pk in sorted(texts, key=lambda pk: (alike[pk], pk), reverse=True):
-            if find_difference(said, texts[pk]) is None:
+            if find_difference(text, texts[pk]) is None:
                 return Duplicate(pk, min(alike[pk], 1.0))
         return None
 

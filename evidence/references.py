@@ -65,10 +65,10 @@ def release_references(artifact: Artifact, *, only_outdated: bool) -> None:
     with transaction.atomic():
         released: list[Artifact] = []
         for reference in references:
-            heirs = (each for each in released if covers_groups(each.groups, reference.groups))
-            heir = next(heirs, None)
-            if heir is not None:
-                reference.artifact, reference.repeated_sha256 = heir, heir.sha256
+            successors = (each for each in released if covers_groups(each.groups, reference.groups))
+            successor = next(successors, None)
+            if successor is not None:
+                reference.artifact, reference.repeated_sha256 = successor, successor.sha256
                 reference.save(update_fields=["artifact", "repeated_sha256"])
                 continue
             if not find_by_external_ids(artifact.index, [reference.external_id]):

@@ -225,10 +225,10 @@ def _add_findings(
     """``findings``: the vectors of the items that are not rejected."""
     assert build.spec.evidence is not None
     _delete_indexed_vectors(build.index_id)
-    known = DuplicateFinder(
+    duplicates = DuplicateFinder(
         build, build.spec.evidence.threshold if threshold is None else threshold, grant
     )
-    known.search_store(findings)
+    duplicates.search_store(findings)
     decisions: list[EvidenceDecision] = []
     places = iter(range(len(findings)))
     for position, item in enumerate(items):
@@ -238,7 +238,9 @@ def _add_findings(
         place = next(places)
         try:
             with transaction.atomic():
-                decisions.append(_add_finding(build, known, place, item, findings[place], grant))
+                decisions.append(
+                    _add_finding(build, duplicates, place, item, findings[place], grant)
+                )
         except ContentConflict as error:
             error.field = f"items.{position}.url"
             decisions.append(_reject(item.url, error))
@@ -251,7 +253,7 @@ def _reject(url: str, error: StrataError) -> EvidenceDecision:
 
 def _add_finding(
     build: IndexBuild,
-    known: DuplicateFinder,
+    duplicates: DuplicateFinder,
     place: int,
     item: EvidenceInput,
     vectors: Vectors,
@@ -259,23 +261,23 @@ def _add_finding(
 ) -> EvidenceDecision:
     external_id = make_external_id(item.url)
     content = TextContent((item.content,))
-    given = find_by_external_ids(build.index_id, [external_id]).get(external_id)
-    if given is None:
-        while twin := known.find_exact_duplicate(content) or known.find_near_duplicate(
-            place, content, vectors
-        ):
+    known_artifact = find_by_external_ids(build.index_id, [external_id]).get(external_id)
+    if known_artifact is None:
+        while duplicate := duplicates.find_exact_duplicate(
+            content
+        ) or duplicates.find_near_duplicate(place, content, vectors):
             # Locked: if the stored finding were deleted now, this one would be lost, too.
-            stored = Artifact.objects.select_for_update().filter(pk=twin.artifact_id).first()
+            stored = Artifact.objects.select_for_update().filter(pk=duplicate.artifact_id).first()
             if stored is not None:
-                _save_reference(build, stored, twin, item, content, vectors, grant)
+                _save_reference(build, stored, duplicate, item, content, vectors, grant)
                 return EvidenceDecision(
                     item.url,
                     EvidenceVerdict.DUPLICATE,
                     stored.pk,
                     stored.revision,
-                    similarity=twin.similarity,
+                    similarity=duplicate.similarity,
                 )
-            known.remove(twin.artifact_id)
+            duplicates.remove(duplicate.artifact_id)
         forget_references(build.index_id, external_id, grant)
     artifact, _ = add_artifact(
         build.index_id,
@@ -286,24 +288,24 @@ def _add_finding(
         url=item.url,
         grant=grant,
     )
-    if given is not None and given.revision == artifact.revision:
+    if known_artifact is not None and known_artifact.revision == artifact.revision:
         return EvidenceDecision(
             item.url, EvidenceVerdict.DUPLICATE, artifact.pk, artifact.revision, similarity=1.0
         )
-    known.add(artifact.pk, vectors)
+    duplicates.add(artifact.pk, vectors)
     RecentEvidence.objects.update_or_create(
         artifact=artifact, defaults=vector_values(vectors, hash_vector_space(build.spec))
     )
-    if given is not None and given.sha256 != artifact.sha256:
-        known.read_recent()  # a repeat of its earlier content may have taken its place
-    verdict = EvidenceVerdict.ADDED if given is None else EvidenceVerdict.UPDATED
+    if known_artifact is not None and known_artifact.sha256 != artifact.sha256:
+        duplicates.read_recent()  # a repeat of its earlier content may have taken its place
+    verdict = EvidenceVerdict.ADDED if known_artifact is None else EvidenceVerdict.UPDATED
     return EvidenceDecision(item.url, verdict, artifact.pk, artifact.revision)
 
 
 def _save_reference(
     build: IndexBuild,
     stored: Artifact,
-    twin: Duplicate,
+    duplicate: Duplicate,
     item: EvidenceInput,
     content: TextContent,
     vectors: Vectors,
@@ -315,22 +317,22 @@ def _save_reference(
     groups = choose_groups_of_new_document(grant, None)
     values = {
         "repeated_sha256": stored.sha256,
-        "similarity": twin.similarity,
+        "similarity": duplicate.similarity,
         "url": item.url,
         "title": item.title or "",
         "content": join_pages(content.pages),
         "citation": item.citation or {},
         **vector_values(vectors, hash_vector_space(build.spec)),
     }
-    kept, _ = EvidenceReference.objects.update_or_create(
+    reference, _ = EvidenceReference.objects.update_or_create(
         artifact=stored, external_id=external_id, groups=groups, defaults=values
     )
-    forget_references(build.index_id, external_id, grant, except_for=kept)
+    forget_references(build.index_id, external_id, grant, except_for=reference)
 
 
 def _delete_indexed_vectors(index: str) -> None:
     """Delete the recent vectors of findings that the vector store already holds."""
     recent = Artifact.objects.filter(index=index, recent_evidence__isnull=False)
     ready = get_catalog().with_status(recent, index).filter(Q(status="ready")).order_by("pk")
-    held = list(ready.values_list("pk", flat=True)[:PRUNE_BATCH_SIZE])
-    RecentEvidence.objects.filter(pk__in=held).delete()
+    indexed_ids = list(ready.values_list("pk", flat=True)[:PRUNE_BATCH_SIZE])
+    RecentEvidence.objects.filter(pk__in=indexed_ids).delete()

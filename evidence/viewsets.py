@@ -75,10 +75,10 @@ class EvidenceViewSet(viewsets.ViewSet):
     )
     def similar(self, request: Request, index: str) -> Response:
         """Find findings similar to a query, most similar first."""
-        given = read_search_parameters(
+        parameters = read_search_parameters(
             SimilarEvidenceParametersSerializer, read_query_string(request.query_params)
         )
-        found = find_similar_evidence(index, grant=get_grant(request), **given)
+        found = find_similar_evidence(index, grant=get_grant(request), **parameters)
         enqueue_planning_of_stale_hits(found.answer.stale_ids)
         return Response(render_evidence_answer(found))
 
@@ -89,9 +89,9 @@ class EvidenceViewSet(viewsets.ViewSet):
     )
     def related(self, request: Request, index: str) -> Response:
         """Find findings similar to a query, except those at the given URLs."""
-        given = read_search_parameters(RelatedEvidenceParametersSerializer, request.data)
+        parameters = read_search_parameters(RelatedEvidenceParametersSerializer, request.data)
         found = find_similar_evidence(
-            index, excluded_urls=given.pop("urls"), grant=get_grant(request), **given
+            index, excluded_urls=parameters.pop("urls"), grant=get_grant(request), **parameters
         )
         enqueue_planning_of_stale_hits(found.answer.stale_ids)
         return Response(render_evidence_answer(found))

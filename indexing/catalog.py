@@ -128,7 +128,7 @@ def _clean_scalar(name: str, field: FieldSpec, value: Any) -> Any:
         try:
             datetime.fromisoformat(value)
         except ValueError:
-            raise _invalid_value_error(name, "must be a date and time by RFC 3339") from None
+            raise _invalid_value_error(name, "must be a date and time as in RFC 3339") from None
     if field.lowercase:
         value = value.lower()
     if field.closed_values is not None and value not in field.closed_values:

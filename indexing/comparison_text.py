@@ -17,38 +17,38 @@ _SOURCE_LABELS = {
 _HEADINGS = ["measure", "live", "new", "difference", "95% interval"]
 
 
-def describe_comparison(kept: StoredComparison | None) -> list[str]:
+def describe_comparison(comparison: StoredComparison | None) -> list[str]:
     """Format as lines: number of queries, table of measures, verdict; no lines for None."""
-    if kept is None:
+    if comparison is None:
         return []
     lines = []
-    if kept.get("measures"):
-        asked = f"{kept['query_count']} {_SOURCE_LABELS[kept['source']]}"
-        kind = KINDS[kept["kind"]].plural
-        lines.append(f"{asked}, searched in {kind}; live: #{kept['live_build']}")
-        lines += _format_table([_HEADINGS, *_measure_rows(kept)])
-        if kept["is_optimistic"]:
+    if comparison.get("measures"):
+        queries = f"{comparison['query_count']} {_SOURCE_LABELS[comparison['source']]}"
+        kind = KINDS[comparison["kind"]].plural
+        lines.append(f"{queries}, searched in {kind}; live: #{comparison['live_build']}")
+        lines += _format_table([_HEADINGS, *_measure_rows(comparison)])
+        if comparison["is_optimistic"]:
             lines.append(
                 "The values are optimistic: each question was generated from the chunk to be found."
             )
-    if kept.get("verdict"):
-        verdict: str = kept["verdict"]
+    if comparison.get("verdict"):
+        verdict: str = comparison["verdict"]
         lines.append(verdict[0].upper() + verdict[1:])
     return lines
 
 
-def summarise_comparison(kept: StoredComparison | None) -> str:
+def summarise_comparison(comparison: StoredComparison | None) -> str:
     """Summarise in one line: the verdict and the difference of each measure."""
-    if kept is None:
+    if comparison is None:
         return ""
     differences = [
-        f"{name} {measured['difference']:+.3f}" for name, measured in kept["measures"].items()
+        f"{name} {measured['difference']:+.3f}" for name, measured in comparison["measures"].items()
     ]
-    outcome, _, _ = (kept.get("verdict") or "measured").partition(":")
+    outcome, _, _ = (comparison.get("verdict") or "measured").partition(":")
     return f"{outcome} ({', '.join(differences)})" if differences else outcome
 
 
-def _measure_rows(kept: StoredComparison) -> list[list[str]]:
+def _measure_rows(comparison: StoredComparison) -> list[list[str]]:
     return [
         [
             name,
@@ -58,7 +58,7 @@ def _measure_rows(kept: StoredComparison) -> list[list[str]]:
             f"{measured['low']:+.4f} to {measured['high']:+.4f}"
             + (" (a loss)" if measured["is_loss"] else ""),
         ]
-        for name, measured in kept["measures"].items()
+        for name, measured in comparison["measures"].items()
     ]
 
 

@@ -34,7 +34,7 @@ SAMPLE_SIZE = 200
 # 1.5 kB are the vector and 1.9 kB the payload's JSON.
 POINT_OVERHEAD_BYTES = 1_600
 BYTES_PER_PAYLOAD_BYTE = 2
-PAYLOAD_OVERHEAD_BYTES = 1_100  # beside the text
+PAYLOAD_OVERHEAD_BYTES = 1_100  # in addition to the text
 PROBE_TEXT_COUNT = 32  # texts embedded to measure the speed
 
 
@@ -144,11 +144,11 @@ def estimate_build(
     for artifact in _load_with_sources(sampled_artifacts):
         characters += sum(len(source.text) for source in artifact.sources.all())
         for kind, counted in kinds.items():
-            wanted = NodeEstimate([])
+            new_nodes = NodeEstimate([])
             if kind in spec.kinds:
-                wanted = _estimate_nodes(kind, artifact, build)
-            held = Node.objects.filter(build=live, artifact=artifact, kind=kind)
-            embedded = _add_to_totals(kind, wanted, held, build, live, counted)
+                new_nodes = _estimate_nodes(kind, artifact, build)
+            live_nodes = Node.objects.filter(build=live, artifact=artifact, kind=kind)
+            embedded = _add_to_totals(kind, new_nodes, live_nodes, build, live, counted)
             if spec.embedding_spec_for(kind) == spec.embedding:
                 probe += embedded
         estimate.sampled_count += 1
@@ -164,9 +164,9 @@ def estimate_build(
         if KINDS[kind].is_standalone:
             counted = kinds[kind] = KindEstimate()
             rows = drafters[kind].find_rows(name) if kind in drafters else ()
-            wanted = NodeEstimate([drafters[kind].draft(row, build) for row in rows])
-            held = Node.objects.filter(build=live, kind=kind)
-            probe += _add_to_totals(kind, wanted, held, build, live, counted)
+            new_nodes = NodeEstimate([drafters[kind].draft(row, build) for row in rows])
+            live_nodes = Node.objects.filter(build=live, kind=kind)
+            probe += _add_to_totals(kind, new_nodes, live_nodes, build, live, counted)
     estimate.kinds = kinds
     tokens = sum(counted.tokens for counted in estimate.kinds.values())
     calls = sum(counted.calls for counted in estimate.kinds.values())
@@ -230,8 +230,8 @@ def _format_value(value: Any) -> str:
 
 
 def _all_kinds(live: IndexBuild | None, spec: IndexSpec) -> list[str]:
-    held = live.spec.kinds if live else ()
-    return [*spec.kinds, *(kind for kind in held if kind not in spec.kinds)]
+    live_kinds = live.spec.kinds if live else ()
+    return [*spec.kinds, *(kind for kind in live_kinds if kind not in spec.kinds)]
 
 
 def _load_with_sources(artifacts: Any) -> Iterator[Artifact]:
@@ -243,24 +243,24 @@ def _load_with_sources(artifacts: Any) -> Iterator[Artifact]:
 
 def _add_to_totals(
     kind: str,
-    wanted: NodeEstimate,
-    held: QuerySet[Node],
+    new_nodes: NodeEstimate,
+    live_nodes: QuerySet[Node],
     build: IndexBuild,
     live: IndexBuild | None,
     totals: KindEstimate,
 ) -> list["TextNode"]:
-    """Count the wanted nodes of a kind beside those held; return those that would be embedded."""
+    """Compare the new nodes of a kind with the live ones; return those that would be embedded."""
     embedded = []
     rows = {
         str(point_id): (text, context)
-        for point_id, text, context in held.exclude(state=Node.State.DELETING).values_list(
+        for point_id, text, context in live_nodes.exclude(state=Node.State.DELETING).values_list(
             "point_id", "text", "context"
         )
     }
     is_same_model = live is not None and (
         live.spec.embedding_spec_for(kind) == build.spec.embedding_spec_for(kind)
     )
-    for node in wanted.nodes:
+    for node in new_nodes.nodes:
         text, context = rows.pop(node.node_id, (None, None))
         if is_same_model and (text, context) == (node.text, node.metadata["context"]):
             totals.kept += 1
@@ -271,13 +271,13 @@ def _add_to_totals(
             totals.rebuilt += 1
         totals.tokens += node.metadata["token_count"]
         embedded.append(node)
-    totals.rebuilt += wanted.unwritten_count
-    totals.tokens += wanted.unwritten_tokens
+    totals.rebuilt += new_nodes.unwritten_count
+    totals.tokens += new_nodes.unwritten_tokens
     # Simplification: texts not written yet do not reduce the number of removed nodes.
     totals.removed += len(rows)
-    totals.calls += wanted.call_count
-    totals.prompt_tokens += wanted.prompt_tokens
-    totals.completion_tokens += wanted.completion_tokens
+    totals.calls += new_nodes.call_count
+    totals.prompt_tokens += new_nodes.prompt_tokens
+    totals.completion_tokens += new_nodes.completion_tokens
     totals.texts = totals.reembedded + totals.rebuilt
     return embedded
 

@@ -39,7 +39,7 @@ class ModelUnavailable(StrataError):
 class ModelLoading(StrataError):
     """The embedding model is being loaded; safe to retry."""
 
-    STATE = "is being loaded, or downloaded first."  # ends the detail
+    STATE = "is being loaded; the first time, it is also downloaded."  # ends the detail
 
     code = "model_loading"
     is_retryable = True
@@ -92,7 +92,7 @@ class StoreRejected(StrataError):
 
 
 class PointsLost(StrataError):
-    """The vector store has lost points of this index; searches wait until they are restored."""
+    """The vector store has lost points of this index; searches are refused until they are back."""
 
     code = "points_lost"
     is_retryable = True
@@ -106,7 +106,7 @@ class StoreLocked(StrataError):
 
 
 class BuildUnfinished(StrataError):
-    """The build lacks nodes of documents that the live build shows."""
+    """The build lacks documents that searches find in the live build."""
 
     code = "build_unfinished"
 

@@ -95,8 +95,8 @@ def pair_points(rows: Iterable[ComparedRow], points: Iterable[StoredPoint]) -> l
 def find_rowless(build: IndexBuild, point_ids: Sequence[UUID]) -> list[UUID]:
     """Those of these points that have no row now: one may have been added since the rows were
     read."""
-    held: set[UUID] = set()
+    ids_with_row: set[UUID] = set()
     for part in slices(point_ids, ROWS_PER_STATEMENT):
         rows = Node.objects.filter(build=build, point_id__in=part)
-        held.update(rows.values_list("point_id", flat=True))
-    return [point_id for point_id in point_ids if point_id not in held]
+        ids_with_row.update(rows.values_list("point_id", flat=True))
+    return [point_id for point_id in point_ids if point_id not in ids_with_row]

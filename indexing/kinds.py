@@ -21,7 +21,7 @@ class Kind:
     has_categories: bool = False  # its rows have a ``category``
     has_sparse: bool = True  # whether its texts have enough terms for BM25
     text_field: str = "text"  # the payload field that holds the embedded text
-    payload_fields: frozenset[str] = frozenset()  # beside RESERVED_FIELDS
+    payload_fields: frozenset[str] = frozenset()  # in addition to RESERVED_FIELDS
     indexed_fields: Mapping[str, str] = field(default_factory=dict)  # beside the spec's; with types
 
 

@@ -383,7 +383,8 @@ def _require_complete(build: IndexBuild) -> None:
     missing = count_missing(build)
     if missing:
         raise BuildUnfinished(
-            f"The build {build} still lacks {missing} documents that the live build shows.",
+            f"The build {build} still lacks {missing} documents that searches find in the live "
+            "build.",
             fix="Wait until the build is complete, or force its promotion.",
         )
 
@@ -396,7 +397,7 @@ def _filter_not_live(build: IndexBuild) -> IndexBuildQuerySet:
 def _require_not_live(build: IndexBuild) -> None:
     if not _filter_not_live(build).exists():
         raise WrongBuildState(
-            f"The build {build} is live or given up; only a build beside the live one can be "
+            f"The build {build} is live or retired; only a building or standby build can be "
             "paused, resumed or cancelled.",
             field="number",
         )

@@ -24,15 +24,15 @@ logger = logging.getLogger(__name__)
 
 
 def find_lost_nodes(build: IndexBuild, collection: str, rows: Sequence[ComparedRow]) -> list[int]:
-    """The keys of those synced rows, read without a point, that have none now either, and were
-    synced all the while."""
-    if rows and build.lost_at is None:  # the first loss is believed if it is seen twice
+    """The keys of the synced rows, read without a point, that still have no point and were not
+    synced again meanwhile."""
+    if rows and build.lost_at is None:  # the first loss must be seen twice
         get_store().wait_for_replicas()
     synced_at = {row.pk: row.synced_at for row in rows}
     lost_ids: list[int] = []
     for part in slices(rows, ROWS_PER_STATEMENT):
-        held = get_store().retrieve(collection, [row.point_id for row in part])
-        absent_ids = [row.pk for row in part if row.point_id not in held]
+        points = get_store().retrieve(collection, [row.point_id for row in part])
+        absent_ids = [row.pk for row in part if row.point_id not in points]
         still_synced = _synced_nodes(build).filter(pk__in=absent_ids)
         lost_ids += [
             pk for pk, its in still_synced.values_list("pk", "synced_at") if its == synced_at[pk]
@@ -63,10 +63,10 @@ def _is_empty(collection: str) -> bool:
 
 
 def make_loss_error(index: str) -> PointsLost:
-    """The error of a search of this index, and of whatever else needs all its points."""
+    """The error of searches of this index, and of other requests that need all its points."""
     return PointsLost(
-        f"The vector store has lost points of the index {index}; searches wait until they are "
-        "restored.",
+        f"The vector store has lost points of the index {index}; searches are refused until they "
+        "are back.",
         field="index",
         fix="manage.py status shows how many are pending."
         if settings.STRATA_RESTORE_LOST_POINTS

@@ -524,7 +524,7 @@ class RegenerationQuerySet(LeasedQuerySet["Regeneration"]):
 
     def waiting_like(self, regeneration: "Regeneration") -> "RegenerationQuerySet":
         """Those with the same request that have not begun."""
-        given = {
+        values = {
             name: getattr(regeneration, name)
             for name in (
                 "index_id", "types", "category", "is_for_missing", "is_for_stale", "limit", "offset"
@@ -532,7 +532,7 @@ class RegenerationQuerySet(LeasedQuerySet["Regeneration"]):
         }  # fmt: skip
         named = regeneration.artifact_ids
         is_same = Q(artifact_ids__isnull=True) if named is None else Q(artifact_ids=named)
-        return self.running().filter(is_same, **given, first=None, attempts=0)
+        return self.running().filter(is_same, **values, first=None, attempts=0)
 
     def claimable(self) -> "RegenerationQuerySet":
         """Running regenerations that no worker holds; the oldest first."""

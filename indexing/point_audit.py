@@ -45,7 +45,7 @@ def audit_next_points(build: IndexBuild) -> AuditedSlice:
     stops at the first loss, and restores nothing.
 
     Raises:
-        StoreUnavailable: calling again goes on.
+        StoreUnavailable: calling again continues.
     """
     PointAudit.objects.get_or_create(build=build)
     claim = PointAudit.objects.filter(pk=build.pk).claim()
@@ -146,9 +146,11 @@ def _measure_difference(build: IndexBuild) -> int:
     fewest, most = _count_nodes(build)
     if fewest <= sum(store.count_roughly(name) for name in collections) <= most:
         return 0
-    held = sum(store.count(name) for name in collections)
+    point_count = sum(store.count(name) for name in collections)
     fewest_now, most_now = _count_nodes(build)  # it may have changed meanwhile
-    return min(held - min(fewest, fewest_now), 0) or max(held - max(most, most_now), 0)
+    return min(point_count - min(fewest, fewest_now), 0) or max(
+        point_count - max(most, most_now), 0
+    )
 
 
 def _count_nodes(build: IndexBuild) -> tuple[int, int]:

@@ -56,7 +56,7 @@ def remove_artifact_points(artifact_id: UUID, index: str) -> PointRemoval:
 
 
 def _find_unsettled_replicas(collections: Iterable[str]) -> list[str]:
-    """Asked after the removal: a replica that did not take part in it is not active since then."""
+    """Read after the removal: a replica that missed it has not been active since then."""
     return [
         f"{collection}: {replica}"
         for collection in collections

@@ -136,8 +136,8 @@ def _complete_batch(revisions: Sequence[PendingRevision]) -> int:
 def _delete_and_emit_event(changed_id: UUID, artifact: Artifact | None, revision: int) -> int:
     with transaction.atomic():
         # Only revisions that were examined: later writes must wait for their own check.
-        seen = PendingRevision.objects.filter(changed_id=changed_id, pk__lte=revision)
-        count, _ = seen.delete()
+        examined = PendingRevision.objects.filter(changed_id=changed_id, pk__lte=revision)
+        count, _ = examined.delete()
         if count and artifact is not None:
             emit_event(
                 f"artifact.{_get_status(artifact)}",

@@ -36,9 +36,9 @@ class RegenerationWorker(Worker):
 
     def run(self, regeneration_id: UUID) -> list[UUID]:
         """Return the ids to enqueue: the same one if time ran out, the next if it is finished."""
-        with self._try_acquire() as is_ours:
+        with self._try_acquire() as has_lock:
             # A thread that runs one enqueues the next; otherwise the reconciliation does.
-            return self._run_slices(regeneration_id) if is_ours else []
+            return self._run_slices(regeneration_id) if has_lock else []
 
     def _run_slices(self, regeneration_id: UUID) -> list[UUID]:
         deadline = time.monotonic() + settings.STRATA_WORKER_RUN_SECONDS
@@ -84,13 +84,13 @@ def _sync_batch(build: IndexBuild, should_stop: Callable[[], bool]) -> int:
     if not count:
         revisions.complete_visible_revisions(
             limit=revisions.REVISION_BATCH_SIZE
-        )  # the reconciliation looks at all
-        if build.lost_at is not None:  # it may be whole again
+        )  # the reconciliation completes all
+        if build.lost_at is not None:  # its points may all be restored
             enqueue_once(audit_points, build_id=build.pk)
     return count
 
 
-def _enqueue_what_was_planned(build: IndexBuild) -> None:
+def _enqueue_planned_nodes(build: IndexBuild) -> None:
     if Node.objects.unsynced(build).exists() or Node.objects.deletable(build).exists():
         enqueue_once(sync_nodes, build_id=build.pk)
     documents_planned.send(IndexBuild, build=build)
@@ -116,7 +116,7 @@ def _save_verification_error(build: IndexBuild, error: StrataError | None) -> No
 
 
 sync_worker = BuildWorker(_sync_batch, services.set_build_problem)
-plan_worker = PlanWorker(services.set_build_problem, _enqueue_what_was_planned)
+plan_worker = PlanWorker(services.set_build_problem, _enqueue_planned_nodes)
 # An audit that must wait is logged; what blocks the build itself is saved by the other workers.
 audit_worker = BuildWorker(_audit_slice, lambda build, error: None)
 verification_worker = VerificationWorker(_verify_slice, _save_verification_error)

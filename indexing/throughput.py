@@ -16,10 +16,10 @@ def embedding_work_key(spec: EmbeddingSpec) -> str:
 
 def add_throughput_sample(work: str, count: float, seconds: float) -> None:
     """Add ``count`` units of work that took ``seconds`` to the measurement."""
-    ours = Throughput.objects.filter(work=work)
-    if not ours.update(count=F("count") + count, seconds=F("seconds") + seconds):
+    samples = Throughput.objects.filter(work=work)
+    if not samples.update(count=F("count") + count, seconds=F("seconds") + seconds):
         Throughput.objects.get_or_create(work=work, defaults={"count": count, "seconds": seconds})
-    ours.filter(seconds__gt=AVERAGING_SECONDS).update(
+    samples.filter(seconds__gt=AVERAGING_SECONDS).update(
         count=F("count") / 2, seconds=F("seconds") / 2
     )
 

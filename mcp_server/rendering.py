@@ -52,8 +52,8 @@ def render_source(content: Content) -> str:
     passages = sorted([content, *content["neighbours"]], key=lambda each: each["ordinal"])
     lines = [heading]
     for each in passages:
-        asked = " (the source that was asked for)" if each is content else ""
-        lines.append(f"# Source {each['ordinal']}, id {each['id']}{asked}\n{each['text']}")
+        note = " (the source that was asked for)" if each is content else ""
+        lines.append(f"# Source {each['ordinal']}, id {each['id']}{note}\n{each['text']}")
     return "\n\n".join(lines)
 
 

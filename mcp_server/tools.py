@@ -1,5 +1,5 @@
-"""The table of MCP tools: what each is called, does and needs, and which REST operations it stands
-for. The tools that specs declare join it for each index.
+"""The table of MCP tools: the name, description, scope and REST operations of each. The tools that
+specs declare are added for each index.
 
 A tool sends requests to REST; schemas of arguments come from REST's serializers
 (``mcp_server.operations``) and from the specs.
@@ -35,8 +35,8 @@ DECLARED_OPERATIONS: Final = ("list_tools", "call_tool")
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """``operations``: ids of the REST operations that it stands for. ``render`` writes the answer
-    as text. ``is_public``: it answers without a key about public indexes."""
+    """``operations``: ids of the REST operations that it calls. ``render`` writes the answer as
+    text. ``is_public``: it answers without a key about public indexes."""
 
     name: str
     function: ToolFunction
@@ -62,8 +62,8 @@ def call_operation(operation_id: str) -> ToolFunction:
 
 async def search(api: httpx.AsyncClient, arguments: Arguments) -> dict[str, Any]:
     """One of ``SEARCHES``; as on the command line, the query of structures is a SMILES."""
-    given = dict(arguments)
-    kind = given.pop("kind", DEFAULT_KIND)
+    parameters = dict(arguments)
+    kind = parameters.pop("kind", DEFAULT_KIND)
     if not isinstance(kind, str) or kind not in SEARCHES:
         raise InvalidInput(
             f"There is no kind {str(kind)[:MAX_NAME_CHARS]!r} of search.",
@@ -71,11 +71,11 @@ async def search(api: httpx.AsyncClient, arguments: Arguments) -> dict[str, Any]
             allowed=SEARCHES,
         )
     operation = get_operation(_name_search(kind))
-    if "structure" in operation.schema["properties"] and "query" in given:
-        given["structure"] = given.pop("query")
+    if "structure" in operation.schema["properties"] and "query" in parameters:
+        parameters["structure"] = parameters.pop("query")
     if "explain" in operation.schema["properties"]:
-        given.setdefault("explain", True)
-    return await operation.send(api, given)
+        parameters.setdefault("explain", True)
+    return await operation.send(api, parameters)
 
 
 async def call_declared_tool(
@@ -142,7 +142,7 @@ def _name_search(kind: str) -> str:
 
 
 def _make_tool(name: str, operation_id: str, *others: str, **facts: Any) -> Tool:
-    """A tool that calls the first operation and stands for all of them."""
+    """A tool that calls the first operation and needs the rights of all of them."""
     return Tool(
         name=name,
         function=call_operation(operation_id),

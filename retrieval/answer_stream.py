@@ -150,7 +150,7 @@ async def _start_answer(
 async def _resume_answer(
     question: AskRequest, answer_id: str, stored: _StoredAnswer, received_chars: int
 ) -> AsyncGenerator[AnswerEvent, None]:
-    """Yield the rest of an answer, or nothing where the search now finds other passages."""
+    """Yield the rest of an answer, or nothing if the search now finds other passages."""
     async with aclosing(run_pipeline(replace(question, partial_answer=stored.text))) as results:
         async for result in results:
             if isinstance(result, PipelineHits):

@@ -16,7 +16,7 @@ class UnknownTool(StrataError):
 
 
 class UnavailableTool(StrataError):
-    """The live build does not hold what the tool searches."""
+    """The live build lacks what the tool searches."""
 
     code = "unavailable_tool"
 

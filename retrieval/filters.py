@@ -106,7 +106,8 @@ class _FilterParser:
         if isinstance(value, Mapping):
             if field_type not in RANGE_FIELD_TYPES:
                 raise InvalidInput(
-                    f"{name} is a {field_type} field: it takes a value or a list of values.",
+                    f"{name} is a {field_type} field: it takes a value or a list of values, not a "
+                    "range.",
                     field=place,
                 )
             return self._parse_range(name, value, place, read_value)
@@ -186,7 +187,7 @@ def _read_string(value: object, place: str) -> str:
         raise InvalidInput(f"The value is longer than {MAX_VALUE_CHARS} characters.", field=place)
     if not is_text(value):
         raise InvalidInput(
-            "The value holds half a surrogate pair, which is not valid text.", field=place
+            "The value contains an unpaired surrogate, which is not valid Unicode.", field=place
         )
     return value
 
@@ -238,9 +239,10 @@ def _read_bool(value: object, place: str) -> bool:
 
 def _read_datetime(value: object, place: str) -> str:
     """Convert to UTC; a date without a time is midnight UTC, as in the store."""
+    wrong = "The value must be a date and time as in RFC 3339."
     fix = "Write it as 2019-05-01T12:00:00Z."
     if not isinstance(value, str) or not _DATETIME.fullmatch(value):
-        raise InvalidInput("The value must be a date and time by RFC 3339.", field=place, fix=fix)
+        raise InvalidInput(wrong, field=place, fix=fix)
     try:
         moment = datetime.fromisoformat(value.upper())
         if moment.tzinfo is None:

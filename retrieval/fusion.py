@@ -163,8 +163,8 @@ def _rank(ranking: Sequence[tuple[int, float]]) -> dict[int, tuple[int, float]]:
 
 
 def comb_sum(scores: Collection[float]) -> float:
-    """Combine the scores that several ways of searching gave to one thing: their sum, so that what
-    was found in several ways ranks above what was found in one of them as well.
+    """Add the scores that several ways of searching gave to one thing, so that a thing found in
+    several ways ranks above one that was found equally well in only one of them.
 
     A way that scores 0 or less adds nothing. If no way scores more, the result is the largest.
 

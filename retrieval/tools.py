@@ -147,16 +147,16 @@ def _rank_mentions_higher(hits: Sequence[Hit], conditions: Sequence[Condition]) 
 
 def _mentions(hit: Hit, condition: Condition) -> bool:
     """Whether the hit's field holds the value, or its title or text says it."""
-    held = hit.payload.get(condition.field)
-    values = held if isinstance(held, list) else [held]
+    content = hit.payload.get(condition.field)
+    values = content if isinstance(content, list) else [content]
     if any(each in values for each in (condition.value, *condition.synonyms) if each is not None):
         return True
     if not condition.wordings:
         return False
     names = ("artifact_title", "text", "chunk_text")
     text = "\n\n".join(str(hit.payload[name]) for name in names if hit.payload.get(name))
-    wanted = FieldSpec.model_validate({"type": "keyword", "values": list(condition.wordings)})
-    return bool(match_field_values(text, {condition.field: wanted}))
+    wordings = FieldSpec.model_validate({"type": "keyword", "values": list(condition.wordings)})
+    return bool(match_field_values(text, {condition.field: wordings}))
 
 
 def list_tools(index: str, grant: Grant) -> list[Tool]:

@@ -314,9 +314,9 @@ class AnnotationAdmin(WrittenTextAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Annotation]:
         return super().get_queryset(request).annotate(line=Left("summary", SUMMARY_PREVIEW_CHARS))
 
-    def id_condition(self, wanted: UUID) -> Q:
+    def id_condition(self, searched_id: UUID) -> Q:
         builds = [*IndexBuild.objects.values_list("pk", flat=True)]
-        return super().id_condition(wanted) | Q(build__in=builds, chunk_id=wanted)
+        return super().id_condition(searched_id) | Q(build__in=builds, chunk_id=searched_id)
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -143,22 +143,22 @@ class QuestionDrafter(_WrittenTextDrafter):
             .defer("page__text", "source__text")
             .order_by("source__ordinal", "strategy", "chunk_index")
         )
-        asked = [
+        questions = [
             (annotation, text) for annotation in annotations for text in annotation.searched_texts
         ]
         contexts = {
             annotation.source_id: fit_chunk_context(artifact, annotation.source, build)
-            for annotation, _ in asked
+            for annotation, _ in questions
             if not annotation.questions
         }
         context_by_node = [
             "" if annotation.questions else contexts[annotation.source_id]
-            for annotation, _ in asked
+            for annotation, _ in questions
         ]
         token_counts = embedding.get_embedder(build.spec.embedding).count_tokens(
             [
                 prepend_context(context, text)
-                for context, (_, text) in zip(context_by_node, asked, strict=True)
+                for context, (_, text) in zip(context_by_node, questions, strict=True)
             ]
         )
         return [
@@ -191,7 +191,7 @@ class QuestionDrafter(_WrittenTextDrafter):
                 },
             )
             for (annotation, text), context, token_count in zip(
-                asked, context_by_node, token_counts, strict=True
+                questions, context_by_node, token_counts, strict=True
             )
         ]
 

@@ -1,7 +1,7 @@
 """Writers of summaries and annotations: a language model if one is configured, else rules.
 
-Writers know neither database rows nor leases. They take inputs and yield drafts, in the order
-in which they finish.
+Writers do not use database rows or leases. They take inputs and yield drafts, in the order in
+which they finish.
 """
 
 import hashlib
@@ -148,13 +148,13 @@ class ExtractiveWriter:
     ) -> Iterator[DraftOutcome[Key]]:
         embed = embedding.get_embedder(spec.embedding).embed_documents
         for is_of_page in (True, False):
-            keys = [key for key, given in inputs.items() if given.is_of_page == is_of_page]
+            keys = [key for key, each in inputs.items() if each.is_of_page == is_of_page]
             if not keys:
                 continue
             texts = ["\n\n".join(inputs[key].texts) for key in keys]
             count = _sentence_count(spec, is_of_page=is_of_page)
-            chosen = extractive.summarise_texts(texts, sentence_count=count, embed=embed)
-            for key, sentences in zip(keys, chosen, strict=True):
+            summaries = extractive.summarise_texts(texts, sentence_count=count, embed=embed)
+            for key, sentences in zip(keys, summaries, strict=True):
                 yield DraftOutcome(
                     key,
                     SummaryDraft(
@@ -170,13 +170,13 @@ class ExtractiveWriter:
         """Write no questions: those that rules can write find passages no better than the passages'
         own words."""
         many_valued = {name: field for name, field in spec.metadata.items() if field.many}
-        for key, given in inputs.items():
+        for key, chunk in inputs.items():
             yield DraftOutcome(
                 key,
                 AnnotationDraft(
                     questions=[],
-                    summary=extractive.summarise_in_one_line(given.text, heading=given.heading),
-                    fields=extractive.match_field_values(given.text, many_valued),
+                    summary=extractive.summarise_in_one_line(chunk.text, heading=chunk.heading),
+                    fields=extractive.match_field_values(chunk.text, many_valued),
                     model_name=EXTRACTIVE_MODEL_NAME,
                 ),
             )
@@ -218,18 +218,18 @@ class LanguageModelWriter:
         self, inputs: Mapping[Key, SummaryInput], spec: IndexSpec
     ) -> Iterator[DraftOutcome[Key]]:
         prompts = {}
-        for key, given in inputs.items():
-            about = spec.page_summaries if given.is_of_page else spec.artifact_summaries
+        for key, each in inputs.items():
+            about = spec.page_summaries if each.is_of_page else spec.artifact_summaries
             assert about is not None
-            text = join_texts_within_limit(given.texts, settings.STRATA_LLM_CONTEXT_CHARS)
+            text = join_texts_within_limit(each.texts, settings.STRATA_LLM_CONTEXT_CHARS)
             prompts[key] = render_prompt(about.prompt, text, sentences=about.sentences), about.model
         for key, answer, error, cost in self.complete_prompts(
             prompts, SummaryResponse, _keys_bypassing_cache(inputs)
         ):
             draft = None
             if answer is not None:
-                said: Any = answer.value
-                draft = SummaryDraft(said.summary.strip(), answer.model_name)
+                response: Any = answer.value
+                draft = SummaryDraft(response.summary.strip(), answer.model_name)
             yield DraftOutcome(key, draft, error, cost)
 
     def annotate(
@@ -242,15 +242,15 @@ class LanguageModelWriter:
             key: (
                 render_prompt(
                     about.prompt,
-                    given.text[: settings.STRATA_LLM_CONTEXT_CHARS],
-                    heading=given.heading,
+                    chunk.text[: settings.STRATA_LLM_CONTEXT_CHARS],
+                    heading=chunk.heading,
                     count=about.count,
                     min_count=about.min_count,
                     fields=fields,
                 ),
                 about.model,
             )
-            for key, given in inputs.items()
+            for key, chunk in inputs.items()
         }
         min_count = about.min_count or 1
 
@@ -369,7 +369,7 @@ def _estimate_call_cost(prompt: Prompt) -> LanguageModelCost:
 
 
 def _keys_bypassing_cache(inputs: Mapping[Key, Any]) -> set[Key]:
-    return {key for key, given in inputs.items() if given.is_cache_bypassed}
+    return {key for key, each in inputs.items() if each.is_cache_bypassed}
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ LONGEST_FILES = (
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run the longest files first. On servers, leave out the tests that ask neither database nor
+    """Run the longest files first. On servers, leave out the tests that use neither database nor
     store: they ran elsewhere."""
     items.sort(key=lambda item: not item.nodeid.startswith(LONGEST_FILES))
     if settings.STRATA_VECTOR_STORE == "embedded":

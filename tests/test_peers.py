@@ -32,7 +32,7 @@ class TestCompare:
     def test_counts_how_points_differ_from_documents(self, points, expected):
         assert Differences.compare(points, DOCUMENTS, "a") == expected
 
-    def test_is_sound_only_if_nothing_differs(self):
+    def test_is_sound_only_without_differences(self):
         assert Differences.compare(CURRENT, DOCUMENTS, "a").is_sound
         assert not Differences.compare(CURRENT[:1], DOCUMENTS, "a").is_sound
 

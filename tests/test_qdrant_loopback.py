@@ -35,7 +35,7 @@ def count(client):
 
 
 class TestFaults:
-    def test_fail_the_next_calls_of_their_kind_and_no_others(self, server, client):
+    def test_fail_only_the_next_calls_of_their_kind(self, server, client):
         server.fault(Action.FAIL, "upsert", count=2, status=500)
 
         for _ in range(2):
@@ -47,7 +47,7 @@ class TestFaults:
 
         assert count(client) == 1
 
-    def test_refuse_with_the_words_and_the_header_they_are_given(self, server):
+    def test_refuse_with_the_given_detail_and_header(self, server):
         url = f"{server.url}/collections"
         server.fault(Action.FAIL, status=429, detail="Retry after 20s", retry_after=20)
         server.fault(Action.FAIL, status=404, detail="")
@@ -62,7 +62,7 @@ class TestFaults:
         ("action", "is_applied"),
         [(Action.DROP, False), (Action.LOSE, True), (Action.HANG, True)],
     )
-    def test_leave_a_call_without_an_answer(self, server, client, action, is_applied):
+    def test_drop_the_answer_of_a_call(self, server, client, action, is_applied):
         before = server.fired
         server.fault(action, "upsert", seconds=4 * TIMEOUT_SECONDS)
 
@@ -79,7 +79,7 @@ class TestFaults:
 
         assert answered.elapsed.total_seconds() >= 0.3
 
-    def test_refuse_connections_while_it_is_down_and_keep_what_it_holds(self, server, client):
+    def test_refuse_connections_while_it_is_down_and_keep_its_data(self, server, client):
         client.upsert("papers", [POINT])
 
         server.down()
@@ -97,12 +97,12 @@ class TestCalls:
         assert answer.status_code == 501
         assert "POST /collections/papers/snapshots" in answer.json()["status"]["error"]
 
-    def test_have_kinds_that_tell_them_apart(self):
+    def test_have_distinct_kinds(self):
         assert len({call.kind for call in CALLS}) == len(CALLS)
 
 
 class TestCollections:
-    def test_report_the_indexes_they_were_given(self, client):
+    def test_report_their_payload_indexes(self, client):
         client.create_payload_index("papers", "year", models.PayloadSchemaType.INTEGER)
         client.create_payload_index("papers", "title", models.TextIndexParams(type="text"))
 
@@ -113,7 +113,7 @@ class TestCollections:
             "title": models.PayloadSchemaType.TEXT,
         }
 
-    def test_answer_to_an_alias_that_may_be_switched(self, server, client):
+    def test_can_be_reached_by_an_alias(self, server, client):
         alias = models.CreateAlias(collection_name="papers", alias_name="live")
         client.upsert("papers", [POINT])
 
@@ -123,7 +123,7 @@ class TestCollections:
         assert (known.alias_name, known.collection_name) == ("live", "papers")
         assert client.count("live").count == 1
 
-    def test_are_refused_twice_and_missing_as_a_server_would(self, client):
+    def test_return_the_errors_of_a_server(self, client):
         with pytest.raises(UnexpectedResponse) as caught:
             client.create_collection("papers", vectors_config={})
         assert caught.value.status_code == 409

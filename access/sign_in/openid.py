@@ -127,7 +127,7 @@ def _make_claims_options() -> dict[str, Any]:
 
 
 def _complete(provider: Any, token: Any, claims: dict[str, Any]) -> dict[str, Any]:
-    """Some providers tell groups only at the user info endpoint."""
+    """Some providers return groups only from the user info endpoint."""
     metadata = provider.load_server_metadata()
     if settings.STRATA_OIDC_GROUPS_CLAIM in claims or "userinfo_endpoint" not in metadata:
         return claims

@@ -69,10 +69,10 @@ def return_from_openid(request: HttpRequest) -> HttpResponseBase:
     login(request, user, backend=PASSWORD_BACKEND)
     request.session.set_expiry(settings.STRATA_OIDC_SESSION_SECONDS)
     request.session.clear_expired()
-    is_ours = url_has_allowed_host_and_scheme(
+    is_same_site = url_has_allowed_host_and_scheme(
         target, allowed_hosts={request.get_host()}, require_https=request.is_secure()
     )
-    return HttpResponseRedirect(target if is_ours else reverse(settings.LOGIN_REDIRECT_URL))
+    return HttpResponseRedirect(target if is_same_site else reverse(settings.LOGIN_REDIRECT_URL))
 
 
 def _load_openid() -> ModuleType:

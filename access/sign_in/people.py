@@ -83,12 +83,20 @@ def _create_user(subject: str, claims: Mapping[str, Any]) -> User:
 
 def _choose_name(claims: Mapping[str, Any]) -> str:
     """What the user is called here: as at the provider, with a number if another user is."""
-    given = (_read_text(claims, name) for name in ("preferred_username", "email", "sub"))
-    wanted = next(filter(None, (NOT_IN_NAMES.sub("-", text).strip("-") for text in given)), "user")
-    wanted = User.normalize_username(wanted)[:MAX_NAME_CHARS]
-    taken = set(User.objects.filter(username__startswith=wanted).values_list("username", flat=True))
-    numbered = (f"{wanted}-{number}" for number in count(2))
-    return wanted if wanted not in taken else next(name for name in numbered if name not in taken)
+    candidates = (_read_text(claims, name) for name in ("preferred_username", "email", "sub"))
+    base_name = next(
+        filter(None, (NOT_IN_NAMES.sub("-", text).strip("-") for text in candidates)), "user"
+    )
+    base_name = User.normalize_username(base_name)[:MAX_NAME_CHARS]
+    taken = set(
+        User.objects.filter(username__startswith=base_name).values_list("username", flat=True)
+    )
+    numbered = (f"{base_name}-{number}" for number in count(2))
+    return (
+        base_name
+        if base_name not in taken
+        else next(name for name in numbered if name not in taken)
+    )
 
 
 def _read_text(claims: Mapping[str, Any], name: str) -> str:

@@ -24,7 +24,7 @@ def measure_physio() -> None:
         json.loads(line)
         for line in (FOLDER / "tool_calls.jsonl").read_text(encoding="utf-8").splitlines()
     ]
-    found: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    found: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
     steps: dict[str, Counter[str]] = defaultdict(Counter)
     no_model = dict.fromkeys(["STRATA_LLM_BASE_URL", "STRATA_LLM_MODEL", "STRATA_LLM_API_KEY"], "")
     with measured_service(**no_model) as service:
@@ -42,15 +42,21 @@ def measure_physio() -> None:
             steps[call["tool"]][str(content["filter_applied"])] += 1
     print(f"physio, {len(TEXTS)} texts, without a language model:")
     for tool, measured in found.items():
-        reciprocal_rank, recall = (
+        reciprocal_rank, recall, precision = (
             sum(column) / len(measured) for column in zip(*measured, strict=True)
         )
         said = ", ".join(f"{step} {count}" for step, count in steps[tool].items())
         print(f"  {tool:24} {len(measured):3} calls   RR {reciprocal_rank:.3f}"
-              f"   recall@{LIMIT} {recall:.3f}   filter: {said}")  # fmt: skip
+              f"   recall@{LIMIT} {recall:.3f}   precision {precision:.3f}"
+              f"   filter: {said}")  # fmt: skip
 
 
-def _measure_ranking(ids: Sequence[str], wanted: Sequence[Any]) -> tuple[float, float]:
-    """Reciprocal rank of the first wanted text, and the share of the wanted texts found."""
+def _measure_ranking(ids: Sequence[str], wanted: Sequence[Any]) -> tuple[float, float, float]:
+    """Reciprocal rank of the first wanted text, the share of the wanted texts found, and the share
+    of the hits that are of wanted texts."""
     ranks = [rank for rank, id in enumerate(ids, start=1) if id in wanted]
-    return 1 / min(ranks) if ranks else 0.0, len(set(ids) & set(wanted)) / len(wanted)
+    return (
+        1 / min(ranks) if ranks else 0.0,
+        len(set(ids) & set(wanted)) / len(wanted),
+        len(ranks) / len(ids) if ids else 0.0,
+    )

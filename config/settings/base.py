@@ -140,7 +140,7 @@ STRATA_MODEL_WAIT_SECONDS = 1.5
 # Of one document in one build: some thousand pages. Embedding them takes minutes.
 STRATA_MAX_DOCUMENT_NODES = int(os.environ.get("STRATA_MAX_DOCUMENT_NODES", 50_000))
 STRATA_SYNC_BATCH = 256  # nodes claimed at once: enough to sort by length, seconds of work
-STRATA_LEASE_SECONDS = 120  # a claim not renewed by then is open to others
+STRATA_LEASE_SECONDS = 120  # other workers may take over a claim that is not renewed in this time
 STRATA_MAX_ATTEMPTS = 5
 STRATA_MIN_FREE_BYTES = 256 * 2**20  # the engine crashes on a full disk, so writes stop earlier
 STRATA_RECONCILE_SECONDS = 60
@@ -184,7 +184,7 @@ STRATA_OPENAI_API_KEY = os.environ.get("STRATA_OPENAI_API_KEY", "")
 
 # --- Language model --------------------------------------------------------------------------
 
-# Any endpoint with OpenAI's chat completions API. Without one, rules write what they can.
+# Any endpoint with OpenAI's chat completions API. Without one, rules write summaries and fields.
 STRATA_LLM_BASE_URL = os.environ.get("STRATA_LLM_BASE_URL", "")  # including "/v1"
 STRATA_LLM_MODEL = os.environ.get("STRATA_LLM_MODEL", "")
 STRATA_LLM_API_KEY = os.environ.get("STRATA_LLM_API_KEY", "").strip()
@@ -276,7 +276,7 @@ STRATA_OIDC_CLIENT_ID = os.environ.get("STRATA_OIDC_CLIENT_ID", "").strip()
 STRATA_OIDC_CLIENT_SECRET = os.environ.get("STRATA_OIDC_CLIENT_SECRET", "").strip()
 STRATA_OIDC_SCOPES = os.environ.get("STRATA_OIDC_SCOPES", "openid profile email")
 STRATA_OIDC_GROUPS_CLAIM = os.environ.get("STRATA_OIDC_GROUPS_CLAIM", "groups")
-# Then the provider is asked again, so that whoever it has removed is out by then.
+# Then the user must sign in again, so that users whom the provider removed lose access.
 STRATA_OIDC_SESSION_SECONDS = 12 * 3_600
 
 

@@ -145,7 +145,8 @@ def _send_reply(fd: int, reply: Reply) -> None:
 
 
 def _open_own_status() -> BinaryIO | None:
-    """A file that shows this process's memory, opened while it may; None where there is none."""
+    """A file that shows this process's memory, opened before file access is restricted; None if
+    the system has none."""
     try:
         return Path("/proc/self/status").open("rb", buffering=0)
     except OSError:

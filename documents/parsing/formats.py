@@ -109,33 +109,37 @@ def detect_format(path: Path, file_name: str, *, takes_images: bool = False) -> 
         head = stream.read(HEAD_BYTES)
     suffix = PurePath(file_name).suffix.lower()
     by_suffix = _BY_SUFFIX | _IMAGES_BY_SUFFIX if takes_images else _BY_SUFFIX
-    named = by_suffix.get(suffix)
+    format_of_suffix = by_suffix.get(suffix)
     if not head:
-        return _format_of_empty_file(named, suffix, by_suffix)
+        return _format_of_empty_file(format_of_suffix, suffix, by_suffix)
 
-    held_format, held = _identify(path, head)
+    detected_format, detected_name = _identify(path, head)
     if takes_images and (image := _identify_image(head)) is not None:
-        held_format = image
-    if named is None:
-        if held_format is None:
+        detected_format = image
+    if format_of_suffix is None:
+        if detected_format is None:
             raise _unsupported_error(suffix, by_suffix)
-        return held_format
-    if named.container == "text" and held_format is None and held == "":
-        return named
-    if suffix == "" and held_format is not None:
-        return held_format
-    if held_format is not None and named.module == held_format.module:
-        return held_format
-    if named.container == "zip" and head.startswith(b"\xd0\xcf\x11\xe0") and _is_encrypted(path):
+        return detected_format
+    if format_of_suffix.container == "text" and detected_format is None and detected_name == "":
+        return format_of_suffix
+    if suffix == "" and detected_format is not None:
+        return detected_format
+    if detected_format is not None and format_of_suffix.module == detected_format.module:
+        return detected_format
+    if (
+        format_of_suffix.container == "zip"
+        and head.startswith(b"\xd0\xcf\x11\xe0")
+        and _is_encrypted(path)
+    ):
         raise Unparsable(
             "encrypted_file",
             "The file is protected by a password.",
             fix="Save it without a password and try again.",
         )
-    holds = held_format.name if held_format else held or _describe_text(head)
+    description = detected_format.name if detected_format else detected_name or _describe_text(head)
     raise Unparsable(
         "wrong_format",
-        f"The file's name says {suffix or 'text'}, but its content is {holds}.",
+        f"The file's name says {suffix or 'text'}, but its content is {description}.",
         fix="Rename the file so that its extension matches its content.",
     )
 

@@ -66,7 +66,7 @@ def _run_in_process(request: EvaluationRequest) -> EvaluationRun:
         with progress_bar("Measuring", claimed.total_count) as advance:
             return measure_run(claimed, advance=advance)
     except BaseException:
-        run.delete()  # nobody waits for the result any more
+        run.delete()  # its result is no longer needed
         raise
 
 
@@ -84,7 +84,7 @@ def _request_server_run(server: RunningServer, request: EvaluationRequest) -> UU
 
 
 def _wait_for_run(run_id: UUID, server: RunningServer | None) -> EvaluationRun:
-    """Wait until a run has ended. Any process may measure it; its row in the database tells."""
+    """Wait until a run has ended. Any process may measure it, so poll its row in the database."""
     run = get_run(run_id)
     with progress_bar("Measuring", run.total_count) as advance:
         shown = 0

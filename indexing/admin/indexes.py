@@ -355,10 +355,10 @@ class NodeAdmin(UndeletableRowAdmin):
             .annotate(artifact_title=title[:1], error=Left("last_error", ERROR_CHARS))
         )
 
-    def id_condition(self, wanted: UUID) -> Q:
+    def id_condition(self, searched_id: UUID) -> Q:
         builds: Sequence[int] = [*IndexBuild.objects.values_list("pk", flat=True)]
-        points = Q(build__in=builds, point_id=wanted)  # the database index begins with builds
-        return points | Q(artifact=wanted) | Q(source=wanted)
+        points = Q(build__in=builds, point_id=searched_id)  # the database index begins with builds
+        return points | Q(artifact=searched_id) | Q(source=searched_id)
 
     @admin.display(description="artifact")
     def title(self, node: Any) -> str | None:

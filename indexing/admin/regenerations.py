@@ -27,9 +27,9 @@ RegenerationRequest = tuple[
 
 
 def _start_regenerations(
-    model_admin: ServiceRowAdmin, request: HttpRequest, asked: Iterable[RegenerationRequest]
+    model_admin: ServiceRowAdmin, request: HttpRequest, regenerations: Iterable[RegenerationRequest]
 ) -> None:
-    for types, scope in asked:
+    for types, scope in regenerations:
         try:
             regeneration = begin_regeneration(types, **scope)
         except StrataError as error:
@@ -38,13 +38,13 @@ def _start_regenerations(
         enqueue_on_commit(tasks.regenerate, regeneration_id=str(regeneration.pk))
         count = regeneration.total_count
         of = ngettext("of %d document", "of %d documents", count) % count
-        said = format_html(
+        message = format_html(
             'Regenerating {} {}: <a href="{}">show progress</a>.',
             ", ".join(regeneration.types),
             of,
             reverse("admin:indexing_regeneration_change", args=[regeneration.pk]),
         )
-        model_admin.message_user(request, said, messages.SUCCESS)
+        model_admin.message_user(request, message, messages.SUCCESS)
 
 
 @admin.action(description="Regenerate everything: chunks, texts and vectors", permissions=["queue"])
@@ -62,11 +62,11 @@ def regenerate_indexes(
 def regenerate_missing_of_indexes(
     model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Index]
 ) -> None:
-    asked: list[RegenerationRequest] = [
+    regenerations: list[RegenerationRequest] = [
         ([ALL_TYPES], {"index": index.pk, "is_for_missing": True})
         for index in select_rows(queryset)
     ]
-    _start_regenerations(model_admin, request, asked)
+    _start_regenerations(model_admin, request, regenerations)
 
 
 @admin.action(description="Regenerate everything: chunks, texts and vectors", permissions=["queue"])
@@ -82,10 +82,10 @@ def regenerate_missing_of_artifacts(
     model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Artifact]
 ) -> None:
     artifact_ids = list(select_rows(queryset).values_list("pk", flat=True))
-    asked: list[RegenerationRequest] = [
+    regenerations: list[RegenerationRequest] = [
         ([ALL_TYPES], {"artifact_ids": artifact_ids, "is_for_missing": True})
     ]
-    _start_regenerations(model_admin, request, asked)
+    _start_regenerations(model_admin, request, regenerations)
 
 
 @admin.action(
@@ -98,10 +98,10 @@ def regenerate_nodes(
     artifacts: dict[str, set[UUID]] = {}
     for kind, artifact_id in select_rows(queryset).values_list("kind", "artifact_id").distinct():
         artifacts.setdefault(KINDS[kind].regeneration_type, set()).add(artifact_id)
-    asked: list[RegenerationRequest] = [
+    regenerations: list[RegenerationRequest] = [
         ([each], {"artifact_ids": ids}) for each, ids in artifacts.items()
     ]
-    _start_regenerations(model_admin, request, asked)
+    _start_regenerations(model_admin, request, regenerations)
 
 
 @admin.register(Regeneration)

@@ -24,7 +24,7 @@ def split_into_chunks(
     count_tokens: CountTokens,
     embed: EmbedTexts | None = None,
 ) -> list[Chunk]:
-    """Split a source into chunks, none of which exceeds ``window`` tokens with its context.
+    """Split a source into chunks of at most ``window`` tokens, each including its context.
 
     Together the chunks hold every character that is not white space, in order, and once each unless
     a node parser's nodes overlap; no chunk begins or ends with white space. The result depends only

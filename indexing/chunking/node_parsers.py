@@ -72,8 +72,9 @@ def split_by_node_parser(
     for piece, span in zip(pieces, spans, strict=True):
         if span is None and piece.strip() and strategy.parser not in _LOCATORS:
             raise UnchunkableText(
-                f"The node parser {strategy.parser!r} gives a node that is not the next part of "
-                f"the text: {piece[:80]!r}. Chunks are passages of their document, in its order."
+                f"The node parser {strategy.parser!r} returned a node that is not in the text "
+                f"after the node before it: {piece[:80]!r}. Chunks are passages of their document, "
+                "in its order."
             )
     return cover(text, [span for span in spans if span is not None])
 

@@ -32,10 +32,12 @@ def locate(text: str, pieces: Sequence[str], *, is_markup: bool = False) -> list
     """
     shown = _find_shown_characters(text, is_markup=is_markup)
     characters = shown.characters
-    sought = ["".join(piece.split()) for piece in pieces]
+    stripped_pieces = ["".join(piece.split()) for piece in pieces]
     spans: list[Span | None] = []
     start, end = -1, 0  # of the piece before, among the shown characters
-    for piece, last_start in zip(sought, _find_last_starts(characters, sought), strict=True):
+    for piece, last_start in zip(
+        stripped_pieces, _find_last_starts(characters, stripped_pieces), strict=True
+    ):
         place = -1
         if last_start is not None:
             last_end = last_start + len(piece)
@@ -110,11 +112,11 @@ def _find_shown_characters(text: str, *, is_markup: bool) -> _ShownCharacters:
     return _ShownCharacters("".join(characters), starts, ends)
 
 
-def _find_last_starts(characters: str, sought: Sequence[str]) -> list[int | None]:
+def _find_last_starts(characters: str, pieces: Sequence[str]) -> list[int | None]:
     """The last start of each piece that leaves a place for all later pieces."""
     last_starts: list[int | None] = []
     next_start, next_end = len(characters), len(characters) + 1
-    for piece in reversed(sought):
+    for piece in reversed(pieces):
         stop = min(next_start - 1 + len(piece), next_end - 1)
         start = characters.rfind(piece, 0, max(0, stop)) if piece else -1
         if start < 0:

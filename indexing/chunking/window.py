@@ -109,11 +109,11 @@ def _split_piece(
     sums = [0, *accumulate(sizes)]
     positions = SentencePositions(sums[:-1], sums[1:])
     paragraph_starts = [part.is_paragraph_start for part in parts]
-    whole = (0, len(parts))
+    whole_range = (0, len(parts))
     ranges = min(
-        pack_section(positions, paragraph_starts, whole, available_tokens),
+        pack_section(positions, paragraph_starts, whole_range, available_tokens),
         pack_section(
-            positions, paragraph_starts, whole, available_tokens, prefer_paragraph_ends=False
+            positions, paragraph_starts, whole_range, available_tokens, prefer_paragraph_ends=False
         ),
         key=len,
     )

@@ -115,7 +115,7 @@ def fit_chunk_context(artifact: Artifact, source: Source, build: IndexBuild) -> 
     """The context that is embedded before each chunk of the source, cut to fit the window."""
     count_tokens = embedding.get_embedder(build.spec.embedding).count_tokens
     parts = {"title": artifact.title, "heading": source.heading}
-    wanted = [parts[name] for name in build.spec.chunks.context]
+    selected = [parts[name] for name in build.spec.chunks.context]
     # Leave out a heading that repeats the title: it would waste the window.
-    context = "\n".join(dict.fromkeys(part for part in wanted if part))
+    context = "\n".join(dict.fromkeys(part for part in selected if part))
     return fit_context(context, build.spec.embedding.window, count_tokens)

@@ -37,6 +37,6 @@ class CompoundDrafter(DrafterWithoutWrittenInput):
 
 def list_structures(metadata: Mapping[str, Any], field: str) -> list[str]:
     """The distinct values of the field; whether each is a valid structure is not checked here."""
-    held = metadata.get(field)
-    values = [] if held is None else held if isinstance(held, list) else [held]
+    content = metadata.get(field)
+    values = [] if content is None else content if isinstance(content, list) else [content]
     return list(dict.fromkeys(str(value) for value in values))

@@ -42,11 +42,11 @@ def _describe_catalogue_model(spec: EmbeddingSpec) -> str:
 
     from indexing.embedding.clip_model import TEXT_SUFFIX, VISION_SUFFIX
 
-    known: list[dict[str, Any]] = [
+    catalogue: list[dict[str, Any]] = [
         *TextEmbedding.list_supported_models(),
         *ImageEmbedding.list_supported_models(),
     ]
-    models = {model["model"].lower(): model for model in known}
+    models = {model["model"].lower(): model for model in catalogue}
     suffixes = [VISION_SUFFIX, TEXT_SUFFIX] if spec.provider == "clip" else [""]
     cache = Path(settings.STRATA_MODELS_DIR) / "fastembed"
     for suffix in suffixes:

@@ -56,8 +56,8 @@ def load_clip(spec: EmbeddingSpec) -> ClipModel:
     pairs = _list_model_pairs(ImageEmbedding, TextEmbedding)
     if spec.model not in pairs:
         raise ModelUnavailable(
-            f"fastembed has no pair of models {spec.model}{VISION_SUFFIX} and "
-            f"{spec.model}{TEXT_SUFFIX}.",
+            f"fastembed does not have both the image model {spec.model}{VISION_SUFFIX} and the "
+            f"text model {spec.model}{TEXT_SUFFIX}.",
             field="images.model",
             allowed=pairs,
         )

@@ -181,15 +181,15 @@ def import_libraries() -> None:
 
 
 def _get_loader(spec: EmbeddingSpec) -> ModelLoader[LoadedModel]:
-    bare = spec.model_copy(update={"document_prefix": "", "query_prefix": ""})
+    spec_without_prefixes = spec.model_copy(update={"document_prefix": "", "query_prefix": ""})
     with _loaders_lock:
-        if bare not in _loaders:
-            _loaders[bare] = ModelLoader(
+        if spec_without_prefixes not in _loaders:
+            _loaders[spec_without_prefixes] = ModelLoader(
                 f"The model {spec.model}",
-                partial(_load_model, bare),
+                partial(_load_model, spec_without_prefixes),
                 is_installed=spec.provider == "rdkit" or spec.model in minilm.CONVERTED_NAMES,
             )
-        return _loaders[bare]
+        return _loaders[spec_without_prefixes]
 
 
 def _load_model(spec: EmbeddingSpec) -> LoadedModel:

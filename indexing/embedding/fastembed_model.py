@@ -102,7 +102,7 @@ def _load(spec: EmbeddingSpec, name: str, **options: Any) -> FastembedModel:
     limit = get_tokenizer(embedding).truncation["max_length"]
     if spec.window > limit:
         raise InvalidSpec(
-            f"embedding.window: {spec.model} reads {limit} tokens, not {spec.window}.",
+            f"embedding.window: {spec.model} reads at most {limit} tokens, not {spec.window}.",
             field="embedding.window",
             fix=f"Set embedding.window to {limit} or less.",
         )

@@ -63,7 +63,7 @@ def ensure_model(precision: Precision) -> Path:
 
     Raises:
         ModelUnavailable: the wheel is missing, its files are not the published ones, or the
-            converted model does not give the published vectors.
+            converted model does not return the reference vectors.
     """
     folder = model_folder(precision)
     if find_model_problems(precision):
@@ -319,7 +319,7 @@ def _check_vectors(folder: Path, precision: Precision) -> None:
         is_equal = bool((vectors * expected).sum(axis=1).min() >= INT8_COSINE)
     if not is_equal:
         raise ModelUnavailable(
-            f"{NAME} ({precision}) does not return the published vectors on this machine.",
+            f"{NAME} ({precision}) does not return the reference vectors on this machine.",
             fix="Report the processor and the versions of onnx and onnxruntime as an issue.",
         )
 

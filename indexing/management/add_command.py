@@ -48,7 +48,7 @@ class AddDocumentsCommand(StrataCommand):
         names = list(Index.objects.values_list("name", flat=True))
         if index not in names:
             raise CommandError(
-                f"There is no index named {index!r}; there are: {', '.join(names)}. "
+                f"There is no index named {index!r}; allowed: {', '.join(names)}. "
                 "To make a new one, add a YAML file to specs/."
             )
         server = find_server()
@@ -91,8 +91,8 @@ class AddDocumentsCommand(StrataCommand):
         for each in refused:
             assert each.error is not None
             self.stderr.write(f"{each.name}: {each.error} [{each.error.code}]")
-        said = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
-        self.stdout.write(said or "Nothing to add.")
+        summary = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
+        self.stdout.write(summary or "Nothing to add.")
         return accepted, refused
 
     def _report_failures(self, accepted: set[UUID]) -> int:
@@ -101,8 +101,8 @@ class AddDocumentsCommand(StrataCommand):
         catalog = get_catalog()
         ids = sorted(accepted)
         for start in range(0, len(ids), IDS_PER_QUERY):
-            given = Artifact.objects.filter(pk__in=ids[start : start + IDS_PER_QUERY])
-            artifacts = list(catalog.with_status(given).filter(Q(status="failed")))
+            batch = Artifact.objects.filter(pk__in=ids[start : start + IDS_PER_QUERY])
+            artifacts = list(catalog.with_status(batch).filter(Q(status="failed")))
             for artifact, rendered in zip(artifacts, render_artifacts(artifacts), strict=True):
                 failed += 1
                 name = artifact.file_name or artifact.title
@@ -112,7 +112,7 @@ class AddDocumentsCommand(StrataCommand):
         return failed
 
 
-def _outcome_label(given: AddResult) -> str:
-    if given.error is not None:
+def _outcome_label(result: AddResult) -> str:
+    if result.error is not None:
         return "rejected"
-    return SKIPPED_LABEL if given.verdict is None else str(given.verdict)
+    return SKIPPED_LABEL if result.verdict is None else str(result.verdict)

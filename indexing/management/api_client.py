@@ -45,8 +45,8 @@ class ApiClient:
 
     def get(self, path: str, **parameters: Any) -> Any:
         """The JSON at a path; parameters that are None are left out."""
-        given = {name: value for name, value in parameters.items() if value is not None}
-        return self.send("GET", path, params=given).json()
+        query = {name: value for name, value in parameters.items() if value is not None}
+        return self.send("GET", path, params=query).json()
 
     def post(self, path: str, body: Any) -> Any:
         return self.send("POST", path, json=body).json()

@@ -34,7 +34,7 @@ def format_error(error: StrataError) -> str:
     """The error's detail, allowed values, fix and code, in one line."""
     parts = [error.detail if error.detail.endswith((".", "!", "?")) else f"{error.detail}."]
     if error.allowed:
-        parts.append(f"There are: {', '.join(error.allowed)}.")
+        parts.append(f"Allowed: {', '.join(error.allowed)}.")
     if error.fix:
         parts.append(error.fix)
     field = f", field {error.field}" if error.field else ""

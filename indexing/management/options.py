@@ -38,17 +38,20 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a value")
 
 
-def parse_assignments(given: Sequence[str], option: str) -> dict[str, str]:
+def parse_assignments(assignments: Sequence[str], option: str) -> dict[str, str]:
     """Read ``NAME=VALUE`` pairs.
 
     Raises:
         CommandError: one has no name or no ``=``, or a name is given twice.
     """
     values: dict[str, str] = {}
-    for text in given:
+    for text in assignments:
         name, equals, value = text.partition("=")
         if not name or not equals:
-            problem = InvalidInput(f"{option} is {text!r}.", fix="Write it as NAME=VALUE.")
+            problem = InvalidInput(
+                f"{option}: {text!r} is not a pair of a name and a value.",
+                fix="Write it as NAME=VALUE.",
+            )
             raise CommandError(format_error(problem))
         if name in values:
             problem = InvalidInput(f"{option} gives {name} twice.", fix="Give it once.")

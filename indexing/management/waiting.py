@@ -39,10 +39,10 @@ def _is_lasting(problem: str) -> bool:
 
 def wait_for_artifacts(index: str, artifact_ids: set[UUID]) -> None:
     """Wait until every one of these artifacts is ready, failed or deleted, and until other apps
-    have finished what they do with them, such as finding their concepts.
+    have finished their work on them, such as finding concepts.
 
     Raises:
-        CommandError: nothing moves, for a reason that is known.
+        CommandError: there is no progress, for a known reason.
     """
     remaining = sorted(artifact_ids)
     progressed_at = time.monotonic()
@@ -96,7 +96,7 @@ def wait_for_regeneration(
     """Wait until a regeneration and all the work it caused are complete; return its last progress.
 
     Raises:
-        CommandError: nothing moves, for a reason that is known.
+        CommandError: there is no progress, for a known reason.
     """
     console = Console(file=sys.stderr)
     started_at = progressed_at = printed_at = time.monotonic()
@@ -150,7 +150,7 @@ def wait_for_build(build: IndexBuild, write: Callable[[str], object]) -> IndexBu
     """Wait until a build is complete and, if requested, promoted.
 
     Raises:
-        CommandError: the build was paused or retired, or nothing moves for a known reason.
+        CommandError: the build was paused or retired, or there is no progress for a known reason.
     """
     total = Artifact.objects.filter(index=build.index_id, state=Artifact.State.PARSED).count()
     total += count_standalone_rows(build)

@@ -13,7 +13,7 @@ from indexing.kinds import KINDS, list_regeneration_types
 from indexing.models import Index, IndexBuild, Regeneration
 from indexing.regeneration.scope import find_regenerated_ids, find_standalone_rows
 
-ALL_TYPES = "all"  # in place of a type
+ALL_TYPES = "all"  # instead of a type
 TYPE_ALIASES = {"source": "chunk"}  # sources are embedded by their chunks
 MAX_NAMED_ARTIFACTS = 10_000  # in one request
 
@@ -32,7 +32,7 @@ def begin_regeneration(
 ) -> Regeneration:
     """Create a regeneration of nodes of these types (or all) in every build that is not retired; in
     all indexes if ``index`` is None. If the same one already waits to begin, return that one.
-    ``limit`` counts the artifacts and rows of which something is regenerated.
+    ``limit`` counts only artifacts and rows whose nodes are regenerated.
 
     Raises:
         UnknownIndex: there is no such index.
@@ -79,30 +79,30 @@ def begin_regeneration(
 
 
 def _clean_types(types: Collection[str], index: str | None) -> list[str]:
-    known = list_regeneration_types()
+    available = list_regeneration_types()
     types = [TYPE_ALIASES.get(each, each) for each in types]
     for each in types:
-        if each not in known and each != ALL_TYPES:
+        if each not in available and each != ALL_TYPES:
             raise InvalidInput(
                 f"There is no type {each!r} that can be regenerated.",
                 field="type",
-                allowed=[ALL_TYPES, *known],
+                allowed=[ALL_TYPES, *available],
             )
-    wanted = known if ALL_TYPES in types else sorted(set(types))
+    requested = available if ALL_TYPES in types else sorted(set(types))
     if index is None or ALL_TYPES in types:
-        return wanted
+        return requested
     builds = IndexBuild.objects.not_retired().filter(index=index)
     available_types = {
         KINDS[kind].regeneration_type for build in builds for kind in build.spec.kinds
     }
-    for each in wanted:
+    for each in requested:
         if each not in available_types:
             raise InvalidInput(
                 f"The index {index} has no nodes of type {each!r}.",
                 field="type",
                 allowed=[ALL_TYPES, *available_types],
             )
-    return wanted
+    return requested
 
 
 def _require_category(regeneration: Regeneration) -> None:

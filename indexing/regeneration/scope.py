@@ -162,10 +162,10 @@ def _find_nodes_without_points(
     ):
         last = rows[-1][0]
         for kind in {kind for _, _, kind, _ in rows}:
-            wanted = [point_id for _, point_id, its, _ in rows if its == kind]
-            held = get_store().retrieve(build.collection(kind), wanted)
+            ids = [point_id for _, point_id, its, _ in rows if its == kind]
+            points = get_store().retrieve(build.collection(kind), ids)
             for node_id, point_id, its, made_from_id in rows:
-                if its == kind and point_id not in held:
+                if its == kind and point_id not in points:
                     yield made_from_id, node_id
 
 

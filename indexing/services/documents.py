@@ -69,8 +69,8 @@ def make_unannounced_due(build: IndexBuild) -> int:
     """Make due changes that no signal announced, such as bulk writes and raw SQL: artifacts without
     a document in this build or with another revision, and documents of deleted artifacts. Return
     how many."""
-    known = IndexedDocument.objects.filter(build=build, artifact=OuterRef("pk"))
-    current = known.filter(
+    documents = IndexedDocument.objects.filter(build=build, artifact=OuterRef("pk"))
+    current = documents.filter(
         Q(revision=OuterRef("revision")) | Q(state__in=[State.DUE, State.FAILED])
     )
     artifacts = Artifact.objects.filter(index=build.index_id, state__in=PLANNABLE_STATES)

@@ -34,7 +34,7 @@ from indexing.services.documents import (
 from indexing.services.rows import draft_rows, find_current_turn, mark_deleting, write_rows
 
 DOCUMENTS_PER_CLAIM = 64
-LARGE_BYTES = 2**20  # only one document of this size is planned at a time, beside the others
+LARGE_BYTES = 2**20  # only one document of this size is planned at a time, besides smaller ones
 DRAFTS_PER_PART = 500  # nodes of one document between two turns of the others
 # Nodes of one document that are embedded before the next document's turn. This size costs a large
 # document a fifth of its speed; with 32, a paragraph beside it takes four times as long as alone.
@@ -303,18 +303,18 @@ def _write_parts(build: IndexBuild, plans: Sequence[_DocumentPlan]) -> Sequence[
     """Write the drafted parts of the documents whose claim is still held; return these."""
     now = timezone.now()
     with changing_nodes(build.pk, [plan.document.artifact_id for plan in plans]):
-        held = IndexedDocument.objects.filter(
+        claimed = IndexedDocument.objects.filter(
             lease_token__in={plan.claim.token for plan in plans},
             pk__in=[plan.document.pk for plan in plans],
         )
-        held_ids = set(held.values_list("pk", flat=True))
-        plans = [plan for plan in plans if plan.document.pk in held_ids]
+        claimed_ids = set(claimed.values_list("pk", flat=True))
+        plans = [plan for plan in plans if plan.document.pk in claimed_ids]
         # A new document has no rows yet that could conflict.
-        known = [plan for plan in plans if plan.document.planned_at is not None]
+        replanned = [plan for plan in plans if plan.document.planned_at is not None]
         write_rows(
             build,
             [draft for plan in plans for draft in plan.part],
-            known_ids={draft.point_id for plan in known for draft in plan.part},
+            known_ids={draft.point_id for plan in replanned for draft in plan.part},
         )
         _delete_vanished_nodes(build, [plan for plan in plans if plan.is_drafted])
         IndexedDocument.objects.bulk_create(

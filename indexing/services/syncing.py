@@ -132,13 +132,13 @@ def _write_claimed(
         tokens = sum(node.token_count for node in texts)
         throughput_samples.append((embedding_work_key(model), tokens, time.monotonic() - started))
     points = _make_points(build, needs_vectors, vectors)
-    held = Node.objects.unsynced(build).filter(lease_token=claim.token)
-    still_held_ids = set(held.filter(leased_until__gt=Now()).values_list("point_id", flat=True))
+    claimed = Node.objects.unsynced(build).filter(lease_token=claim.token)
+    claimed_ids = set(claimed.filter(leased_until__gt=Now()).values_list("point_id", flat=True))
     store = get_store()
     kinds = {node.point_id: node.kind for node in nodes}
     for kind in set(kinds.values()):
         collection = ensure_collection(build, kind)
-        of_kind = [p for p in points if kinds[p.id] == kind and p.id in still_held_ids]
+        of_kind = [p for p in points if kinds[p.id] == kind and p.id in claimed_ids]
         if of_kind:
             with unconfirmed_write(build, collection, [point.id for point in of_kind]):
                 store.upsert(collection, of_kind)
@@ -147,18 +147,18 @@ def _write_claimed(
             for node in nodes
             if node.kind == kind
             and node.input_hash == node.synced_input_hash
-            and node.point_id in still_held_ids
+            and node.point_id in claimed_ids
         }
         if changed_payloads:
             with unconfirmed_write(build, collection, changed_payloads):
                 store.replace_payloads(collection, changed_payloads)
     with changing_nodes(build.pk, {node.artifact_id for node in nodes}):
         # Locked, so that no row is planned again between this read and the update.
-        ours = held.filter(point_id__in=still_held_ids)
-        locked = ours.select_for_update().order_by("pk")
+        written = claimed.filter(point_id__in=claimed_ids)
+        locked = written.select_for_update().order_by("pk")
         finished = set(locked.values_list("point_id", flat=True))
-        ours.exclude(synced_input_hash=F("input_hash")).update(embedded_at=now)
-        ours.update(**synced_values())
+        written.exclude(synced_input_hash=F("input_hash")).update(embedded_at=now)
+        written.update(**synced_values())
         IndexBuild.objects.filter(pk=build.pk).update(
             copied_count=F("copied_count") + copied_count,
             embedded_count=F("embedded_count") + len(uncopied),
@@ -167,7 +167,7 @@ def _write_claimed(
         )
         for work, tokens, seconds in throughput_samples:
             add_throughput_sample(work, tokens, seconds)
-    if overtaken_ids := still_held_ids - finished:
+    if overtaken_ids := claimed_ids - finished:
         overtaken = {node.artifact_id for node in nodes if node.point_id in overtaken_ids}
         _undo_lost_writes(build, overtaken_ids, kinds, overtaken)
     return True

@@ -88,15 +88,15 @@ class IndexSpec(FrozenModel):
                 "on too"
             )
         known_collections = list(dict.fromkeys(kind.collection for kind in KINDS.values()))
-        for held, collection in self.collections.items():
-            if held not in known_collections:
+        for name, collection in self.collections.items():
+            if name not in known_collections:
                 raise ValueError(
-                    f"collections.{held}: there is no such collection; "
+                    f"collections.{name}: there is no such collection; "
                     f"allowed here: {', '.join(known_collections)}"
                 )
             if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]{0,100}", collection):
                 raise ValueError(
-                    f"collections.{held}: the name must be a letter, then up to 100 letters, "
+                    f"collections.{name}: the name must be a letter, then up to 100 letters, "
                     "digits, dots, dashes and underscores"
                 )
         if len(set(self.collections.values())) < len(self.collections):
@@ -109,7 +109,8 @@ class IndexSpec(FrozenModel):
             return self
         if self.evidence is not None and not self.chunks.embed:
             raise ValueError(
-                "evidence: chunks.embed must be true, since findings are compared by chunks"
+                "evidence: chunks.embed must be true, because findings are compared by the vectors "
+                "of their chunks"
             )
         for name, tool in self.tools.items():
             if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name):

@@ -46,7 +46,7 @@ def parse_spec(name: str, text: str) -> IndexSpec:
     if not isinstance(content, Mapping):
         raise InvalidSpec(f"{name}.yaml must hold a mapping of settings.")
     if "name" in content:
-        raise InvalidSpec(f"{name}.yaml: remove name; the index is named after the file.")
+        raise InvalidSpec(f"{name}.yaml: remove 'name', because an index is named after its file.")
     try:
         spec = IndexSpec.model_validate({**content, "name": name})
         for strategy in spec.chunks.strategies:

@@ -293,7 +293,7 @@ class IdentifierSpec(FrozenModel):
         except re.error as error:
             raise ValueError(f"the expression is not a valid regular expression: {error}") from None
         if matches_nothing:
-            raise ValueError("the expression matches the empty text")
+            raise ValueError("the expression matches an empty string")
         return pattern
 
 
@@ -346,11 +346,11 @@ class FieldSpec(FrozenModel):
 
     def find_values(self, wording: str) -> list[str]:
         """The listed values that a wording names, by the value or by a synonym, in any case."""
-        wanted = _fold_wording(wording)
+        folded = _fold_wording(wording)
         return [
             each.value
             for each in self.values or ()
-            if wanted in map(_fold_wording, (each.value, *each.synonyms))
+            if folded in map(_fold_wording, (each.value, *each.synonyms))
         ]
 
     def list_wordings(self, value: str) -> list[str]:

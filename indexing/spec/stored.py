@@ -116,8 +116,10 @@ def _join(recipe: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, A
 def _join_field(field: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     joined = {**_select_field_settings(settings, field), **field}
     # A recipe of version 1 held the synonyms of its values, and is its own settings.
-    held = {each["value"]: each.get("synonyms", []) for each in settings.get("values") or ()}
-    synonyms = settings.get("synonyms", held)
+    synonyms_by_value = {
+        each["value"]: each.get("synonyms", []) for each in settings.get("values") or ()
+    }
+    synonyms = settings.get("synonyms", synonyms_by_value)
     if field.get("values"):
         joined["values"] = [
             {**each, "synonyms": synonyms.get(each["value"], each.get("synonyms", []))}

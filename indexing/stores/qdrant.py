@@ -342,15 +342,17 @@ class QdrantStore(VectorStore):
         hits: list[models.FacetValueHit] = []
         if limit > 0:
             with self._use_client(name) as client:
-                held = _to_qdrant_filter(filter)
-                hits = client.facet(name, field, facet_filter=held, limit=limit, exact=True).hits
+                qdrant_filter = _to_qdrant_filter(filter)
+                hits = client.facet(
+                    name, field, facet_filter=qdrant_filter, limit=limit, exact=True
+                ).hits
         return sort_facet_counts((str(hit.value), hit.count) for hit in hits)
 
     def switch_aliases(self, aliases: Mapping[str, str | None]) -> None:
-        known = self.aliases()
+        existing = self.aliases()
         operations: list[models.AliasOperations] = []
         for alias, collection in aliases.items():
-            if alias in known:
+            if alias in existing:
                 removed = models.DeleteAlias(alias_name=alias)
                 operations.append(models.DeleteAliasOperation(delete_alias=removed))
             if collection is not None:

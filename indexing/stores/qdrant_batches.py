@@ -46,14 +46,15 @@ def estimate_point_bytes(point: Point) -> int:
 
 
 def make_payload_operations(
-    stored: Mapping[UUID, Payload], wanted: Mapping[UUID, Payload]
+    stored: Mapping[UUID, Payload], expected: Mapping[UUID, Payload]
 ) -> list[models.UpdateOperation]:
-    """Operations that make the stored payloads the wanted ones: for each equal change one that sets
-    the changed keys, and one that deletes the others. Points that are not stored are left out."""
+    """Operations that make the stored payloads the expected ones: for each equal change one that
+    sets the changed keys, and one that deletes the others. Points that are not stored are left
+    out."""
     changes: dict[str, Payload] = {}
     ids_by_change: dict[str, list[UUID]] = {}
     for point_id, payload in stored.items():
-        new = wanted[point_id]
+        new = expected[point_id]
         values = {
             key: value
             for key, value in new.items()

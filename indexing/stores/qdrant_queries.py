@@ -140,5 +140,5 @@ def to_offset(after: UUID | None) -> str | None:
 
 def sort_facet_counts(counted: Iterable[tuple[str, int]]) -> dict[str, int]:
     """Sort facet values by descending count, ties by value; drop those whose count is 0."""
-    held = (each for each in counted if each[1] > 0)
-    return dict(sorted(held, key=lambda each: (-each[1], each[0])))
+    nonzero = (each for each in counted if each[1] > 0)
+    return dict(sorted(nonzero, key=lambda each: (-each[1], each[0])))

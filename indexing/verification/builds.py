@@ -74,7 +74,7 @@ def continue_verification(build: IndexBuild) -> Verification | None:
     do or another worker does it.
 
     Raises:
-        StoreUnavailable: calling again goes on where this ended.
+        StoreUnavailable: calling again continues where this ended.
     """
     claim = Verification.objects.filter(build=build).claim()
     if claim is None:

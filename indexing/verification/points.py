@@ -41,7 +41,7 @@ def resolve_unconfirmed_writes(build: IndexBuild) -> int:
     repair those that differ; return how many. A sync worker then writes the pending nodes.
 
     Raises:
-        StoreUnavailable: calling again goes on where this ended.
+        StoreUnavailable: calling again continues where this ended.
     """
     report = VerificationReport(build.index_id, build.number)
     requested_before = Now() - timedelta(seconds=settings.STRATA_UNCONFIRMED_SECONDS)
@@ -53,10 +53,12 @@ def resolve_unconfirmed_writes(build: IndexBuild) -> int:
         for id_batch in slices(ids, ROWS_PER_STATEMENT):
             rows = Node.objects.filter(build=build, point_id__in=id_batch).order_by("point_id")
             # Read before the points: a row becomes synced after its point is written.
-            held = [ComparedRow(*values) for values in rows.values_list(*ComparedRow._fields)]
+            compared_rows = [
+                ComparedRow(*values) for values in rows.values_list(*ComparedRow._fields)
+            ]
             points = get_store().retrieve(write.collection, id_batch)
             sorted_points = [points[point_id] for point_id in id_batch if point_id in points]
-            pairs = pair_points(held, sorted_points)
+            pairs = pair_points(compared_rows, sorted_points)
             _verify_points(build, write.collection, pairs, report, repair=True)
         write.delete()
     return report.repaired_count

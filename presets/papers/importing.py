@@ -27,26 +27,26 @@ def add_papers(index: str, papers: Iterable[Paper | InvalidInput]) -> Iterator[A
     remaining = iter(papers)
     while group := list(islice(remaining, PAPERS_PER_TRANSACTION)):
         with transaction.atomic():
-            given = _add_group(index, group)
-        yield from given
+            results = _add_group(index, group)
+        yield from results
 
 
 def _add_group(index: str, group: Sequence[Paper | InvalidInput]) -> list[AddResult]:
-    known = find_by_external_ids(index, [each.id for each in group if isinstance(each, Paper)])
+    existing = find_by_external_ids(index, [each.id for each in group if isinstance(each, Paper)])
     return [
-        _add_paper(index, each, known.get(each.id))
+        _add_paper(index, each, existing.get(each.id))
         if isinstance(each, Paper)
         else AddResult(each.field or index, error=each)
         for each in group
     ]
 
 
-def _add_paper(index: str, paper: Paper, known: Artifact | None) -> AddResult:
+def _add_paper(index: str, paper: Paper, existing: Artifact | None) -> AddResult:
     if not paper.abstract:
         return AddResult(paper.id)
     document = paper.to_artifact_arguments()
-    if known is not None and _is_unchanged(known, document):
-        return AddResult(paper.id, known.pk, AddOutcome.UNCHANGED)
+    if existing is not None and _is_unchanged(existing, document):
+        return AddResult(paper.id, existing.pk, AddOutcome.UNCHANGED)
     try:
         # A savepoint, so that a refused paper does not roll back the others.
         with transaction.atomic():
@@ -56,9 +56,9 @@ def _add_paper(index: str, paper: Paper, known: Artifact | None) -> AddResult:
     return AddResult(paper.id, artifact.pk, verdict)
 
 
-def _is_unchanged(known: Artifact, document: dict[str, Any]) -> bool:
+def _is_unchanged(existing: Artifact, document: dict[str, Any]) -> bool:
     return (
-        known.state != Artifact.State.FAILED
-        and known.sha256 == document["content"].sha256
-        and all(getattr(known, name) == document[name] for name in ("title", "url", "metadata"))
+        existing.state != Artifact.State.FAILED
+        and existing.sha256 == document["content"].sha256
+        and all(getattr(existing, name) == document[name] for name in ("title", "url", "metadata"))
     )

@@ -32,8 +32,8 @@ def find_citations(answer: str, contexts: Sequence[AnswerContext]) -> CitedAnswe
     citations: list[Citation] = []
     unknown_marks = 0
     for start, end, numbers in _find_marked_sentences(answer):
-        known = [number for number in numbers if number in by_number]
-        unknown_marks += len(numbers) - len(known)
+        known_numbers = [number for number in numbers if number in by_number]
+        unknown_marks += len(numbers) - len(known_numbers)
         sentence_text = _MARK.sub(" ", answer[start:end])
         citations += [
             make_citation(
@@ -42,7 +42,7 @@ def find_citations(answer: str, contexts: Sequence[AnswerContext]) -> CitedAnswe
                 start,
                 end,
             )
-            for number in known
+            for number in known_numbers
         ]
     return CitedAnswer(citations, unknown_marks)
 
@@ -95,8 +95,8 @@ def _find_most_similar_sentence(sentence_text: str, context: AnswerContext) -> L
     words = set(fold_words(sentence_text))
 
     def dice_coefficient(sentence: LocatedSentence) -> float:
-        others = set(fold_words(sentence.text))
-        return 2 * len(words & others) / max(len(words) + len(others), 1)
+        sentence_words = set(fold_words(sentence.text))
+        return 2 * len(words & sentence_words) / max(len(words) + len(sentence_words), 1)
 
-    whole = LocatedSentence(context.text, 0, len(context.text))
-    return max(find_quotable_sentences(context.text), key=dice_coefficient, default=whole)
+    whole_text = LocatedSentence(context.text, 0, len(context.text))
+    return max(find_quotable_sentences(context.text), key=dice_coefficient, default=whole_text)

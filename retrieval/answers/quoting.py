@@ -11,7 +11,7 @@ import regex  # for Unicode properties, which re lacks
 from numpy.typing import NDArray
 
 from retrieval.passages import AnswerContext
-from retrieval.questions.english.answer_types import holds_what_is_asked
+from retrieval.questions.english.answer_types import has_requested_kind_of_answer
 from retrieval.questions.words import fold_words, split_word_set, split_words
 from summaries.extractive.centrality import choose_by_marginal_relevance
 from summaries.extractive.languages import guess_language, load_stop_words
@@ -118,7 +118,7 @@ def _score_without_cosine(
         return (
             TERMS_WEIGHT * (known / total if total else 0.0)
             + PASSAGE_WEIGHT * (candidate.context.passage.similarity or 0.0)
-            + ANSWER_TYPE_WEIGHT * holds_what_is_asked(query, candidate.sentence.text)
+            + ANSWER_TYPE_WEIGHT * has_requested_kind_of_answer(query, candidate.sentence.text)
         )
 
     return [score(candidate) for candidate in candidates]

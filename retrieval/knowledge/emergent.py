@@ -36,8 +36,8 @@ def compute_open_pairs(
     concepts = Concept.objects.visible_to(grant).of_index(index)
     if concepts.count() > MAX_CONCEPTS_COMPARED:
         raise InvalidInput(
-            f"Pairs below the similarity of stored pairs are computed for at most "
-            f"{MAX_CONCEPTS_COMPARED:,} concepts.",
+            "min_similarity may be lower than STRATA_EMERGENT_SIMILARITY only if the index has at "
+            f"most {MAX_CONCEPTS_COMPARED:,} concepts.",
             field="min_similarity",
             fix="Leave out min_similarity, or lower STRATA_EMERGENT_SIMILARITY, so that more "
             "pairs are stored.",

@@ -49,7 +49,7 @@ class KnowledgeQuery:
         self.query, self.vector = query, vector
         self.grant = grant
         self._builds = find_builds(indexes, grant)
-        self._proof = HitChecks()
+        self._hit_checks = HitChecks()
         self._stopwatch = Stopwatch()
 
     @property
@@ -58,7 +58,7 @@ class KnowledgeQuery:
 
     @property
     def stale_ids(self) -> list[UUID]:
-        return sorted(self._proof.stale_ids)
+        return sorted(self._hit_checks.stale_ids)
 
     @property
     def took_ms(self) -> dict[str, float]:
@@ -73,7 +73,7 @@ class KnowledgeQuery:
         """
         targets = self._make_targets(kind, Mode.DENSE, None)
         served = self._find_served(targets, Mode.DENSE, count, min_similarity)
-        return [make_hit(found, self._proof, {}) for found in served[:count]]
+        return [make_hit(found, self._hit_checks, {}) for found in served[:count]]
 
     def find_chunks(
         self,
@@ -95,19 +95,19 @@ class KnowledgeQuery:
         for target in targets:
             target.depth, target.needs_ranks = count, True
         lowest = min_similarity if mode == Mode.DENSE else None
-        kept: list[tuple[Hit, float]] = []
+        hits: list[tuple[Hit, float]] = []
         for _ in range(_MAX_FETCHES):
             served = leave_out_repeated_cuts(self._find_served(targets, mode, count, lowest))
             similarities = self._measure(served, mode)
-            kept = [
-                (make_hit(found, self._proof, {}), similarities[found.key])
+            hits = [
+                (make_hit(found, self._hit_checks, {}), similarities[found.key])
                 for found in served
                 if found.key in similarities
                 and (min_similarity is None or similarities[found.key] >= min_similarity)
             ]
-            if len(kept) >= count or not any(target.has_more for target in targets):
+            if len(hits) >= count or not any(target.has_more for target in targets):
                 break
-        return kept[:count]
+        return hits[:count]
 
     def _make_targets(
         self, kind: str, mode: Mode, filter: Mapping[str, Any] | None
@@ -129,13 +129,15 @@ class KnowledgeQuery:
     ) -> list[Candidate]:
         """Fetch the next ``count`` points, and return all points so far that can be served."""
         ranking = self._fetch_and_check(targets, mode, count, min_score)
-        if orphans := {found.key for found in ranking} & self._proof.orphans:
+        if orphans := {found.key for found in ranking} & self._hit_checks.orphans:
             # Most likely points were replaced between reading store and ledger. Search once more.
-            self._proof.orphans -= orphans
+            self._hit_checks.orphans -= orphans
             for target in targets:
                 target.reset()
             ranking = self._fetch_and_check(targets, mode, count, min_score)
-        return [found for found in ranking if self._proof.is_served(found, StaleHitPolicy.FLAG)]
+        return [
+            found for found in ranking if self._hit_checks.is_served(found, StaleHitPolicy.FLAG)
+        ]
 
     def _fetch_and_check(
         self, targets: Sequence[Target], mode: Mode, count: int, min_score: float | None
@@ -143,7 +145,7 @@ class KnowledgeQuery:
         fetch_points(targets, mode, count + _EXTRA_HITS, min_score=min_score)
         ranking = merge_candidates(targets)
         self._stopwatch.lap("search")
-        self._proof.check(ranking)
+        self._hit_checks.check(ranking)
         self._stopwatch.lap("verify")
         return ranking
 

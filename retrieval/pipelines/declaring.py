@@ -169,13 +169,13 @@ def _check_components(declaration: PipelineDeclaration) -> None:
             )
         if _contains_type_key(component.init_parameters):
             raise InvalidPipeline(
-                f"{file}: components.{name}.init_parameters: the key type is not allowed."
+                f"{file}: components.{name}.init_parameters: the key 'type' is not allowed."
             )
     hits = [c for c in declaration.components.values() if c.type_name == HITS_COMPONENT_TYPE]
     if len(hits) != 1:
         raise InvalidPipeline(
-            f"{file}: exactly one component must be a {HITS_COMPONENT_TYPE}, whose passages are "
-            f"the hits; there are {len(hits)}."
+            f"{file}: components: there must be exactly one {HITS_COMPONENT_TYPE}, because its "
+            f"passages become the hits; there are {len(hits)}."
         )
 
 

@@ -37,9 +37,9 @@ def describe_empty_result(target: Target, filter: Mapping[str, Any] | None) -> l
         if (read := parse_filter(condition, target.spec)) is not None:
             conditions.append(condition)
             parsed.append(read)
-    for number, wanted in enumerate(conditions):
+    for number, single in enumerate(conditions):
         if not _has_match(target, [*parsed[:first], parsed[first + number]]):
-            return [f"No passage of this index matches the filter {_format(wanted)}."]
+            return [f"No passage of this index matches the filter {_format(single)}."]
     for number in range(2, len(conditions) + 1):
         if not _has_match(target, parsed[: first + number]):
             *others, last = conditions[:number]

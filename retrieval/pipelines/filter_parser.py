@@ -122,7 +122,7 @@ class FilterParser:
         try:
             parse_filter(joined, spec)
         except InvalidInput as error:  # the combined filter exceeds the limits of a filter
-            notes = [*notes, f"What the question says is not filtered by: {error.detail}"]
+            notes = [*notes, f"No filter of the question is used: {error.detail}"]
             return {"query": query, "filter": filter, "parsed": {}, "notes": notes}
         return {
             "query": reading.query,

@@ -22,9 +22,9 @@ from summaries.extractive.languages import STOP_WORD_LANGUAGES
 @dataclass(frozen=True, slots=True)
 class RelevanceTest:
     """``min_similarity``: the cosine of a passage from which a question is relevant; 0 refuses
-    nothing. ``languages``: codes (ISO 639-1) of the languages that the embedding model reads, in
-    which alone the cosine says something; none for all. ``embedding_model``: the model that these
-    values were measured for; an index with another one is not tested. Empty for any."""
+    nothing. ``languages``: codes (ISO 639-1) of the languages that the embedding model reads: the
+    cosine is meaningless in others. None for all. ``embedding_model``: the model that these values
+    were measured for; an index with another one is not tested. Empty for any."""
 
     min_similarity: float
     languages: Collection[str]

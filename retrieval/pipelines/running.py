@@ -160,7 +160,7 @@ def _make_inputs(
 ) -> dict[str, dict[str, Any]]:
     """Component -> its inputs. For a flat mapping, Haystack would warn about every input that no
     component takes."""
-    given = {
+    values = {
         "index": question.index,
         "grant": question.grant,
         "query": question.query,
@@ -172,7 +172,7 @@ def _make_inputs(
         "partial_answer": question.partial_answer,
     }
     return {
-        component: {name: given[name] for name in names}
+        component: {name: values[name] for name in names}
         for component, names in loaded.run_inputs.items()
     }
 
@@ -325,7 +325,7 @@ def _merge_mappings(mappings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 def _require_hits(loaded: LoadedPipeline, has_hits: bool) -> None:
     if not has_hits:
         raise InvalidPipeline(
-            f"The pipeline {loaded.name} ended before its {loaded.hits_component} had hits."
+            f"The pipeline {loaded.name} ended before its component {loaded.hits_component} ran."
         )
 
 

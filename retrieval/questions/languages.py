@@ -20,7 +20,7 @@ _NO_ENGLISH_WORDS: Final = split_word_set("que con com")
 
 
 def is_in_languages(question: str, languages: Collection[str]) -> bool:
-    """Whether a question may be in one of these languages (ISO 639-1 codes); no languages stand for
+    """Whether a question may be in one of these languages (ISO 639-1 codes); no languages mean
     all.
 
     It is in another language if it has more stop words of that language, if it has no stop word of

@@ -118,12 +118,14 @@ class MarkLookup:
             words_without_awards - _WORK_TYPE_WORDS
         )
 
-    def _find_containing(self, wanted: set[str]) -> list[str]:
+    def _find_containing(self, searched_words: set[str]) -> list[str]:
         return list(
             dict.fromkeys(
                 value
-                for held, value in self._words
-                if wanted and wanted <= held and not (held - wanted) & _LESSER_AWARD_WORDS
+                for value_words, value in self._words
+                if searched_words
+                and searched_words <= value_words
+                and not (value_words - searched_words) & _LESSER_AWARD_WORDS
             )
         )
 

@@ -37,8 +37,8 @@ def fold_spelling(text: str) -> str:
     if text.isascii():
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", text)
-    bare = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
-    return bare.casefold().translate(_LETTER_FOLDING)
+    without_accents = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
+    return without_accents.casefold().translate(_LETTER_FOLDING)
 
 
 def split_words(text: str) -> list[Word]:

@@ -57,7 +57,7 @@ class KnowledgeRetriever(IndexRetriever[KnowledgeAnswer[Found]]):
         return self._answer(KnowledgeQuery(self.indexes, query, grant=self.grant))
 
     def search_by_vector(self, vector: DenseVector) -> KnowledgeAnswer[Found]:
-        """Search with a vector of the indexes' model in place of a query."""
+        """Search with a vector of the indexes' model instead of a query."""
         return self._answer(KnowledgeQuery(self.indexes, vector=vector, grant=self.grant))
 
     def _answer(self, nearest: KnowledgeQuery) -> KnowledgeAnswer[Found]:

@@ -40,8 +40,8 @@ def open_vector_store(
         raise InvalidInput(f"The index {index} has no live build.", field="index")
     if not isinstance(store, QdrantStore):
         raise InvalidInput(
-            "LlamaIndex's vector store reads from a Qdrant server, and these vectors are in the "
-            "embedded engine.",
+            "LlamaIndex's vector store reads from a Qdrant server, and the vectors of this index "
+            "are in the embedded vector store.",
             fix="Search with a retriever of retrieval.retrievers, or run it on servers.",
         )
     sparse = targets[0].spec.sparse

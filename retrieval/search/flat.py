@@ -182,8 +182,8 @@ def keep_best_of_each(
 
 def leave_out_repeated_cuts(ranking: Sequence[Candidate]) -> list[Candidate]:
     """Leave out chunks that share text with a better one of the same source, if another chunking
-    strategy cut them: they say the same once more."""
-    kept: list[Candidate] = []
+    strategy cut them: they repeat its text."""
+    distinct: list[Candidate] = []
     cuts: defaultdict[str, list[Payload]] = defaultdict(list)  # by source
     for found in ranking:
         payload = found.point.payload
@@ -192,8 +192,8 @@ def leave_out_repeated_cuts(ranking: Sequence[Candidate]) -> list[Candidate]:
             if any(_is_cut_again(payload, other) for other in same_source):
                 continue
             same_source.append(payload)
-        kept.append(found)
-    return kept
+        distinct.append(found)
+    return distinct
 
 
 def _is_cut_again(payload: Payload, other: Payload) -> bool:

@@ -49,7 +49,7 @@ class HitCheck(NamedTuple):
 
     verdict: Verdict | None
     stale_id: UUID | None = None  # for a stale verdict: id of the artifact or standalone node
-    is_hidden: bool = False  # the grant does not include it, whatever its payload says
+    is_hidden: bool = False  # the grant does not include it, even if its payload does
 
 
 HIDDEN = HitCheck(None, is_hidden=True)
@@ -62,7 +62,7 @@ class HitChecks:
         self.verdicts: dict[PointKey, Verdict] = {}
         self.orphans: set[PointKey] = set()
         self.corrupt: set[PointKey] = set()
-        self.hidden: set[PointKey] = set()  # neither served nor counted
+        self.hidden: set[PointKey] = set()  # not returned and not counted
         self.stale_ids: set[UUID] = set()
 
     @property
@@ -161,10 +161,10 @@ def _check_passages(group: Sequence[Candidate], fields: PassageFields) -> dict[P
         source_id.int: source_id for source_id in source_id_by_key.values() if source_id is not None
     }
     if missing_sources := source_id_by_int.keys() - texts.keys():
-        held = Source.objects.filter(
+        found_sources = Source.objects.filter(
             pk__in=[source_id_by_int[source] for source in missing_sources]
         )
-        texts |= {pk.int: text for pk, text in held.values_list("pk", "text")}
+        texts |= {pk.int: text for pk, text in found_sources.values_list("pk", "text")}
     sources = {
         source: (text, hash_text(text))
         for source, text in texts.items()
@@ -263,7 +263,9 @@ def _check_entities(
     text."""
     builds, ids = _collect_ids(group)
     rows = Node.objects.filter(build__in=builds, point_id__in=ids)
-    held = {(build_id, point.int) for build_id, point in rows.values_list("build_id", "point_id")}
+    existing_keys = {
+        (build_id, point.int) for build_id, point in rows.values_list("build_id", "point_id")
+    }
     entities = model.objects.filter(pk__in=ids)
     texts = {entity.pk: entity.text for entity in entities}
     visible_ids = {
@@ -277,7 +279,7 @@ def _check_entities(
         if found.point.id in visible_ids[found.target.grant]
         else HIDDEN
         for found in group
-        if found.key in held and found.point.id in texts
+        if found.key in existing_keys and found.point.id in texts
     }
 
 
@@ -307,7 +309,7 @@ def _check_against_artifact(
     """Check points against a column of their current artifact."""
     builds, ids = _collect_ids(group)
     rows = Node.objects.filter(build__in=builds, point_id__in=ids)
-    held = {
+    rows_by_key = {
         (build_id, point.int): (artifact_id, groups, value)
         for build_id, point, artifact_id, groups, value in rows.filter(
             artifact__groups__isnull=False  # without its artifact it is an orphan
@@ -317,8 +319,8 @@ def _check_against_artifact(
     }
     hit_checks = {}
     for found in group:
-        if found.key in held:
-            artifact_id, groups, value = held[found.key]
+        if found.key in rows_by_key:
+            artifact_id, groups, value = rows_by_key[found.key]
             if not found.target.grant.includes_groups(groups):
                 hit_checks[found.key] = HIDDEN
                 continue

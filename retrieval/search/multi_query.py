@@ -111,7 +111,7 @@ def _check_request(request: MultiQueryRequest) -> None:
 
 
 def choose_passage_kind(build: LiveBuild) -> str:
-    """The kind of node that stands for passages in this build."""
+    """The kind of node by which passages of this build are found."""
     kinds = parse_recipe(build.recipe).kinds
     return "question" if "chunk" not in kinds and "question" in kinds else "chunk"
 
@@ -143,8 +143,8 @@ def _rank_queries(
         stopwatch.lap("verify")
         short = [
             target
-            for target, kept in zip(targets, served, strict=True)
-            if len(kept) < request.limit and target.has_more
+            for target, hits in zip(targets, served, strict=True)
+            if len(hits) < request.limit and target.has_more
         ]
         if not short:
             break
@@ -156,11 +156,11 @@ def _rank_queries(
             HitWithSimilarity(
                 make_hit(found, checks, explanations), similarity_by_key.get(found.key)
             )
-            for found in kept
+            for found in hits
         ]
-        for kept, explanations, similarity_by_key in zip(
+        for hits, explanations, similarity_by_key in zip(
             served,
-            (explain_candidates(Mode.HYBRID, kept) for kept in served),
+            (explain_candidates(Mode.HYBRID, hits) for hits in served),
             similarities,
             strict=True,
         )

@@ -85,12 +85,12 @@ def _fuse(rankings: Mapping[Target, CollectionRankings]) -> None:
     for target in rankings:
         united.setdefault(target.union or target, []).append(target)
     for targets in united.values():
-        whole = fuse_collections([rankings[target] for target in targets], targets[0].fusion)
+        fusion = fuse_collections([rankings[target] for target in targets], targets[0].fusion)
         for target in targets:
             found = rankings[target]
             own_ids = {id for id, _ in (*found.dense, *found.sparse)}
-            own = [(id, score) for id, score in whole.fused if id in own_ids]
-            target.ranking = replace(whole, fused=own)
+            own = [(id, score) for id, score in fusion.fused if id in own_ids]
+            target.ranking = replace(fusion, fused=own)
 
 
 def _make_query(target: Target, mode: Mode, count: int, min_score: float | None) -> Query:
@@ -181,11 +181,11 @@ def explain_candidates(mode: Mode, candidates: Sequence[Candidate]) -> dict[Poin
                 found.point.id.int, target.ranking, target.fusion
             )
         return explanations
-    wanted = {found.key for found in candidates}
+    keys = {found.key for found in candidates}
     for target in {id(found.target): found.target for found in candidates}.values():
         for rank, point in enumerate(target.points, start=1):
             key = (target.build_id, point.id.int)
-            if key in wanted:
+            if key in keys:
                 explanations[key] = explain_single_hit(
                     rank, point.score, is_dense=mode == Mode.DENSE
                 )

@@ -77,7 +77,7 @@ def check_query(indexes: Sequence[str | IndexBuild], query: str) -> None:
         raise InvalidInput(f"The query is longer than {MAX_QUERY_CHARS} characters.", field="query")
     if not is_text(query):
         raise InvalidInput(
-            "The query holds half a surrogate pair, which is not valid text.", field="query"
+            "The query contains an unpaired surrogate, which is not valid Unicode.", field="query"
         )
     if not indexes:
         raise InvalidInput("index must name at least one index.", field="index")

@@ -153,11 +153,11 @@ def find_builds(indexes: Sequence[str | IndexBuild], grant: Grant) -> dict[str, 
         known = Index.objects.values_list("name", flat=True)
         raise UnknownIndex.named(unknown[0], filter(grant.includes, known))
     builds: dict[str, LiveBuild | None] = {}
-    for given in indexes:
-        if isinstance(given, str):
-            builds.setdefault(given, live[given])
+    for requested in indexes:
+        if isinstance(requested, str):
+            builds.setdefault(requested, live[requested])
         else:
-            builds.setdefault(given.index_id, _to_live_build(given, grant))
+            builds.setdefault(requested.index_id, _to_live_build(requested, grant))
     for build in builds.values():
         if build is not None and build.has_lost_points:
             raise make_loss_error(build.index)
@@ -213,7 +213,7 @@ def wait_for_revision(targets: Iterable[Target], revision: int | None) -> None:
 
 def set_query_vectors(query: str, mode: Mode, targets: Sequence[Target]) -> None:
     """Set the query's vectors on every target; embeds the query once for each model. In a hybrid
-    search, collections of several indexes are to be ranked as one.
+    search, mark the collections of several indexes to be ranked together.
 
     Raises:
         EmbeddingUnavailable: retry helps.
@@ -284,8 +284,8 @@ def require_same_model(targets: Sequence[Target]) -> None:
             f"{target.index} ({target.embedding.model})" for target in targets_by_model.values()
         )
         raise InvalidInput(
-            f"The search compares cosines, so its indexes must share one embedding model; these "
-            f"do not: {models}.",
+            "This search compares cosines, so its indexes must have the same embedding model, not "
+            f"{models}.",
             field="index",
             fix="Search them one by one.",
         )
@@ -302,9 +302,9 @@ def _group_by_model(targets: Sequence[Target]) -> dict[Hashable, Target]:
 def _make_missing_kinds_error(
     index: str, kinds: Sequence[str], held_kinds: Sequence[str]
 ) -> InvalidInput:
-    wanted = " or ".join(KINDS[kind].plural for kind in kinds)
+    missing = " or ".join(KINDS[kind].plural for kind in kinds)
     return InvalidInput(
-        f"The index {index} holds no {wanted}.",
+        f"The index {index} holds no {missing}.",
         field="index",
         allowed=[
             build.index_id
@@ -317,8 +317,8 @@ def _make_missing_kinds_error(
 
 def _name_searches(kinds: Sequence[str]) -> str:
     """Say how these kinds are searched, over HTTP and by ``manage.py search``."""
-    held = " and ".join(KINDS[kind].plural for kind in kinds)
+    names = " and ".join(KINDS[kind].plural for kind in kinds)
     searches = list(dict.fromkeys(HIT_KINDS[kind].search for kind in kinds))
     paths = " or ".join(f"search/{search}" for search in searches)
     flags = " or ".join(f"--kind {search}" for search in searches)
-    return f"It holds {held}: use {paths}, on the command line {flags}."
+    return f"It holds {names}: use {paths}, on the command line {flags}."

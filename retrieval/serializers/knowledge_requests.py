@@ -45,8 +45,8 @@ class WordsField(serializers.Field):
     """Words separated by commas, or a list of words."""
 
     default_error_messages = {
-        "invalid": f"The value must be 1 to {MAX_WORDS} words of at most {MAX_WORD_CHARS} "
-        "characters."
+        "invalid": f"The value must be a list of 1 to {MAX_WORDS} words, each of at most "
+        f"{MAX_WORD_CHARS} characters."
     }
 
     def to_internal_value(self, data: Any) -> list[str]:

@@ -308,7 +308,8 @@ class LanguageModel:
             if error.encoding == "ascii":  # in a header; the body is UTF-8
                 raise misconfigured from None
             raise LanguageModelRefused(
-                "The text holds half a surrogate pair, which cannot be sent to the language model.",
+                "The text contains an unpaired surrogate, which is not valid Unicode and cannot be "
+                "sent to the language model.",
                 **asdict(call_cost),
             ) from None
         except (AttributeError, LookupError, TypeError, ValueError):

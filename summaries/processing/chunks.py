@@ -73,7 +73,7 @@ def list_chunk_keys(spec: IndexSpec) -> list[str]:
     for name in (*KEYS_BEFORE_FIELDS, *KEYS_AFTER_FIELDS):
         if name in spec.metadata:
             raise InvalidSpec(
-                f"specs/{spec.name}.yaml: metadata.{name} cannot be written to {CHUNKS_FILE_NAME}, "
+                f"{spec.name}.yaml: metadata.{name} cannot be written to {CHUNKS_FILE_NAME}, "
                 "which already has a key of this name.",
                 fix="Rename the field.",
             )

@@ -56,8 +56,8 @@ def read_pages(text: str) -> list[ParsedPage]:
         if int(heading["number"]) != number:
             line = text.count("\n", 0, heading.start()) + 1
             raise InvalidInput(
-                f"{PARSED_FILE_NAME}, line {line}: the heading says page {heading['number']}, but "
-                f"this is page {number}.",
+                f"{PARSED_FILE_NAME}, line {line}: the heading says page {heading['number']} "
+                f"instead of page {number}.",
                 fix="Number the pages from 1; an empty one keeps its heading, and a line of the "
                 "text that begins like one has a backslash in front.",
             )

@@ -67,8 +67,8 @@ def save_document(
 def _save_pages(artifact: Artifact, document: DocumentToSave) -> None:
     """Set the artifact's pages and mark it parsed, unless it has these pages already."""
     is_parsed = artifact.state == Artifact.State.PARSED
-    wanted = [(page.label[:300], page.text) for page in document.pages]
-    if is_parsed and list(artifact.pages.values_list("label", "text")) == wanted:
+    new_pages = [(page.label[:300], page.text) for page in document.pages]
+    if is_parsed and list(artifact.pages.values_list("label", "text")) == new_pages:
         return
     if is_parsed:
         assign_next_revision(artifact)  # so that planning from the old pages is abandoned

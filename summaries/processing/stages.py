@@ -82,7 +82,7 @@ class FileInspection:
         if build is None:
             names = list(Index.objects.values_list("name", flat=True))
             raise UnknownIndex(
-                f"There is no index named {index!r}; there are: {', '.join(names)}.",
+                f"There is no index named {index!r}; allowed: {', '.join(names)}.",
                 fix="To make a new one, add a YAML file to specs/.",
             )
         manifest = Manifest(
@@ -106,8 +106,7 @@ class FileInspection:
         if self.build.spec.questions is None:
             name = self.build.index_id
             raise InvalidSpec(
-                f"specs/{name}.yaml has no questions section, so process has no questions to "
-                "write.",
+                f"{name}.yaml has no questions section, so process has no questions to write.",
                 fix="Add 'questions: true' to the spec of an index that is still empty, or use "
                 "--parse-only, --chunk-only or manage.py add, which need no questions.",
             )

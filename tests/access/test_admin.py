@@ -33,7 +33,7 @@ class TestApiKeyAdmin:
         assert secret not in page.content.decode()
         assert key.digest not in page.content.decode()
 
-    def test_makes_a_key_and_shows_its_secret_once(self, admin_client):
+    def test_creates_a_key_and_shows_its_secret_once(self, admin_client):
         given = {"name": "reader", "scope": "search", "indexes": "plain\nnot-yet\n", "groups": ""}
 
         answer = admin_client.post(reverse("admin:access_apikey_add"), given, follow=True)

@@ -24,7 +24,7 @@ def ask(client: APIClient, authorization: str):
 
 
 class TestKeyAuthentication:
-    def test_lets_the_holder_of_a_key_in(self, client):
+    def test_accepts_a_key(self, client):
         secret = ApiKey.issue("tests")[1]
 
         assert ask(client, f"Bearer {secret}").status_code == 404
@@ -35,7 +35,7 @@ class TestKeyAuthentication:
         assert ask(client, f"bEARER  {secret} ").status_code == 404
 
     @pytest.mark.parametrize("authorization", [None, "Basic YTpi", "strata_without_a_scheme"])
-    def test_asks_for_a_key_where_there_is_none(self, client, authorization):
+    def test_requires_a_key(self, client, authorization):
         answer = ask(client, authorization) if authorization else client.get(URL)
 
         assert answer.status_code == 401
@@ -45,7 +45,7 @@ class TestKeyAuthentication:
     @pytest.mark.parametrize(
         "authorization", ["Bearer", "Bearer ", "Bearer nonsense", "Bearer ÿ\x80", "Bearer a b c"]
     )
-    def test_refuses_a_key_it_does_not_know(self, client, authorization):
+    def test_refuses_an_unknown_key(self, client, authorization):
         ApiKey.issue("tests")
 
         answer = ask(client, authorization)
@@ -66,25 +66,25 @@ class TestKeyAuthentication:
 
         assert ask(client, f"Bearer {key.digest}").status_code == 401
 
-    def test_looks_into_the_database_once(self, client, django_assert_num_queries):
+    def test_takes_one_database_query(self, client, django_assert_num_queries):
         ApiKey.issue("tests")
 
         with django_assert_num_queries(1):
             ask(client, "Bearer nonsense")
 
-    def test_knows_the_running_servers_own_key_while_it_runs(self, client, settings, tmp_path):
+    def test_accepts_the_running_servers_own_key_while_it_runs(self, client, settings, tmp_path):
         settings.STRATA_DATA_DIR = tmp_path
         with running_server.registered_server("http://127.0.0.1:1") as secret:
             assert ask(client, f"Bearer {secret}").status_code == 404
 
         assert ask(client, f"Bearer {secret}").status_code == 401
 
-    def test_takes_the_session_of_a_superuser(self, client, django_user_model):
+    def test_accepts_the_session_of_a_superuser(self, client, django_user_model):
         client.force_login(django_user_model.objects.create_superuser("admin"))
 
         assert client.get(URL).status_code == 404
 
-    def test_asks_sessions_for_proof_against_forgery(self, django_user_model):
+    def test_requires_a_csrf_token_from_sessions(self, django_user_model):
         client = APIClient(enforce_csrf_checks=True)
         client.force_login(django_user_model.objects.create_user("reader"))
 
@@ -95,13 +95,13 @@ class TestKeyAuthentication:
 
 
 class TestSessionAuthentication:
-    def test_gives_what_the_groups_of_the_user_give(self):
+    def test_grants_the_rights_of_the_users_groups(self):
         client = session_with_rights({"scope": "search", "indexes": ["a"], "groups": ["red"]})
 
         assert client.get(URL).status_code == 404
         assert client.delete(URL).json()["code"] == "missing_scope"
 
-    def test_gives_a_scope_only_in_the_indexes_of_its_group(self, build):
+    def test_grants_a_scope_only_in_the_indexes_of_its_group(self, build):
         readable = give("The heron stands.", index="plain")
         writable = give("The heron stands.", index="knowledge")
         client = session_with_rights(
@@ -129,7 +129,7 @@ class TestSessionAuthentication:
         ],
         ids=["rights changed", "rights removed", "left", "group removed", "deactivated", "removed"],
     )
-    def test_follows_a_change_with_the_next_request(self, change):
+    def test_applies_a_change_of_rights_to_the_next_request(self, change):
         Index.objects.create(name="plain")
         client = session_with_rights({"scope": "search", "indexes": ["plain"]})
         assert client.get("/api/v1/indexes/plain/artifacts/").status_code == 200
@@ -144,7 +144,7 @@ class TestSessionAuthentication:
         with django_assert_num_queries(3):  # the session, the user, the rights
             client.get("/api/v1/pipelines/")
 
-    def test_asks_for_proof_against_forgery_where_something_changes(self):
+    def test_requires_a_csrf_token_for_writes(self):
         client = session_with_rights({"scope": "manage"})
         client.handler.enforce_csrf_checks = True
 
@@ -157,7 +157,7 @@ class TestSessionAuthentication:
         assert (refused.status_code, refused.json()["code"]) == (403, "permission_denied")
         assert made.status_code == 201
 
-    def test_makes_keys_that_have_no_more_than_the_user(self):
+    def test_creates_keys_with_no_more_rights_than_the_user(self):
         client = session_with_rights({"scope": "manage", "indexes": ["a"], "groups": ["red"]})
 
         made = client.post("/api/v1/keys/", {"name": "new"}, format="json").json()

@@ -5,18 +5,18 @@ from access.checks import check_admin_key, check_key_limits, check_openid
 
 class TestCheckAdminKey:
     @pytest.mark.parametrize("secret", ["", "a-secret-of-sixteen-or-more"])
-    def test_takes_none_or_a_long_one(self, settings, secret):
+    def test_accepts_no_key_or_a_long_one(self, settings, secret):
         settings.STRATA_ADMIN_KEY = secret
 
         assert check_admin_key(None) == []
 
     @pytest.mark.parametrize("secret", ["sixteen chars, a space", "schlüssel-aus-umlauten"])
-    def test_refuses_what_no_header_can_hold(self, settings, secret):
+    def test_refuses_characters_that_a_header_cannot_hold(self, settings, secret):
         settings.STRATA_ADMIN_KEY = secret
 
         assert [error.id for error in check_admin_key(None)] == ["access.E001"]
 
-    def test_refuses_one_that_can_be_guessed(self, settings):
+    def test_refuses_a_short_key(self, settings):
         settings.STRATA_ADMIN_KEY = "short"
 
         assert [error.id for error in check_admin_key(None)] == ["access.E002"]
@@ -29,7 +29,7 @@ class TestCheckOpenid:
         settings.STRATA_OIDC_CLIENT_ID = "strata"
         settings.STRATA_OIDC_CLIENT_SECRET = "secret"
 
-    def test_takes_all_settings_or_none(self, settings):
+    def test_accepts_all_settings_or_none(self, settings):
         assert check_openid(None) == []
 
         settings.STRATA_OIDC_ISSUER = ""
@@ -39,7 +39,7 @@ class TestCheckOpenid:
         assert check_openid(None) == []
 
     @pytest.mark.parametrize("name", ["ISSUER", "CLIENT_ID", "CLIENT_SECRET"])
-    def test_names_what_is_missing(self, settings, name):
+    def test_names_the_missing_setting(self, settings, name):
         setattr(settings, f"STRATA_OIDC_{name}", "")
 
         [error] = check_openid(None)
@@ -50,27 +50,27 @@ class TestCheckOpenid:
     @pytest.mark.parametrize(
         "issuer", ["http://login.example.org", "login.example.org", "https://a.example/?x=1"]
     )
-    def test_refuses_an_issuer_that_cannot_be_one(self, settings, issuer):
+    def test_refuses_an_invalid_issuer(self, settings, issuer):
         settings.STRATA_OIDC_ISSUER = issuer
 
         assert [error.id for error in check_openid(None)] == ["access.E004"]
 
-    def test_takes_a_provider_on_this_machine_without_tls(self, settings):
+    def test_accepts_a_provider_on_this_machine_without_tls(self, settings):
         settings.STRATA_OIDC_ISSUER = "http://localhost:9400"
 
         assert check_openid(None) == []
 
-    def test_needs_the_scope_of_openid_connect(self, settings):
+    def test_requires_the_scope_openid(self, settings):
         settings.STRATA_OIDC_SCOPES = "profile email"
 
         assert [error.id for error in check_openid(None)] == ["access.E005"]
 
 
 class TestCheckKeyLimits:
-    def test_takes_the_defaults(self):
+    def test_accepts_the_defaults(self):
         assert check_key_limits(None) == []
 
-    def test_refuses_a_limit_below_none(self, settings):
+    def test_refuses_a_negative_limit(self, settings):
         settings.STRATA_KEY_STREAMS = -1
 
         assert [error.id for error in check_key_limits(None)] == ["access.E006"]

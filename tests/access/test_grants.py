@@ -12,18 +12,18 @@ class TestUnite:
 
         assert both == Grant(frozenset({"handbook", "minutes"}), frozenset({"red", "blue"}))
 
-    def test_keeps_a_limit_to_groups_of_documents(self):
+    def test_keeps_the_restriction_to_groups_of_documents(self):
         canteen = Grant(frozenset({"canteen"}))
 
         for grants in ([Grant(HANDBOOK, RED), canteen], [canteen, Grant(HANDBOOK, RED)]):
             assert unite(grants) == Grant(frozenset({"canteen", "handbook"}), RED)
 
     @pytest.mark.parametrize("widest", [EVERYTHING, Grant(HANDBOOK), Grant(HANDBOOK, RED | {"a"})])
-    def test_leaves_out_what_another_covers(self, widest):
+    def test_drops_a_grant_that_another_covers(self, widest):
         assert unite([Grant(HANDBOOK, RED), widest]) == widest
         assert unite([widest, Grant(HANDBOOK, RED)]) == widest
 
-    def test_of_nothing_is_nothing(self):
+    def test_returns_nothing_for_no_grants(self):
         assert unite([]) == NOTHING
         assert unite([NOTHING, Grant(HANDBOOK, RED)]) == Grant(HANDBOOK, RED)
 
@@ -31,7 +31,7 @@ class TestUnite:
 class TestUserRights:
     RIGHTS = UserRights(((Scope.WRITE, Grant(HANDBOOK, RED)), (Scope.SEARCH, Grant())))
 
-    def test_have_the_largest_scope(self):
+    def test_have_the_widest_scope_of_their_groups(self):
         assert self.RIGHTS.scope == Scope.WRITE
         assert UserRights(()).scope is None
 

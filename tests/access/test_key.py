@@ -16,20 +16,20 @@ def run(*arguments: str) -> tuple[str, str]:
 
 
 class TestCreate:
-    def test_prints_the_secret_alone(self):
+    def test_prints_only_the_secret_on_stdout(self):
         secret, said = run("create", "importer")
 
         assert ApiKey.find_by_secret(secret.strip()).name == "importer"
         assert "not stored" in said
 
     @pytest.mark.parametrize("name", ["", "  ", "x" * 101])
-    def test_refuses_a_name_that_is_none(self, name):
+    def test_refuses_a_blank_or_too_long_name(self, name):
         with pytest.raises(CommandError, match="characters"):
             run("create", name)
 
 
 class TestList:
-    def test_shows_every_key_and_no_secret(self):
+    def test_shows_every_key_without_its_secret(self):
         key, secret = ApiKey.issue("importer")
         ApiKey.issue("old")
         ApiKey.objects.filter(name="old").revoke()
@@ -42,7 +42,7 @@ class TestList:
 
 
 class TestRevoke:
-    def test_closes_the_one_key_the_prefix_fits(self):
+    def test_revokes_the_key_with_the_prefix(self):
         key, secret = ApiKey.issue("importer")
         _, other = ApiKey.issue("other", secret="another secret")
 
@@ -52,7 +52,7 @@ class TestRevoke:
         assert ApiKey.find_by_secret(other) is not None
 
     @pytest.mark.parametrize("prefix", ["strata_", "nothing", ""])
-    def test_closes_none_where_several_or_none_fit(self, prefix):
+    def test_revokes_nothing_unless_exactly_one_key_has_the_prefix(self, prefix):
         ApiKey.issue("one")
         ApiKey.issue("two")
 
@@ -63,7 +63,7 @@ class TestRevoke:
 
 
 class TestRights:
-    def test_are_all_without_options(self):
+    def test_are_unlimited_without_options(self):
         secret, _ = run("create", "laptop")
 
         rights = ApiKey.find_by_secret(secret.strip())
@@ -81,7 +81,7 @@ class TestRights:
         assert listed in run("list")[0]
 
     @pytest.mark.parametrize("expires", ["tomorrow", "2026-02-30", "2001-01-01"])
-    def test_refuse_an_expiry_that_is_no_day_to_come(self, expires):
+    def test_refuse_an_expiry_that_is_not_a_future_date(self, expires):
         with pytest.raises(CommandError, match=r"expire"):
             run("create", "agent", "--expires", expires)
 

@@ -67,7 +67,7 @@ class TestRequests:
 
         assert {client.get(PLACE).status_code for _ in range(20)} == {200}
 
-    def test_of_strangers_are_counted_by_address(self, settings, client):
+    def test_without_a_key_are_counted_by_address(self, settings, client):
         settings.STRATA_KEY_REQUESTS_PER_MINUTE = 1
 
         statuses = [
@@ -82,7 +82,7 @@ class TestRequests:
 
         assert [admin_client.get(PLACE).status_code for _ in range(2)] == [200, 429]
 
-    def test_of_the_servers_own_key_are_not(self, settings):
+    def test_with_the_servers_own_key_are_not_counted(self, settings):
         settings.STRATA_KEY_REQUESTS_PER_MINUTE = 1
         request = Request(RequestFactory().get(PLACE))
         request.user = ApiKeyUser("this server", None, Scope.MANAGE)
@@ -122,7 +122,7 @@ class TestProcesses:
         assert sum(taken) == limit
         assert len(counts) <= asked + 1  # the second process asks once more
 
-    def test_get_what_is_left(self):
+    def test_share_what_is_left_of_the_limit(self):
         first, second = limits._Permits(), limits._Permits()
         limits._count("requests", "reader", limits.MINUTE, 197)
         assert first.take("reader", 200)  # and has taken a second permit of the three
@@ -132,7 +132,7 @@ class TestProcesses:
 
 
 class TestStreams:
-    def test_are_limited_until_one_ends(self, settings):
+    def test_are_refused_over_the_limit_until_one_ends(self, settings):
         settings.STRATA_KEY_STREAMS = 2
         slots = [limits.take_stream("reader") for _ in range(2)]
 
@@ -150,7 +150,7 @@ class TestStreams:
 
 
 class TestJobs:
-    def test_one_verification_runs_at_a_time(self, settings):
+    def test_allow_one_verification_of_a_key_at_a_time(self, settings):
         settings.STRATA_KEY_WAITING_JOBS = 5
         with limits.one_verification("reader"):
             with pytest.raises(TooManyJobs), limits.one_verification("reader"):
@@ -166,7 +166,7 @@ class TestJobs:
         ApiKey.issue("one")
 
         limits.require_room("manage.py", rows, 1, "keys")
-        with pytest.raises(TooManyJobs, match="1 keys of this key are waiting"):
+        with pytest.raises(TooManyJobs, match="1 waiting keys"):
             limits.require_room("reader", rows, 1, "keys")
 
 
@@ -175,7 +175,7 @@ class TestModelUse:
         ("name", "use"),
         [("CALLS", {"calls": 2, "tokens": 0}), ("TOKENS", {"calls": 1, "tokens": 2})],
     )
-    def test_is_spent_until_the_next_day(self, settings, monkeypatch, name, use):
+    def test_is_refused_over_the_limit_until_the_next_day(self, settings, monkeypatch, name, use):
         setattr(settings, f"STRATA_KEY_MODEL_{name}_PER_DAY", 4)
         limits.add_model_use("reader", **use)
         limits.require_model_use("reader")
@@ -196,7 +196,7 @@ class TestModelUse:
 
 
 class TestCounters:
-    def test_count_every_one_of_requests_at_once(self, settings, monkeypatch):
+    def test_count_simultaneous_requests(self, settings, monkeypatch):
         """Another request makes the counter between the two calls of this one."""
         settings.STRATA_KEY_REQUESTS_PER_MINUTE = 1
         add = cache.add

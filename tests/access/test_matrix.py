@@ -115,7 +115,7 @@ def public_index() -> Index:
 
 
 class TestRules:
-    def test_every_route_of_the_api_has_the_permission_class_and_a_scope(self):
+    def test_require_a_permission_class_and_a_scope_of_every_api_route(self):
         wrong = [
             f"{route}: {route.view and route.view.__name__} declares no scope"
             for route in ROUTES
@@ -126,7 +126,7 @@ class TestRules:
 
         assert not wrong, "\n".join(wrong)
 
-    def test_an_operation_without_a_scope_is_refused_to_every_key(self, monkeypatch):
+    def test_refuse_an_operation_without_a_scope_to_every_key(self, monkeypatch):
         route = next(route for route in ROUTES if route.path == "api/v1/pipelines/")
         monkeypatch.delattr(route.view, "scopes")
 
@@ -150,7 +150,7 @@ def make_strangers() -> dict[str, APIClient]:
 
 class TestRoles:
     @pytest.mark.parametrize("role", ["none", "unknown", "revoked", "expired"])
-    def test_without_a_valid_key_every_route_is_closed(self, role):
+    def test_every_route_refuses_a_missing_or_invalid_key(self, role):
         client = make_strangers()[role]
 
         answers = {str(route): ask(client, route) for route in ROUTES}
@@ -164,7 +164,7 @@ class TestRoles:
         assert not opened
 
     @pytest.mark.parametrize("scope", list(Scope))
-    def test_a_key_opens_what_its_scope_includes(self, scope, store):
+    def test_a_key_may_use_what_its_scope_includes(self, scope, store):
         client = with_key(scope, scope=scope)
 
         wrong = []
@@ -181,7 +181,7 @@ class TestRoles:
         assert not wrong, "\n".join(wrong)
 
     @pytest.mark.parametrize("scope", list(Scope))
-    def test_a_session_opens_what_the_scope_of_a_group_includes(self, scope, store):
+    def test_a_session_may_use_what_the_scope_of_a_group_includes(self, scope, store):
         client = session_with_rights({"scope": scope})
 
         wrong = []
@@ -193,13 +193,13 @@ class TestRoles:
             if is_refused:
                 assert response.json() == {
                     "code": "missing_scope",
-                    "detail": f"This needs the scope {expected_scope(route)}; your groups have "
-                    f"the scope {scope}.",
+                    "detail": f"This operation needs the scope {expected_scope(route)}; your "
+                    f"groups have the scope {scope}.",
                 }
 
         assert not wrong, "\n".join(wrong)
 
-    def test_a_group_without_rights_opens_nothing(self, django_user_model, public_index):
+    def test_a_group_without_rights_may_use_nothing(self, django_user_model, public_index):
         user = django_user_model.objects.create_user("clerk")
         user.groups.add(Group.objects.create(name="without rights"))
 
@@ -207,7 +207,7 @@ class TestRoles:
 
         assert answers == {"missing_scope"}
 
-    def test_a_key_for_groups_may_not_use_what_is_about_a_whole_index(self, store):
+    def test_a_key_for_groups_may_not_use_routes_about_a_whole_index(self, store):
         client = with_key("harbour", groups=["harbour"])
 
         answers = {str(route): ask(client, route) for route in ROUTES}
@@ -248,7 +248,7 @@ class TestRoles:
         assert set(answers.values()) == {403}, answers
         assert ask(client, Route("pipelines/", "get", None, "")).status_code == 302
 
-    def test_pages_are_open_or_lead_to_the_sign_in(self):
+    def test_pages_are_public_or_redirect_to_the_sign_in(self):
         answers = {path: APIClient().get(f"/{path}") for path in PAGES - {"health/ready"}}
 
         opened = {path for path, answer in answers.items() if answer.status_code == 200}
@@ -268,7 +268,7 @@ class TestRoles:
         assert not refused
         assert ask(client, Route("pipelines/", "get", None, "")).status_code == 200
 
-    def test_without_a_key_only_searches_are_open_where_an_index_is_public(self, public_index):
+    def test_without_a_key_only_searches_of_a_public_index_are_allowed(self, public_index):
         opened = {
             str(route) for route in ROUTES if ask(APIClient(), route).status_code not in {401}
         }
@@ -293,7 +293,7 @@ def find_route(operation_id: str) -> Route:
 
 
 def make_arguments(schema: dict[str, Any]) -> dict[str, Any]:
-    """What the tool requires, of which nothing exists."""
+    """The required arguments of the tool, naming objects that do not exist."""
     known = {"index": "nothing", "query": "heron", "like": "eats", "items": []}
     return {name: known.get(name, UNKNOWN_ID) for name in schema["required"]}
 
@@ -320,7 +320,7 @@ class TestMcpTools:
 
         assert not wrong, "\n".join(wrong)
 
-    def test_answer_without_a_key_where_all_their_operations_do(self):
+    def test_are_public_if_all_their_operations_are(self):
         public = {
             name
             for name, tool in TOOLS.items()
@@ -330,7 +330,7 @@ class TestMcpTools:
         assert {name for name, tool in TOOLS.items() if tool.is_public} == public
 
     @pytest.mark.parametrize("scope", list(Scope))
-    def test_are_listed_and_open_to_the_keys_whose_scope_includes_theirs(self, scope, store):
+    def test_are_listed_and_allowed_for_keys_whose_scope_includes_theirs(self, scope, store):
         client = with_key(scope, scope=scope)
 
         opened = {
@@ -343,7 +343,7 @@ class TestMcpTools:
         assert opened == {name for name, tool in TOOLS.items() if scope.includes(tool.scope)}
         assert set(list_tool_names(client)) == opened
 
-    def test_without_a_key_only_searches_are_listed_and_open(self, public_index):
+    def test_without_a_key_are_only_searches(self, public_index):
         client = APIClient()
 
         opened = {
@@ -355,7 +355,7 @@ class TestMcpTools:
 
         assert opened == set(list_tool_names(client)) == {"search", "search_concepts"}
 
-    def test_a_session_is_no_key(self, admin_user, public_index):
+    def test_do_not_accept_a_session_as_a_key(self, admin_user, public_index):
         client = with_session(admin_user)
 
         assert set(list_tool_names(client)) == {"search", "search_concepts"}
@@ -373,7 +373,7 @@ class TestMcpTools:
             assert "plain" not in problem["allowed"]
 
 
-class TestPathsOfAnotherIndex:
+class TestNameOfAnotherIndex:
     """A key for another index gets, word for word, the answer for what does not exist."""
 
     @pytest.fixture
@@ -383,7 +383,7 @@ class TestPathsOfAnotherIndex:
     @pytest.mark.parametrize(
         "route", [route for route in ROUTES if "index" in route.parameters], ids=str
     )
-    def test_names_of_indexes_are_unknown(self, client, route, build):
+    def test_is_unknown_in_a_path(self, client, route, build):
         response, missing = ask(client, route, {"index": "plain"}), ask(client, route)
 
         assert (response.status_code, response.json()["code"]) == (404, "unknown_index")
@@ -392,7 +392,7 @@ class TestPathsOfAnotherIndex:
         }
         assert response.json()["allowed"] == ["other"]
 
-    def test_names_of_indexes_are_as_unknown_to_a_session(self, client, build):
+    def test_is_unknown_in_a_path_to_a_session(self, client, build):
         session = session_with_rights(NARROW)
         for route in ROUTES:
             if "index" in route.parameters:
@@ -401,7 +401,7 @@ class TestPathsOfAnotherIndex:
                 )
                 assert (of_session.status_code, of_session.json()) == (404, of_key.json()), route
 
-    def test_names_in_bodies_and_queries_are_unknown(self, client, build, store):
+    def test_is_unknown_in_a_body_or_query_string(self, client, build, store):
         bodies = {
             "search/pages": {"query": "heron"},
             "ask": {"query": "heron"},
@@ -420,14 +420,14 @@ class TestPathsOfAnotherIndex:
             assert problem["detail"] == missing.json()["detail"].replace("nothing", "plain")
             assert "plain" not in problem.get("allowed", [])
 
-    def test_a_key_with_several_indexes_searches_only_these(self, build, store):
+    def test_is_unknown_to_a_key_with_several_indexes(self, build, store):
         client = with_key("several", indexes=["plain", "not-yet"], scope=Scope.SEARCH)
 
         assert client.get("/api/v1/search/pages?index=plain&q=heron").status_code == 200
         assert client.get("/api/v1/search/pages?index=knowledge&q=heron").status_code == 404
         assert client.get("/api/v1/search/pages?index=not-yet&q=heron").status_code == 404
 
-    def test_without_an_index_a_regeneration_is_refused(self, client, build):
+    def test_must_be_given_for_a_regeneration(self, client, build):
         response = client.post("/api/v1/regenerate/", {"type": "chunk"}, format="json")
 
         assert (response.status_code, response.json()["field"]) == (400, "index")
@@ -496,7 +496,7 @@ class TestIdsOfAnotherIndex:
         assert hidden["count"] == len(hidden["results"]) == (1 if path == "keys/" else 0)
         assert listed["count"] > hidden["count"]
 
-    def test_are_not_verified(self, filled):
+    def test_are_not_in_the_reports_of_verify(self, filled):
         reports = with_key("other", indexes=["evidence"]).post("/api/v1/verify/").json()["reports"]
 
         assert {report["index"] for report in reports} == {"evidence"}

@@ -12,13 +12,13 @@ pytestmark = pytest.mark.django_db
 
 
 class TestIssue:
-    def test_makes_secrets_of_one_shape_that_never_repeat(self):
+    def test_creates_unique_secrets_of_one_format(self):
         secrets = {ApiKey.issue(f"tests {number}")[1] for number in range(20)}
 
         assert len(secrets) == 20
         assert all(re.fullmatch(r"strata_[\w-]{43}", secret) for secret in secrets)
 
-    def test_keeps_nothing_but_the_hash_and_the_prefix(self):
+    def test_stores_only_the_hash_and_the_prefix_of_the_secret(self):
         key, secret = ApiKey.issue("tests")
 
         [kept] = ApiKey.objects.values()
@@ -26,7 +26,7 @@ class TestIssue:
         assert secret.startswith(key.prefix)
         assert secret not in map(str, kept.values())
 
-    def test_shows_nothing_of_a_secret_it_was_given(self):
+    def test_shows_no_part_of_a_given_secret_in_the_prefix(self):
         key, secret = ApiKey.issue("admin", secret="correct horse battery staple")
 
         assert secret == "correct horse battery staple"
@@ -35,7 +35,7 @@ class TestIssue:
 
 
 class TestRevoke:
-    def test_closes_keys_and_counts_those_that_were_open(self):
+    def test_revokes_keys_and_counts_those_that_were_active(self):
         key, secret = ApiKey.issue("tests")
 
         assert [ApiKey.objects.all().revoke(), ApiKey.objects.all().revoke()] == [1, 0]
@@ -46,7 +46,7 @@ class TestRevoke:
 
 
 class TestFindBySecret:
-    def test_gives_the_scope_indexes_and_groups(self):
+    def test_returns_the_scope_indexes_and_groups(self):
         _, secret = ApiKey.issue("a", scope=Scope.SEARCH, indexes=["b", "a"], groups=[])
 
         rights = ApiKey.find_by_secret(secret)
@@ -54,7 +54,7 @@ class TestFindBySecret:
         assert rights.scope == Scope.SEARCH
         assert rights.grant == Grant(indexes=frozenset({"a", "b"}), groups=frozenset())
 
-    def test_gives_everything_where_nothing_was_asked_for(self):
+    def test_returns_all_rights_by_default(self):
         rights = ApiKey.find_by_secret(ApiKey.issue("a")[1])
 
         assert (rights.scope, rights.grant) == (Scope.MANAGE, EVERYTHING)
@@ -69,7 +69,7 @@ class TestFindBySecret:
         key.refresh_from_db()
         assert key.state == "expired"
 
-    def test_stores_the_last_use_once_a_minute(self, django_assert_num_queries):
+    def test_stores_the_time_of_use_at_most_once_a_minute(self, django_assert_num_queries):
         key, secret = ApiKey.issue("a")
 
         ApiKey.find_by_secret(secret)

@@ -40,7 +40,7 @@ def held(monkeypatch, hasher):
 
 
 class TestPasswords:
-    def test_stored_by_django_are_still_right(self, settings):
+    def test_hashed_by_django_are_accepted(self, settings):
         settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.PBKDF2PasswordHasher"]
         stored = make_password("correct horse")
 
@@ -49,7 +49,7 @@ class TestPasswords:
         assert check_password("correct horse", stored)
         assert not check_password("wrong horse", stored)
 
-    def test_are_checked_one_at_a_time_while_few_wait(self, held):
+    def test_are_checked_one_at_a_time_while_a_few_wait(self, held):
         running, started, release = held
         refused = threading.Semaphore(0)
 
@@ -77,7 +77,7 @@ class TestPasswords:
 
 class TestLogin:
     @pytest.mark.django_db
-    def test_is_refused_with_a_time_while_too_many_sign_in(self, client, hasher, monkeypatch):
+    def test_is_refused_with_retry_after_while_too_many_sign_in(self, client, hasher, monkeypatch):
         def refuse(self, password, salt, iterations=None):
             raise TooManyLogins("Too many people are signing in at this moment.", fix="Wait.")
 

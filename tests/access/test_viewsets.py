@@ -26,7 +26,7 @@ class TestCreate:
         assert rights.grant == Grant(indexes=frozenset({"plain"}))
         assert made.json()["secret"] not in client.get("/api/v1/keys/").content.decode()
 
-    def test_gives_a_key_no_more_than_its_maker_has(self):
+    def test_gives_a_key_no_more_rights_than_its_creator(self):
         client = client_with_key(indexes=["a", "b"], groups=["red"], expires_at=LAST)
 
         rights = ApiKey.find_by_secret(create(client, indexes=["a"]).json()["secret"])
@@ -43,14 +43,14 @@ class TestCreate:
     @pytest.mark.parametrize(
         "given", [{"groups": [" red"]}, {"scope": "all"}, {"indexes": "plain"}, {"name": " "}]
     )
-    def test_refuses_what_is_not_allowed(self, given):
+    def test_refuses_invalid_rights(self, given):
         refused = create(client_with_key(), **given)
 
         assert (refused.status_code, refused.json()["code"]) == (400, "invalid")
 
 
 class TestDestroy:
-    def test_closes_a_key_at_once(self):
+    def test_revokes_a_key_at_once(self):
         key, secret = ApiKey.issue("reader", indexes=["a"])
 
         revoked = client_with_key().delete(f"/api/v1/keys/{key.pk}/")
@@ -58,7 +58,7 @@ class TestDestroy:
         assert revoked.json()["state"] == "revoked"
         assert ApiKey.find_by_secret(secret) is None
 
-    def test_does_not_close_a_key_that_sees_more(self):
+    def test_does_not_revoke_a_key_with_more_rights(self):
         key, secret = ApiKey.issue("owner")
 
         refused = client_with_key(indexes=["a"]).delete(f"/api/v1/keys/{key.pk}/")

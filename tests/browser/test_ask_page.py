@@ -44,7 +44,7 @@ class TestAnAnswer:
         assert "<b>Boats leave before dawn</b>" in asked.inner_text(".answer .text")
         assert asked.locator(".answer b").count() == 0
 
-    def test_leads_from_a_mark_to_its_hit(self, asked):
+    def test_focuses_the_hit_of_a_clicked_citation(self, asked):
         mark = asked.locator(".answer .mark").first
         number = int(mark.inner_text())
         mark.click()
@@ -52,20 +52,20 @@ class TestAnAnswer:
         hit = asked.locator("#results > li").nth(number - 1)
         assert hit.evaluate("hit => hit === document.activeElement")
 
-    def test_has_an_address(self, asked):
+    def test_is_shown_again_from_its_url(self, asked):
         assert "search=ask" in asked.url
         asked.reload()
 
         asked.wait_for_selector(".answer:not([aria-busy])")
         assert "Boats leave" in asked.inner_text(".answer .text")
 
-    def test_goes_when_something_else_is_searched(self, asked):
+    def test_disappears_when_another_search_is_chosen(self, asked):
         asked.get_by_label("Passages", exact=True).check()
         asked.wait_for_selector("#results > li")
 
         assert asked.locator(".answer").count() == 0
 
-    def test_goes_on_where_the_connection_breaks(self, page):
+    def test_continues_after_a_broken_connection(self, page):
         sent = []
 
         def break_off(route):

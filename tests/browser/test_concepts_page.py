@@ -50,7 +50,7 @@ def drawn(page: "Page", graph: None) -> "Page":
 
 
 class TestConceptsPage:
-    def test_draws_concepts_and_what_joins_them(self, drawn: "Page") -> None:
+    def test_draws_concepts_and_their_relationships(self, drawn: "Page") -> None:
         labels = drawn.locator("[data-concept]").evaluate_all(
             "nodes => nodes.map(node => node.getAttribute('aria-label'))"
         )
@@ -71,7 +71,7 @@ class TestConceptsPage:
         assert drawn.locator(".found").get_attribute("aria-label") == "Heron"
         assert drawn.locator(".beside").get_attribute("aria-label") == "Fish"
 
-    def test_leads_from_a_concept_to_its_passage(self, drawn: "Page") -> None:
+    def test_opens_the_passage_of_a_concept(self, drawn: "Page") -> None:
         drawn.locator("[aria-label=Heron]").press("Enter")
         quote = drawn.locator(
             "#evidence article", has=drawn.get_by_text("The heron waits", exact=True)

@@ -81,7 +81,7 @@ def answer_to(service: Service, search: str, index: str, query: str) -> dict[str
 
 
 class TestIndexes:
-    def test_say_which_kinds_of_node_they_hold(self, service: Service) -> None:
+    def test_list_the_kinds_of_node_they_hold(self, service: Service) -> None:
         listed = service.api.get("indexes/").json()["results"]
 
         kinds = {index["name"]: index["kinds"] for index in listed}
@@ -91,15 +91,15 @@ class TestIndexes:
         assert service.api.get("indexes/physio/").json()["kinds"] == ["question"]
 
 
-class TestChoice:
-    def test_is_what_the_index_holds(self, admitted: "Page") -> None:
+class TestChoiceOfSearch:
+    def test_offers_the_searches_that_the_index_supports(self, admitted: "Page") -> None:
         admitted.check("input[name=index][value=biomedical]", force=True)
         assert offered(admitted) == ["Passages", "Documents", "Summaries", "Answer"]
 
         admitted.check("input[name=index][value=plain]", force=True)
         assert offered(admitted) == ["Passages", "Answer"]
 
-    def test_falls_to_questions_where_there_is_nothing_else(
+    def test_defaults_to_questions_if_the_index_has_only_questions(
         self, admitted: "Page", service: Service
     ) -> None:
         find(admitted, FREEZER, "biomedical", "hierarchical")
@@ -112,7 +112,7 @@ class TestChoice:
         [best, *_] = answer_to(service, "questions", "physio", HEEL)["hits"]
         assert admitted.locator(".hit").first.get_attribute("data-node-id") == best["node_id"]
 
-    def test_stands_in_the_address_through_reload_and_back(self, admitted: "Page") -> None:
+    def test_is_kept_in_the_url_through_reload_and_back(self, admitted: "Page") -> None:
         find(admitted, FREEZER, "biomedical", "hierarchical")
         assert asked(admitted) == {"index": "biomedical", "q": FREEZER, "search": "hierarchical"}
 
@@ -129,7 +129,7 @@ class TestChoice:
         admitted.wait_for_selector("#results > .artifact")
         assert admitted.is_checked("input[name=search][value=hierarchical]")
 
-    def test_of_an_address_gives_way_where_the_index_cannot_answer_it(
+    def test_changes_if_the_index_does_not_support_the_one_in_the_url(
         self, admitted: "Page"
     ) -> None:
         admitted.goto(f"/?index=physio&q={HEEL}&search=hierarchical")
@@ -138,7 +138,7 @@ class TestChoice:
         assert admitted.is_checked("input[name=search][value=questions]")
         assert admitted.is_hidden("#error")
 
-    def test_that_the_api_refuses_is_explained_with_what_is_allowed(self, page: "Page") -> None:
+    def test_shows_what_is_allowed_when_the_api_refuses_it(self, page: "Page") -> None:
         def claim_more(route: "Route") -> None:
             answer = route.fetch()
             body = answer.json()
@@ -156,7 +156,7 @@ class TestChoice:
 
 
 class TestDocuments:
-    def test_stand_as_artifact_page_and_passage_in_the_order_of_the_answer(
+    def test_are_listed_as_artifact_page_and_passage_in_the_order_of_the_answer(
         self, admitted: "Page", service: Service
     ) -> None:
         find(admitted, FREEZER, "biomedical", "hierarchical")
@@ -223,7 +223,7 @@ class TestDocuments:
 
 
 class TestSummaries:
-    def test_say_of_what_they_are_and_what_wrote_them(
+    def test_show_their_page_or_document_and_their_writer(
         self, admitted: "Page", service: Service
     ) -> None:
         find(admitted, FREEZER, "biomedical", "summaries")
@@ -243,7 +243,7 @@ class TestSummaries:
 
 
 class TestQuestions:
-    def test_leave_their_place_to_the_summary_where_none_are_written(
+    def test_are_replaced_by_the_passage_if_none_are_written(
         self, admitted: "Page", service: Service
     ) -> None:
         find(admitted, HEEL, "physio")

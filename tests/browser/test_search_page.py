@@ -60,14 +60,14 @@ def answer_to(service: Service, query: str) -> list[dict[str, Any]]:
 
 
 class TestKey:
-    def test_is_asked_for_kindly_where_there_is_none(self, page: "Page") -> None:
+    def test_is_requested_without_an_error_message(self, page: "Page") -> None:
         page.goto("/")
 
         page.wait_for_selector("#key-panel:not([hidden])")
         assert "manage.py key create" in page.inner_text("#key-panel")
         assert page.is_hidden("#error")
 
-    def test_opens_the_page_when_typed(self, page: "Page") -> None:
+    def test_is_accepted_when_typed(self, page: "Page") -> None:
         page.goto("/")
         page.wait_for_selector("#key-panel:not([hidden])")
 
@@ -77,7 +77,7 @@ class TestKey:
         page.wait_for_selector("label[data-index=plain]")
         assert page.is_hidden("#key-panel")
 
-    def test_leaves_the_address_bar_and_survives_a_reload(self, admitted: "Page") -> None:
+    def test_is_removed_from_the_url_and_kept_through_a_reload(self, admitted: "Page") -> None:
         assert KEY not in admitted.url
         assert "#" not in admitted.url
 
@@ -85,7 +85,7 @@ class TestKey:
 
         admitted.wait_for_selector("label[data-index=plain]")
 
-    def test_is_refused_in_a_sentence_when_wrong(self, page: "Page") -> None:
+    def test_is_refused_with_an_explanation_when_wrong(self, page: "Page") -> None:
         page.goto("/#key=not-a-key")
 
         page.wait_for_selector("#error:not([hidden])")
@@ -94,7 +94,7 @@ class TestKey:
         )
         assert page.is_visible("#key-panel")
 
-    def test_is_not_needed_by_who_is_signed_in_to_the_admin(
+    def test_is_not_needed_once_signed_in_to_the_admin(
         self, page: "Page", service: Service
     ) -> None:
         page.goto("/admin/")
@@ -111,7 +111,7 @@ class TestKey:
 
 
 class TestIndexes:
-    def test_show_their_titles_and_how_far_they_are(
+    def test_show_their_titles_and_number_of_nodes(
         self, admitted: "Page", service: Service
     ) -> None:
         for index in service.api.get("indexes/").json()["results"]:
@@ -136,7 +136,7 @@ class TestIndexes:
         page.unroute_all()
         bar.wait_for(state="hidden")  # the page retries by itself
 
-    def test_suggest_what_to_ask_where_nothing_is_asked(self, admitted: "Page") -> None:
+    def test_suggest_what_to_do_before_a_query_is_typed(self, admitted: "Page") -> None:
         admitted.check("input[name=index][value=plain]", force=True)
         admitted.wait_for_selector("#empty p")
 
@@ -160,13 +160,13 @@ class TestSearch:
         assert f"{best['score']:.4f}" in hit.locator(".score").inner_text()
         assert hit.locator("> .text").text_content() == best["text"]
 
-    def test_marks_the_words_that_were_asked_for(self, admitted: "Page") -> None:
+    def test_marks_the_words_of_the_query(self, admitted: "Page") -> None:
         find(admitted, QUESTION)
 
         marks = admitted.locator(".hit").first.locator("> .text mark").all_text_contents()
         assert {"quartermaster", "sextant", "kept"} >= set(marks) >= {"quartermaster", "sextant"}
 
-    def test_runs_nothing_that_a_document_holds(self, admitted: "Page") -> None:
+    def test_runs_no_script_of_a_document(self, admitted: "Page") -> None:
         find(admitted, "prankster margin script")
         admitted.locator(".hit >> text=Show in context").first.click()
         admitted.wait_for_selector(".context mark")
@@ -175,7 +175,7 @@ class TestSearch:
         assert admitted.locator("#results script, #results img, #results b").count() == 0
         assert admitted.evaluate("window.wasRun") is None
 
-    def test_marks_the_hit_in_its_context_by_code_points(
+    def test_marks_the_hit_in_its_context_by_offsets_in_code_points(
         self, admitted: "Page", service: Service
     ) -> None:
         find(admitted, QUESTION)
@@ -192,7 +192,7 @@ class TestSearch:
         assert shown == source["text"]
         assert hit.locator(".context .neighbour").count() == 1
 
-    def test_lets_text_run_from_right_to_left(self, admitted: "Page") -> None:
+    def test_shows_arabic_text_from_right_to_left(self, admitted: "Page") -> None:
         find(admitted, "حارس المنارة")
 
         text = admitted.locator(".hit").first.locator("> .text")
@@ -200,7 +200,7 @@ class TestSearch:
         assert text.evaluate("element => getComputedStyle(element).direction") == "rtl"
         assert "المنارة" in text.locator("mark").all_text_contents()
 
-    def test_says_so_when_a_hit_is_stale(self, admitted: "Page") -> None:
+    def test_shows_that_a_hit_is_stale(self, admitted: "Page") -> None:
         def outdate(route: "Route") -> None:
             answer = route.fetch()
             body = answer.json()
@@ -223,15 +223,15 @@ class TestSearch:
         table = admitted.locator(".hit").first.locator(".explain").inner_text()
         assert "#1" in table
 
-    def test_says_what_the_api_refuses(self, admitted: "Page") -> None:
+    def test_shows_an_error_of_the_api(self, admitted: "Page") -> None:
         admitted.goto("/?index=no-such-index&q=anything")
 
         admitted.wait_for_selector("#error:not([hidden])")
         assert "no-such-index" in admitted.inner_text("#error")
 
 
-class TestAddress:
-    def test_can_be_linked(self, admitted: "Page") -> None:
+class TestUrl:
+    def test_holds_query_index_and_mode(self, admitted: "Page") -> None:
         find(admitted, QUESTION)
         admitted.check("input[name=mode][value=sparse]", force=True)
         admitted.wait_for_selector(".score >> text=bm25")
@@ -257,7 +257,7 @@ class TestAddress:
 
 
 class TestKeyboard:
-    def test_slash_leads_to_the_box(self, admitted: "Page") -> None:
+    def test_slash_focuses_the_search_box(self, admitted: "Page") -> None:
         admitted.locator("#explain").focus()
 
         admitted.keyboard.press("/")

@@ -36,7 +36,7 @@ def sign_in(page: "Page", name: str, password: str = PASSWORD) -> None:
 
 
 class TestSignIn:
-    def test_leads_from_the_search_page_to_it_and_back(self, page: "Page") -> None:
+    def test_returns_to_the_search_page(self, page: "Page") -> None:
         page.goto("/")
         page.click("nav >> text=Sign in")
         sign_in(page, "alice", "wrong")
@@ -47,7 +47,7 @@ class TestSignIn:
         page.wait_for_selector("label[data-index=plain]")
         assert page.inner_text("nav >> text=alice") == "alice"
 
-    def test_lets_a_user_search_and_judge_what_their_groups_show(self, page: "Page") -> None:
+    def test_lets_a_user_search_and_judge_what_their_groups_may_see(self, page: "Page") -> None:
         page.goto("/sign-in/")
         sign_in(page, "alice")
         page.wait_for_selector("label[data-index=plain]")
@@ -61,14 +61,14 @@ class TestSignIn:
         page.locator(".hit .judge [data-verdict=good]").first.click()
         page.locator(".hit .judge [data-verdict=good][aria-pressed=true]").first.wait_for()
 
-    def test_tells_a_user_without_rights_so(self, page: "Page") -> None:
+    def test_tells_users_that_they_have_no_rights(self, page: "Page") -> None:
         page.goto("/sign-in/")
         sign_in(page, "bob")
 
         page.wait_for_selector("#error:not([hidden])")
         assert page.inner_text("#error") == "None of your groups has rights over the API."
 
-    def test_ends_on_the_page_of_the_account(self, page: "Page") -> None:
+    def test_ends_with_sign_out_on_the_account_page(self, page: "Page") -> None:
         page.goto("/sign-in/")
         sign_in(page, "alice")
         page.click("nav >> text=alice")

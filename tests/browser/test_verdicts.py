@@ -20,7 +20,7 @@ def _documents(service: Service) -> None:
 
 @pytest.fixture
 def hit(page: "Page", service: Service) -> "Locator":
-    """The first hit of a query that no one has judged yet."""
+    """The first hit of a query without judgements."""
     for each in kept(service):
         service.api.delete(f"judgements/{each['id']}/").raise_for_status()
     page.goto(f"/?index=plain&q={QUERY}#key={KEY}")
@@ -51,7 +51,7 @@ def press(hit: "Locator", label: str) -> None:
 
 
 class TestVerdicts:
-    def test_are_kept_changed_and_taken_back(self, hit: "Locator", service: Service) -> None:
+    def test_are_stored_changed_and_withdrawn(self, hit: "Locator", service: Service) -> None:
         press(hit, "It answers the query")
         assert pressed(hit) == ["good"]
         [said] = kept(service)
@@ -75,9 +75,7 @@ class TestVerdicts:
 
         page.locator(".hit .judge [data-verdict=good][aria-pressed=true]").first.wait_for()
 
-    def test_are_given_from_the_keyboard(
-        self, hit: "Locator", page: "Page", service: Service
-    ) -> None:
+    def test_can_be_given_by_keyboard(self, hit: "Locator", page: "Page", service: Service) -> None:
         hit.get_by_role("button", name="Show in context").focus()
 
         page.keyboard.press("Tab")
@@ -89,7 +87,7 @@ class TestVerdicts:
         )
         hit.get_by_role("group", name="Does it answer the query?").wait_for()
 
-    def test_say_what_the_api_refuses(self, hit: "Locator", page: "Page") -> None:
+    def test_show_an_error_of_the_api(self, hit: "Locator", page: "Page") -> None:
         def refuse(route: "Route") -> None:
             route.fulfill(status=503, json={"code": "away", "detail": "Try again later."})
 

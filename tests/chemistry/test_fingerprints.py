@@ -12,24 +12,24 @@ def embedder(**settings):
 
 
 class TestFingerprint:
-    def test_is_a_unit_vector_of_as_many_bits_as_the_spec_says(self):
+    def test_is_a_unit_vector_with_the_dimension_of_the_spec(self):
         vectors = embedder(bits=1_024).embed_documents(list(MOLECULES.values()))
 
         assert vectors.shape == (len(MOLECULES), 1_024)
         assert vectors.dtype == np.float32
         assert np.linalg.norm(vectors, axis=1) == pytest.approx(1)
 
-    def test_is_the_same_however_the_structure_is_written(self):
+    def test_is_the_same_for_every_notation_of_a_structure(self):
         vectors = embedder().embed_documents([ASPIRIN, "OC(=O)C1=CC=CC=C1OC(C)=O"])
 
         assert vectors[0] == pytest.approx(vectors[1])
 
-    def test_is_the_same_as_a_query(self):
+    def test_is_the_same_for_a_query(self):
         assert embedder().embed_query(ASPIRIN) == pytest.approx(
             embedder().embed_documents([ASPIRIN])[0]
         )
 
-    def test_agrees_with_the_formula(self):
+    def test_gives_the_cosine_similarity_of_rdkit(self):
         """The number of shared environments, divided by the geometric mean of both numbers."""
         from rdkit import Chem, DataStructs
         from rdkit.Chem import rdFingerprintGenerator
@@ -51,7 +51,7 @@ class TestFingerprint:
 
 class TestCheckStructure:
     @pytest.mark.parametrize("smiles", [*MOLECULES.values(), "C", "[Na+].[Cl-]", "C" * 2_000])
-    def test_takes_what_stands_for_a_structure(self, smiles):
+    def test_accepts_valid_smiles(self, smiles):
         parse_smiles(smiles)
 
     @pytest.mark.parametrize(

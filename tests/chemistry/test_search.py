@@ -26,14 +26,14 @@ def titles(response):
 
 
 class TestByStructure:
-    def test_aspirin_finds_its_salts_before_caffeine(self, search):
+    def test_ranks_the_salts_of_aspirin_above_caffeine(self, search):
         found = titles(search())
 
         assert found[0] == "Aspirin"
         assert set(found[1:4]) == SALTS
         assert found.index("Caffeine") > 3
 
-    def test_each_hit_says_what_was_found_and_proves_it(self, search):
+    def test_returns_the_structure_and_verdict_of_each_hit(self, search):
         hits = search(limit=2).json()["hits"]
 
         assert hits[0]["structure"]["smiles"] == ASPIRIN
@@ -44,7 +44,7 @@ class TestByStructure:
         assert hits[0]["passage"] is None
         assert hits[0]["metadata"]["smiles"] == ASPIRIN
 
-    def test_finds_it_however_it_is_written(self, search):
+    def test_finds_a_structure_in_another_notation(self, search):
         assert titles(search("OC(=O)C1=CC=CC=C1OC(C)=O"))[0] == "Aspirin"
 
     def test_filters(self, search):
@@ -53,20 +53,20 @@ class TestByStructure:
         assert "Aspirin sodium" not in found
         assert len(found) == len(MOLECULES) - 1
 
-    def test_leaves_out_what_is_too_far_away(self, search):
+    def test_leaves_out_hits_below_the_minimum_similarity(self, search):
         assert set(titles(search(min_similarity=0.7))) == {"Aspirin", *SALTS}
 
-    def test_pages_do_not_overlap(self, search):
+    def test_returns_pages_that_do_not_overlap(self, search):
         pages = [titles(search(limit=3, offset=start)) for start in (0, 3, 6)]
 
         assert [title for page in pages for title in page] == titles(search())
 
-    def test_a_query_string_does_as_well(self, client, pharmacy):
+    def test_accepts_a_query_string(self, client, pharmacy):
         response = client.get(SEARCH, {"index": "pharmacy", "structure": ASPIRIN, "limit": 1})
 
         assert titles(response) == ["Aspirin"]
 
-    def test_a_structure_that_changed_meanwhile_is_stale_and_repaired(
+    def test_marks_a_changed_structure_as_stale_and_repairs_it(
         self, search, django_capture_on_commit_callbacks
     ):
         artifact = Artifact.objects.get(title="Aspirin")
@@ -78,7 +78,7 @@ class TestByStructure:
         assert (first["artifact"]["title"], first["structure"]["verdict"]) == ("Aspirin", "stale")
         assert ASPIRIN not in {hit["structure"]["smiles"] for hit in search().json()["hits"]}
 
-    def test_the_index_passes_verification(self, pharmacy):
+    def test_leaves_an_index_that_passes_verification(self, pharmacy):
         report = verify_build(pharmacy)
 
         assert report.is_sound
@@ -100,13 +100,13 @@ class TestWithWords:
             assert hit["score"] == pytest.approx(sum(1 / (60 + rank) for rank in ranks))
             assert hit["score_kind"] == "rrf"
 
-    def test_words_lift_what_the_structure_alone_leaves_behind(self, search):
+    def test_ranks_a_hit_higher_if_the_words_match(self, search):
         alone = titles(search())
         together = titles(search(query="what keeps the tired awake through the night"))
 
         assert together.index("Caffeine") < alone.index("Caffeine")
 
-    def test_what_only_the_words_find_has_no_structure(self, search):
+    def test_returns_no_structure_for_a_hit_found_by_words_alone(self, search):
         hits = search(query="a sprained ankle", min_similarity=0.99).json()["hits"]
 
         found = {hit["artifact"]["title"]: hit["structure"] for hit in hits}
@@ -129,7 +129,7 @@ class TestRefusals:
             ({"index": "plain"}, "index"),
         ],
     )
-    def test_names_the_field(self, search, parameters, field):
+    def test_name_the_field(self, search, parameters, field):
         load_specs()
 
         response = search(**parameters)
@@ -137,7 +137,7 @@ class TestRefusals:
         assert response.status_code == 400
         assert response.json()["field"] == field
 
-    def test_an_index_without_structures_says_which_have_some(self, search):
+    def test_name_the_indexes_that_have_structures(self, search):
         load_specs()
 
         answer = search(index="plain").json()
@@ -145,7 +145,7 @@ class TestRefusals:
         assert answer["detail"] == "The index plain holds no chemical structures."
         assert answer["allowed"] == ["pharmacy"]
 
-    def test_a_document_with_no_structure_in_its_place_is_refused(self, client, pharmacy):
+    def test_name_the_metadata_field_with_an_invalid_structure(self, client, pharmacy):
         response = client.post(
             "/api/v1/indexes/pharmacy/artifacts/",
             {"title": "Aspirin", "text": "White.", "metadata": {"smiles": "aspirin"}},

@@ -121,7 +121,7 @@ class TestEveryAdapter:
         assert [each.text for each in found] == ["Tide 1.", "Tide 2.", "Tide 3."]
         assert [each.id for each in found] == ["node-1", "node-2", "node-3"]
 
-    async def test_says_where_each_passage_is_and_whether_it_is_current(self, search):
+    async def test_returns_the_place_and_verdict_of_each_passage(self, search):
         first, second, _ = await search("tide")
 
         assert first.metadata == {
@@ -132,7 +132,7 @@ class TestEveryAdapter:
         assert second.metadata["verdict"] == "stale"
         assert first.score in {None, 0.03}
 
-    async def test_passes_on_what_to_search(self, search, script):
+    async def test_sends_all_search_parameters(self, search, script):
         await search(
             "tide",
             index=["plain", "library"],
@@ -148,7 +148,7 @@ class TestEveryAdapter:
             "limit": 3, "mode": "dense", "stale": "omit",
         }  # fmt: skip
 
-    async def test_reads_hits_by_question_and_summaries(self, search, script):
+    async def test_reads_hits_of_question_and_summary_searches(self, search, script):
         by_question = hit(1, source="tides.pdf", passage={"id": "s9", "ordinal": 0})
         summary = hit(2, page=None, source=None, start_offset=None, end_offset=None)
         script.answers = [answers(200, {"hits": [by_question, summary]})]
@@ -158,7 +158,7 @@ class TestEveryAdapter:
         assert [each.metadata["source_id"] for each in found] == ["s9", None]
         assert found[1].metadata["page"] is None
 
-    async def test_lets_errors_of_the_client_through(self, search, script):
+    async def test_raises_the_errors_of_the_client(self, search, script):
         script.answers = [refuses(403, "missing_scope", fix="Ask for a key.")]
 
         with pytest.raises(AccessDenied) as caught:
@@ -174,7 +174,9 @@ async def search_again(client: Strata | AsyncStrata) -> None:
 
 
 class TestWithoutAClient:
-    async def test_takes_the_environment_and_closes_what_it_made(self, search, script, monkeypatch):
+    async def test_creates_clients_from_the_environment_and_closes_them(
+        self, search, script, monkeypatch
+    ):
         made = []
 
         def make(kind: Any) -> Any:
@@ -197,7 +199,7 @@ class TestWithoutAClient:
 
 
 class TestHaystackComponent:
-    def test_is_written_and_read_without_its_clients(self):
+    def test_is_serialized_without_its_clients(self):
         from haystack.core.serialization import component_from_dict, component_to_dict
 
         made = make_haystack(
@@ -211,7 +213,7 @@ class TestHaystackComponent:
         assert written["init_parameters"]["limit"] == 3
         assert "client" not in written["init_parameters"]
 
-    async def test_takes_filter_and_limit_for_one_query(self, script):
+    async def test_accepts_filter_and_limit_for_one_query(self, script):
         made = make_haystack(index="plain", client=Strata(URL, key="k", transport=script))
 
         made.run(query="tide", filter={"year": 1911}, limit=2)
@@ -222,7 +224,7 @@ class TestHaystackComponent:
 
 
 class TestImports:
-    def test_of_the_client_load_no_framework(self):
+    def test_of_the_client_import_no_framework(self):
         program = (
             "import sys, strata_client, strata_client.adapters\n"
             "frameworks = {'langchain_core', 'llama_index', 'haystack', 'pydantic'}\n"

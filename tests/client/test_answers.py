@@ -23,11 +23,11 @@ EVENTS = [
 
 
 class TestEventParser:
-    def test_reads_events_as_the_standard_says(self):
+    def test_reads_events_as_the_standard_defines_them(self):
         assert list(EventParser().feed(STREAM)) == EVENTS
 
     @given(st.lists(st.integers(0, len(STREAM))))
-    def test_does_not_care_how_they_are_cut(self, cuts):
+    def test_reads_events_however_the_stream_is_split(self, cuts):
         parser = EventParser()
         places = [0, *sorted(cuts), len(STREAM)]
         pieces = [STREAM[start:end] for start, end in pairwise(places)]

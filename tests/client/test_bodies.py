@@ -18,13 +18,13 @@ class TestSplitBatch:
         assert [text for _, lines in parts for text in texts_of(lines)] == texts
         assert [count for count, _ in parts] == [len(texts_of(lines)) for _, lines in parts]
 
-    def test_keeps_to_its_bounds(self):
+    def test_respects_the_limits_of_a_request(self):
         parts = list(split_batch({"text": "a" * 2_000} for _ in range(3_000)))
 
         assert max(len(lines) for _, lines in parts) <= MAX_REQUEST_BYTES
         assert max(count for count, _ in split_batch({"text": "a"} for _ in range(3_000))) == 1_000
 
-    def test_lets_what_is_larger_go_alone(self):
+    def test_puts_a_document_above_the_limit_in_a_request_of_its_own(self):
         large = {"text": "a" * MAX_REQUEST_BYTES}
 
         assert [count for count, _ in split_batch([{"text": "a"}, large, {"text": "b"}])] == [1] * 3
@@ -36,6 +36,6 @@ class TestReadFile:
 
         assert read_file(str(tmp_path / "tides.txt")) == ("tides.txt", b"Tides turn.")
 
-    def test_says_that_there_is_none(self, tmp_path):
+    def test_raises_an_error_if_the_file_does_not_exist(self, tmp_path):
         with pytest.raises(FileNotFoundError):
             read_file(tmp_path / "gone.txt")

@@ -26,7 +26,7 @@ def at_home(service, monkeypatch):
 
 
 class TestGuide:
-    def test_runs_as_it_stands_there(self, at_home, capsys):
+    def test_runs_unchanged(self, at_home, capsys):
         search, regeneration, stream, synchronous, *adapters = programs_of(
             "docs/how-to/use-the-client.md"
         )
@@ -51,7 +51,7 @@ class TestGuide:
         found = {(first, last) for first, *_, last in lines}
         assert found >= {(name, "Ferries") for name in ("LangChain", "LlamaIndex", "Haystack")}
 
-    def test_of_the_distribution_runs_too(self, at_home, capsys, service):
+    def test_in_the_readme_of_the_client_runs(self, at_home, capsys, service):
         [program] = programs_of("client/README.md")
         named = 'AsyncStrata("http://127.0.0.1:8000", key="…")'
         assert named in program

@@ -49,8 +49,8 @@ async def listen(strata, seen, in_a_block) -> None:
             seen.append(event)
 
 
-class TestTheLoop:
-    async def test_goes_on_while_a_file_is_read(self, tmp_path):
+class TestEventLoop:
+    async def test_is_not_blocked_while_a_file_is_read(self, tmp_path):
         slow = tmp_path / "slow.txt"
         os.mkfifo(slow)  # reading blocks until something is written
         script = Script(answers(202, {"id": "a1"}))

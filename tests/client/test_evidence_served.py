@@ -32,7 +32,7 @@ def asking(service) -> AsyncStrata:
 
 
 class TestAdd:
-    async def test_tells_twins_apart_also_in_one_batch(self, service):
+    async def test_finds_duplicates_in_one_batch_and_in_the_store(self, service):
         bees = found("bees", "Honey bees dance to show others where nectar is found.")
         twin = found("bees-again", "Honey bees dance to show others where nectar can be found.")
         other = found("steel", "Blast furnaces turn iron ore and coke into pig iron.")
@@ -47,7 +47,7 @@ class TestAdd:
         assert 0.9 <= second["similarity"] <= 1
         assert first["artifact_id"] != third["artifact_id"]
 
-    async def test_takes_one_alone_and_updates_it_by_its_url(self, service):
+    async def test_accepts_a_single_item_and_updates_it_by_its_url(self, service):
         async with asking(service) as strata:
             [first] = await strata.evidence.add(
                 INDEX, found("salt", "Salt melts the ice on roads.")
@@ -59,7 +59,7 @@ class TestAdd:
         assert (first["verdict"], second["verdict"]) == ("added", "updated")
         assert first["artifact_id"] == second["artifact_id"]
 
-    async def test_takes_a_threshold_for_the_call(self, service):
+    async def test_accepts_a_threshold(self, service):
         plain = found("glass", "Glass is made by melting sand with soda and lime.")
         near = found("glass-near", "Melting sand with lime and some soda makes window glass.")
         async with asking(service) as strata:
@@ -71,7 +71,7 @@ class TestAdd:
         assert verdict["verdict"] == "duplicate"
         assert raised.value.field == "threshold"
 
-    async def test_goes_on_side_by_side(self, service):
+    async def test_adds_one_of_several_simultaneous_duplicates(self, service):
         items = [found(f"comet-{n}", "A comet's tail points away from the sun.") for n in range(8)]
         async with asking(service) as strata:
             told = await asyncio.gather(*(strata.evidence.add(INDEX, item) for item in items))
@@ -102,8 +102,8 @@ class TestSimilarAndRelated:
         assert none == []
 
 
-class TestWithoutAnEventLoop:
-    def test_evidence_is_the_same(self, service):
+class TestSynchronousClient:
+    def test_adds_and_finds_evidence(self, service):
         tulips = found("tulips", "In 1637 the price of tulip bulbs collapsed in Haarlem.")
         with Strata(service.url, KEY, transport=httpx.HTTPTransport()) as strata:
             [verdict] = strata.evidence.add(INDEX, tulips)
@@ -118,14 +118,14 @@ class TestWithoutAnEventLoop:
 
 
 class TestTypes:
-    def test_of_a_verdict_are_those_of_the_server(self, schemas):
+    def test_of_a_verdict_match_the_openapi_document(self, schemas):
         kind = types.EvidenceVerdict
 
         assert differences(kind, schemas["EvidenceVerdict"], schemas, "EvidenceVerdict") == []
 
 
 class TestGuide:
-    def test_runs_as_it_stands_there(self, service, monkeypatch, capsys):
+    def test_runs_unchanged(self, service, monkeypatch, capsys):
         monkeypatch.setenv("STRATA_URL", service.url)
         monkeypatch.setenv("STRATA_KEY", KEY)
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")

@@ -45,12 +45,12 @@ def copied(tmp_path):
 
 
 class TestCheck:
-    def test_finds_nothing_to_change(self):
+    def test_accepts_the_generated_files(self):
         done = check()
 
         assert done.returncode == 0, done.stderr
 
-    def test_finds_what_was_changed_by_hand(self, copied):
+    def test_reports_a_file_that_was_edited_by_hand(self, copied):
         with (copied / SYNC / "evidence.py").open("a") as file:
             file.write("# mine\n")
 
@@ -59,19 +59,19 @@ class TestCheck:
         assert done.returncode == 1
         assert done.stderr == f"Run `make client`: {SYNC}/evidence.py\n"
 
-    def test_finds_what_was_not_made_anew(self, copied):
+    def test_reports_a_file_that_was_not_regenerated(self, copied):
         with (copied / "client/src/strata_client/_async/client.py").open("a") as file:
             file.write("\n\nasync def more() -> None: ...\n")
 
         assert f"{SYNC}/client.py" in check(copied).stderr
 
-    def test_finds_a_file_without_a_source(self, copied):
+    def test_reports_a_file_without_a_source(self, copied):
         (copied / SYNC / "left.py").touch()
 
         assert f"{SYNC}/left.py" in check(copied).stderr
 
 
-class TestTwins:
+class TestSynchronousClasses:
     @pytest.mark.parametrize(
         ("twin", "of"),
         [
@@ -84,7 +84,7 @@ class TestTwins:
             (Strata, AsyncStrata),
         ],
     )
-    def test_take_the_same_and_wait_for_nothing(self, twin, of):
+    def test_have_the_same_parameters_and_no_coroutines(self, twin, of):
         methods = {name for name in dir(of) if not name.startswith("_")}
 
         assert {name.replace("aclose", "close") for name in methods} == {

@@ -111,7 +111,7 @@ def measure(evaluation_id: str) -> None:
 
 
 class TestReading:
-    def test_gives_what_the_api_answers(self, both, filled):  # noqa: F811
+    def test_returns_what_the_api_answers(self, both, filled):  # noqa: F811
         self.read_documents(both, filled)
         self.search(both)
         self.search_knowledge(both, filled)
@@ -216,7 +216,7 @@ class TestReading:
 
 
 class TestWriting:
-    def test_changes_what_the_api_holds(self, strata, filled):  # noqa: F811
+    def test_changes_what_the_api_stores(self, strata, filled):  # noqa: F811
         self.edit_documents(strata, filled)
         self.edit_concepts(strata, filled)
         self.quote(strata, filled)

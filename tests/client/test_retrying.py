@@ -8,9 +8,9 @@ from strata_client.retrying import compute_backoff, compute_retry_wait, read_ret
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-class TestBackOff:
+class TestComputeBackoff:
     @pytest.mark.parametrize(("tries", "bound"), [(1, 0.5), (2, 1), (3, 2), (5, 8), (2_000, 8)])
-    def test_is_spread_up_to_a_bound_that_doubles(self, tries, bound):
+    def test_is_random_up_to_a_limit_that_doubles(self, tries, bound):
         waits = [compute_backoff(tries) for _ in range(300)]
 
         assert 0 <= min(waits) < bound / 4
@@ -32,15 +32,15 @@ class TestReadRetryAfter:
             ("", None),
         ],
     )
-    def test_takes_seconds_or_a_date(self, value, seconds):
+    def test_reads_seconds_or_a_date(self, value, seconds):
         assert read_retry_after({"Retry-After": value}, NOW) == seconds
 
-    def test_need_not_be_there(self):
+    def test_returns_none_without_the_header(self):
         assert read_retry_after({}) is None
 
 
-class TestWaitAfter:
-    def test_is_never_for_what_another_go_cannot_mend(self):
+class TestComputeRetryWait:
+    def test_returns_none_for_errors_that_a_retry_cannot_resolve(self):
         for status in (400, 401, 403, 404, 409, 413, 422, 500, 507):
             assert (
                 compute_retry_wait(StrataError("No.", status=status), 1, is_idempotent=True) is None

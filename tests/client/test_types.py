@@ -65,7 +65,7 @@ SAME = {
 
 class TestTypes:
     @pytest.mark.parametrize("kind", SAME, ids=lambda kind: kind.__name__)
-    def test_are_those_of_the_server(self, kind, schemas):
+    def test_match_the_openapi_document(self, kind, schemas):
         is_asked = kind.__name__.endswith(("Options", "Document"))
         at = kind.__name__ + ("?" if is_asked else "")
 

@@ -14,7 +14,7 @@ def add(client, model, **values):
 
 
 class TestConceptAdmin:
-    def test_makes_changes_and_removes_a_concept(self, admin_client, knowledge):
+    def test_creates_edits_and_deletes_a_concept(self, admin_client, knowledge):
         values = {"label": "Heron", "description": "A bird", "search_terms": "Ardea\n\nReiher\n"}
         made = add(admin_client, "concept", index=INDEX, **values)
         concept = Concept.objects.get()
@@ -30,7 +30,7 @@ class TestConceptAdmin:
         assert label == "Grey heron"
         assert not Concept.objects.exists()
 
-    def test_says_at_the_field_what_is_wrong(self, admin_client, heron):
+    def test_shows_an_error_at_the_wrong_field(self, admin_client, heron):
         taken = add(admin_client, "concept", index=INDEX, label="HERON")
         elsewhere = add(admin_client, "concept", index="plain", label="Crane")
         many = add(
@@ -58,7 +58,7 @@ class TestConceptAdmin:
         assert labels(index=INDEX) == ["Crane", "Heron"]
         assert labels(q=str(heron.pk)) == ["Heron"]
 
-    def test_merges_those_selected(self, admin_client, heron):
+    def test_merges_the_selected_concepts(self, admin_client, heron):
         crane = create_concept(INDEX, "Crane")
 
         said = act(admin_client, "concepts_concept", "merge_concepts", heron, crane)
@@ -84,7 +84,7 @@ class TestRelationshipAdmin:
         assert str(Relationship.objects.get()) == "Heron EATS Fish"
 
     @pytest.mark.parametrize("model", ["relationship", "relationshiptype", "instance"])
-    def test_lists_what_there_is(self, admin_client, heron, wakes, model):
+    def test_lists_relationships_types_and_instances(self, admin_client, heron, wakes, model):
         kind, fish = create_relationship_type(INDEX, "EATS"), create_concept(INDEX, "Fish")
         relate_concepts(INDEX, heron.pk, kind.pk, fish.pk)
         document = give("The heron stands.", index=INDEX)
@@ -98,7 +98,7 @@ class TestRelationshipAdmin:
 
 
 class TestArtifactAdmin:
-    def test_shows_documents_alone(self, admin_client, heron):
+    def test_lists_no_concepts(self, admin_client, heron):
         listed = admin_client.get(reverse("admin:documents_artifact_changelist"))
 
         assert listed.context["cl"].result_count == 0

@@ -18,9 +18,7 @@ from tests.indexed import list_unplanned
 
 
 class TestASecondBuild:
-    def test_holds_the_concepts_too_and_has_their_vectors_copied(
-        self, knowledge, heron, embedder, wakes
-    ):
+    def test_has_the_concepts_with_copied_vectors(self, knowledge, heron, embedder, wakes):
         document = give("The heron stands in the shallows.", index=INDEX)
         services.create_relationship_type(INDEX, "EATS")
         sync(knowledge, document)
@@ -73,7 +71,7 @@ class TestTheRealModel:
         sync(build)
         return concepts
 
-    def test_follows_words_that_mean_what_a_type_says(self, graph, client):
+    def test_ranks_paths_by_the_meaning_of_their_types(self, graph, client):
         url = f"/api/v1/concepts/{graph[0].pk}/paths"
 
         [permitted, _] = client.get(url, {"like": "permits"}).json()["paths"]
@@ -82,7 +80,7 @@ class TestTheRealModel:
         assert permitted["steps"][0]["type"]["name"] == "ENABLES"
         assert disputed["steps"][0]["type"]["name"] == "CONTRADICTS"
 
-    def test_routes_a_question_to_what_it_is_about(self, graph, client):
+    def test_routes_a_question_to_the_nearest_concept_or_source(self, graph, client):
         def entry(query):
             content = {"index": INDEX, "query": query}
             return client.post("/api/v1/search/route", content, format="json").json()["entry"]

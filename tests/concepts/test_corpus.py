@@ -142,7 +142,7 @@ QUERIES = [route, paths, blend, evidence, subgraph, emergent]
 
 
 class TestCorpus:
-    def test_answers_each_kind_of_query_as_its_graph_says(self, corpus, ask):
+    def test_answers_each_kind_of_query_as_its_graph_implies(self, corpus, ask):
         assert Source.objects.count() >= 200
         assert Concept.objects.count() == CHAINED + 6
         assert verify_build(corpus.build).findings == {}
@@ -151,7 +151,7 @@ class TestCorpus:
             for number, (found, expected) in enumerate(query(corpus, ask)):
                 assert found == expected, f"{query.__name__} {number}"
 
-    def test_leads_from_every_hit_to_exact_offsets(self, corpus, ask):
+    def test_returns_exact_offsets_with_every_hit(self, corpus, ask):
         texts = {str(pk): text for pk, text in Source.objects.values_list("pk", "text")}
         query = f"{spoken(14)} {spoken(15)} strengthens backs"
         answers = [
@@ -169,7 +169,7 @@ class TestCorpus:
             assert verdict == "exact"
             assert texts[source_id][start:end] == said
 
-    def test_makes_exactly_the_hits_of_a_flipped_source_stale_and_repairs_them(self, corpus, ask):
+    def test_marks_only_the_hits_of_a_changed_source_as_stale_and_repairs_them(self, corpus, ask):
         flipped = corpus.source(30, 2)
         Source.objects.filter(pk=flipped.pk).update(text=flip(flipped.text))
 

@@ -52,18 +52,18 @@ def kind(knowledge):
     return services.create_relationship_type(INDEX, "EQUALS")
 
 
-class TestSurveyConcepts:
-    def test_keeps_the_pairs_that_are_near_and_not_the_near_misses(self, near):
+class TestUpdateEmergentPairs:
+    def test_stores_only_pairs_above_the_threshold(self, near):
         assert {near.first.label, near.second.label} == {LABELS["one"], LABELS["twin"]}
         assert near.similarity == pytest.approx(0.875, abs=0.01)
 
-    def test_asks_for_each_concept_once(self, near, knowledge, monkeypatch):
+    def test_searches_once_for_each_concept(self, near, knowledge, monkeypatch):
         monkeypatch.setattr(get_store(), "search_many", pytest.fail)
 
         assert update_emergent_pairs(knowledge) == 0
         assert not nodes_due_for_pairing(knowledge).exists()
 
-    def test_asks_anew_for_one_that_changed_and_forgets_what_is_not_near(
+    def test_searches_again_for_a_changed_concept_and_deletes_dissimilar_pairs(
         self, near, concepts, knowledge
     ):
         services.edit_concept(concepts["twin"].pk, label="a word apart")
@@ -74,7 +74,7 @@ class TestSurveyConcepts:
         assert looked_at == 1
         assert pairs() == set()
 
-    def test_finds_what_comes_near_by_a_change(self, near, concepts, knowledge):
+    def test_finds_a_pair_that_became_similar(self, near, concepts, knowledge):
         nearer = LABELS["one"].replace("alpha", "omega")
         services.edit_concept(concepts["cousin"].pk, label=nearer)
         sync(knowledge)
@@ -83,7 +83,7 @@ class TestSurveyConcepts:
 
         assert frozenset((LABELS["one"], nearer)) in pairs()
 
-    def test_keeps_a_pair_that_one_neighbourhood_is_too_full_for(
+    def test_keeps_a_pair_that_only_one_of_both_searches_finds(
         self, near, concepts, knowledge, settings
     ):
         settings.STRATA_EMERGENT_NEIGHBOURS = 1
@@ -98,22 +98,22 @@ class TestSurveyConcepts:
             frozenset((LABELS["one"], nearer.label)),
         }
 
-    def test_is_for_the_live_build_alone(self, concepts, knowledge):
+    def test_ignores_builds_that_are_not_live(self, concepts, knowledge):
         knowledge.index.live_build = None
 
         assert update_emergent_pairs(knowledge) == 0
 
-    def test_is_woken_by_the_reconciliation(self, concepts):
+    def test_is_enqueued_by_the_reconciliation(self, concepts):
         tasks.reconcile_concepts()
 
         assert len(pairs()) == 1
 
-    def test_loses_a_pair_with_one_of_its_concepts(self, near, concepts):
+    def test_deletes_a_pair_with_one_of_its_concepts(self, near, concepts):
         services.remove_concept(concepts["twin"].pk)
 
         assert not EmergentPair.objects.exists()
 
-    def test_works_off_more_than_a_slice(self, concepts, knowledge, monkeypatch):
+    def test_continues_until_all_concepts_are_compared(self, concepts, knowledge, monkeypatch):
         monkeypatch.setattr(emergent_pairs, "CONCEPTS_PER_REQUEST", 2)
         monkeypatch.setattr(emergent_pairs, "MAX_CONCEPTS_PER_CALL", 3)
 
@@ -124,7 +124,7 @@ class TestSurveyConcepts:
 
 
 class TestEmergentRelationships:
-    def test_are_listed_with_the_sources_that_bridge_them(self, client, near, knowledge, wakes):
+    def test_are_listed_with_their_bridging_sources(self, client, near, knowledge, wakes):
         bridge = give(LABELS["one"], index=INDEX, title="")
         far = give(LABELS["stranger"], index=INDEX, title="")
         sync(knowledge, bridge, far)
@@ -155,13 +155,13 @@ class TestEmergentRelationships:
                         (near.first_id, near.second_id))  # fmt: skip
         assert client.get(EMERGENT, {"index": INDEX}).json()["count"] == 0
 
-    def test_come_back_when_their_relationship_goes(self, client, near, kind):
+    def test_are_listed_again_once_their_relationship_is_deleted(self, client, near, kind):
         client.post(f"{EMERGENT}{near.pk}/accept/", {"type": str(kind.pk)}, format="json")
         Relationship.objects.all().delete()
 
         assert client.get(EMERGENT, {"index": INDEX}).json()["count"] == 1
 
-    def test_stay_dismissed_however_often_they_are_found(self, client, near, knowledge):
+    def test_stay_dismissed_when_they_are_found_again(self, client, near, knowledge):
         said = client.post(f"{EMERGENT}{near.pk}/dismiss")
         Concept.objects.update(pairing_input_hash="")
         survey(knowledge)
@@ -181,12 +181,12 @@ class TestEmergentRelationships:
             ({"index": INDEX, "near": 1}, 400, "near"),
         ],
     )
-    def test_name_what_is_wrong(self, client, knowledge, given, status, field):
+    def test_name_the_wrong_parameter(self, client, knowledge, given, status, field):
         answer = client.get(EMERGENT, given)
 
         assert (answer.status_code, answer.json()["field"]) == (status, field)
 
-    def test_below_the_threshold_are_computed_when_asked_for(self, client, near, concepts, kind):
+    def test_below_the_threshold_are_computed_on_request(self, client, near, concepts, kind):
         def ask(**given):
             answer = client.get(EMERGENT, {"index": INDEX, "min_similarity": 0.5, **given}).json()
             return answer["count"], [
@@ -219,7 +219,7 @@ class TestEmergentRelationships:
         assert (answer.status_code, answer.json()["field"]) == (400, "min_similarity")
         assert client.get(EMERGENT, {"index": INDEX, "min_similarity": 0.86}).status_code == 200
 
-    def test_know_when_there_is_none(self, client, near, kind):
+    def test_are_unknown_if_the_id_does_not_exist(self, client, near, kind):
         none = uuid.uuid4()
         gone = client.post(f"{EMERGENT}{none}/accept", {"type": str(kind.pk)}, format="json")
         typeless = client.post(f"{EMERGENT}{near.pk}/accept", {"type": str(none)}, format="json")
@@ -228,14 +228,14 @@ class TestEmergentRelationships:
         assert client.post(f"{EMERGENT}{none}/dismiss").status_code == 404
         assert (typeless.status_code, typeless.json()["field"]) == (400, "type")
 
-    def test_want_a_key(self, near):
+    def test_require_a_key(self, near):
         for action in ("accept", "dismiss"):
             assert APIClient().post(f"{EMERGENT}{near.pk}/{action}").status_code == 401
         assert APIClient().get(EMERGENT, {"index": INDEX}).status_code == 401
 
 
 class TestAdmin:
-    def test_accepts_a_pair_as_a_type(self, admin_client, near, kind):
+    def test_accepts_a_pair_with_a_type(self, admin_client, near, kind):
         url = reverse("admin:concepts_emergentpair_change", args=[near.pk])
 
         shown = admin_client.get(url)
@@ -246,7 +246,7 @@ class TestAdmin:
         assert (untyped.status_code, saved.status_code) == (200, 302)
         assert Relationship.objects.get().source_id == near.first_id
 
-    def test_dismisses_those_selected(self, admin_client, near):
+    def test_dismisses_the_selected_pairs(self, admin_client, near):
         said = act(admin_client, "concepts_emergentpair", "dismiss_pairs", near)
         url = reverse("admin:concepts_emergentpair_changelist")
 

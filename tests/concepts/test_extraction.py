@@ -90,7 +90,7 @@ EDGE = {
 
 
 class TestExtractConcepts:
-    def test_without_a_model_finds_nothing_and_says_so(self, knowledge, wakes):
+    def test_finds_nothing_without_a_language_model(self, knowledge, wakes):
         give(TEXT, index=INDEX)
 
         extract(knowledge)
@@ -99,7 +99,7 @@ class TestExtractConcepts:
         assert not Concept.objects.exists()
         assert not Extraction.objects.exists()
 
-    def test_reads_what_is_there_once_there_is_a_model(self, knowledge, wakes, request):
+    def test_reads_existing_documents_once_a_model_is_configured(self, knowledge, wakes, request):
         document = give(TEXT, index=INDEX)
         extract(knowledge)
         model = request.getfixturevalue("model")
@@ -116,7 +116,7 @@ class TestExtractConcepts:
         assert verify_build(knowledge).findings == {}
         assert Node.objects.filter(build=knowledge, kind="concept", state="synced").count() == 2
 
-    def test_is_awaited_with_its_documents(self, knowledge, wakes, model):
+    def test_counts_as_pending_work_of_its_documents(self, knowledge, wakes, model):
         document = give(passage(model, [CLOVER]), index=INDEX)
         other = give("Another text.", index=INDEX)
 
@@ -132,7 +132,7 @@ class TestExtractConcepts:
         assert counts == [1, 2, 1]
         assert count(document) == 0
 
-    def test_with_a_model_takes_concepts_quotes_and_relationships(self, knowledge, wakes, model):
+    def test_stores_concepts_quotes_and_relationships(self, knowledge, wakes, model):
         give(passage(model, [CLOVER, FIXATION], [EDGE]), index=INDEX)
 
         extract(knowledge)
@@ -148,7 +148,7 @@ class TestExtractConcepts:
         [(system, _)] = model.asked
         assert "at most 5 concepts" in system
 
-    def test_refuses_and_counts_what_the_source_does_not_say(self, knowledge, wakes, model):
+    def test_rejects_and_counts_quotes_that_are_not_in_the_source(self, knowledge, wakes, model):
         invented = {"label": "Phlogiston", "quotes": ["Phlogiston burns", "it is heavy"]}
         unsaid = {"label": "Aether", "quotes": []}
         partly = {**CLOVER, "quotes": ["Clover roots", "clover is blue"]}
@@ -163,7 +163,7 @@ class TestExtractConcepts:
         assert Concept.objects.get().label == "Clover"
         assert not Relationship.objects.exists()
 
-    def test_leaves_what_people_wrote_of_a_concept(self, knowledge, wakes, model):
+    def test_keeps_the_text_of_a_concept_that_people_wrote(self, knowledge, wakes, model):
         services.create_concept(INDEX, "CLOVER", description="By hand")
         give(passage(model, [CLOVER]), index=INDEX)
 
@@ -173,7 +173,7 @@ class TestExtractConcepts:
         assert (concept.label, concept.description) == ("CLOVER", "By hand")
         assert concept.instances.count() == 1
 
-    def test_asks_once_for_each_text(self, knowledge, wakes, model):
+    def test_sends_one_request_for_each_text(self, knowledge, wakes, model):
         document = give(passage(model, [CLOVER]), index=INDEX)
         extract(knowledge)
         extract(knowledge)
@@ -185,7 +185,7 @@ class TestExtractConcepts:
         assert not has_pending_extractions(knowledge)
         assert BuildLanguageModelCost.objects.get(build=knowledge).reused_count == 1
 
-    def test_looks_anew_at_a_source_that_changed(self, knowledge, wakes, model):
+    def test_processes_a_changed_source_again(self, knowledge, wakes, model):
         document = give(passage(model, [CLOVER]), index=INDEX)
         extract(knowledge)
 
@@ -199,7 +199,7 @@ class TestExtractConcepts:
         labels = Concept.objects.with_evidence().values_list("label", flat=True)
         assert set(labels) == {"Clover", "Nitrogen fixation"}
 
-    def test_asks_anew_where_that_is_wanted(self, knowledge, wakes, model):
+    def test_bypasses_the_cache_on_request(self, knowledge, wakes, model):
         give(passage(model, [CLOVER]), index=INDEX)
         extract(knowledge)
 
@@ -209,7 +209,7 @@ class TestExtractConcepts:
         assert (count, len(model.asked)) == (1, 2)
         assert not Extraction.objects.get().is_cache_bypassed
 
-    def test_gives_a_source_back_with_its_attempt_in_an_outage(self, knowledge, wakes, model):
+    def test_counts_no_attempt_in_an_outage(self, knowledge, wakes, model):
         give(passage(model, [CLOVER]), index=INDEX)
         model.error = LanguageModelUnavailable()
         with pytest.raises(LanguageModelUnavailable):
@@ -223,7 +223,7 @@ class TestExtractConcepts:
         assert held == ("due", 0, None)
         assert Concept.objects.get().label == "Clover"
 
-    def test_makes_no_more_calls_than_its_build_may(self, knowledge, wakes, model):
+    def test_stops_at_the_call_limit_of_its_build(self, knowledge, wakes, model):
         knowledge.max_calls = 1
         knowledge.save(update_fields=["max_calls"])
         give(passage(model, [CLOVER]), index=INDEX)
@@ -238,7 +238,7 @@ class TestExtractConcepts:
             ("due", 0), ("written", 0)
         ]  # fmt: skip
 
-    def test_tries_a_defect_only_so_often(self, knowledge, wakes, model, settings):
+    def test_gives_up_after_repeated_unexpected_errors(self, knowledge, wakes, model, settings):
         give(passage(model, [CLOVER]), index=INDEX)
         model.error = ZeroDivisionError("a defect")
 
@@ -248,7 +248,7 @@ class TestExtractConcepts:
         row = Extraction.objects.get()
         assert (row.state, row.last_error) == ("failed", "ZeroDivisionError: a defect")
 
-    def test_fails_one_that_is_refused_and_goes_on_with_the_others(
+    def test_fails_a_refused_source_and_continues_with_the_others(
         self, knowledge, wakes, model, monkeypatch
     ):
         give(passage(model, [CLOVER]), index=INDEX)
@@ -268,7 +268,7 @@ class TestExtractConcepts:
         assert failed.source.artifact_id == other.pk
         assert failed.last_error == "Not this one."
 
-    def test_gives_up_on_a_source_that_costs_every_attempt(
+    def test_gives_up_a_source_after_its_last_attempt(
         self, knowledge, wakes, model, monkeypatch, settings
     ):
         settings.STRATA_MAX_ATTEMPTS = 3
@@ -281,7 +281,7 @@ class TestExtractConcepts:
         assert (row.state, row.attempts) == ("failed", 3)
         assert not Concept.objects.exists()
 
-    def test_leaves_alone_what_another_worker_holds(self, knowledge, wakes, model):
+    def test_skips_sources_that_another_worker_has_claimed(self, knowledge, wakes, model):
         give(passage(model, [CLOVER]), index=INDEX)
         extraction._plan_extractions(knowledge)
         Extraction.objects.update(
@@ -293,20 +293,22 @@ class TestExtractConcepts:
         release_all_leases()
         assert extract_concepts(knowledge) == 1
 
-    def test_is_woken_by_the_reconciliation(self, knowledge, wakes, model):
+    def test_is_enqueued_by_the_reconciliation(self, knowledge, wakes, model):
         give(passage(model, [CLOVER]), index=INDEX)
 
         tasks.reconcile_concepts()
 
         assert Concept.objects.get().label == "Clover"
 
-    def test_is_woken_by_a_document(self, knowledge, model, django_capture_on_commit_callbacks):
+    def test_is_enqueued_by_a_new_document(
+        self, knowledge, model, django_capture_on_commit_callbacks
+    ):
         with django_capture_on_commit_callbacks(execute=True):
             give(passage(model, [CLOVER]), index=INDEX)
 
         assert Concept.objects.get().instances.count() == 1
 
-    def test_reads_nothing_where_the_spec_does_not_ask_for_it(self, knowledge, wakes):
+    def test_does_nothing_if_the_spec_does_not_request_it(self, knowledge, wakes):
         give(TEXT, index=INDEX)
         quiet = knowledge.spec.concepts.model_copy(update={"extract": False})
         store_search_settings(
@@ -320,7 +322,7 @@ class TestExtractConcepts:
 
 
 class TestConceptSpec:
-    def test_can_be_switched_on_without_looking_for_any(self):
+    def test_can_be_enabled_without_extraction(self):
         spec = parse_spec("some", "concepts: true")
 
         assert spec.concepts is not None
@@ -328,7 +330,7 @@ class TestConceptSpec:
         assert spec.kinds == ("chunk", "concept", "relationship_type")
         assert parse_spec("some", "concepts: false").concepts is None
 
-    def test_shapes_a_build_by_whether_there_are_any(self):
+    def test_requires_a_new_build_only_when_concepts_are_enabled(self):
         off, on, extracted = (
             parse_spec("some", text).fingerprint
             for text in ("", "concepts: true", "concepts: {extract: true, per_source: 9}")
@@ -336,13 +338,15 @@ class TestConceptSpec:
 
         assert on == extracted != off
 
-    def test_says_what_may_be_set(self):
+    def test_lists_the_allowed_settings(self):
         with pytest.raises(InvalidSpec, match=r"concepts.count: .*extract, per_source"):
             parse_spec("some", "concepts: {count: 3}")
 
 
 class TestExtractionAdmin:
-    def test_shows_what_was_found_and_looks_again(self, admin_client, knowledge, wakes, model):
+    def test_shows_the_results_and_queues_a_source_again(
+        self, admin_client, knowledge, wakes, model
+    ):
         give(passage(model, [CLOVER]), index=INDEX)
         extract(knowledge)
 
@@ -354,7 +358,7 @@ class TestExtractionAdmin:
         assert Extraction.objects.get().state == "due"
 
 
-def test_the_preset_looks_for_concepts():
+def test_extraction_is_enabled_in_the_preset():
     text = (django_settings.BASE_DIR / "specs" / "knowledge.yaml").read_text(encoding="utf-8")
 
     assert parse_spec("knowledge", text).concepts.extract

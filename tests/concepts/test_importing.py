@@ -45,7 +45,7 @@ def bring(knowledge, tmp_path, capsys, wakes):
 
 
 class TestImportConcepts:
-    def test_takes_what_the_lines_say_and_counts_what_it_refused(self, bring):
+    def test_imports_valid_lines_and_counts_rejected_ones(self, bring):
         status, out, err = bring(*LINES)
 
         assert status == 1
@@ -61,7 +61,7 @@ class TestImportConcepts:
         assert Instance.objects.get().quote == "The heron stands"
         assert str(Relationship.objects.get()) == "Heron EATS Fish"
 
-    def test_adds_nothing_twice_and_overwrites_nothing(self, bring):
+    def test_adds_no_duplicates_and_overwrites_nothing(self, bring):
         bring(*LINES)
 
         status, out, _ = bring(
@@ -94,7 +94,7 @@ class TestImportConcepts:
             ),
         ],
     )
-    def test_goes_on_past_a_line_that_is_wrong(self, bring, line, says):
+    def test_continues_after_an_invalid_line(self, bring, line, says):
         status, out, err = bring(line, {"type": "concept", "label": "Fish"})
 
         assert status == 1

@@ -34,7 +34,7 @@ def verdict(instance):
 
 
 class TestAddInstance:
-    def test_keeps_the_quote_as_it_stands_in_the_source(self, instance):
+    def test_stores_the_quote_exactly_as_it_is_in_the_source(self, instance):
         place = slice(instance.start_offset, instance.end_offset)
 
         assert instance.quote == "in the shallows"
@@ -48,7 +48,7 @@ class TestAddInstance:
 
         assert (again, is_new) == (instance, False)
 
-    def test_refuses_what_the_source_does_not_say(self, heron, document):
+    def test_refuses_a_quote_that_is_not_in_the_source(self, heron, document):
         with pytest.raises(QuoteNotFound) as caught:
             add_instance(heron.pk, "in the depths", artifact_id=document.pk)
 
@@ -69,7 +69,7 @@ class TestAddInstance:
 
 
 class TestRelocateInstances:
-    def test_finds_a_quote_again_where_the_document_changed(
+    def test_finds_a_quote_in_the_changed_document(
         self, document, instance, wakes, django_capture_on_commit_callbacks
     ):
         with django_capture_on_commit_callbacks(execute=True):
@@ -83,7 +83,7 @@ class TestRelocateInstances:
         assert str(document.pk) in wakes
         assert not list(find_artifacts_with_stale_instances())
 
-    def test_marks_lost_what_is_not_said_any_more_and_finds_it_when_it_is(
+    def test_marks_a_missing_quote_as_lost_until_it_is_in_the_text_again(
         self, heron, document, instance
     ):
         replace_content(document.pk, TextContent(("Nothing of the kind.",)))
@@ -113,7 +113,7 @@ class TestRelocateInstances:
         source.save()
         assert verdict(instance) == "exact"
 
-    def test_looks_first_where_the_quote_stood(self, heron, wakes):
+    def test_prefers_the_source_in_which_the_quote_was(self, heron, wakes):
         document, _ = add_artifact(INDEX, TextContent((TEXT, f"Again: {TEXT}")), title="Twice")
         second = document.sources.get(ordinal=1)
         instance, _ = add_instance(heron.pk, "in the shallows", source_id=second.pk)
@@ -125,7 +125,7 @@ class TestRelocateInstances:
         assert verdict(instance) == "exact"
         assert instance.source == second
 
-    def test_leaves_one_of_two_that_come_to_stand_at_one_place(self, heron, document, instance):
+    def test_merges_two_instances_at_the_same_place(self, heron, document, instance):
         replace_content(document.pk, TextContent((TEXT + " More.",)))
         add_instance(heron.pk, "in the shallows", artifact_id=document.pk)
 
@@ -133,10 +133,10 @@ class TestRelocateInstances:
 
         assert verdict(Instance.objects.get()) == "exact"
 
-    def test_does_nothing_for_a_document_that_is_gone(self, db):
+    def test_does_nothing_for_a_deleted_document(self, db):
         assert relocate_instances(uuid.uuid4()) == 0
 
-    def test_is_done_by_the_reconciliation_where_no_signal_came(self, document, instance):
+    def test_is_done_by_the_reconciliation_if_no_signal_was_sent(self, document, instance):
         Source.objects.filter(artifact=document).update(text=f"So: {TEXT}", content_hash="0" * 64)
 
         tasks.reconcile_concepts()
@@ -145,7 +145,7 @@ class TestRelocateInstances:
 
 
 class TestRemovingADocument:
-    def test_takes_its_quotes_along_and_keeps_the_concept(self, heron, document, instance):
+    def test_deletes_its_quotes_and_keeps_the_concept(self, heron, document, instance):
         crane = create_concept(INDEX, "Crane")
         other = give("The crane dances.", index=INDEX)
         add_instance(crane.pk, "crane", artifact_id=other.pk)
@@ -156,6 +156,6 @@ class TestRemovingADocument:
         assert set(Concept.objects.with_evidence()) == {crane}
 
 
-def test_a_quote_has_an_upper_bound(heron, document):
+def test_a_quote_has_a_maximum_length(heron, document):
     with pytest.raises(InvalidInput, match="quote must have at most"):
         add_instance(heron.pk, "x" * (instances.MAX_QUOTE_CHARS + 1), artifact_id=document.pk)

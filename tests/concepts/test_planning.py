@@ -31,18 +31,18 @@ def second(knowledge) -> IndexBuild:
     )
 
 
-class TestWritesByServices:
+class TestWrites:
     def test_plan_the_node_in_every_build_at_once(self, knowledge, second):
         concept = services.create_concept(INDEX, "Heron")
 
         nodes = Node.objects.filter(point_id=concept.pk, artifact=None, state="pending")
         assert {node.build_id for node in nodes} == {knowledge.pk, second.pk}
 
-    def test_keep_no_artifact_and_no_document(self, heron):
+    def test_create_no_artifact_and_no_document(self, heron):
         assert not Artifact.objects.exists()
         assert not IndexedDocument.objects.exists()
 
-    def test_plan_nothing_where_the_write_is_taken_back(self, knowledge, heron):
+    def test_plan_nothing_if_the_transaction_is_rolled_back(self, knowledge, heron):
         with pytest.raises(services.ContentConflict):
             services.create_concept(INDEX, "HERON")
 
@@ -60,7 +60,7 @@ class TestWritesByServices:
 
 
 class TestReconciliation:
-    def test_plans_what_was_written_and_deleted_in_bulk(self, knowledge, heron):
+    def test_plans_bulk_writes_and_deletions(self, knowledge, heron):
         sync(knowledge)
         Concept.objects.bulk_create(
             [
@@ -93,7 +93,7 @@ class TestReconciliation:
         assert Concept.objects.get().text_hash == hash_text("Crane")
         assert (Node.objects.get().text, again) == ("Crane", 0)
 
-    def test_has_nothing_to_do_where_all_is_planned(self, knowledge, heron, embedder):
+    def test_does_nothing_if_everything_is_planned(self, knowledge, heron, embedder):
         sync(knowledge)
         embedder.embedded.clear()
 
@@ -118,7 +118,7 @@ class TestVerify:
 
 
 class TestPromotion:
-    def test_waits_for_the_concepts_that_the_live_build_shows(self, knowledge, second, heron):
+    def test_waits_for_the_concepts_of_the_live_build(self, knowledge, second, heron):
         sync(knowledge)
         missing = lifecycle.count_missing(second)
         with pytest.raises(BuildUnfinished, match="lacks 1"):
@@ -133,7 +133,7 @@ class TestPromotion:
     def test_does_not_wait_for_newer_concepts(self, knowledge, second, heron):
         assert lifecycle.count_missing(second) == 0
 
-    def test_is_refused_where_a_concept_failed_in_it_alone(self, knowledge, second, heron):
+    def test_is_refused_if_a_concept_failed_only_in_the_new_build(self, knowledge, second, heron):
         sync(knowledge)
         sync(second)
         Node.objects.filter(build=second).update(state=Node.State.FAILED)
@@ -146,7 +146,7 @@ class TestPromotion:
 
 
 class TestRegeneration:
-    def test_goes_through_concepts_alone_and_by_its_limit(self, knowledge, embedder):
+    def test_regenerates_only_concepts_up_to_its_limit(self, knowledge, embedder):
         give("A heron stands in the shallows.", index=INDEX)
         for label in ("Heron", "Crane", "Egret"):
             services.create_concept(INDEX, label)
@@ -161,7 +161,7 @@ class TestRegeneration:
         assert (regeneration.total_count, regeneration.done_count) == (2, 2)
         assert len(embedder.embedded) == 2
 
-    def test_makes_only_what_is_missing(self, knowledge, heron, embedder):
+    def test_can_be_restricted_to_missing_nodes(self, knowledge, heron, embedder):
         crane = services.create_concept(INDEX, "Crane")
         sync(knowledge)
         get_store().delete(knowledge.collection("concept"), [crane.pk])
@@ -175,8 +175,8 @@ class TestRegeneration:
         assert verify_build(knowledge).findings == {}
 
 
-class TestRemovingTheirIndex:
-    def test_removes_them_at_once(self, knowledge, heron):
+class TestRemoveIndex:
+    def test_deletes_concepts_and_relationship_types_at_once(self, knowledge, heron):
         services.create_relationship_type(INDEX, "EATS")
         sync(knowledge)
 

@@ -22,14 +22,14 @@ class TestFindQuote:
             ("  at   dawn ", "at dawn"),
         ],
     )
-    def test_finds_what_a_reader_would_at_its_true_offsets(self, quote, found):
+    def test_ignores_differences_in_case_quotation_marks_and_white_space(self, quote, found):
         start, end = find_quote(TEXT, quote)
 
         assert TEXT[start:end] == found
 
     @pytest.mark.parametrize("quote", ["the blue heron", "", " \n", "at dawn. Tea", "\u00ad"])
-    def test_does_not_find_what_is_not_there(self, quote):
+    def test_does_not_find_a_quote_that_is_not_in_the_text(self, quote):
         assert find_quote(TEXT, quote) is None
 
-    def test_finds_the_first_of_two(self):
+    def test_finds_the_first_of_two_matches(self):
         assert find_quote("so and so", "so") == (0, 2)

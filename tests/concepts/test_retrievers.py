@@ -25,7 +25,7 @@ class TestRetrieversOfKnowledge:
             (RoutingRetriever, {"concept", "relationship_type", "source"}),
         ],
     )
-    def test_give_nodes_of_their_kinds_best_first(self, graph, retriever, kinds):  # noqa: F811
+    def test_return_nodes_of_their_kinds_best_first(self, graph, retriever, kinds):  # noqa: F811
         nodes = retriever(INDEX).retrieve("heron bird")
 
         assert {node.metadata["kind"] for node in nodes} == kinds
@@ -33,7 +33,7 @@ class TestRetrieversOfKnowledge:
         assert scores == sorted(scores, reverse=True)
         assert all(node.metadata["verdict"] == "exact" for node in nodes)
 
-    def test_give_what_search_gives(self, graph):  # noqa: F811
+    def test_return_the_hits_of_the_search(self, graph):  # noqa: F811
         retriever = ConceptRetriever(INDEX, top_k=2)
 
         nodes = retriever.retrieve("heron bird")
@@ -42,7 +42,7 @@ class TestRetrieversOfKnowledge:
         assert [node.node_id for node in nodes] == [str(hit.concept.pk) for hit in found]
         assert nodes[0].metadata["quotes"] == ["The heron stands"]
 
-    def test_draw_the_subgraph_over_a_similarity(self, graph):  # noqa: F811
+    def test_return_the_subgraph_above_a_similarity(self, graph):  # noqa: F811
         nodes = SubgraphRetriever(INDEX, min_similarity=0.2).retrieve("heron")
 
         assert nodes

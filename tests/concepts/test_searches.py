@@ -57,7 +57,7 @@ def labels(hits):
 
 
 class TestConcepts:
-    def test_are_found_by_meaning_with_quotes_that_prove_themselves(self, search, graph, client):
+    def test_are_found_by_meaning_with_verified_quotes(self, search, graph, client):
         answer = search("concepts", "bird that wades", limit=1)
         got = client.get(f"{API}/search/concepts/", {"collection": INDEX, "q": "bird that wades"})
 
@@ -75,7 +75,7 @@ class TestConcepts:
         assert fixed <= hit.keys()
         assert len(got.json()["hits"]) == 3
 
-    def test_go_on_where_the_last_page_ended(self, search):
+    def test_are_paged_without_gaps_or_repeats(self, search):
         every = search("concepts")["hits"]
         pages = [search("concepts", limit=1, offset=n)["hits"][0] for n in range(3)]
 
@@ -89,12 +89,12 @@ class TestConcepts:
 
         assert (hit["label"], hit["verdict"]) == ("Heron", "stale")
 
-    def test_that_are_gone_are_not_served(self, search, graph):
+    def test_that_were_deleted_are_not_returned(self, search, graph):
         services.remove_concept(graph["Heron"].pk)
 
         assert "Heron" not in labels(search("concepts")["hits"])
 
-    def test_whose_point_says_otherwise_are_not_served(self, search, graph, knowledge, caplog):
+    def test_whose_point_has_another_text_are_not_returned(self, search, graph, knowledge, caplog):
         pk = graph["Heron"].pk
         collection = knowledge.collection("concept")
         [point] = get_store().retrieve(collection, [pk]).values()
@@ -114,7 +114,7 @@ class TestRelationships:
 
 
 class TestSources:
-    def test_show_what_matched_where_and_what_it_bears(self, search, graph):
+    def test_show_the_matching_chunk_and_their_concepts(self, search, graph):
         source = graph["documents"]["heron"].sources.get()
 
         [best, other] = search("sources", include_concepts=True)["hits"]
@@ -141,7 +141,7 @@ class TestSources:
         assert best["similarity"] == pytest.approx(dense["score"])
         assert len(others) == (0 if mode == "sparse" else 1)
 
-    def test_that_say_the_words_rank_above_those_that_are_only_like_them(
+    def test_with_the_words_of_the_query_rank_first_in_hybrid_and_sparse_mode(
         self, search, graph, knowledge, embedder, monkeypatch
     ):
         said = give("A claim keeps its epistemic status.", index=INDEX)
@@ -159,7 +159,7 @@ class TestSources:
         assert first("dense") == str(like.pk)
         assert first("hybrid") == first("sparse") == str(said.pk)
 
-    def test_go_on_where_the_last_page_ended(self, search):
+    def test_are_paged_without_gaps_or_repeats(self, search):
         every = [hit["id"] for hit in search("sources")["hits"]]
         pages = [search("sources", limit=1, offset=n)["hits"][0]["id"] for n in range(2)]
 
@@ -173,7 +173,7 @@ class TestSources:
         assert hit["artifact"]["id"] == granite
 
     @pytest.mark.parametrize("mode", ["hybrid", "dense", "sparse"])
-    def test_are_cut_off_where_asked(self, search, mode):
+    def test_are_limited_by_a_minimum_similarity(self, search, mode):
         every = search("sources", mode=mode)["hits"]
 
         assert len(search("sources", mode=mode, limit=1)["hits"]) == 1
@@ -183,7 +183,7 @@ class TestSources:
         ]
         assert similar["id"] == every[0]["id"]
 
-    def test_bring_their_neighbours(self, search, client, knowledge, wakes):
+    def test_include_their_neighbours(self, search, client, knowledge, wakes):
         pages = tuple(f"{word} begins here and goes on." for word in ("Alpha", "Beta", "Gamma"))
         sync(knowledge, give_pages(pages))
 
@@ -191,7 +191,7 @@ class TestSources:
 
         assert [each["text"] for each in hit["neighbours"]] == [pages[0], pages[2]]
 
-    def test_flag_exactly_what_an_edit_made_stale_and_repair(self, search, graph, knowledge):
+    def test_are_marked_stale_after_an_edit_and_repaired(self, search, graph, knowledge):
         document = graph["documents"]["heron"]
         replace_content(document.pk, TextContent((HERON.replace("shallows", "shallowz"),)))
 
@@ -223,7 +223,7 @@ class TestRoute:
             ("feeds on", "relationship_type"),
         ],
     )
-    def test_names_the_nearest_of_all_as_the_entry(self, search, query, kind):
+    def test_names_the_nearest_hit_of_all_kinds_as_the_entry(self, search, query, kind):
         answer = search("route", query)
 
         sorts = {"concept": "concepts", "source": "sources"}
@@ -239,10 +239,10 @@ class TestRoute:
         }
         assert sorts.get(kind, "relationship_types") in answer
 
-    def test_has_no_entry_where_nothing_is_near(self, search):
+    def test_has_no_entry_if_nothing_is_similar(self, search):
         assert search("route", min_similarity=0.999)["entry"] is None
 
-    def test_gives_each_kind_its_own_limits(self, search):
+    def test_accepts_limits_for_each_kind(self, search):
         whole = search("route", "heron fish", min_similarity=-1)
         answer = search(
             "route",
@@ -266,7 +266,7 @@ class TestRoute:
 
 
 class TestBlend:
-    def test_weighs_each_way_and_adds_them(self, search, graph):
+    def test_adds_the_weighted_scores_of_each_way(self, search, graph):
         hits = {hit["label"]: hit for hit in search("blend", "the heron waits for fish")["hits"]}
 
         assert hits.keys() == {"Heron", "Fish", "Granite"}
@@ -297,7 +297,7 @@ class TestBlend:
         assert {hit["ways"][0]["score"] for hit in (both, *one)} == {one[0]["score"]}
         assert both["score"] > one[0]["score"]
 
-    def test_follows_the_weights_it_is_given(self, search):
+    def test_uses_the_given_weights(self, search):
         only = {"concept_weight": 0.0, "source_weight": 1.0, "relationship_weight": 0.0}
 
         hits = search("blend", "the heron waits for fish", **only)["hits"]
@@ -308,7 +308,7 @@ class TestBlend:
 
 
 class TestSubgraph:
-    def test_shows_what_lies_over_the_threshold_and_its_edges(self, search):
+    def test_shows_concepts_above_the_threshold_and_their_edges(self, search):
         whole = search("subgraph", "heron fish swims in water", min_similarity=-1)
         part = search("subgraph", "fish swims in water", min_similarity=0.5)
 
@@ -339,7 +339,7 @@ class TestSubgraph:
 
 
 class TestEvidence:
-    def test_is_ordered_by_nearness_to_the_query(self, client, graph, knowledge):
+    def test_is_ordered_by_similarity_to_the_query(self, client, graph, knowledge):
         concept = graph["Fish"]
         other = give("Fish are sold at the harbour market on Friday.", index=INDEX)
         add_instance(concept.pk, "Fish are sold", artifact_id=other.pk)
@@ -357,7 +357,7 @@ class TestEvidence:
         assert posted["hits"][0]["similarity"] > posted["hits"][1]["similarity"]
         assert quotes(limit=1, offset=1) == ["Fish are sold"]
 
-    def test_is_compared_by_the_chunk_the_quote_stands_in(self, client, graph, knowledge):
+    def test_is_compared_by_the_chunk_that_contains_the_quote(self, client, graph, knowledge):
         concept = graph["Granite"]
         filler = "Nothing else is said for a good while here. " * 12
         document = give(f"Granite opens the talk. {filler}Granite ends it at noon.", index=INDEX)
@@ -402,7 +402,7 @@ class TestContext:
 
 
 class TestPaths:
-    def test_follow_edges_whose_types_are_like_the_words(self, client, graph):
+    def test_follow_edges_whose_types_are_similar_to_the_words(self, client, graph):
         url = f"{API}/concepts/{graph['Heron'].pk}/paths"
 
         near = client.get(url, {"like": "feeds on, eats", "min_similarity": 0.3}).json()["paths"]
@@ -420,7 +420,7 @@ class TestPaths:
 
 
 class TestSimilarSources:
-    def test_are_found_across_indexes_but_for_itself(self, client, graph, build):
+    def test_are_found_across_indexes_without_the_source_itself(self, client, graph, build):
         source = graph["documents"]["heron"].sources.get()
         twin = give(HERON.replace("dawn", "dusk"), index="plain")
         sync(build, twin)
@@ -436,7 +436,7 @@ class TestSimilarSources:
         assert both["hits"][0]["artifact"]["id"] == str(twin.pk)
         assert both["hits"][0]["index"] == "plain"
 
-    def test_may_be_of_other_documents_only(self, client, graph, knowledge, wakes):
+    def test_can_be_limited_to_other_documents(self, client, graph, knowledge, wakes):
         pages = tuple(f"{word} heron begins here." for word in ("Alpha", "Beta", "Gamma"))
         document = give_pages(pages)
         sync(knowledge, document)
@@ -450,7 +450,7 @@ class TestSimilarSources:
             str(each.pk) for each in graph["documents"].values()
         }
 
-    def test_of_one_that_is_not_embedded_yet_are_not_known_yet(self, client, knowledge):
+    def test_are_refused_for_a_source_that_is_not_indexed_yet(self, client, knowledge):
         source = give(HERON, index=INDEX).sources.get()
 
         answer = client.get(f"{API}/sources/{source.pk}/similar")
@@ -496,14 +496,14 @@ class TestRefusals:
             ("paths", {"like": "x", "min_similarity": "nan"}, 400, "min_similarity"),
         ],
     )
-    def test_name_what_is_wrong_with_a_concepts_part(
+    def test_name_the_wrong_parameter_of_a_concept_route(
         self, client, heron, part, given, status, field
     ):
         answer = client.get(f"{API}/concepts/{heron.pk}/{part}", given)
 
         assert (answer.status_code, answer.json()["field"]) == (status, field)
 
-    def test_say_what_is_not_there(self, client, knowledge):
+    def test_name_unknown_concepts_sources_and_indexes(self, client, knowledge):
         for part in ("evidence", "context", "paths?like=x"):
             answer = client.get(f"{API}/concepts/{uuid.uuid4()}/{part}")
             assert (answer.status_code, answer.json()["code"]) == (404, "unknown_concept")
@@ -511,7 +511,7 @@ class TestRefusals:
         unknown = client.post(f"{API}/search/route", {"index": "no", "query": "x"}, format="json")
         assert (similar.status_code, unknown.status_code) == (404, 404)
 
-    def test_want_a_key(self, heron):
+    def test_require_a_key(self, heron):
         stranger = APIClient()
         for name in ("concepts", "relationships", "sources", "route", "blend", "subgraph"):
             url = f"{API}/search/{name}"

@@ -21,7 +21,7 @@ TEXT = "The heron stands in the shallows at dawn. Granite cools slowly under the
 
 
 class TestCreateConcept:
-    def test_makes_one_node_of_label_description_and_terms(self, knowledge, heron):
+    def test_creates_one_node_from_label_description_and_terms(self, knowledge, heron):
         sync(knowledge)
 
         [node] = Node.objects.filter(build=knowledge)
@@ -37,10 +37,10 @@ class TestCreateConcept:
         assert point.sparse is None
         assert verify_build(knowledge).findings == {}
 
-    def test_notes_a_change_that_searches_can_wait_for(self, heron):
+    def test_stores_a_revision_that_searches_can_wait_for(self, heron):
         assert PendingRevision.objects.filter(changed_id=heron.pk, pk=heron.revision).exists()
 
-    def test_shows_its_change_once_it_is_synced_and_announces_no_document(
+    def test_shows_its_change_once_synced_and_emits_no_document_event(
         self, knowledge, heron, monkeypatch
     ):
         announced = []
@@ -56,11 +56,11 @@ class TestCreateConcept:
         assert not PendingRevision.objects.exists()
         assert [event[1]["artifact_id"] for event in announced] == [str(document.pk)]
 
-    def test_refuses_a_label_that_is_taken_in_any_case(self, heron):
+    def test_refuses_an_existing_label_in_any_case(self, heron):
         with pytest.raises(ContentConflict, match="already has a concept named 'HERON'"):
             services.create_concept(INDEX, " HERON ")
 
-    def test_lets_another_kind_have_the_name(self, heron):
+    def test_allows_a_relationship_type_with_the_same_name(self, heron):
         assert services.create_relationship_type(INDEX, "Heron").name == "Heron"
 
     @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ class TestCreateConcept:
             (INDEX, {"label": "x", "search_terms": [str(n) for n in range(51)]}, "search_terms"),
         ],
     )
-    def test_says_what_is_wrong_with_one(self, knowledge, index, given, field):
+    def test_names_the_wrong_field(self, knowledge, index, given, field):
         with pytest.raises(InvalidInput) as caught:
             services.create_concept(index, **given)
 
@@ -83,7 +83,7 @@ class TestCreateConcept:
 
 
 class TestEditConcept:
-    def test_has_it_embedded_again(self, knowledge, heron, embedder):
+    def test_embeds_it_again(self, knowledge, heron, embedder):
         sync(knowledge)
         embedder.embedded.clear()
 
@@ -95,13 +95,13 @@ class TestEditConcept:
         assert embedder.embedded == ["Heron\nA patient bird\nArdea"]
         assert verify_build(knowledge).findings == {}
 
-    def test_is_found_by_its_new_name(self, heron):
+    def test_makes_it_found_by_its_new_name(self, heron):
         services.edit_concept(heron.pk, label="Grey heron")
 
         assert services.find_concept(INDEX, "grey HERON").pk == heron.pk
         assert services.find_concept(INDEX, "heron") is None
 
-    def test_does_not_take_the_name_of_another(self, heron):
+    def test_refuses_the_name_of_another_concept(self, heron):
         crane = services.create_concept(INDEX, "Crane")
 
         with pytest.raises(ContentConflict):
@@ -112,7 +112,7 @@ class TestEditConcept:
 
 
 class TestRemoveConcept:
-    def test_takes_along_its_point_evidence_and_edges_and_no_more(self, knowledge, heron):
+    def test_deletes_only_its_point_evidence_and_edges(self, knowledge, heron):
         document = give(TEXT, index=INDEX)
         crane = services.create_concept(INDEX, "Crane")
         kind = services.create_relationship_type(INDEX, "LIKE")
@@ -131,7 +131,7 @@ class TestRemoveConcept:
         assert get_store().count(knowledge.collection("concept")) == 1
         assert verify_build(knowledge).findings == {}
 
-    def test_knows_when_there_is_none(self, knowledge):
+    def test_raises_an_error_for_an_unknown_concept(self, knowledge):
         with pytest.raises(UnknownConcept):
             services.remove_concept(uuid.uuid4())
 
@@ -150,7 +150,7 @@ class TestMergeConcepts:
         add_instance(grey.pk, "in the shallows", artifact_id=document.pk)
         return grey, family, fish
 
-    def test_keeps_all_evidence_and_edges_once(self, heron, graph):
+    def test_keeps_all_evidence_and_edges_without_duplicates(self, heron, graph):
         grey, family, fish = graph
 
         kept = services.merge_concepts(heron.pk, [grey.pk, family.pk])
@@ -164,7 +164,7 @@ class TestMergeConcepts:
         assert set(kept.search_terms) == {"Ardea", "Ardeidae", "Grey heron"}
         assert set(Concept.objects.all()) == {heron, fish}
 
-    def test_has_the_kept_one_embedded_again_and_the_others_gone(self, knowledge, heron, graph):
+    def test_embeds_the_kept_concept_again_and_deletes_the_others(self, knowledge, heron, graph):
         sync(knowledge)
         artifact = Artifact.objects.get()
         sync(knowledge, artifact)
@@ -178,7 +178,7 @@ class TestMergeConcepts:
         assert "Grey heron" in stored[heron.pk].payload["search_terms"]
         assert verify_build(knowledge).findings == {}
 
-    def test_wants_another_of_the_same_index(self, heron):
+    def test_requires_another_concept_of_the_same_index(self, heron):
         with pytest.raises(InvalidInput, match="at least one other concept"):
             services.merge_concepts(heron.pk, [heron.pk])
         with pytest.raises(UnknownConcept):
@@ -186,7 +186,7 @@ class TestMergeConcepts:
 
 
 class TestRelate:
-    def test_makes_an_edge_once(self, heron):
+    def test_creates_an_edge_once(self, heron):
         crane = services.create_concept(INDEX, "Crane")
         kind = services.create_relationship_type(INDEX, "LIKE")
 
@@ -196,7 +196,7 @@ class TestRelate:
         assert (is_new, is_new_again) == (True, False)
         assert first == second
 
-    def test_refuses_what_the_index_does_not_have(self, heron):
+    def test_refuses_concepts_and_types_that_are_not_in_the_index(self, heron):
         crane = services.create_concept(INDEX, "Crane")
         kind = services.create_relationship_type(INDEX, "LIKE")
         none = uuid.uuid4()
@@ -215,7 +215,7 @@ class TestRelate:
 
 
 class TestRelationshipType:
-    def test_makes_one_node_of_name_category_and_description(self, knowledge):
+    def test_creates_one_node_from_name_category_and_description(self, knowledge):
         kind = services.create_relationship_type(
             INDEX, "SUPPORTS", category="Epistemic", description="Makes more likely"
         )

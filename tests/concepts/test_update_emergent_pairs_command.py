@@ -33,8 +33,8 @@ def optimized(monkeypatch):
     return names
 
 
-class TestSurveyConcepts:
-    def test_keeps_what_is_near_and_says_how_much(self, concepts, capsys, optimized):
+class TestUpdateEmergentPairs:
+    def test_stores_similar_pairs_and_prints_their_number(self, concepts, capsys, optimized):
         call_command("update_emergent_pairs", index="knowledge")
         call_command("update_emergent_pairs")
 
@@ -45,7 +45,7 @@ class TestSurveyConcepts:
         assert EmergentPair.objects.count() == 1
         assert optimized == []
 
-    def test_builds_the_graph_first_where_there_is_much(self, concepts, monkeypatch, optimized):
+    def test_builds_the_hnsw_graph_first_for_many_concepts(self, concepts, monkeypatch, optimized):
         monkeypatch.setattr(update_emergent_pairs, "MIN_CONCEPTS_FOR_GRAPH", 1)
 
         call_command("update_emergent_pairs")
@@ -53,7 +53,7 @@ class TestSurveyConcepts:
         assert optimized == ["knowledge.concept_embeddings.1"]
         assert EmergentPair.objects.count() == 1
 
-    def test_leaves_it_to_the_server_that_runs(self, concepts, monkeypatch, capsys):
+    def test_delegates_the_work_to_a_running_server(self, concepts, monkeypatch, capsys):
         asked = []
 
         class Server:
@@ -67,6 +67,6 @@ class TestSurveyConcepts:
         assert asked == ["reconcile"]
         assert not EmergentPair.objects.exists()
 
-    def test_names_the_indexes_that_hold_concepts(self, concepts):
+    def test_names_the_indexes_with_concepts(self, concepts):
         with pytest.raises(CommandError, match="these indexes do: knowledge"):
             call_command("update_emergent_pairs", index="plain")

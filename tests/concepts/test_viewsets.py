@@ -28,7 +28,7 @@ def document(knowledge, wakes):
 
 
 class TestConcepts:
-    def test_are_made_read_changed_and_removed(self, client, knowledge):
+    def test_are_created_read_edited_and_deleted(self, client, knowledge):
         made = post(client, CONCEPTS, label=" Heron ", description="A bird", search_terms=["Ardea"])
         url = f"{API}/concepts/{made.json()['id']}/"
         changed = client.patch(url, {"description": "A wading bird"}, format="json")
@@ -62,13 +62,13 @@ class TestConcepts:
             ({"label": "x", "search_terms": "Ardea"}, 400, "invalid", "search_terms"),
         ],
     )
-    def test_say_what_is_wrong_with_one(self, client, heron, content, status, code, field):
+    def test_name_the_wrong_field(self, client, heron, content, status, code, field):
         answer = post(client, CONCEPTS, **content)
 
         assert (answer.status_code, answer.json()["code"]) == (status, code)
         assert answer.json().get("field") == field
 
-    def test_are_held_only_by_indexes_that_hold_concepts(self, client, knowledge):
+    def test_are_refused_in_an_index_without_concepts(self, client, knowledge):
         plain = post(client, f"{API}/indexes/plain/concepts/", label="Heron")
         none = post(client, f"{API}/indexes/none/concepts/", label="Heron")
 
@@ -98,7 +98,7 @@ class TestConcepts:
         assert answer.json()["search_terms"] == ["Ardea", "Grey heron"]
         assert Concept.objects.get() == heron
 
-    def test_want_a_key(self, heron, document):
+    def test_require_a_key(self, heron, document):
         stranger = APIClient()
         for url in (CONCEPTS, TYPES, EDGES, f"{API}/concepts/{heron.pk}/"):
             assert stranger.get(url).status_code == 401
@@ -108,7 +108,7 @@ class TestConcepts:
 
 
 class TestInstances:
-    def test_prove_where_they_stand(self, client, heron, document):
+    def test_have_offsets_and_a_verdict(self, client, heron, document):
         url = f"{API}/concepts/{heron.pk}/instances/"
         source = document.sources.get()
 
@@ -131,7 +131,7 @@ class TestInstances:
         }
         assert after[0]["verdict"] == "stale"
 
-    def test_refuse_a_quote_that_is_not_there(self, client, heron, document):
+    def test_refuse_a_quote_that_is_not_in_the_source(self, client, heron, document):
         url = f"{API}/concepts/{heron.pk}/instances/"
 
         answer = post(client, url, quote="in the depths", artifact=str(document.pk))
@@ -139,7 +139,7 @@ class TestInstances:
         assert (answer.status_code, answer.json()["code"]) == (400, "quote_not_found")
         assert answer.json()["field"] == "quote"
 
-    def test_are_taken_back(self, client, heron, document):
+    def test_are_deleted(self, client, heron, document):
         url = f"{API}/concepts/{heron.pk}/instances/"
         made = post(client, url, quote="heron", artifact=str(document.pk)).json()
 
@@ -151,7 +151,7 @@ class TestInstances:
 
 
 class TestRelationships:
-    def test_are_made_listed_and_removed(self, client, heron):
+    def test_are_created_listed_and_deleted(self, client, heron):
         fish = post(client, CONCEPTS, label="Fish").json()["id"]
         kind = post(client, TYPES, name="EATS", category="Structural").json()
         edge = {"source": str(heron.pk), "type": kind["id"], "target": fish}
@@ -173,7 +173,7 @@ class TestRelationships:
         assert client.delete(url).status_code == 204
         assert client.get(url).json()["code"] == "unknown_relationship"
 
-    def test_go_with_their_type(self, client, heron):
+    def test_are_deleted_with_their_type(self, client, heron):
         fish = post(client, CONCEPTS, label="Fish").json()["id"]
         kind = post(client, TYPES, name="EATS").json()["id"]
         post(client, EDGES, source=str(heron.pk), type=kind, target=fish)
@@ -187,7 +187,7 @@ class TestRelationships:
         assert removed.status_code == 200
         assert client.get(EDGES).json()["count"] == client.get(TYPES).json()["count"] == 0
 
-    def test_name_the_end_that_is_wrong(self, client, heron):
+    def test_name_the_wrong_end(self, client, heron):
         kind = post(client, TYPES, name="EATS").json()["id"]
 
         answer = post(client, EDGES, source=str(heron.pk), type=kind, target=str(uuid.uuid4()))
@@ -198,7 +198,7 @@ class TestRelationships:
 class TestDocuments:
     """Endpoints that read, count or write documents ignore concepts."""
 
-    def test_do_not_show_concepts(self, client, knowledge, heron, document):
+    def test_do_not_include_concepts(self, client, knowledge, heron, document):
         sync(knowledge, document)
 
         listed = client.get(f"{API}/indexes/{INDEX}/artifacts/").json()
@@ -208,7 +208,7 @@ class TestDocuments:
         assert index["artifacts"] == 1
         assert Node.objects.filter(build=knowledge).count() == index["nodes"]["synced"] == 2
 
-    def test_are_not_concepts_by_another_address(self, client, heron):
+    def test_do_not_accept_the_id_of_a_concept(self, client, heron):
         url = f"{API}/artifacts/{heron.pk}"
         answers = [
             client.get(f"{url}/"),
@@ -236,7 +236,7 @@ class TestRegenerate:
         ("type", "embedded"),
         [("concept", "Heron\nA wading bird\nArdea"), ("vocabulary", "EATS")],
     )
-    def test_takes_concepts_and_vocabulary_as_types(
+    def test_accepts_concepts_and_vocabulary_as_types(
         self, client, knowledge, heron, embedder, type, embedded, django_capture_on_commit_callbacks
     ):
         create_relationship_type(INDEX, "EATS")

@@ -33,7 +33,7 @@ class TestApi:
         assert json.loads(run("GET", path, "--query=title=tide", "--query=limit=1"))["count"] == 1
         assert json.loads(run("GET", f"{path}?title=none", "--query=limit=1"))["count"] == 0
 
-    def test_sends_a_body_a_file_with_a_body_or_a_file(self, run, tmp_path):
+    def test_sends_a_body_or_a_file_or_both(self, run, tmp_path):
         (tmp_path / "body.json").write_text('{"title": "High tides"}')
         (tmp_path / "tides.txt").write_text("Tides turn at noon.")
         path = "indexes/plain/artifacts/"
@@ -45,7 +45,7 @@ class TestApi:
         assert json.loads(changed)["title"] == "High tides"
         assert Artifact.objects.get().file_name == "tides.txt"
 
-    def test_prints_other_content_as_it_is(self, run, tmp_path):
+    def test_prints_other_content_unchanged(self, run, tmp_path):
         (tmp_path / "tides.txt").write_bytes(b"Tides turn.\xff")
         added = json.loads(run("POST", "indexes/plain/artifacts/", f"--file={tmp_path}/tides.txt"))
 
@@ -54,7 +54,7 @@ class TestApi:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            (["GET", "indexes/nil/"], r"There are: .*plain.*\[unknown_index, field index\]"),
+            (["GET", "indexes/nil/"], r"Allowed: .*plain.*\[unknown_index, field index\]"),
             (["GET", "nothing/"], r"\[not_found\]"),
             (["DELETE", "indexes/"], r"\[method_not_allowed\]"),
             (["POST", "search/pages", "--data={"], r"--data is not valid JSON.*\[malformed\]"),
@@ -71,11 +71,11 @@ class TestApi:
 
         assert not caplog.records
 
-    def test_knows_its_methods(self, run):
+    def test_rejects_unknown_methods(self, run):
         with pytest.raises(CommandError, match="invalid choice: 'FETCH'"):
             run("fetch", "indexes/")
 
-    def test_says_that_work_is_left(self, build, capsys):
+    def test_says_that_the_next_serve_finishes_the_work(self, build, capsys):
         call_command("api", "POST", "indexes/plain/artifacts/", '--data={"text": "Tides turn."}')
 
         assert "The next manage.py serve does the rest." in capsys.readouterr().err

@@ -14,7 +14,7 @@ def fresh():
 
 class TestSchemaView:
     @pytest.mark.django_db
-    def test_makes_the_document_once_for_each_format(self, client, monkeypatch):
+    def test_generates_the_document_once_for_each_format(self, client, monkeypatch):
         made = []
         original = SchemaGenerator.get_schema
         monkeypatch.setattr(

@@ -49,7 +49,7 @@ class TestMiddleware:
             ("", "not_authenticated"),
         ],
     )
-    def test_asks_for_a_key_if_there_is_none(self, ask, authorization, code):
+    def test_requires_a_key(self, ask, authorization, code):
         answer = ask(PATH, headers={"Authorization": authorization})
 
         assert answer.status_code == 401

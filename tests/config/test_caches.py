@@ -14,13 +14,13 @@ class TestJSONSerializer:
 
         assert serializer.loads(serializer.dumps(value)) == value
 
-    def test_runs_no_code_of_what_it_reads(self):
+    def test_executes_no_pickled_code(self):
         with pytest.raises(ValueError):  # noqa: PT011 - of the decoder
             JSONSerializer().loads(pickle.dumps({"a": 1}))
 
 
 class TestCounting:
-    def test_goes_on_without_redis_and_without_asking_it_each_time(self, monkeypatch):
+    def test_works_without_redis_and_does_not_retry_it_each_time(self, monkeypatch):
         asked: list[str] = []
 
         def fail(self, key, delta=1, version=None):

@@ -146,7 +146,7 @@ def check_commands(service: Service, notes: Path) -> None:
 
 
 class TestCommands:
-    def test_work_where_no_server_runs(self, tmp_path, notes):
+    def test_work_without_a_running_server(self, tmp_path, notes):
         check_commands(ForkedService(tmp_path), notes)
 
     def test_work_beside_a_running_server(self, shared, notes):
@@ -157,11 +157,11 @@ class TestCommands:
         [
             (["add", "nowhere", "--index", "plain"], "nowhere does not exist."),
             (["search", "x", "--index", "nil"], "nil"),
-            (["status", "--index", "nil"], "There is no index named 'nil'; there are:"),
-            (["verify", "--index", "nil"], "There is no index named 'nil'; there are:"),
+            (["status", "--index", "nil"], "There is no index named 'nil'; allowed:"),
+            (["verify", "--index", "nil"], "There is no index named 'nil'; allowed:"),
         ],
     )
-    def test_report_what_is_wrong(self, build, arguments, said):
+    def test_report_wrong_arguments(self, build, arguments, said):
         with pytest.raises(CommandError, match=re.escape(said)):
             call_command(*arguments)
 
@@ -170,7 +170,7 @@ class TestCommands:
         ended = migrated.manage(*arguments, "--index", "nil")
 
         assert ended.returncode == 1
-        assert "There is no index named 'nil'; there are:" in ended.stderr
+        assert "There is no index named 'nil'; allowed:" in ended.stderr
         assert "Traceback" not in ended.stderr
 
 
@@ -178,7 +178,7 @@ class TestImports:
     @pytest.mark.parametrize(
         "arguments", [["help"], ["status"], ["key", "list"], ["search", "--help"]]
     )
-    def test_load_no_library_of_models_or_pipelines(self, migrated, monkeypatch, arguments):
+    def test_do_not_load_libraries_of_models_or_pipelines(self, migrated, monkeypatch, arguments):
         """They would take seconds."""
         monkeypatch.setitem(migrated.environment, "PYTHONPROFILEIMPORTTIME", "1")
 
@@ -188,7 +188,7 @@ class TestImports:
         assert "django" in modules
         assert not modules & set(MODELS_AND_PIPELINES)
 
-    def test_load_none_where_they_ask_the_server(self, migrated, settings, answering):
+    def test_do_not_load_libraries_beside_a_running_server(self, migrated, settings, answering):
         """Only the server needs them."""
         settings.STRATA_DATA_DIR = migrated.data_dir
         with registered_server(answering.url):
@@ -204,7 +204,7 @@ class TestImports:
 
 
 class TestServe:
-    def test_needs_host_names_to_admit_other_machines(self, idle):
+    def test_requires_allowed_hosts_to_listen_to_other_machines(self, idle):
         ended = idle.manage("serve", "--host", "0.0.0.0", "--port", str(idle.port))
 
         assert ended.returncode == 1
@@ -235,7 +235,7 @@ class TestServe:
 class TestWelcome:
     @pytest.mark.django_db
     @pytest.mark.parametrize("has_demo", [True, False])
-    def test_suggests_a_query_of_the_demo_only_with_the_demo(self, has_demo):
+    def test_suggests_a_demo_query_only_with_the_demo(self, has_demo):
         said = StringIO()
 
         Command(stdout=said)._print_welcome("http://127.0.0.1:8000", True, has_demo)

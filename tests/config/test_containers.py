@@ -82,7 +82,7 @@ def read_by_settings() -> set[str]:
 
 class TestCompose:
     @pytest.mark.parametrize("name", SECRETS)
-    def test_says_which_secret_is_missing(self, name):
+    def test_names_the_missing_secret(self, name):
         ran = compose("config", "--quiet", **{**SECRETS, name: ""})
 
         assert ran.returncode != 0
@@ -100,7 +100,7 @@ class TestCompose:
                 program = command[0].split()[0]
                 assert program in {"sh", "test"} or (BIN / program).exists()
 
-    def test_names_modules_and_commands_that_are_there(self, ours):
+    def test_names_existing_modules_and_commands(self, ours):
         for service in ours.values():
             command = service["command"]
             if (app := option(command, "-A")) is not None:
@@ -122,7 +122,7 @@ class TestCompose:
 
         assert beat.get("deploy", {}).get("replicas", 1) == 1
 
-    def test_passes_on_what_the_settings_read(self, ours, image):
+    def test_passes_on_every_variable_that_the_settings_read(self, ours, image):
         wanted = read_by_settings() - NOT_PASSED
         for name, service in ours.items():
             if name == "flower":
@@ -131,7 +131,7 @@ class TestCompose:
             heartbeat = set() if "worker" in name or name == "beat" else {"STRATA_HEARTBEAT_FILE"}
             assert wanted - heartbeat - set(passed) == set(), name
 
-    def test_passes_on_only_variables_that_are_read(self, ours):
+    def test_passes_on_no_other_variable(self, ours):
         gunicorns = {"WEB_CONCURRENCY"}
         for name, service in ours.items():
             if name != "flower":
@@ -164,14 +164,14 @@ class TestCompose:
         for name in ("postgres", "redis", "qdrant"):
             assert set(services[name]["networks"]) == {"inside"}
 
-    def test_limits_and_watches_each_service(self, services):
+    def test_sets_limits_and_a_health_check_for_each_service(self, services):
         for name, service in services.items():
             assert service["deploy"]["resources"]["limits"].keys() == {"cpus", "memory"}, name
             is_watched = "test" in service["healthcheck"]
             assert is_watched or service["healthcheck"] == {"disable": True}, name
             assert is_watched or service["restart"] == "no", name
 
-    def test_waits_for_what_can_be_waited_for(self, services):
+    def test_waits_for_completion_or_health_of_dependencies(self, services):
         for service in services.values():
             for name, wait in service.get("depends_on", {}).items():
                 has_end = services[name]["restart"] == "no"
@@ -179,7 +179,7 @@ class TestCompose:
                     "service_completed_successfully" if has_end else "service_healthy"
                 )
 
-    def test_is_healthy_by_addresses_that_answer(self, ours):
+    def test_checks_health_at_an_existing_url(self, ours):
         asked = re.findall(
             r"localhost:8000(/[\w/]*)",
             json.dumps(ours["web"]["healthcheck"]) + (ROOT / "Dockerfile").read_text(),
@@ -187,7 +187,7 @@ class TestCompose:
 
         assert [resolve(path).url_name for path in asked] == ["ready"] * 2
 
-    def test_leaves_requests_under_way_their_time(self, ours):
+    def test_stops_later_than_the_grace_period_of_gunicorn(self, ours):
         assert ours["web"]["stop_grace_period"] == "30s"
         assert gunicorn.graceful_timeout < 30
 
@@ -215,7 +215,7 @@ class TestImage:
 
         assert ran.returncode == 0, ran.stdout
 
-    def test_holds_every_app_and_what_it_reads(self):
+    def test_contains_every_app_and_its_files(self):
         lines = (ROOT / ".dockerignore").read_text().splitlines()
         let_in = {line[1:] for line in lines if line.startswith("!")}
         local = {app.split(".")[0] for app in settings.INSTALLED_APPS}
@@ -225,7 +225,7 @@ class TestImage:
         assert local | {"specs", "static", "templates", "requirements", "manage.py"} <= let_in
         assert {name for name in let_in if not (ROOT / name).exists()} == set()
 
-    def test_installs_what_is_compiled_with_hashes(self):
+    def test_installs_only_requirements_with_hashes(self):
         dockerfile = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
         installs = re.findall(r"pip install ([^&\n]*)", dockerfile)
 

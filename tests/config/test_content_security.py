@@ -12,7 +12,7 @@ class TestContentSecurityPolicy:
         assert client.get(address)["Content-Security-Policy"] == POLICY
 
     @pytest.mark.django_db
-    def test_lets_only_the_page_of_the_api_have_styles_of_its_own(self, client):
+    def test_allows_inline_styles_only_on_the_api_page(self, client):
         policy = client.get("/api/docs/")["Content-Security-Policy"]
 
         assert "style-src 'self' 'unsafe-inline'" in policy
@@ -20,7 +20,7 @@ class TestContentSecurityPolicy:
 
     @pytest.mark.django_db
     @pytest.mark.parametrize("address", [*PAGES, "/api/docs/"])
-    def test_finds_no_script_in_a_page(self, client, address):
+    def test_is_met_by_pages_without_inline_scripts(self, client, address):
         page = client.get(address).content.decode()
 
         assert "<script>" not in page

@@ -34,7 +34,7 @@ def read_folder(folder: Path) -> dict[str, ParsedDocument]:
 
 
 class TestLibrary:
-    def test_holds_each_format_and_stays_small(self) -> None:
+    def test_contains_each_format_and_is_small(self) -> None:
         paths = list(LIBRARY.iterdir())
 
         assert {path.name for path in paths} == set(FACTS)
@@ -52,7 +52,7 @@ class TestLibrary:
         assert all(page.text.strip() for page in document.pages)
 
     @pytest.mark.parametrize("name", FACTS)
-    def test_has_facts_that_stand_on_one_page_only(
+    def test_has_facts_that_are_on_one_page_only(
         self, name: str, library: dict[str, ParsedDocument]
     ) -> None:
         for index, fact in FACTS[name][1].items():
@@ -65,7 +65,7 @@ class TestLibrary:
 
             assert found == [(name, index)], fact
 
-    def test_equals_what_its_scripts_write(
+    def test_equals_the_output_of_its_scripts(
         self, library: dict[str, ParsedDocument], tmp_path: Path
     ) -> None:
         pytest.importorskip("reportlab")
@@ -74,7 +74,7 @@ class TestLibrary:
 
         assert read_folder(tmp_path) == {name: library[name] for name in sorted(WRITERS)}
 
-    def test_is_written_the_same_twice(self, tmp_path: Path) -> None:
+    def test_is_written_identically_each_time(self, tmp_path: Path) -> None:
         pytest.importorskip("reportlab")
 
         write_library(tmp_path / "first")

@@ -42,7 +42,7 @@ class TestDoctor:
         assert (plain.is_ok, plain.fix) == (True, "Use https on a shared network.")
         assert (encrypted.is_ok, encrypted.fix) == (True, "")
 
-    def test_says_what_no_language_model_means_and_which_setting_brings_one(self, settings):
+    def test_names_the_missing_features_and_settings_of_a_language_model(self, settings):
         settings.STRATA_LLM_BASE_URL = settings.STRATA_LLM_MODEL = ""
         without = doctor._check_language_model()
         settings.STRATA_LLM_BASE_URL, settings.STRATA_LLM_MODEL = "http://llm/v1", "some-model"

@@ -23,11 +23,11 @@ def every_condition(base: type[StrataError] = StrataError) -> list[type[StrataEr
 
 class TestTable:
     @pytest.mark.parametrize("condition", every_condition())
-    def test_has_a_line_for_every_condition(self, condition):
+    def test_has_a_status_for_every_error(self, condition):
         assert any(ancestor in HTTP_STATUS for ancestor in condition.__mro__)
 
     @pytest.mark.parametrize("condition", every_condition())
-    def test_gives_retryable_errors_a_status_that_says_so(self, condition):
+    def test_gives_retryable_errors_a_retryable_status(self, condition):
         assert not condition.is_retryable or HTTP_STATUS[condition] in {429, *range(500, 600)}
 
     def test_uses_the_status_of_the_nearest_base_class(self):
@@ -52,10 +52,10 @@ class TestExceptionHandler:
             "fix": "Do not.",
         }
 
-    def test_says_when_to_retry(self):
+    def test_sends_retry_after(self):
         assert int(exception_handler(StoreUnavailable(), {})["Retry-After"]) > 0
 
-    def test_says_when_a_limit_ends(self):
+    def test_sends_the_end_of_a_limit_as_retry_after(self):
         error = TooManyRequests()
         error.retry_after = 49.2
 
@@ -63,7 +63,7 @@ class TestExceptionHandler:
 
         assert (answer.status_code, answer["Retry-After"]) == (429, "50")
 
-    def test_says_when_a_model_is_tried_again(self):
+    def test_sends_the_next_attempt_at_a_model_as_retry_after(self):
         error = ModelUnavailable("It cannot be fetched.")
         error.retry_after = 29.2
 
@@ -106,7 +106,7 @@ class TestExceptionHandler:
             (BrokerError("refused"), 503, "broker_unavailable"),
         ],
     )
-    def test_gives_every_error_one_shape(self, error, status, code):
+    def test_returns_every_error_in_one_format(self, error, status, code):
         answer = exception_handler(error, {})
 
         assert (answer.status_code, answer.data["code"]) == (status, code)
@@ -121,14 +121,14 @@ class TestExceptionHandler:
         assert exception_handler(error, {})["WWW-Authenticate"] == "Bearer"
         assert exception_handler(exceptions.Throttled(wait=3), {})["Retry-After"] == "3"
 
-    def test_shows_text_that_is_no_utf8(self):
+    def test_returns_valid_utf8_for_surrogates(self):
         error = exceptions.ValidationError({"a\ud800": [ErrorDetail("b\udfff", "invalid")]})
 
         answer = exception_handler(error, {})
 
         json.dumps(answer.data, ensure_ascii=False).encode()
 
-    def test_leaves_defects_to_django(self):
+    def test_does_not_handle_unexpected_errors(self):
         assert exception_handler(ZeroDivisionError(), {}) is None
 
 

@@ -88,7 +88,7 @@ class TestStreams:
 class TestLogins:
     """Twenty at once: most are refused, a few wait for their turn, and others are answered."""
 
-    def test_at_once_leave_the_server_answering(self, service, door):
+    def test_in_parallel_do_not_block_the_server(self, service, door):
         hold = service.data_dir / HOLD
         hold.touch()
         with (

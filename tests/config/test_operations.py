@@ -36,7 +36,7 @@ def list_words(parser: ArgumentParser) -> Iterator[str]:
 
 
 class TestTable:
-    def test_has_every_operation_of_the_document_and_no_other(self, document):
+    def test_has_exactly_the_operations_of_the_openapi_document(self, document):
         names = {name.removesuffix(BODY_SUFFIX) for name in document.operations}
 
         assert set(OPERATIONS) == names
@@ -44,7 +44,7 @@ class TestTable:
             document.operations
         )
 
-    def test_names_commands_with_their_actions_and_options(self):
+    def test_names_existing_commands_actions_and_options(self):
         unknown = []
         for command in {faces.command for faces in OPERATIONS.values()} - {""}:
             name, *words = command.split()
@@ -54,7 +54,7 @@ class TestTable:
 
         assert not unknown
 
-    def test_names_methods_of_both_clients(self):
+    def test_names_existing_methods_of_both_clients(self):
         with Strata("http://strata.test") as strata:
             clients = (strata, AsyncStrata("http://strata.test"))
             for faces in OPERATIONS.values():
@@ -62,7 +62,7 @@ class TestTable:
                     callable(attrgetter(faces.client or "request")(each)) for each in clients
                 )
 
-    def test_has_a_reason_where_there_is_no_tool(self, document):
+    def test_has_a_reason_for_each_tag_without_a_tool(self, document):
         tags = {operation.content["tags"][0] for operation in document.operations.values()}
 
         assert tags == set(NO_TOOL)
@@ -76,7 +76,7 @@ class TestPage:
 
 
 class TestPageOfCommands:
-    def test_lists_every_command_of_ours_and_no_other(self):
+    def test_lists_exactly_the_commands_of_strata(self):
         text = COMMANDS_PAGE.read_text().partition("## Make targets")[0]
         cells = [line.split(" | ")[0] for line in text.splitlines() if line.startswith("| `")]
         listed = {code.split()[0] for cell in cells for code in re.findall("`(.*?)`", cell)}

@@ -20,14 +20,14 @@ def loaded(monkeypatch):
 
 
 class TestPreloadModelsInUse:
-    def test_loads_the_model_of_an_index_that_holds_documents(self, build, loaded):
+    def test_loads_the_model_of_an_index_with_documents(self, build, loaded):
         give(index="plain")
 
         preload_models_in_use()
 
         assert set(loaded) == build.spec.embedding_specs
 
-    def test_loads_none_for_indexes_that_hold_no_documents(self, build, loaded):
+    def test_loads_no_model_of_an_index_without_documents(self, build, loaded):
         preload_models_in_use()
 
         assert loaded == []

@@ -72,7 +72,7 @@ class TestEnvironment:
 
         assert shown == dict.fromkeys(names, has_tls)
 
-    def test_asks_browsers_for_tls_of_this_host_only(self, read):
+    def test_sets_hsts_for_this_host_only_by_default(self, read):
         names = ["SECURE_HSTS_SECONDS", "SECURE_HSTS_INCLUDE_SUBDOMAINS", "SECURE_HSTS_PRELOAD"]
 
         assert list(values(read(*names)).values()) == [31_536_000, False, False]
@@ -85,15 +85,15 @@ class TestEnvironment:
         assert ran.returncode != 0
         assert "SECRET_KEY has fewer than 50 characters" in ran.stderr
 
-    def test_refuses_words_that_are_no_flag(self, read):
+    def test_refuses_an_invalid_boolean(self, read):
         ran = read(STRATA_PLAIN_HTTP="please")
 
         assert ran.returncode != 0
         assert "STRATA_PLAIN_HTTP is 'please'" in ran.stderr
 
 
-class TestLimits:
-    def test_follow_one_another(self, read):
+class TestTimeouts:
+    def test_increase_up_to_the_redelivery_of_messages(self, read):
         """A message is not delivered again while its task may still run."""
         shown = values(
             read(

@@ -23,7 +23,7 @@ class Ticks:
 
 
 class TestWriteLines:
-    def test_says_that_all_is_indexed_once_it_is(self, build, capsys):
+    def test_reports_when_everything_is_indexed(self, build, capsys):
         artifact = give()
         said: list[str] = []
 

@@ -10,7 +10,7 @@ from config.redis_transport import HandOverChannel, Transport
 
 class TestChannel:
     @pytest.mark.parametrize("connection", [None, SimpleNamespace(client=None)])
-    def test_raises_a_connection_error_without_its_connection(self, connection):
+    def test_raises_a_connection_error_once_closed(self, connection):
         channel = HandOverChannel.__new__(HandOverChannel)
         channel.connection = connection
 

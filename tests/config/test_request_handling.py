@@ -26,17 +26,17 @@ class TestEnviron:
 
         assert given["HTTP_X_FORWARDED_PROTO"] == "http"
 
-    def test_joins_headers_that_come_twice(self):
+    def test_joins_repeated_headers(self):
         given = environ((b"accept", b"a"), (b"accept", b"b"), (b"cookie", b"c"), (b"cookie", b"d"))
 
         assert (given["HTTP_ACCEPT"], given["HTTP_COOKIE"]) == ("a,b", "c; d")
 
-    def test_has_the_path_as_bytes(self):
+    def test_decodes_the_path_to_bytes(self):
         assert environ(path=b"/%C3%A4%2F")["PATH_INFO"].encode("latin-1") == "/ä/".encode()
 
 
 class TestLiveness:
-    def test_is_answered_while_every_thread_is_taken(self, settings, monkeypatch):
+    def test_is_answered_while_every_thread_is_busy(self, settings, monkeypatch):
         release = threading.Event()
 
         def call(environ):
@@ -105,7 +105,7 @@ class TestALargeBody:
 
     @pytest.mark.parametrize("pieces", [1, 4])
     @pytest.mark.parametrize("declared", [0, LARGE])
-    def test_comes_whole(self, folder, pieces, declared):
+    def test_is_received_completely(self, folder, pieces, declared):
         body = self.receive(LARGE, pieces, declared)
 
         body.file.seek(0)
@@ -114,12 +114,12 @@ class TestALargeBody:
         body.file.close()
 
     @pytest.mark.parametrize("pieces", [1, 4])
-    def test_is_counted_where_its_length_is_not_declared(self, folder, pieces):
+    def test_is_refused_by_its_size_if_the_length_is_not_declared(self, folder, pieces):
         with pytest.raises(TooLarge, match="199,999 bytes"):
             self.receive(LARGE - 1, pieces)
 
     @pytest.mark.parametrize("declared", [0, LARGE])
-    def test_leaves_the_reserve_of_the_disk(self, folder, settings, declared):
+    def test_is_refused_if_the_disk_is_nearly_full(self, folder, settings, declared):
         settings.STRATA_MIN_FREE_BYTES = 2**60
 
         with pytest.raises(DiskFull):

@@ -11,10 +11,10 @@ class TestReady:
     def live(self, build):
         return build
 
-    def test_tells_strangers_only_the_status(self):
+    def test_shows_only_the_status_without_a_key(self):
         assert APIClient().get(URL).json() == {"status": "ready"}
 
-    def test_does_not_tell_strangers_of_an_index(self):
+    def test_requires_a_key_to_check_an_index(self):
         assert APIClient().get(f"{URL}?index=plain").status_code == 401
 
     def test_shows_the_checks_to_a_key(self):
@@ -22,7 +22,7 @@ class TestReady:
 
         assert checks == {"database": "ok", "vectors": "ok", "index": "ok"}
 
-    def test_answers_the_same_for_an_index_of_others_and_a_missing_one(self):
+    def test_does_not_distinguish_hidden_and_missing_indexes(self):
         client = client_with_key(indexes=["other"])
 
         hidden, missing = (client.get(f"{URL}?index={name}") for name in ("plain", "nothing"))

@@ -21,8 +21,8 @@ def as_before(monkeypatch):
     worker_process._stop_flag[0] = 0
 
 
-class TestHeedStop:
-    def test_stops_every_worker_on_a_stop_request(self):
+class TestStopRequest:
+    def test_stops_every_worker(self):
         worker_process.use_shared_stop_event()
         before = [work.stop_requested.is_set() for work in BACKGROUND_WORKERS]
 
@@ -33,7 +33,7 @@ class TestHeedStop:
             BACKGROUND_WORKERS
         )
 
-    def test_reaches_children_that_were_forked_before(self):
+    def test_reaches_children_that_are_already_forked(self):
         reading, writing = os.pipe()
         asking, telling = os.pipe()
         child = os.fork()
@@ -51,8 +51,8 @@ class TestHeedStop:
             os.close(descriptor)
 
 
-class TestShowLife:
-    def test_touches_the_file_it_is_given(self, settings, tmp_path):
+class TestTouchHeartbeatFile:
+    def test_touches_the_configured_file(self, settings, tmp_path):
         settings.STRATA_HEARTBEAT_FILE = str(tmp_path / "alive")
 
         worker_process.touch_heartbeat_file()
@@ -60,8 +60,8 @@ class TestShowLife:
         assert (tmp_path / "alive").exists()
 
 
-class TestKeepLogging:
-    def test_leaves_levels_and_handlers_to_the_settings(self):
+class TestLogging:
+    def test_keeps_the_levels_and_handlers_of_the_settings(self):
         from celery import Celery
 
         root = logging.getLogger()
@@ -73,7 +73,7 @@ class TestKeepLogging:
 
 
 class TestResumeWorkAfterLoading:
-    def test_reconciles_indexes_after_a_model_was_tried(self, monkeypatch):
+    def test_reconciles_indexes_after_a_model_was_loaded_or_failed(self, monkeypatch):
         wakes = record_enqueued(monkeypatch, tasks.reconcile_indexes)
         monkeypatch.setattr(model_tried, "receivers", [])
         worker_process.resume_work_after_loading()
@@ -84,7 +84,7 @@ class TestResumeWorkAfterLoading:
 
 
 class TestImportLibrariesBeforeForking:
-    def test_imports_what_children_would_each_import(self, tmp_path):
+    def test_imports_the_libraries_that_children_need(self, tmp_path):
         program = (
             "import django, sys; django.setup()\n"
             "from config.worker_process import import_libraries_before_forking\n"

@@ -152,7 +152,7 @@ class TestHaystack:
         assert document.content == "NadD binds SACC-111."
 
 
-def test_our_own_reader_does_not_see_the_second_copy_that_earlier_releases_wrote(client):
+def test_strata_does_not_return_the_second_copy_of_a_text_from_earlier_releases(client):
     store = QdrantStore(client, is_in_memory=True)
     client.set_payload(NAME, {"content": "NadD binds SACC-111."}, points=[str(FIRST)])
 

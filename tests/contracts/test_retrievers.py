@@ -100,12 +100,12 @@ class TestEveryRetriever:
 
         assert len(found) == len(set(found))
 
-    def test_keeps_to_its_filter(self, artifact, make):
+    def test_respects_its_filter(self, artifact, make):
         hits = make(filter={"artifact_id": str(artifact.pk)}).retrieve("the heron and the granite")
 
         assert {hit.metadata["artifact_id"] for hit in hits} == {str(artifact.pk)}
 
-    def test_leaves_out_what_is_stale_where_asked_to(self, artifact, make):
+    def test_leaves_out_stale_hits_on_request(self, artifact, make):
         artifact.pages.update(text="Basalt.", content_hash=None)
         artifact.sources.update(text="Basalt.")
 
@@ -124,7 +124,7 @@ class TestEveryRetriever:
             assert hit.metadata["title"] == "Stones"
             assert hit.metadata["year"] == 2019
 
-    def test_shows_a_model_the_text_alone(self, artifact, make):
+    def test_shows_models_only_the_text(self, artifact, make):
         [best, *_] = make().retrieve("granite crystals")
 
         assert best.node.get_content(MetadataMode.LLM) == best.node.text
@@ -139,7 +139,7 @@ class TestRetrieverOfChunks:
         drafts = draft_chunks(artifact, artifact.sources.all(), build)
         return {str(chunk.id): chunk for chunk in drafts}
 
-    def test_gives_nodes_that_name_where_they_stand(self, artifact, build, make):
+    def test_returns_nodes_with_their_offsets_and_parent(self, artifact, build, make):
         source, chunks = artifact.sources.get(), self.chunks(artifact, build)
 
         only = {"artifact_id": str(artifact.pk)}
@@ -169,7 +169,7 @@ class TestRetrieverOfChunks:
 
 
 class TestSummaryRetriever:
-    def test_gives_summaries_under_the_ids_of_what_they_summarise(self, artifact):
+    def test_returns_summaries_under_the_ids_of_their_page_or_artifact(self, artifact):
         hits = SummaryRetriever("full", type="page_summary").retrieve("granite crystals")
 
         page = artifact.pages.get()
@@ -180,26 +180,26 @@ class TestSummaryRetriever:
         assert node.metadata["page_id"] == str(page.pk)
         assert node.metadata["model_name"] == WRITER
 
-    def test_keeps_to_its_type(self, artifact):
+    def test_returns_only_summaries_of_its_type(self, artifact):
         hits = SummaryRetriever("full", type="artifact_summary").retrieve("granite")
 
         assert {hit.metadata["type"] for hit in hits} == {"artifact_summary"}
         assert hits[0].metadata["page_count"] == 1
 
-    def test_knows_no_other_type(self, artifact):
+    def test_rejects_unknown_types(self, artifact):
         with pytest.raises(ValueError, match="chapter"):
             SummaryRetriever("full", type="chapter")
 
 
 class TestQuestionRetriever:
-    def test_says_which_question_found_the_chunk(self, artifact):
+    def test_returns_the_matched_question_with_the_chunk(self, artifact):
         [best, *_] = QuestionRetriever("full").retrieve("why is it so that the heron stands")
 
         assert best.metadata["question"].startswith("Why is it so that The heron")
         assert best.metadata["summary"].startswith("The heron")
         assert best.node_id != best.metadata["question_id"]
 
-    def test_links_neighbours_where_no_chunks_are_embedded(self, shared_store):
+    def test_links_neighbours_if_no_chunks_are_embedded(self, shared_store):
         hyde = make_build("hyde", chunks={"embed": False}, questions={"count": 2})
         artifact = give(GRANITE, index="hyde")
         write_all(hyde, artifact, count=2)
@@ -224,13 +224,13 @@ class TestHierarchicalRetriever:
         assert len({hit.metadata["artifact_id"] for hit in hits}) == 2
         assert keys == sorted(keys)
 
-    def test_knows_the_summaries_of_page_and_artifact(self, artifact):
+    def test_returns_the_summaries_of_page_and_artifact(self, artifact):
         [best, *_] = HierarchicalRetriever("full").retrieve("granite crystals")
 
         assert best.metadata["page_summary"].startswith("Summary: Part 0.")
         assert best.metadata["artifact_summary"].startswith("In short, Stones.")
 
-    def test_puts_summaries_in_front_where_asked_to(self, artifact):
+    def test_puts_summaries_first_on_request(self, artifact):
         plain = HierarchicalRetriever("full").retrieve("granite crystals")
 
         hits = HierarchicalRetriever("full", with_summaries=True).retrieve("granite crystals")
@@ -239,7 +239,7 @@ class TestHierarchicalRetriever:
         assert [hit.metadata["type"] for hit in first] == ["artifact_summary", "page_summary"] * 2
         assert [hit.node_id for hit in rest] == [hit.node_id for hit in plain]
 
-    def test_keeps_to_so_many_artifacts(self, artifact):
+    def test_returns_at_most_the_requested_artifacts(self, artifact):
         hits = HierarchicalRetriever("full", artifacts=1).retrieve("granite crystals")
 
         assert {hit.metadata["artifact_id"] for hit in hits} == {str(artifact.pk)}

@@ -144,7 +144,7 @@ def stored_numbers(store, name=NAME):
 
 
 class TestCollections:
-    def test_are_there_once_ensured(self, store, absent):
+    def test_exist_once_ensured(self, store, absent):
         assert not store.has_collection(absent)
 
         store.ensure_collection(absent, CollectionSchema(4, {}))
@@ -158,7 +158,7 @@ class TestCollections:
 
         assert store.count(collection) == 1
 
-    def test_may_gain_fields(self, store, absent):
+    def test_can_be_given_more_fields(self, store, absent):
         store.ensure_collection(absent, CollectionSchema(4, {"year": "integer"}))
         store.upsert(absent, [make_point(1, year=2020, pages=3)])
 
@@ -169,7 +169,7 @@ class TestCollections:
         assert store.count(absent, Match("pages", [3])) == 1
         assert store.count(absent, Match("year", [2020])) == 1
 
-    def test_are_gone_once_dropped(self, store, absent):
+    def test_do_not_exist_once_dropped(self, store, absent):
         store.ensure_collection(absent, CollectionSchema(4, {}))
         store.upsert(absent, [make_point(1)])
 
@@ -179,16 +179,16 @@ class TestCollections:
         store.ensure_collection(absent, CollectionSchema(4, {}))
         assert store.count(absent) == 0
 
-    def test_may_be_dropped_where_there_is_none(self, store, absent):
+    def test_can_be_dropped_if_they_do_not_exist(self, store, absent):
         store.drop_collection(absent)
 
-    def test_may_do_without_sparse_vectors(self, store, absent):
+    def test_can_have_no_sparse_vectors(self, store, absent):
         store.ensure_collection(absent, CollectionSchema(4, {}, has_sparse=False))
         store.upsert(absent, [make_point(1)])
 
         assert numbers(store.search(absent, Query(dense=vector(1, 0, 0, 0)))) == [1]
 
-    def test_stand_beside_each_other(self, store, collection, absent):
+    def test_are_independent_of_each_other(self, store, collection, absent):
         store.ensure_collection(absent, CollectionSchema(2, {}))
         store.upsert(collection, [make_point(1)])
         store.upsert(absent, [make_point(2, (1, 0))])
@@ -205,7 +205,7 @@ class TestAliases:
         yield alias
         store.switch_aliases({alias: None})
 
-    def test_point_at_one_collection_after_the_other(self, store, collection, absent, alias):
+    def test_can_be_switched_to_another_collection(self, store, collection, absent, alias):
         store.ensure_collection(absent, CollectionSchema(4, {}))
         assert alias not in store.aliases()
 
@@ -215,7 +215,7 @@ class TestAliases:
         store.switch_aliases({alias: absent})
         assert store.aliases()[alias] == absent
 
-    def test_are_switched_together_and_removed(self, store, collection, absent, alias):
+    def test_can_be_switched_together_and_removed(self, store, collection, absent, alias):
         other = f"{alias}-2"
         store.switch_aliases({alias: collection})
 
@@ -228,7 +228,7 @@ class TestAliases:
 
 
 class TestMissingCollection:
-    def test_holds_nothing_for_readers(self, store, absent):
+    def test_is_empty_for_readers(self, store, absent):
         dense, sparse = vector(1, 0, 0, 0), SparseVector([1], [1.0])
 
         assert store.search(absent, Query(dense=dense)) == []
@@ -239,7 +239,7 @@ class TestMissingCollection:
         assert list(store.scroll(absent)) == []
         assert store.facet(absent, "venue", limit=10) == {}
 
-    def test_has_nothing_to_delete_or_relabel(self, store, absent):
+    def test_ignores_deletions_and_payload_changes(self, store, absent):
         store.delete(absent, [point_id(1)])
         store.replace_payloads(absent, {point_id(1): {"venue": "ACL"}})
 
@@ -249,7 +249,7 @@ class TestMissingCollection:
 
 
 class TestUpsert:
-    def test_replaces_points_whole(self, store, collection):
+    def test_replaces_whole_points(self, store, collection):
         store.upsert(collection, [make_point(1, (1, 0, 0, 0), {5: 1.0}, venue="ACL", year=2019)])
 
         store.upsert(collection, [make_point(1, (0, 1, 0, 0), venue="EMNLP")])
@@ -269,7 +269,7 @@ class TestUpsert:
         assert stored.dense.dtype == np.float32
         assert dict(zip(stored.sparse.indices, stored.sparse.values, strict=True)) == {7: 0.5, 3: 2}
 
-    def test_takes_payloads_as_they_are(self, store, collection):
+    def test_stores_payloads_unchanged(self, store, collection):
         payload = {
             "text": "東京 is 'Tokyo' — ไทย 🧬 \u200b\n\"quoted\"",
             "ключ": {"nested": [1, 2.5, None, True, "é"]},
@@ -283,7 +283,7 @@ class TestUpsert:
         assert store.retrieve(collection, [point_id(1)])[point_id(1)].payload == payload
         assert hit.payload == payload
 
-    def test_takes_points_without_terms_and_without_vectors(self, store, collection):
+    def test_accepts_points_without_terms_and_without_vectors(self, store, collection):
         store.upsert(collection, [make_point(1, sparse={}), make_point(2, dense=None)])
 
         assert store.count(collection) == 2
@@ -294,12 +294,12 @@ class TestUpsert:
 
         assert store.count(collection) == 0
 
-    def test_takes_more_than_one_batch(self, store, collection):
+    def test_accepts_more_than_one_batch(self, store, collection):
         store.upsert(collection, [make_point(number) for number in range(1, 1_202)])
 
         assert store.count(collection) == 1_201
 
-    def test_refuses_vectors_of_another_dimension_as_a_bug(self, store, collection):
+    def test_raises_a_non_retryable_error_for_vectors_of_another_dimension(self, store, collection):
         with pytest.raises(Exception, match=r"(?i)dim|shape|broadcast") as caught:
             store.upsert(collection, [make_point(1, (1, 0))])
 
@@ -319,7 +319,7 @@ class TestReplacePayloads:
         assert store.count(collection, Match("venue", ["EMNLP"])) == 1
         assert store.count(collection, Match("venue", ["ACL"])) == 0
 
-    def test_makes_each_payload_exactly_what_is_given(self, store, collection):
+    def test_makes_each_payload_equal_to_the_given_one(self, store, collection):
         before = [{"year": 1}, {"year": 1}, {"year": 1, "venue": "ACL"}, {"year": 1, "tags": ["a"]}]
         after = [{"year": True}, {"year": None}, {"year": 1, "venue": None}, {"tags": ["a", "b"]}]
         store.upsert(collection, [make_point(n, **payload) for n, payload in enumerate(before, 1)])
@@ -333,7 +333,7 @@ class TestReplacePayloads:
         assert stored == after
         assert stored[0]["year"] is True
 
-    def test_leaves_out_ids_without_a_point(self, store, collection):
+    def test_ignores_ids_without_a_point(self, store, collection):
         store.upsert(collection, [make_point(1, year=1), make_point(3, year=3)])
 
         store.replace_payloads(
@@ -353,7 +353,7 @@ class TestDelete:
         assert stored_numbers(store) == [2]
         assert numbers(store.search(collection, Query(dense=vector(1, 0, 0, 0)))) == [2]
 
-    def test_does_not_mind_ids_without_a_point(self, store, collection):
+    def test_ignores_ids_without_a_point(self, store, collection):
         store.upsert(collection, [make_point(1)])
 
         store.delete(collection, [point_id(2)])
@@ -363,7 +363,7 @@ class TestDelete:
 
 
 class TestRetrieve:
-    def test_gives_the_points_that_exist_without_vectors(self, store, collection):
+    def test_returns_existing_points_without_vectors(self, store, collection):
         store.upsert(collection, [make_point(1, year=2020)])
 
         found = store.retrieve(collection, [point_id(1), point_id(2)])
@@ -375,7 +375,7 @@ class TestRetrieve:
 
 
 class TestScroll:
-    def test_gives_each_point_once_by_rising_id(self, store, collection):
+    def test_yields_each_point_once_by_ascending_id(self, store, collection):
         rng = np.random.default_rng(7)
         ids = [uuid.UUID(bytes=rng.bytes(16)) for _ in range(57)]
         store.upsert(
@@ -389,12 +389,12 @@ class TestScroll:
         assert {len(batch) for batch in batches[:-1]} == {10}
         assert all(point.payload and point.dense is None for batch in batches for point in batch)
 
-    def test_ends_where_a_batch_does(self, store, collection):
+    def test_ends_after_a_full_last_batch(self, store, collection):
         store.upsert(collection, [make_point(number) for number in range(1, 21)])
 
         assert [len(batch) for batch in store.scroll(collection, batch=10)] == [10, 10]
 
-    def test_starts_after_an_id_that_need_not_exist(self, store, collection):
+    def test_starts_after_an_id_that_may_not_exist(self, store, collection):
         store.upsert(collection, [make_point(number) for number in range(2, 42, 2)])
         ids = sorted(point_id(number) for number in range(2, 42, 2))
         between = point_id(11)
@@ -406,7 +406,7 @@ class TestScroll:
 
         assert found == {ids[4]: ids[5:], between: ids[5:], ids[-1]: []}
 
-    def test_leaves_payloads_out_where_asked_to(self, store, collection):
+    def test_leaves_out_payloads_on_request(self, store, collection):
         store.upsert(collection, [make_point(1, venue="ACL")])
 
         [[point]] = store.scroll(collection, with_payload=False)
@@ -437,7 +437,7 @@ class TestFacet:
 
         assert list(counts.items()) == [("ACL", 3), ("TACL", 2), ("EMNLP", 1), ("coling", 1)]
 
-    def test_gives_those_that_most_points_hold_where_there_are_more(self, store, collection):
+    def test_returns_the_most_frequent_values_up_to_the_limit(self, store, collection):
         assert store.facet(collection, "venue", limit=2) == {"ACL": 3, "TACL": 2}
         assert store.facet(collection, "venue", limit=0) == {}
 
@@ -450,7 +450,7 @@ class TestFacet:
         assert store.count(collection, Match("artifact_id", [ids[0]])) == 1
         assert store.count(collection, Match("artifact_id", [ids[1], "no id"])) == 2
 
-    def test_counts_the_points_there_are_now(self, store, collection):
+    def test_counts_points_after_changes(self, store, collection):
         store.delete(collection, [point_id(3)])
         store.upsert(collection, [make_point(1, venue="LREC")])
 
@@ -464,7 +464,7 @@ class TestFacet:
         assert counts["ACL"] == store.count(collection, Match("venue", ["ACL"]))
         assert sum(counts.values()) < sum(store.facet(collection, "venue", limit=10).values())
 
-    def test_gives_more_values_than_a_page_of_hits(self, store, collection):
+    def test_returns_more_values_than_a_page_of_hits(self, store, collection):
         many = [make_point(number, venue=f"v{number}") for number in range(7, 1_507)]
         store.upsert(collection, many)
 
@@ -545,7 +545,7 @@ class TestFilters:
         return collection
 
     @pytest.mark.parametrize(("filter", "expected"), FILTERS.values(), ids=FILTERS)
-    def test_hold_in_counts_and_searches_alike(self, store, collection, filter, expected):
+    def test_apply_to_counts_and_searches(self, store, collection, filter, expected):
         dense, sparse = vector(1, 0, 0, 0), SparseVector([1], [1.0])
 
         assert store.count(collection, filter) == len(expected)
@@ -556,7 +556,7 @@ class TestFilters:
         ):
             assert set(numbers(store.search(collection, query))) == expected
 
-    def test_choose_the_candidates_not_among_them(self, store, collection):
+    def test_are_applied_before_candidates_are_selected(self, store, collection):
         fusion = RankFusion(prefetch=1)  # unfiltered, the one candidate would be point 1
         query = Query(
             dense=vector(1, 0, 0, 0),
@@ -605,7 +605,7 @@ class TestSearch:
         assert numbers(hits) == [6, 3, 9]
         assert [hit.score for hit in hits] == pytest.approx([common + rare, common, common])
 
-    def test_weighs_terms_by_the_points_there_are_now(self, store, collection):
+    def test_weighs_terms_without_deleted_points(self, store, collection):
         gone = [make_point(number, sparse={1: 1.0}) for number in range(100, 300)]
         store.upsert(collection, [make_point(1, sparse={1: 1.0}), make_point(2), *gone])
         store.delete(collection, [point.id for point in gone])
@@ -621,7 +621,7 @@ class TestSearch:
             assert time.monotonic() < deadline
             time.sleep(0.5)
 
-    def test_leaves_out_what_shares_no_term(self, store, collection):
+    def test_leaves_out_points_that_share_no_term(self, store, collection):
         store.upsert(collection, [make_point(1, sparse={1: 1.0}), make_point(2, sparse={2: 1.0})])
 
         assert numbers(store.search(collection, Query(sparse=SparseVector([2], [1.0])))) == [2]
@@ -631,7 +631,7 @@ class TestSearch:
 
         assert store.search(collection, Query(sparse=SparseVector([], []))) == []
 
-    def test_finds_nothing_without_vectors_or_room(self, store, collection):
+    def test_finds_nothing_without_vectors_or_with_limit_zero(self, store, collection):
         store.upsert(collection, [make_point(1)])
 
         assert store.search(collection, Query()) == []
@@ -665,14 +665,14 @@ class TestSearch:
             assert numbers(hit for page in pages for hit in page) == numbers(expected)
             assert len(expected) == 30
 
-    def test_leaves_payloads_out_where_asked_to(self, store, collection):
+    def test_leaves_out_payloads_on_request(self, store, collection):
         store.upsert(collection, [make_point(1, venue="ACL")])
 
         [hit] = store.search(collection, Query(dense=vector(1, 0, 0, 0), with_payload=False))
 
         assert hit.payload == {}
 
-    def test_keeps_to_the_least_score(self, store, collection):
+    def test_leaves_out_hits_below_the_minimum_score(self, store, collection):
         store.upsert(collection, [make_point(1, (1, 0, 0, 0)), make_point(2, (0, 1, 0, 0))])
 
         assert numbers(
@@ -689,7 +689,7 @@ class TestSearchMany:
         store.upsert(absent, [make_point(n, (n, 1, 0, 0), {1: 1.0 + n}) for n in range(21, 30)])
         return absent
 
-    def test_gives_what_each_search_gives_in_the_order_asked(self, store, collection, second):
+    def test_returns_the_result_of_each_search_in_order(self, store, collection, second):
         store.upsert(collection, [make_point(n, (n, 1, 0, 0), {1: 1.0 + n}) for n in range(1, 10)])
         requests = [
             (collection, Query(self.DENSE, self.SPARSE, RankFusion(), limit=3)),
@@ -712,10 +712,10 @@ class TestSearchMany:
         assert numbers(found) == [1]
         assert nothing == []
 
-    def test_asks_nothing_where_nothing_is_asked(self, store):
+    def test_returns_no_results_for_no_searches(self, store):
         assert store.search_many([]) == []
 
-    def test_passes_on_what_one_of_them_raises(self, store, collection):
+    def test_raises_the_error_of_one_search(self, store, collection):
         fine, wrong = Query(dense=self.DENSE), Query(self.DENSE, self.SPARSE)
 
         with pytest.raises(ValueError, match="fusion"):
@@ -776,7 +776,7 @@ class TestHybridSearch:
         ]
 
     @pytest.mark.parametrize("prefetch", [2, 4, 100])
-    def test_gives_the_ids_and_scores_of_a_fusion_of_both_rankings(
+    def test_returns_the_ids_and_scores_of_a_fusion_of_both_rankings(
         self, store, collection, prefetch
     ):
         engine = Query(self.DENSE, self.SPARSE, RankFusion(7, prefetch))
@@ -797,26 +797,26 @@ class TestHybridSearch:
             (id, pytest.approx(score)) for id, score in ranking.fused
         ]
 
-    def test_fuses_only_so_many_candidates_of_each(self, store, collection):
+    def test_fuses_only_the_requested_candidates_of_each_ranking(self, store, collection):
         fusion = RankFusion(prefetch=1)
 
         hits = store.search(collection, Query(self.DENSE, self.SPARSE, fusion))
 
         assert numbers(hits) == [1, 5]
 
-    def test_keeps_to_the_least_score(self, store, collection):
+    def test_leaves_out_hits_below_the_minimum_score(self, store, collection):
         query = Query(self.DENSE, self.SPARSE, RankFusion(), min_score=1 / 61 - 1e-6)
 
         assert numbers(store.search(collection, query)) == [3, 5, 1]
 
-    def test_is_dense_alone_where_the_query_has_no_terms(self, store, collection):
+    def test_is_a_dense_search_if_the_query_has_no_terms(self, store, collection):
         for sparse in (None, SparseVector([], [])):
             hits = store.search(collection, Query(self.DENSE, sparse, RankFusion()))
 
             assert numbers(hits) == [1, 2, 3, 4, 5]
             assert hits[0].score == pytest.approx(1 / 61)
 
-    def test_answers_the_same_every_time(self, store, collection):
+    def test_returns_the_same_hits_every_time(self, store, collection):
         # Each point has a dense and a sparse rank, so that pairs of points have equal scores.
         store.upsert(
             collection,
@@ -832,7 +832,7 @@ class TestHybridSearch:
 
 
 class TestThreads:
-    def test_write_and_search_side_by_side(self, store, collection):
+    def test_can_write_and_search_at_once(self, store, collection):
         def write(start):
             for number in range(start, start + 40, 4):
                 points = [make_point(n, (1, n, 0, 0), {1: 1.0}) for n in range(number, number + 4)]
@@ -857,7 +857,7 @@ class TestThreads:
 
         assert store.count(collection) == 120
 
-    def test_may_all_ensure_one_collection(self, store, absent):
+    def test_can_ensure_one_collection_at_once(self, store, absent):
         with ThreadPoolExecutor(4) as threads:
             schema = CollectionSchema(4, {"year": "integer"})
             list(threads.map(lambda _: store.ensure_collection(absent, schema), range(4)))

@@ -18,7 +18,7 @@ def rows(db, settings):
 
 
 class TestClaim:
-    def test_gives_no_row_to_two_workers(self, rows):
+    def test_claims_no_row_for_two_workers(self, rows):
         first, second = rows.claim(2), rows.claim(2)
 
         assert len(first.rows) == 2
@@ -47,7 +47,7 @@ class TestClaim:
         assert [len(fresh.rows), len(suspect.rows)] == [1, 1]
         assert suspect.rows.get().pk in suspects
 
-    def test_gives_up_what_killed_its_worker_each_time(self, rows):
+    def test_gives_up_rows_that_killed_their_worker_each_time(self, rows):
         rows.update(attempts=Delivery.max_attempts())
 
         assert rows.claim_batch(3) is None

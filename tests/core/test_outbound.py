@@ -91,9 +91,7 @@ class TestClients:
         with pytest.raises(PrivateAddressRefused, match=r"127\.0\.0\.1 has the private address"):
             send("http://127.0.0.1:9/")
 
-    def test_reach_a_host_that_the_settings_name_with_its_own_host_header(
-        self, settings, resolve, send
-    ):
+    def test_reach_an_allowed_private_host_with_its_own_host_header(self, settings, resolve, send):
         settings.STRATA_PRIVATE_HOSTS = ["hook.example"]
         resolve(["127.0.0.1"])
 
@@ -108,14 +106,14 @@ class TestClients:
         with receiving() as port:
             assert send(f"http://hook.example:{port}/") == f"hook.example:{port} event"
 
-    def test_try_the_next_address_where_one_refuses(self, settings, resolve, send):
+    def test_try_the_next_address_if_one_refuses(self, settings, resolve, send):
         settings.STRATA_PRIVATE_HOSTS = ["hook.example"]
         resolve(["127.0.0.2", "127.0.0.1"])
 
         with receiving() as port:
             assert send(f"http://hook.example:{port}/") == f"hook.example:{port} event"
 
-    def test_say_that_a_name_does_not_resolve(self, monkeypatch, send):
+    def test_report_that_a_name_does_not_resolve(self, monkeypatch, send):
         def fail(*args, **options):
             raise socket.gaierror("Name or service not known")
 

@@ -76,7 +76,7 @@ def announcer(data_dir, url) -> Iterator[subprocess.Popen]:
 
 
 class TestFindServer:
-    def test_finds_none_where_none_was_announced(self):
+    def test_finds_none_if_none_was_registered(self):
         assert running_server.find_server() is None
 
     def test_finds_the_server_of_another_process(self, announcer, url):
@@ -98,7 +98,7 @@ class TestFindServer:
 
         assert running_server.find_server() is None
 
-    def test_finds_none_where_nothing_answers(self):
+    def test_finds_none_if_nothing_answers(self):
         with running_server.registered_server("http://127.0.0.1:1"):
             assert running_server.find_server() is None
 
@@ -117,8 +117,8 @@ class TestFindServer:
             assert running_server.find_server() is None
 
 
-class TestAnnounce:
-    def test_writes_a_file_for_its_owner_alone(self, data_dir, url):
+class TestRegisterServer:
+    def test_writes_a_file_that_only_its_owner_can_read(self, data_dir, url):
         with running_server.registered_server(url):
             assert (data_dir / "server.json").stat().st_mode & 0o777 == 0o600
 
@@ -128,7 +128,7 @@ class TestAnnounce:
 
         assert running_server.find_server().pid == announcer.pid
 
-    def test_takes_over_from_a_killed_one(self, announcer, url):
+    def test_replaces_a_killed_server(self, announcer, url):
         announcer.kill()
         announcer.wait()
 
@@ -151,7 +151,7 @@ class TestOwnKey:
 
         assert not running_server.is_key_of_this_process(key)
 
-    def test_is_the_servers_own_where_it_is_registered(self, url):
+    def test_is_the_key_of_the_registered_server(self, url):
         with running_server.registered_server(url) as registered:
             with running_server.own_key() as key:
                 assert key == registered
@@ -173,11 +173,11 @@ class TestRequest:
 
         assert answer.json() == {"status": "live"}
 
-    def test_says_when_the_server_is_gone(self):
+    def test_raises_an_error_if_the_server_is_gone(self):
         with pytest.raises(running_server.ServerUnreachable):
             running_server.RunningServer("http://127.0.0.1:1", "k", 1).request("GET", "/")
 
-    def test_says_when_the_server_is_too_slow(self, web, url, monkeypatch):
+    def test_raises_an_error_if_the_server_is_too_slow(self, web, url, monkeypatch):
         monkeypatch.setattr(Live, "do_GET", lambda self: time.sleep(0.5))
 
         with pytest.raises(running_server.ServerUnreachable, match=r"0\.1 s"):

@@ -40,7 +40,7 @@ class TestLists:
         assert '."error_detail"' not in sql
 
     @pytest.mark.parametrize("model", ["artifact", "page", "source"])
-    def test_make_as_many_queries_for_a_long_table_as_for_a_short_one(
+    def test_take_as_many_queries_for_a_long_table_as_for_a_short_one(
         self, build, admin_client, model
     ):
         give()
@@ -85,7 +85,7 @@ class TestLists:
         assert titles(state__exact="failed") == set()
 
     @pytest.mark.parametrize("model", ["artifact", "page", "source"])
-    def test_open_a_row_to_look_at(self, build, admin_client, model):
+    def test_open_a_row_read_only(self, build, admin_client, model):
         artifact = give("The heron stands in the shallows.")
         row = {"artifact": artifact, "page": artifact.pages.get(), "source": artifact.sources.get()}
 
@@ -96,7 +96,7 @@ class TestLists:
 
 
 class TestRetryFailed:
-    def test_has_failed_files_read_again(
+    def test_queues_failed_files(
         self, build, admin_client, monkeypatch, django_capture_on_commit_callbacks
     ):
         wakes = record_enqueued(monkeypatch, reconcile_documents)
@@ -117,7 +117,7 @@ class TestRetryFailed:
         text.refresh_from_db()
         assert text.state == "failed"  # there is no file to read
 
-    def test_takes_as_many_queries_for_thousands(self, build, admin_client):
+    def test_takes_as_many_queries_for_thousands_as_for_two(self, build, admin_client):
         add_artifacts(2)
         with CaptureQueriesContext(connection) as few:
             act(admin_client, "documents_artifact", "retry_failed_artifacts")
@@ -132,7 +132,7 @@ class TestRetryFailed:
 
 
 class TestPermissions:
-    def test_actions_are_for_those_who_may_change(self, build, client, django_user_model):
+    def test_actions_require_the_change_permission(self, build, client, django_user_model):
         user = django_user_model.objects.create_user("guest", password="guest", is_staff=True)
         allow(user, "view_artifact", "view_page")
         client.force_login(user)
@@ -159,7 +159,7 @@ def allow(user, *codenames: str) -> None:
 
 
 class TestDeletion:
-    def test_deletes_an_artifact_with_all_that_is_made_from_it(self, build, admin_client):
+    def test_deletes_an_artifact_with_its_pages_and_points(self, build, admin_client):
         artifact = give()
         sync(build, artifact)
         url = reverse("admin:documents_artifact_delete", args=[artifact.pk])

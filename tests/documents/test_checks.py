@@ -4,10 +4,10 @@ from documents.checks import check_document_limits, check_source_overlap, check_
 
 
 class TestCheckDocumentLimits:
-    def test_takes_the_defaults(self):
+    def test_accepts_the_defaults(self):
         assert check_document_limits(None) == []
 
-    def test_refuses_a_limit_that_no_document_meets(self, settings):
+    def test_refuses_a_limit_of_zero(self, settings):
         settings.STRATA_MAX_DOCUMENT_NODES = 0
 
         assert [error.id for error in check_document_limits(None)] == ["documents.E001"]
@@ -15,13 +15,13 @@ class TestCheckDocumentLimits:
 
 class TestCheckVirusScanner:
     @pytest.mark.parametrize("address", ["", "127.0.0.1:3310", "[::1]:3310", "/run/clamd.ctl"])
-    def test_takes_an_address_or_none(self, settings, address):
+    def test_accepts_an_address_or_none(self, settings, address):
         settings.STRATA_CLAMD = address
 
         assert check_virus_scanner(None) == []
 
     @pytest.mark.parametrize("address", ["clamd", "clamd:", ":3310", "clamd:port", "run/clamd.ctl"])
-    def test_refuses_what_is_no_address(self, settings, address):
+    def test_refuses_an_invalid_address(self, settings, address):
         settings.STRATA_CLAMD = address
 
         assert [error.id for error in check_virus_scanner(None)] == ["documents.E002"]
@@ -35,7 +35,7 @@ class TestCheckSourceOverlap:
         assert [error.id for error in check_source_overlap(None)] == ["documents.E003"]
 
     @pytest.mark.parametrize("words", [0, 250])
-    def test_accepts_what_lies_between(self, settings, words):
+    def test_accepts_up_to_half_of_the_shortest_source(self, settings, words):
         settings.STRATA_SOURCE_OVERLAP_WORDS = words
 
         assert check_source_overlap(None) == []

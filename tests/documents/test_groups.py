@@ -31,16 +31,16 @@ class TestVisibleTo:
         for number, groups in enumerate(([], ["staff"], ["board"], ["board", "staff"])):
             give(f"Text {number}", title=f"{number}", groups=groups)
 
-    def test_finds_what_has_no_groups_or_shares_one(self):
+    def test_finds_documents_without_groups_or_with_a_shared_group(self):
         assert visible(STAFF) == ["0", "1", "3"]
         assert visible(BOARD_AND_STAFF) == ["0", "1", "2", "3"]
         assert visible(NOBODY) == ["0"]
         assert visible(EVERYTHING) == ["0", "1", "2", "3"]
 
-    def test_compares_whole_names_and_their_case(self):
+    def test_compares_whole_names_case_sensitively(self):
         assert visible(Grant(groups=frozenset({"Staff", "sta", "staf_", "%"}))) == ["0"]
 
-    def test_agrees_with_the_check_of_a_row(self):
+    def test_agrees_with_is_visible_to(self):
         for grant in (STAFF, BOARD_AND_STAFF, NOBODY, EVERYTHING):
             rows = [each.title for each in Artifact.objects.all() if each.is_visible_to(grant)]
             assert sorted(rows) == visible(grant)
@@ -62,13 +62,13 @@ class TestCleanGroups:
             [str(n) for n in range(51)],
         ],
     )
-    def test_refuses_what_is_no_name(self, groups):
+    def test_refuses_invalid_names(self, groups):
         with pytest.raises(InvalidInput) as error:
             clean_groups(groups)
 
         assert error.value.field == "groups"
 
-    def test_takes_as_many_as_allowed(self):
+    def test_accepts_the_maximum_number_of_groups(self):
         assert len(clean_groups([str(n) for n in range(MAX_GROUPS)])) == MAX_GROUPS
 
 
@@ -79,7 +79,7 @@ class TestWriting:
         assert give("Three.").groups == []
 
     @pytest.mark.parametrize("groups", [[], ["board"], ["board", "staff"]])
-    def test_refuses_groups_of_others_and_public_documents(self, build, groups):
+    def test_refuses_foreign_groups_and_public_documents(self, build, groups):
         with pytest.raises(InvalidInput) as error:
             give("One.", groups=groups, grant=STAFF)
 
@@ -100,7 +100,7 @@ class TestWriting:
             ([], ["board"], False),
         ],
     )
-    def test_changes_only_groups_of_its_own(self, build, before, after, is_allowed):
+    def test_changes_only_groups_of_the_grant(self, build, before, after, is_allowed):
         artifact = give("One.", groups=before)
 
         if is_allowed:
@@ -112,7 +112,7 @@ class TestWriting:
             assert artifact.groups == before
 
     @pytest.mark.parametrize("given", [{"external_id": "d1"}, {}])
-    def test_does_not_touch_a_hidden_document_that_is_added_again(self, build, given):
+    def test_does_not_change_a_hidden_document_that_is_added_again(self, build, given):
         artifact = give("One.", groups=["board"], **given)
 
         with pytest.raises(ContentConflict):
@@ -122,7 +122,7 @@ class TestWriting:
         artifact.refresh_from_db()
         assert artifact.revision == before
 
-    def test_keeps_the_groups_of_a_known_document(self, build):
+    def test_keeps_the_groups_of_an_existing_document(self, build):
         give("One.", external_id="d1", groups=["staff"])
 
         assert give("Two.", external_id="d1", grant=BOARD_AND_STAFF).groups == ["staff"]
@@ -130,7 +130,7 @@ class TestWriting:
 
 
 class TestCommand:
-    def test_gives_its_documents_the_groups(self, build, tmp_path, monkeypatch):
+    def test_adds_its_documents_with_the_groups(self, build, tmp_path, monkeypatch):
         monkeypatch.setattr("indexing.management.add_command.find_server", lambda: None)
         monkeypatch.setattr("indexing.management.add_command.has_embedded_store", lambda: False)
         (tmp_path / "notes.txt").write_text("One.")
@@ -151,7 +151,7 @@ class TestOverHttp:
         grant_by_header(monkeypatch, {"staff": STAFF})
         return client_of("staff")
 
-    def test_takes_groups_as_json_as_a_form_and_by_line(self, build):
+    def test_accepts_groups_in_json_forms_and_batch_lines(self, build):
         api = client_with_key()
         path = "/api/v1/indexes/plain/artifacts/"
         file = SimpleUploadedFile("notes.txt", b"Two.")
@@ -200,7 +200,7 @@ class TestOverHttp:
         hidden.refresh_from_db()
         assert hidden.title == "Field notes"
 
-    def test_shows_nothing_about_the_index_as_a_whole(self, staff):
+    def test_refuses_routes_about_a_whole_index(self, staff):
         for path in ("evaluations/", "regenerate/", "indexes/plain/builds/"):
             answer = staff.get(f"/api/v1/{path}")
             assert (answer.status_code, answer.json()["code"]) == (403, "needs_all_documents")
@@ -231,7 +231,7 @@ class TestChange:
         assert embedder.embedded == []
         assert {tuple(each["groups"]) for each in self.payloads(build, artifact)} == {("staff",)}
 
-    def test_back_to_none_restores_the_payload_that_everyone_sees(self, build, artifact):
+    def test_back_to_no_groups_restores_the_public_payload(self, build, artifact):
         before = self.payloads(build, artifact)
         assert {tuple(each["groups"]) for each in before} == {(EVERYONE,)}
 

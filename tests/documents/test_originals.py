@@ -20,15 +20,15 @@ def kept(files: Path) -> set[str]:
     return {path.name for path in files.rglob("*") if path.is_file()}
 
 
-class TestKeepFile:
-    def test_keeps_what_it_was_given(self, files):
+class TestSaveIncomingFile:
+    def test_stores_the_given_content(self, files):
         content = save_incoming_file("a/b/herons.md", [b"Herons ", b"wait."])
 
         assert content.path.read_bytes() == b"Herons wait."
         assert (content.file_name, content.byte_count) == ("herons.md", 12)
         assert content.sha256 == hash_text("Herons wait.")
 
-    def test_leaves_nothing_of_a_file_that_is_too_large(self, files, settings):
+    def test_keeps_no_file_that_is_too_large(self, files, settings):
         settings.STRATA_MAX_UPLOAD_BYTES = 10
 
         with pytest.raises(TooLarge):
@@ -36,7 +36,7 @@ class TestKeepFile:
 
         assert kept(files) == set()
 
-    def test_leaves_nothing_where_the_disk_is_full(self, files, settings):
+    def test_keeps_no_file_if_the_disk_is_full(self, files, settings):
         settings.STRATA_MIN_FREE_BYTES = 2**60
 
         with pytest.raises(DiskFull):
@@ -44,7 +44,7 @@ class TestKeepFile:
 
         assert kept(files) == set()
 
-    def test_leaves_nothing_of_a_broken_upload(self, files):
+    def test_keeps_no_file_of_a_broken_upload(self, files):
         def broken():
             yield b"some"
             raise OSError(errno.ECONNRESET, "gone")
@@ -54,11 +54,11 @@ class TestKeepFile:
 
         assert kept(files) == set()
 
-    def test_takes_a_name_that_is_no_utf8(self):
+    def test_replaces_characters_of_a_name_that_are_not_utf8(self):
         assert save_incoming_file("a\udcff\x00", [b""]).file_name == "a\ufffd\ufffd"
 
 
-class TestDropAbandonedFiles:
+class TestDeleteAbandonedFiles:
     def test_deletes_only_old_files_of_killed_processes(self, files):
         old, fresh = save_incoming_file("old", [b"old"]), save_incoming_file("fresh", [b"fresh"])
         long_ago = time.time() - ABANDONED_SECONDS - 1

@@ -99,13 +99,13 @@ class TestOriginals:
 
 
 class TestTextContent:
-    def test_is_the_same_however_its_characters_are_composed(self):
+    def test_has_one_hash_for_composed_and_decomposed_characters(self):
         assert text("e\u0301").sha256 == text("é").sha256
 
     def test_distinguishes_one_page_from_two(self):
         assert text("a", "b").sha256 != text("ab").sha256
 
-    def test_counts_bytes_of_what_cannot_be_encoded(self):
+    def test_counts_bytes_of_lone_surrogates(self):
         assert text("\ud800").byte_count == 3
 
 
@@ -121,7 +121,7 @@ class TestAddArtifact:
             assert source.page.text[source.start : source.end] == source.text
             assert source.content_hash == hash_text(source.text)
 
-    def test_leaves_a_file_to_be_parsed(self):
+    def test_leaves_a_file_for_parsing(self):
         artifact, _ = add_artifact("plain", file())
 
         assert artifact.state == Artifact.State.RECEIVED
@@ -138,11 +138,11 @@ class TestAddArtifact:
         assert again.pk == first.pk
         assert Artifact.objects.get().updated_at == first.updated_at
 
-    def test_keeps_indexes_apart(self):
+    def test_adds_the_same_text_to_two_indexes(self):
         assert add_artifact("plain", text("One."))[1] == AddOutcome.ADDED
         assert add_artifact("library", text("One."))[1] == AddOutcome.ADDED
 
-    def test_revises_what_has_the_external_id(self):
+    def test_revises_the_artifact_with_the_same_external_id(self):
         first, _ = add_artifact("plain", text("One.", "Two."), external_id="b1")
         second, verdict = add_artifact("plain", text("One."), external_id="b1")
 
@@ -165,7 +165,7 @@ class TestAddArtifact:
 
         assert add_artifact("plain", text("Minutes."), title="June")[1] == AddOutcome.ADDED
 
-    def test_treats_an_empty_title_as_none(self):
+    def test_treats_an_empty_title_as_no_title(self):
         add_artifact("plain", text("One."))
 
         assert add_artifact("plain", text("One."), title="")[1] == AddOutcome.UNCHANGED
@@ -195,7 +195,7 @@ class TestAddArtifact:
         assert loser.pk == winner.pk == Artifact.objects.get().pk
         assert verdict == (AddOutcome.REVISED if is_revision else AddOutcome.UNCHANGED)
 
-    def test_stores_nothing_where_the_metadata_is_wrong(self, monkeypatch):
+    def test_stores_nothing_if_the_metadata_is_wrong(self, monkeypatch):
         def refuse(index: str, metadata: dict[str, Any]) -> dict[str, Any]:
             raise InvalidInput(field="metadata.year")
 
@@ -206,7 +206,7 @@ class TestAddArtifact:
 
         assert not Artifact.objects.exists()
 
-    def test_stores_nothing_where_the_disk_is_full(self, settings):
+    def test_stores_nothing_if_the_disk_is_full(self, settings):
         settings.STRATA_MIN_FREE_BYTES = 2**60
 
         with pytest.raises(DiskFull):
@@ -216,7 +216,7 @@ class TestAddArtifact:
 
 
 class TestSourceOverlap:
-    def test_lets_a_source_repeat_the_end_of_the_one_before(self, settings):
+    def test_repeats_the_end_of_the_previous_source(self, settings):
         settings.STRATA_SOURCE_OVERLAP_WORDS = 30
         words = " ".join(f"Sentence number {n} has these six words." for n in range(400))
 
@@ -238,7 +238,7 @@ class TestReplaceContent:
         assert (verdict, revised.title) == (AddOutcome.REVISED, "Numbers")
         assert revised.revision > artifact.revision
 
-    def test_is_identified_by_its_new_content_afterwards(self):
+    def test_identifies_the_artifact_by_its_new_content(self):
         artifact, _ = add_artifact("plain", text("One."))
         services.replace_content(artifact.pk, text("Two."))
 
@@ -252,7 +252,7 @@ class TestReplaceContent:
         with pytest.raises(ContentConflict):
             services.replace_content(artifact.pk, text("Two."))
 
-    def test_keeps_the_ids_of_what_did_not_change(self):
+    def test_keeps_the_ids_of_unchanged_pages_and_sources(self):
         artifact, _ = add_artifact("plain", text("One.", "Two.", "Three."))
         pages = dict(Page.objects.values_list("index", "id"))
         sources = dict(Source.objects.values_list("text", "id"))
@@ -276,8 +276,8 @@ class TestReplaceContent:
         assert list(Source.objects.values_list("text", "ordinal")) == [("Two.", 0), ("One.", 1)]
 
 
-class TestRelabelArtifact:
-    def test_changes_only_what_is_given(self):
+class TestUpdateArtifact:
+    def test_changes_only_the_given_fields(self):
         artifact, _ = add_artifact(
             "plain", text("One."), title="Old", metadata={"a": 1}, url="https://example.org"
         )
@@ -288,7 +288,7 @@ class TestRelabelArtifact:
         assert relabelled.url == "https://example.org"
         assert relabelled.revision > artifact.revision
 
-    def test_leaves_the_revision_where_nothing_changes(self):
+    def test_keeps_the_revision_if_nothing_changes(self):
         artifact, _ = add_artifact("plain", text("One."), title="Old")
 
         relabelled = services.update_artifact(artifact.pk, title="Old")
@@ -308,9 +308,7 @@ class TestRemoveArtifact:
         assert not Source.objects.exists()
         assert kept(files) == set()
 
-    def test_leaves_an_original_that_another_shares(
-        self, files, django_capture_on_commit_callbacks
-    ):
+    def test_keeps_the_original_of_another_index(self, files, django_capture_on_commit_callbacks):
         artifact, _ = add_artifact("plain", file())
         add_artifact("library", file())
 
@@ -319,7 +317,7 @@ class TestRemoveArtifact:
 
         assert len(kept(files)) == 1
 
-    def test_says_that_there_is_none(self):
+    def test_raises_an_error_for_an_unknown_artifact(self):
         with pytest.raises(Artifact.DoesNotExist):
             services.remove_artifact(uuid.uuid4())
 
@@ -344,7 +342,7 @@ class TestParseArtifact:
         assert artifact.pages.count() == 2
         assert artifact.lease_token is None
 
-    def test_keeps_a_title_that_was_given(self, parsed):
+    def test_keeps_a_given_title(self, parsed):
         parsed["herons.md"] = document("One.", title="Herons")
         artifact, _ = add_artifact("plain", file(), title="Birds")
 
@@ -353,7 +351,7 @@ class TestParseArtifact:
         artifact.refresh_from_db()
         assert artifact.title == "Birds"
 
-    def test_tells_what_cannot_be_read(self, parsed):
+    def test_stores_why_a_file_cannot_be_read(self, parsed):
         parsed["herons.md"] = Unparsable("encrypted_pdf", "It is locked.", fix="Unlock it.")
         artifact, _ = add_artifact("plain", file())
 
@@ -380,7 +378,7 @@ class TestParseArtifact:
         artifact.refresh_from_db()
         assert (artifact.state, artifact.error_code) == (Artifact.State.FAILED, "gave_up")
 
-    def test_keeps_a_defect_on_the_artifact_and_tries_it_again(self, parsed):
+    def test_stores_an_unexpected_error_and_retries(self, parsed):
         parsed["herons.md"] = ZeroDivisionError("a defect")
         artifact, _ = add_artifact("plain", file())
 
@@ -401,7 +399,7 @@ class TestParseArtifact:
         assert (artifact.state, artifact.error_code) == (Artifact.State.FAILED, "gave_up")
         assert "a defect" in artifact.error_detail
 
-    def test_does_not_overwrite_what_was_revised_meanwhile(self, parsed):
+    def test_does_not_overwrite_a_newer_revision(self, parsed):
         artifact, _ = add_artifact("plain", file(), external_id="b1")
 
         def revise_while_reading() -> ParsedDocument:
@@ -414,7 +412,7 @@ class TestParseArtifact:
 
         assert [page.text for page in artifact.pages.all()] == ["Newer."]
 
-    def test_writes_nothing_for_what_was_deleted_meanwhile(self, parsed):
+    def test_writes_nothing_for_an_artifact_deleted_meanwhile(self, parsed):
         artifact, _ = add_artifact("plain", file())
 
         def delete_while_reading() -> ParsedDocument:
@@ -438,7 +436,7 @@ class TestParseArtifact:
 
 
 class TestReleaseAllLeases:
-    def test_gives_back_what_a_dead_worker_held(self, parsed):
+    def test_releases_the_claims_of_a_dead_worker(self, parsed):
         artifact, _ = add_artifact("plain", file())
         Artifact.objects.unparsed().claim(state=Artifact.State.PARSING)
         assert not Artifact.objects.unparsed().exists()

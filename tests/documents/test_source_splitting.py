@@ -42,36 +42,36 @@ def assert_keeps_its_promises(text):
     assert text[end:].strip() == ""
 
 
-class TestCutSources:
+class TestSplitIntoSources:
     @given(st.lists(FRAGMENTS | st.text(max_size=20), max_size=40).map("".join))
-    def test_covers_all_text_in_order_within_its_bounds(self, text):
+    def test_covers_all_text_in_order_within_its_limits(self, text):
         assert_keeps_its_promises(text)
 
     @pytest.mark.parametrize("text", ["", " ", "\n\t\u3000\x1c"])
-    def test_makes_nothing_of_white_space(self, text):
+    def test_returns_no_source_for_white_space(self, text):
         assert split_into_sources(text) == []
 
-    def test_leaves_a_short_page_whole(self):
+    def test_keeps_a_short_page_whole(self):
         text = "  # Head\n\n" + words(1_400) + "\n"
 
         assert passages(text) == [text.strip()]
 
-    def test_cuts_before_a_heading_first(self):
+    def test_prefers_to_split_before_a_heading(self):
         text = "\n\n".join([words(700), words(200), "## Next", words(300), words(700)])
 
         assert passages(text)[1].startswith("## Next")
 
-    def test_cuts_between_paragraphs_next(self):
+    def test_splits_between_paragraphs_without_headings(self):
         text = "\n\n".join(["One. " * 900, "Two. " * 900])
 
         assert passages(text) == ["One. " * 899 + "One.", "Two. " * 899 + "Two."]
 
-    def test_cuts_between_sentences_next(self):
+    def test_splits_between_sentences_without_paragraphs(self):
         text = "Five words make a sentence. " * 500
 
         assert all(passage.endswith("sentence.") for passage in passages(text))
 
-    def test_leaves_no_tiny_source_at_the_end(self):
+    def test_returns_no_tiny_last_source(self):
         text = "Five words make a sentence. " * 320
 
         assert all(count_words(passage) >= MIN_WORDS for passage in passages(text))
@@ -81,7 +81,7 @@ class TestCutSources:
 
         assert passages(text)[0].endswith("word")
 
-    def test_cuts_chinese_and_thai_by_their_characters(self):
+    def test_splits_chinese_and_thai_by_characters(self):
         assert len(passages("这是一个句子。" * 1_000)) == 3
         assert len(passages("ภาษาไทย" * 1_000)) == 2
         assert all(passage.endswith("。") for passage in passages("这是一个句子。" * 1_000))
@@ -92,7 +92,7 @@ class TestCutSources:
         for passage in passages(text):
             assert not unicodedata.combining(passage[0])
 
-    def test_cuts_endless_runs_of_marks(self):
+    def test_splits_long_runs_of_marks(self):
         assert_keeps_its_promises("e" + "\u0301" * 50_000)
 
     @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ class TestCutSources:
         ],
         ids=repr,
     )
-    def test_ends_on_two_megabytes_of_one_unit(self, unit):
+    def test_terminates_on_two_megabytes_of_one_unit(self, unit):
         text = unit * (2_000_000 // len(unit.encode()))
 
         assert_keeps_its_promises(text)  # about 1 s; in quadratic time it would be many minutes
@@ -133,7 +133,7 @@ class TestOverlap:
         st.lists(FRAGMENTS | st.text(max_size=20), max_size=40).map("".join),
         st.integers(1, MIN_WORDS // 2),
     )
-    def test_only_moves_the_beginnings_back(self, text, overlap):
+    def test_moves_only_the_start_of_sources(self, text, overlap):
         spans, without = split_into_sources(text, overlap=overlap), split_into_sources(text)
 
         assert [(span.end, span.heading) for span in spans] == [
@@ -156,7 +156,7 @@ class TestOverlap:
         assert len(repeated) == 2
         assert all(sentence.startswith("Sentence number") for sentence in repeated)
 
-    def test_repeats_words_where_there_is_no_sentence(self):
+    def test_repeats_words_if_there_is_no_sentence(self):
         first, second = split_into_sources(words(2_000), overlap=20)
 
         assert count_words(words(2_000)[second.start : first.end]) == 20

@@ -64,7 +64,7 @@ class TestCreate:
             ("TEXT_CHARS", {"pages": ["ab", "c"]}, "pages", "at most 2 characters of text"),
         ],
     )
-    def test_names_the_limit_of_a_document(self, api, settings, setting, body, field, said):
+    def test_refuses_a_document_above_the_limit(self, api, settings, setting, body, field, said):
         setattr(settings, f"STRATA_PARSE_MAX_{setting}", 2)
 
         answer = api.post(ARTIFACTS, body, format="json")
@@ -79,7 +79,7 @@ class TestCreate:
         assert (answer.status_code, answer.json()["field"]) == (400, "pages.1")
         assert "almost only white space and punctuation" in answer.json()["detail"]
 
-    def test_lets_a_key_have_only_so_many_unread_files(self, api, settings):
+    def test_limits_the_unparsed_files_of_a_key(self, api, settings):
         settings.STRATA_KEY_WAITING_UPLOADS = 2
         answers = [give_file(api, b"# %d" % number) for number in range(3)]
 
@@ -95,7 +95,7 @@ class TestCreate:
         services.parse_artifact(uuid.UUID(answers[0].json()["id"]))
         assert give_file(api, b"# 3").status_code == 202
 
-    def test_takes_a_text(self, api):
+    def test_accepts_a_text(self, api):
         answer = give(api, title="Birds", metadata={"year": 2019}, external_id="b1",
                       url="https://example.org/birds")  # fmt: skip
 
@@ -111,12 +111,12 @@ class TestCreate:
         assert body["status"] == "indexing"
         assert uuid.UUID(body["id"]) == Artifact.objects.get().pk
 
-    def test_takes_pages(self, api):
+    def test_accepts_pages(self, api):
         answer = api.post(ARTIFACTS, {"pages": ["One.", "Two."]}, format="json")
 
         assert answer.json()["pages"] == 2
 
-    def test_takes_a_file(self, api):
+    def test_accepts_a_file(self, api):
         answer = give_file(api, title="Birds", metadata='{"year": 2019}', external_id="b1")
 
         assert answer.status_code == 202
@@ -138,7 +138,7 @@ class TestCreate:
         assert again.status_code == 200
         assert first.json()["id"] == again.json()["id"]
 
-    def test_revises_what_has_the_same_external_id(self, api):
+    def test_revises_the_document_with_the_same_external_id(self, api):
         first = give(api, external_id="b1")
         second = give(api, external_id="b1", text="Herons fly.")
 
@@ -150,7 +150,7 @@ class TestCreate:
         assert give(api).json()["id"] == give(api, title=" ", url="").json()["id"]
 
     @pytest.mark.parametrize("method", ["get", "post"])
-    def test_names_the_indexes_there_are(self, api, method):
+    def test_names_the_existing_indexes(self, api, method):
         answer = getattr(api, method)("/api/v1/indexes/plian/artifacts/", format="json")
 
         assert answer.status_code == 404
@@ -192,7 +192,7 @@ class TestCreate:
             ({"text": "a", "id": "5"}, "id"),
         ],
     )
-    def test_names_the_field_that_is_wrong(self, api, body, field):
+    def test_names_the_wrong_field(self, api, body, field):
         answer = api.post(ARTIFACTS, body, format="json")
 
         assert answer.status_code == 400
@@ -200,7 +200,7 @@ class TestCreate:
         assert answer.json()["field"] == field
         assert not Artifact.objects.exists()
 
-    def test_names_the_fields_there_are(self, api):
+    def test_lists_the_allowed_fields(self, api):
         allowed = give(api, titel="Birds").json()["allowed"]
 
         assert allowed == ["external_id", "groups", "metadata", "pages", "text", "title", "url"]
@@ -215,13 +215,13 @@ class TestCreate:
             b'{"text": "a", "metadata": {"n": ' + b"[" * 50 + b"]" * 50 + b"}}",
         ],
     )  # fmt: skip
-    def test_refuses_a_body_that_is_no_document(self, api, body):
+    def test_refuses_an_invalid_body(self, api, body):
         answer = api.post(ARTIFACTS, body, content_type="application/json")
 
         assert answer.status_code == 400
         assert answer.json()["code"] in {"malformed", "invalid"}
 
-    def test_replaces_what_cannot_be_stored_in_a_text(self, api):
+    def test_replaces_characters_that_cannot_be_stored(self, api):
         body = (
             b'{"text": "a\\u0000b\\ud800c", "title": "\\udfff", "metadata": {"\\u0000": "\\ud800"}}'
         )
@@ -233,7 +233,7 @@ class TestCreate:
         assert answer.json()["metadata"] == {"\ufffd": "\ufffd"}
         assert Page.objects.get().text == "a\ufffdb\ufffdc"
 
-    def test_quotes_a_name_that_is_no_utf8(self, api):
+    def test_names_a_field_that_is_not_utf8(self, api):
         answer = api.post(
             ARTIFACTS, b'{"text": "a", "\\ud800": 1}', content_type="application/json"
         )
@@ -253,12 +253,12 @@ class TestCreate:
             ({"files": SimpleUploadedFile("b.md", b"b")}, "files"),
         ],
     )
-    def test_names_the_part_of_a_form_that_is_wrong(self, api, form, field):
+    def test_names_the_wrong_part_of_a_form(self, api, form, field):
         answer = give_file(api, **form)
 
         assert (answer.status_code, answer.json()["field"]) == (400, field)
 
-    def test_takes_one_file_at_a_time(self, api):
+    def test_refuses_two_files(self, api):
         files = [SimpleUploadedFile("a.md", b"a"), SimpleUploadedFile("b.md", b"b")]
 
         answer = api.post(ARTIFACTS, {"file": files}, format="multipart")
@@ -266,15 +266,15 @@ class TestCreate:
         assert (answer.status_code, answer.json()["field"]) == (400, "file")
 
     @pytest.mark.parametrize("form", [{"title": "No file"}, {"file": "no file"}])
-    def test_asks_for_the_file_of_a_form(self, api, form):
+    def test_requires_a_file_in_a_form(self, api, form):
         answer = api.post(ARTIFACTS, form, format="multipart")
 
         assert (answer.status_code, answer.json()["field"]) == (400, "file")
 
-    def test_takes_an_empty_file(self, api):
+    def test_accepts_an_empty_file(self, api):
         assert give_file(api, b"").status_code == 202
 
-    def test_refuses_what_is_too_large(self, api, settings):
+    def test_refuses_bodies_and_files_above_the_limits(self, api, settings):
         settings.STRATA_MAX_JSON_BYTES = 1_000
         settings.STRATA_MAX_UPLOAD_BYTES = 1_000
 
@@ -291,12 +291,12 @@ class TestCreate:
 
         assert answer.status_code == 415
 
-    def test_takes_a_post_without_the_last_slash(self, api):
+    def test_accepts_a_url_without_the_final_slash(self, api):
         answer = api.post(ARTIFACTS.rstrip("/"), {"text": "Herons wait."}, format="json")
 
         assert answer.status_code == 202
 
-    def test_says_when_the_disk_is_full(self, api, settings):
+    def test_answers_507_if_the_disk_is_full(self, api, settings):
         settings.STRATA_MIN_FREE_BYTES = 2**60
 
         answer = give(api)
@@ -327,7 +327,7 @@ class TestCreate:
             },
         )
     )
-    def test_answers_whatever_it_is_sent(self, api, body):
+    def test_answers_any_json_without_a_server_error(self, api, body):
         answer = api.post(ARTIFACTS, json.dumps(body), content_type="application/json")
 
         assert answer.status_code in {200, 202, 400}
@@ -335,7 +335,7 @@ class TestCreate:
 
 
 class TestBatch:
-    def test_answers_a_verdict_a_line_in_order(self, api):
+    def test_returns_one_verdict_per_line_in_order(self, api):
         give(api, external_id="old")
         give(api, external_id="changed")
 
@@ -356,7 +356,7 @@ class TestBatch:
         }
         assert verdicts[3]["error"]["field"] == "text"
 
-    def test_goes_on_after_lines_that_are_wrong(self, api):
+    def test_continues_after_invalid_lines(self, api):
         verdicts = give_lines(api, b"{", b"[]", b"\xff\xfe", b"{}", {"text": "Right."})
 
         assert [verdict["verdict"] for verdict in verdicts] == ["rejected"] * 4 + ["added"]
@@ -364,19 +364,19 @@ class TestBatch:
             "malformed", "invalid", "malformed", "invalid",
         ]  # fmt: skip
 
-    def test_counts_blank_lines_but_gives_them_no_verdict(self, api):
+    def test_counts_blank_lines_but_returns_no_verdict_for_them(self, api):
         verdicts = give_lines(api, b"", {"text": "One."}, b"  \r", {"text": "Two."}, b"", b"")
 
         assert [verdict["line"] for verdict in verdicts] == [2, 4]
 
-    def test_reads_a_byte_order_mark_and_either_line_end(self, api):
+    def test_accepts_a_byte_order_mark_and_both_line_endings(self, api):
         body = b'\xef\xbb\xbf{"text": "One."}\r\n{"text": "Two."}'
 
         verdicts = give_lines(api, body)
 
         assert [verdict["verdict"] for verdict in verdicts] == ["added", "added"]
 
-    def test_passes_over_a_line_that_is_too_long(self, api, settings):
+    def test_rejects_only_a_line_that_is_too_long(self, api, settings):
         settings.STRATA_MAX_JSON_BYTES = 100_000
 
         verdicts = give_lines(
@@ -397,7 +397,7 @@ class TestBatch:
             f"Text {number}." for number in range(350)
         ]
 
-    def test_takes_the_same_document_twice_in_one_batch(self, api):
+    def test_accepts_the_same_document_twice(self, api):
         verdicts = give_lines(api, {"text": "Same."}, {"text": "Same."})
 
         assert [verdict["verdict"] for verdict in verdicts] == ["added", "unchanged"]
@@ -408,7 +408,7 @@ class TestBatch:
 
         assert {verdict["verdict"] for verdict in give_lines(api, *lines)} == {"unchanged"}
 
-    def test_takes_a_slash_at_the_end_and_any_media_type(self, api):
+    def test_accepts_a_final_slash_and_any_media_type(self, api):
         [verdict] = give_lines(api, {"text": "One."}, url=f"{BATCH}/")
         answer = api.post(BATCH, b'{"text": "One."}',
                           content_type="application/x-www-form-urlencoded",
@@ -418,7 +418,7 @@ class TestBatch:
         assert json.loads(answer.getvalue())["verdict"] == "unchanged"
         assert answer["Content-Type"] == "application/x-ndjson"
 
-    def test_answers_an_empty_body_with_no_lines(self, api):
+    def test_returns_no_lines_for_an_empty_body(self, api):
         assert give_lines(api) == []
 
     def test_refuses_a_form(self, api):
@@ -426,7 +426,7 @@ class TestBatch:
 
         assert answer.status_code == 415
 
-    def test_names_the_indexes_there_are_before_it_reads(self, api):
+    def test_refuses_an_unknown_index_before_it_reads_the_body(self, api):
         answer = api.post("/api/v1/indexes/no/artifacts/batch", b"{}", content_type="text/plain")
 
         assert (answer.status_code, answer.json()["code"]) == (404, "unknown_index")
@@ -445,7 +445,7 @@ class TestBatch:
         assert len(calls) == batches.GROUP_ATTEMPTS
         assert [verdict["error"]["code"] for verdict in verdicts] == ["database_unavailable"] * 2
 
-    def test_adds_the_other_lines_if_one_meets_a_defect(self, api, monkeypatch):
+    def test_adds_the_other_lines_if_one_raises_an_unexpected_error(self, api, monkeypatch):
         add_artifact = services.add_artifact
 
         def stumble(index: str, content: Any, **given: Any) -> Any:
@@ -511,7 +511,7 @@ class TestList:
 
         assert api.get(ARTIFACTS).json()["count"] == 0
 
-    def test_filters(self, api):
+    def test_filters_and_orders(self, api):
         give(api, external_id="a", title="Herons of the north")
         give(api, external_id="b", title="Granite")
         give_file(api)
@@ -543,13 +543,13 @@ class TestList:
             ({"title": ["a", "b"]}, "title", None),
         ],
     )
-    def test_refuses_what_it_does_not_know(self, api, query, field, allowed):
+    def test_refuses_unknown_parameters_and_values(self, api, query, field, allowed):
         answer = api.get(ARTIFACTS, query)
 
         assert (answer.status_code, answer.json()["field"]) == (400, field)
         assert allowed is None or allowed in answer.json()["allowed"]
 
-    def test_makes_as_many_queries_for_many_as_for_one(self, api, django_assert_num_queries):
+    def test_takes_as_many_queries_for_many_as_for_one(self, api, django_assert_num_queries):
         for number in range(10):
             give(api, text=f"Text {number}.")
 
@@ -560,7 +560,7 @@ class TestList:
 
 
 class TestRetrieve:
-    def test_tells_why_a_file_cannot_be_read(self, api):
+    def test_shows_why_a_file_cannot_be_read(self, api):
         artifact_id = give_file(api).json()["id"]
         Artifact.objects.update(state="failed", error_code="encrypted_pdf", error_detail="Locked.")
 
@@ -569,7 +569,7 @@ class TestRetrieve:
         assert body["status"] == "failed"
         assert body["error"] == {"code": "encrypted_pdf", "detail": "Locked."}
 
-    def test_becomes_ready(self, api, build, django_capture_on_commit_callbacks):
+    def test_shows_that_a_document_is_ready(self, api, build, django_capture_on_commit_callbacks):
         with django_capture_on_commit_callbacks(execute=True):
             artifact_id = give(api).json()["id"]
 
@@ -596,7 +596,7 @@ class TestRetrieve:
 
 
 class TestPartialUpdate:
-    def test_changes_what_is_named(self, api):
+    def test_changes_only_the_given_fields(self, api):
         given = give(api, title="Birds", metadata={"year": 2019}).json()
 
         answer = api.patch(one(given["id"]), {"title": "Herons"}, format="json")
@@ -615,7 +615,7 @@ class TestPartialUpdate:
             ({"url": "data:text/html,a"}, "url"),
         ],
     )
-    def test_refuses_the_rest(self, api, body, field):
+    def test_refuses_fields_that_cannot_be_changed(self, api, body, field):
         artifact_id = give(api).json()["id"]
 
         answer = api.patch(one(artifact_id), body, format="json")
@@ -624,7 +624,7 @@ class TestPartialUpdate:
 
 
 class TestContent:
-    def test_makes_a_new_revision_of_other_text(self, api):
+    def test_saves_other_text_as_a_new_revision(self, api):
         given = give(api, title="Birds").json()
 
         answer = api.put(one(given["id"], "content"), {"text": "Herons fly."}, format="json")
@@ -642,7 +642,7 @@ class TestContent:
 
         assert (answer.status_code, answer.json()["revision"]) == (200, given["revision"])
 
-    def test_takes_a_file_in_place_of_a_text(self, api):
+    def test_replaces_a_text_by_a_file(self, api):
         artifact_id = give(api).json()["id"]
 
         answer = api.put(
@@ -653,7 +653,7 @@ class TestContent:
 
         assert (answer.status_code, answer.json()["file_name"]) == (202, "herons.md")
 
-    def test_names_the_conflict_with_another_artifact(self, api):
+    def test_refuses_the_content_of_another_artifact(self, api):
         artifact_id = give(api).json()["id"]
         give(api, text="Herons fly.")
 
@@ -661,7 +661,7 @@ class TestContent:
 
         assert (answer.status_code, answer.json()["code"]) == (409, "content_conflict")
 
-    def test_leaves_titles_alone(self, api):
+    def test_refuses_a_title(self, api):
         artifact_id = give(api).json()["id"]
 
         answer = api.put(one(artifact_id, "content"), {"text": "a", "title": "b"}, format="json")
@@ -670,7 +670,7 @@ class TestContent:
 
 
 class TestDestroy:
-    def test_counts_no_point_left(self, api):
+    def test_reports_that_no_point_is_left(self, api):
         given = give_file(api).json()
 
         answer = api.delete(one(given["id"]))
@@ -682,7 +682,7 @@ class TestDestroy:
         assert receipt == {"id": given["id"], "deleted": True, "points": 0, "waits_for": []}
         assert api.get(one(given["id"])).status_code == 404
 
-    def test_says_when_the_points_have_to_wait(self, api, monkeypatch):
+    def test_reports_that_points_are_deleted_later_if_the_store_is_away(self, api, monkeypatch):
         class Away(StrataError):
             """The store is away."""
 
@@ -718,7 +718,7 @@ class TestPages:
         assert api.get(one(artifact_id, "pages/1/")).json()["text"] == "Two."
 
     @pytest.mark.parametrize("index", ["2", "-1", "one", "9" * 40, "٠"])
-    def test_answers_404_to_a_page_it_does_not_have(self, api, index):
+    def test_answers_404_to_an_unknown_page(self, api, index):
         artifact_id = api.post(ARTIFACTS, {"pages": ["One.", "Two."]}, format="json").json()["id"]
 
         answer = api.get(one(artifact_id, f"pages/{index}/"))
@@ -738,7 +738,7 @@ class TestOriginal:
         assert answer["X-Content-Type-Options"] == "nosniff"
         assert "sandbox" in answer["Content-Security-Policy"]
 
-    def test_keeps_line_ends_out_of_the_headers(self, api):
+    def test_removes_line_breaks_from_its_headers(self, api):
         artifact_id = give_file(api).json()["id"]
         Artifact.objects.update(file_name='a\r\nSet-Cookie: b="c"')
 
@@ -748,7 +748,7 @@ class TestOriginal:
         assert "\n" not in answer["Content-Disposition"]
         answer.close()
 
-    def test_answers_404_where_there_is_none(self, api):
+    def test_answers_404_for_a_document_without_a_file(self, api):
         artifact_id = give(api).json()["id"]
 
         assert api.get(one(artifact_id, "original")).json()["code"] == "no_original"

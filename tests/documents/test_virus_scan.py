@@ -48,13 +48,13 @@ class TestScanFile:
 
         assert scanner.scanned == [content]
 
-    def test_names_what_is_found(self, scanner, file):
+    def test_names_the_virus(self, scanner, file):
         with pytest.raises(Unparsable, match=r"found Test\.Virus in the file") as error:
             scan_file(file(INFECTED))
 
         assert error.value.code == "infected_file"
 
-    def test_refuses_a_file_that_the_scanner_does_not_take(self, scanner, file):
+    def test_refuses_a_file_that_the_scanner_rejects(self, scanner, file):
         scanner.max_bytes = 100_000
 
         with pytest.raises(Unparsable) as error:
@@ -62,13 +62,13 @@ class TestScanFile:
 
         assert error.value.code == "unscannable_file"
 
-    def test_believes_no_other_answer(self, scanner, file):
+    def test_raises_an_error_for_an_unexpected_answer(self, scanner, file):
         scanner.reply = b"stream: Can't allocate memory ERROR"
 
         with pytest.raises(ScannerUnavailable, match="allocate memory"):
             scan_file(file(CLEAN))
 
-    def test_waits_for_a_scanner_that_is_not_there(self, settings, file, tmp_path):
+    def test_raises_a_retryable_error_if_the_scanner_is_missing(self, settings, file, tmp_path):
         with socket.create_server(("127.0.0.1", 0)) as closed:
             port = closed.getsockname()[1]
         for address in (f"127.0.0.1:{port}", str(tmp_path / "missing")):
@@ -77,7 +77,7 @@ class TestScanFile:
             with pytest.raises(ScannerUnavailable, match="did not answer"):
                 scan_file(file(CLEAN))
 
-    def test_waits_for_one_that_hangs(self, settings, file):
+    def test_raises_a_retryable_error_if_the_scanner_hangs(self, settings, file):
         settings.STRATA_CLAMD_SECONDS = 0.05
         with socket.create_server(("127.0.0.1", 0)) as silent:
             settings.STRATA_CLAMD = f"127.0.0.1:{silent.getsockname()[1]}"
@@ -106,7 +106,7 @@ class TestUploads:
         return api.get(f"/api/v1/artifacts/{artifact_id}/original")
 
     @pytest.mark.django_db(transaction=True)
-    def test_that_are_infected_are_neither_read_nor_given_out(self, api, tcp_scanner):
+    def test_that_are_infected_are_neither_parsed_nor_downloadable(self, api, tcp_scanner):
         artifact_id = self.give(api, INFECTED)
 
         shown = self.read(api, artifact_id)
@@ -129,7 +129,7 @@ class TestUploads:
         assert b"".join(self.download(api, artifact_id)) == CLEAN
         assert tcp_scanner.scanned == [CLEAN]
 
-    def test_are_not_given_out_before_they_are_scanned(self, api, tcp_scanner):
+    def test_are_not_downloadable_before_they_are_scanned(self, api, tcp_scanner):
         """The message to parse it is not sent: no commit."""
         artifact_id = self.give(api, INFECTED)
 
@@ -138,7 +138,7 @@ class TestUploads:
         assert (answer.status_code, answer.json()["code"]) == (422, "infected_file")
         assert self.read(api, artifact_id)["error"]["code"] == "infected_file"
 
-    def test_wait_without_cost_for_the_scanner(self, api, settings):
+    def test_wait_for_the_scanner_without_losing_attempts(self, api, settings):
         settings.STRATA_CLAMD = "/nowhere/clamd"
         artifact_id = self.give(api, CLEAN)
         for _ in range(settings.STRATA_MAX_ATTEMPTS + 1):
@@ -158,7 +158,7 @@ class TestUploads:
         assert self.read(api, artifact_id)["error"] is None
         assert Artifact.objects.get().state == Artifact.State.PARSED
 
-    def test_are_not_tried_by_the_reconciliation_without_the_scanner(
+    def test_are_not_parsed_by_the_reconciliation_while_the_scanner_is_missing(
         self, api, settings, monkeypatch
     ):
         settings.STRATA_CLAMD = "/nowhere/clamd"
@@ -192,7 +192,7 @@ class TestDoctor:
             True, f"The scanner at {tcp_scanner.setting} answers.",
         )  # fmt: skip
 
-    def test_says_what_to_do_about_one_that_does_not(self, tcp_scanner):
+    def test_says_what_to_do_if_the_scanner_does_not_answer(self, tcp_scanner):
         tcp_scanner.pong = b"COMMAND READ TIMED OUT\0"
 
         result = doctor._check_scanner()

@@ -21,7 +21,7 @@ def run(filled, judged):
 
 
 class TestEvaluationRunAdmin:
-    def test_lists_runs_with_what_came_of_them(self, admin, run):
+    def test_lists_runs_with_links_to_their_reports(self, admin, run):
         waiting = admin.get(reverse("admin:evaluation_evaluationrun_changelist")).content.decode()
         assert "hybrid, sparse" in waiting
         assert "0 of 4" in waiting
@@ -35,14 +35,14 @@ class TestEvaluationRunAdmin:
         assert f'href="{report}"' in done
         assert admin.get(report).status_code == 200
 
-    def test_reads_no_queries_for_a_list(self, admin, run, django_assert_num_queries):
+    def test_does_not_load_judged_queries_for_the_list(self, admin, run, django_assert_num_queries):
         address = reverse("admin:evaluation_evaluationrun_changelist")
         with django_assert_num_queries(5) as queries:
             admin.get(address)
 
         assert not [each for each in queries if '"qrels"' in each["sql"]]
 
-    def test_shows_one_and_forgets_it(self, admin, run):
+    def test_shows_and_deletes_a_run(self, admin, run):
         shown = admin.get(reverse("admin:evaluation_evaluationrun_change", args=[run.pk]))
         assert shown.status_code == 200
         assert b"granite cools slowly" not in shown.content
@@ -54,7 +54,7 @@ class TestEvaluationRunAdmin:
 
 
 class TestJudgementAdmin:
-    def test_lists_verdicts_and_finds_one_by_its_hit(self, admin, filled):
+    def test_finds_verdicts_by_their_hit(self, admin, filled):
         nodes = Node.objects.filter(kind="chunk")[:2]
         for number, node in enumerate(nodes):
             save_judgement(

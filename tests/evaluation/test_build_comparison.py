@@ -50,7 +50,7 @@ class TestBootstrapInterval:
     def test_agrees_with_intervals_computed_by_hand(self, differences, interval):
         assert bootstrap_confidence_interval(differences) == pytest.approx(interval)
 
-    def test_nears_that_of_the_normal_distribution_with_many_queries(self):
+    def test_approximates_the_normal_interval_with_many_queries(self):
         sample = np.random.default_rng(5).normal(0.02, 0.2, 400)
         margin = 1.96 * sample.std() / 20
 
@@ -83,10 +83,10 @@ class TestMeasureDifference:
             ([1, 1, 1, 1, 1, 1, 1, 1], False),
         ],
     )
-    def test_is_a_loss_only_where_the_whole_interval_is(self, new, is_loss):
+    def test_reports_a_loss_only_if_the_whole_interval_is_below_zero(self, new, is_loss):
         assert measure_build_difference([1] * 8, new).is_loss is is_loss
 
-    def test_is_no_loss_where_more_is_found(self):
+    def test_reports_no_loss_if_more_is_found(self):
         assert not measure_build_difference([0] * 8, [1] * 8).is_loss
 
 
@@ -101,14 +101,14 @@ class TestRankArtifacts:
         assert len(ranked) == COUNT + 1
         assert str(long.pk) in ranked
 
-    def test_asks_the_build_it_is_given(self, live):
+    def test_searches_the_given_build(self, live):
         empty = begin(live, is_synced=False)
 
         assert rank_artifacts(empty, "chunk", "kel3") == {}
 
 
 class TestCompareBuilds:
-    def test_finds_no_difference_between_equals(self, live, golden):
+    def test_finds_no_difference_between_equal_builds(self, live, golden):
         check(golden)
 
         compared = compare_builds(live, begin(live))
@@ -129,12 +129,12 @@ class TestCompareBuilds:
         assert ndcg.low < ndcg.difference < ndcg.high < 0
         assert compared.is_loss
 
-    def test_finds_no_loss_the_other_way_round(self, live, golden):
+    def test_finds_no_loss_if_the_new_build_is_better(self, live, golden):
         check(golden)
 
         assert not compare_builds(begin(live, **BLIND), live).is_loss
 
-    def test_is_made_of_what_json_can_hold(self, live, golden):
+    def test_returns_a_result_that_json_can_represent(self, live, golden):
         check(golden)
 
         kept = compare_builds(live, begin(live, **BLIND)).as_json()
@@ -146,7 +146,7 @@ class TestCompareBuilds:
             "live", "new", "difference", "low", "high", "is_loss",
         }  # fmt: skip
 
-    def test_asks_of_many_golden_queries_the_same_sample_each_time(self, live, golden, monkeypatch):
+    def test_asks_the_same_sample_of_many_golden_queries_each_time(self, live, golden, monkeypatch):
         check(golden)
         monkeypatch.setattr(build_comparison, "MAX_GOLDEN_QUERIES", 5)
         asked = []
@@ -161,28 +161,28 @@ class TestCompareBuilds:
         assert first.query_count == len(set(asked)) == 5
         assert asked[:half] == asked[half:]
 
-    def test_counts_a_judged_document_that_is_not_there_as_missed(self, live, golden):
+    def test_counts_a_judged_document_outside_the_index_as_missed(self, live, golden):
         check(golden, kel1="d1", kel2="elsewhere")
 
         compared = compare_builds(live, live)
 
         assert compared.measures["R@100"].live == 0.5
 
-    def test_says_when_no_judged_document_is_in_the_index(self, live, golden):
+    def test_refuses_queries_without_a_judged_document_in_the_index(self, live, golden):
         check(golden, kel1="elsewhere")
 
         with pytest.raises(InvalidInput, match="holds none of the judged"):
             compare_builds(live, live)
 
-    def test_has_nothing_to_measure_by_without_queries(self, live):
+    def test_returns_none_without_queries(self, live):
         assert compare_builds(live, begin(live)) is None
 
-    def test_has_nothing_to_measure_in_an_empty_index(self, build, golden):
+    def test_returns_none_for_an_empty_index(self, build, golden):
         check(golden)
 
         assert compare_builds(build, begin(build)) is None
 
-    def test_can_be_ended_before_any_query(self, live, golden):
+    def test_can_be_stopped_before_each_query(self, live, golden):
         check(golden)
         asked = []
 
@@ -203,7 +203,7 @@ class TestHypotheticalQuestions:
             question(live, artifact)
         return live
 
-    def test_stand_in_where_no_golden_queries_are(self, asked):
+    def test_are_used_without_golden_queries(self, asked):
         compared = compare_builds(asked, begin(asked)).as_json()
 
         assert (compared["source"], compared["is_optimistic"]) == ("hypothetical_questions", True)
@@ -216,17 +216,17 @@ class TestHypotheticalQuestions:
 
         assert compare_builds(live, begin(live, **BLIND)).is_loss
 
-    def test_give_way_to_golden_queries(self, asked, golden):
+    def test_are_not_used_with_golden_queries(self, asked, golden):
         check(golden)
 
         assert compare_builds(asked, asked).source == "golden_queries"
 
-    def test_are_a_sample_of_bounded_size(self, asked, monkeypatch):
+    def test_are_sampled_up_to_a_maximum(self, asked, monkeypatch):
         monkeypatch.setattr(build_comparison, "MAX_HYPOTHETICAL_QUERIES", 2)
 
         assert compare_builds(asked, asked).query_count == 2
 
-    def test_are_not_asked_of_an_index_of_questions(self, db, store, embedder, golden):
+    def test_are_not_used_for_an_index_of_questions(self, db, store, embedder, golden):
         live = make_build("asked", chunks={"embed": False}, questions={"count": 3})
         artifact = give(index="asked")
         write_all(live, artifact)
@@ -242,7 +242,7 @@ class TestOtherKindsOfNode:
             ({"page_summaries": True}, "page_summary"),
         ],
     )
-    def test_answer_golden_queries_where_chunks_are_not_embedded(
+    def test_are_compared_if_chunks_are_not_embedded(
         self, db, store, embedder, settings, tmp_path, recipe, kind
     ):
         settings.STRATA_GOLDEN_DIR = tmp_path
@@ -255,7 +255,7 @@ class TestOtherKindsOfNode:
         assert compared.kind == kind
         assert compared.measures["nDCG@10"].live == 1
 
-    def test_are_what_both_builds_hold(self, db, store, embedder, settings, tmp_path):
+    def test_are_compared_if_both_builds_have_them(self, db, store, embedder, settings, tmp_path):
         settings.STRATA_GOLDEN_DIR = tmp_path
         live = make_build("other", questions={"count": 3})
         write_all(live, *fill(live, 3))

@@ -15,7 +15,7 @@ def served(tmp_path):
 
 
 class TestEvaluate:
-    def test_has_the_server_measure_and_shows_what_came_of_it(self, served, tmp_path):
+    def test_delegates_to_the_server_and_shows_the_result(self, served, tmp_path):
         served.add("plain", title="Herons", text="The heron waits for fish.", external_id="d1")
         served.add("plain", title="Stones", text="Granite cools slowly.", external_id="d2")
         judged = tmp_path / "judged.csv"

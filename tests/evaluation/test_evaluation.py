@@ -15,7 +15,7 @@ from tests.factories import PARAGRAPHS, give, sync
 
 @pytest.fixture
 def folder(tmp_path):
-    """Four documents, two judged queries, one query nobody judged."""
+    """Four documents, two judged queries, one query without judgements."""
     corpus = [
         {"_id": f"d{number}", "title": f"Note {number}", "text": text}
         for number, text in enumerate(PARAGRAPHS)
@@ -35,22 +35,22 @@ def folder(tmp_path):
     return folder
 
 
-class TestReadJudgements:
-    def test_keeps_the_queries_that_were_judged(self, folder):
+class TestReadJudgedQueries:
+    def test_returns_only_queries_with_judgements(self, folder):
         judgements = read_judged_queries(folder)
 
         assert judgements.queries == {"q1": "heron waits for fish", "q2": "granite cools slowly"}
         assert judgements.qrels == {"q1": {"d0": 1}, "q2": {"d1": 1, "d3": 0}}
 
     @pytest.mark.parametrize("name", ["queries.jsonl", "qrels/test.tsv"])
-    def test_names_the_file_that_is_missing(self, folder, name):
+    def test_names_the_missing_file(self, folder, name):
         (folder / name).unlink()
 
         with pytest.raises(InvalidInput, match=name.rpartition("/")[2]):
             read_judged_queries(folder)
 
     @pytest.mark.parametrize("row", ["q1\td0", "q1\td0\tvery"])
-    def test_names_the_line_that_is_wrong(self, folder, row):
+    def test_names_the_wrong_line(self, folder, row):
         (folder / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{row}\n")
 
         with pytest.raises(InvalidInput, match="line 2"):
@@ -58,11 +58,11 @@ class TestReadJudgements:
 
 
 class TestReadCorpus:
-    def test_gives_every_text(self, folder):
+    def test_returns_every_text(self, folder):
         assert [text.id for text in read_corpus(folder)] == ["d0", "d1", "d2", "d3"]
 
     @pytest.mark.parametrize("line", ["{", "[]", '{"text": "no id"}'])
-    def test_names_the_line_that_is_wrong(self, folder, line):
+    def test_names_the_wrong_line(self, folder, line):
         (folder / "corpus.jsonl").write_text(f'{{"_id": "d0"}}\n{line}\n')
 
         with pytest.raises(InvalidInput, match="line 2"):
@@ -80,7 +80,7 @@ class TestEvaluateCommand:
             ],
         )
 
-    def test_prints_one_aligned_row_a_mode(self, filled, folder, capsys):
+    def test_prints_one_aligned_row_per_mode(self, filled, folder, capsys):
         call_command("evaluate", str(folder), "--index", "plain")
 
         header, *rows = capsys.readouterr().out.splitlines()
@@ -91,7 +91,7 @@ class TestEvaluateCommand:
         assert all(row.split()[1:4] == ["1.0000"] * 3 for row in rows)
         assert len({len(line) for line in [header, *rows]}) == 1
 
-    def test_prints_json_where_asked_to(self, filled, folder, capsys):
+    def test_prints_json_on_request(self, filled, folder, capsys):
         call_command(
             "evaluate", str(folder), "--index=plain", "--json", "--modes=sparse", "--measures=RR"
         )
@@ -102,13 +102,13 @@ class TestEvaluateCommand:
         assert figures["query_count"] == 2
 
     @pytest.mark.django_db(transaction=True)
-    def test_fills_an_index_of_its_own(self, build, folder, capsys):
+    def test_can_index_the_corpus_first(self, build, folder, capsys):
         call_command("evaluate", str(folder), "--fill", "--modes", "hybrid", "--json")
 
         [figures] = json.loads(capsys.readouterr().out)
         assert figures["measures"] == {"nDCG@10": 1.0, "R@100": 1.0, "RR": 1.0}
 
-    def test_measures_in_a_process_and_folder_of_its_own(
+    def test_indexes_the_corpus_in_a_separate_process_and_folder(
         self, folder, tmp_path, monkeypatch, capsys
     ):
         scratch = tmp_path / "scratch"
@@ -132,11 +132,11 @@ class TestEvaluateCommand:
             (["--index", "plain", "--pipeline", "dense", "--against", "pipe"], "papers"),
         ],
     )
-    def test_says_what_it_does_not_understand(self, build, folder, given, said):
+    def test_rejects_unknown_arguments(self, build, folder, given, said):
         with pytest.raises(CommandError, match=said):
             call_command("evaluate", str(folder), *given)
 
-    def test_compares_two_and_writes_a_report(self, filled, folder, tmp_path, capsys):
+    def test_compares_two_modes_and_writes_a_report(self, filled, folder, tmp_path, capsys):
         report = tmp_path / "report.html"
 
         call_command(
@@ -157,7 +157,7 @@ class TestEvaluateCommand:
         assert figures["mode"] == "plain"
         assert figures["measures"]["nDCG@10"] == 1.0
 
-    def test_keeps_its_runs(self, filled, folder):
+    def test_stores_its_runs(self, filled, folder):
         call_command("evaluate", str(folder), "--index=plain", "--modes=dense")
         call_command("evaluate", str(folder), "--index=plain", "--modes=sparse,dense")
 
@@ -190,11 +190,11 @@ class TestEvaluateCommand:
         assert figures["query_count"] == 2
 
     @pytest.mark.parametrize("given", [[], ["--golden"], ["{folder}", "--golden", "--index=plain"]])
-    def test_wants_either_a_path_or_golden_queries(self, build, folder, given):
+    def test_requires_either_a_path_or_golden_queries(self, build, folder, given):
         with pytest.raises(CommandError, match="PATH"):
             call_command("evaluate", *(each.format(folder=folder) for each in given))
 
-    def test_says_that_the_folder_is_not_there(self, db, tmp_path):
+    def test_reports_a_missing_folder(self, db, tmp_path):
         with pytest.raises(CommandError, match=r"corpus\.jsonl"):
             call_command("evaluate", str(tmp_path / "nowhere"))
 
@@ -211,7 +211,7 @@ class TestSearchCommand:
         assert "Granite cools slowly under the ground." in out
         assert "\x1b[2J" not in out
 
-    def test_prints_the_apis_answer_where_asked_to(self, build, capsys):
+    def test_prints_the_answer_of_the_api_on_request(self, build, capsys):
         sync(build, give(title="Stones"))
 
         call_command("search", "granite", "--index=plain", "--mode=dense", "--limit=1", "--json")
@@ -221,7 +221,7 @@ class TestSearchCommand:
         assert hit["artifact"]["title"] == "Stones"
         assert hit["score_kind"] == "cosine"
 
-    def test_says_that_nothing_was_found(self, build, capsys):
+    def test_reports_that_nothing_was_found(self, build, capsys):
         call_command("search", "granite", "--index", "plain")
 
         assert "Nothing found." in capsys.readouterr().out
@@ -235,7 +235,7 @@ class TestSearchCommand:
             (["--index", "plain", "--filter", '{"yaer": 1}'], "yaer"),
         ],
     )
-    def test_says_what_it_does_not_understand(self, build, given, said):
+    def test_rejects_unknown_arguments(self, build, given, said):
         with pytest.raises(CommandError, match=said):
             call_command("search", "granite", *given)
 
@@ -252,17 +252,17 @@ class TestCommandsBesideAServer:
         # Beside a server, commands must not answer in their own process.
         monkeypatch.setattr(api_client, "WSGIHandler", None)
 
-    def test_search_through_it(self, capsys):
+    def test_search_through_the_server(self, capsys):
         call_command("search", "granite", "--index", "plain")
 
         assert "Stones  page 1" in capsys.readouterr().out
 
-    def test_measure_through_it(self, folder, capsys):
+    def test_measure_through_the_server(self, folder, capsys):
         call_command("evaluate", str(folder), "--index=plain", "--measures=R@100", "--json")
 
         figures = json.loads(capsys.readouterr().out)
         assert [each["measures"]["R@100"] for each in figures] == [0.5, 0.5, 0.5]
 
     def test_say_what_it_answered(self):
-        with pytest.raises(CommandError, match=r"plian.*There are: .*plain"):
+        with pytest.raises(CommandError, match=r"plian.*Allowed: .*plain"):
             call_command("search", "granite", "--index", "plian")

@@ -33,8 +33,8 @@ def book(build):
     return book
 
 
-class TestJudge:
-    def test_keeps_the_last_verdict_on_the_same(self, filled):
+class TestSaveJudgement:
+    def test_replaces_an_earlier_verdict_on_the_same_hit(self, filled):
         first = keep(filled[0], is_good=True)
 
         again, is_new = save_judgement(
@@ -45,14 +45,14 @@ class TestJudge:
         [kept] = Judgement.objects.all()
         assert (kept.is_good, kept.judged_by) == (False, "another")
 
-    def test_tells_queries_and_artifacts_apart(self, filled):
+    def test_distinguishes_queries_and_artifacts(self, filled):
         keep(filled[0])
         keep(filled[1])
         keep(filled[0], query=f"{QUERY}?")
 
         assert Judgement.objects.count() == 3
 
-    def test_takes_a_hit_for_its_page_where_there_are_several(self, book, filled):
+    def test_stores_the_page_of_a_hit_if_the_artifact_has_several(self, book, filled):
         of_page = Node.objects.get(page__index=1, artifact=book)
         of_one = Node.objects.get(artifact=filled[0])
 
@@ -86,33 +86,33 @@ class TestJudge:
         assert not Judgement.objects.exists()
 
 
-class TestTakeBack:
-    def test_forgets_a_verdict(self, filled):
+class TestDeleteJudgement:
+    def test_deletes_a_verdict(self, filled):
         delete_judgement(keep(filled[0]).pk)
 
         assert not Judgement.objects.exists()
 
-    def test_says_that_there_is_none(self, db):
+    def test_raises_an_error_for_an_unknown_verdict(self, db):
         with pytest.raises(UnknownJudgement):
             delete_judgement(uuid.uuid4())
 
 
-class TestReadGolden:
+class TestReadGoldenQueries:
     def write_folder(self, golden_dir):
         folder = golden_dir / "plain"
         (folder / "qrels").mkdir(parents=True)
         (folder / "queries.jsonl").write_text(f'{{"_id": "g1", "text": "{QUERY}"}}\n')
         (folder / "qrels" / "test.tsv").write_text("q\td\ts\ng1\td0\t3\ng1\td1\t1\n")
 
-    def test_is_none_where_nothing_was_judged(self, filled):
+    def test_returns_none_without_verdicts(self, filled):
         assert read_golden_queries("plain") is None
 
-    def test_leaves_out_a_query_that_nothing_answers(self, filled):
+    def test_leaves_out_a_query_without_a_good_verdict(self, filled):
         keep(filled[0], is_good=False)
 
         assert read_golden_queries("plain") is None
 
-    def test_adds_verdicts_to_the_folder_and_the_later_word_counts(self, filled, golden_dir):
+    def test_combines_the_folder_with_verdicts_of_which_the_latest_counts(self, filled, golden_dir):
         self.write_folder(golden_dir)
         keep(filled[0], is_good=True)
         keep(filled[1], is_good=False)
@@ -135,7 +135,7 @@ class TestReadGolden:
         [judged] = read_golden_queries("plain").qrels.values()
         assert judged == {"book#page=2": 1, str(nameless.pk): 1}
 
-    def test_is_what_a_new_build_is_judged_by(self, build, book, filled):
+    def test_provides_the_queries_of_the_promotion_gate(self, build, book, filled):
         node = Node.objects.get(page__index=0, artifact=book)
         save_judgement("plain", PARAGRAPHS[0], is_good=True, judged_by="me", node_id=node.point_id)
 
@@ -145,8 +145,8 @@ class TestReadGolden:
         assert comparison.measures["R@100"].live == 1.0
 
 
-class TestWriteGolden:
-    def test_writes_what_can_be_read_and_changes_nothing_when_run_again(self, filled):
+class TestWriteGoldenQueries:
+    def test_writes_a_readable_folder_and_changes_nothing_when_run_again(self, filled):
         keep(filled[0])
         keep(filled[1], is_good=False)
 
@@ -159,6 +159,6 @@ class TestWriteGolden:
         assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
         assert len(before) == 2
 
-    def test_writes_nothing_where_there_is_nothing(self, filled):
+    def test_writes_nothing_without_verdicts(self, filled):
         assert write_golden_queries("plain") is None
         assert not golden_queries_folder("plain").exists()

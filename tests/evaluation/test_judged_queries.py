@@ -18,7 +18,7 @@ def write(tmp_path, text: str):
 
 
 class TestReadCsv:
-    def test_gathers_what_answers_each_query(self, tmp_path):
+    def test_collects_the_judgements_of_each_query(self, tmp_path):
         path = write(
             tmp_path,
             "Query,artifact,page,relevance\n"
@@ -44,19 +44,19 @@ class TestReadCsv:
             ("query,artifact\n", "no judged query"),
         ],
     )
-    def test_says_what_is_wrong(self, tmp_path, text, said):
+    def test_reports_invalid_files(self, tmp_path, text, said):
         with pytest.raises(InvalidInput, match=said):
             read_judged_queries(write(tmp_path, text))
 
 
-class TestNamePage:
-    def test_is_undone_by_splitting(self):
+class TestFormatPageName:
+    def test_is_inverted_by_split_page_name(self):
         assert split_page_name(format_page_name("a#page=x", 2)) == ("a#page=x", "#page=3")
         assert split_page_name("a#page=x") == ("a#page=x", "")
 
 
 class TestFingerprint:
-    def test_tells_what_was_judged_and_not_in_which_order(self):
+    def test_depends_on_the_judgements_but_not_on_their_order(self):
         one = JudgedQueries({"a": "x", "b": "y"}, {"a": {"d": 1, "e": 0}, "b": {"d": 1}})
         same = JudgedQueries({"b": "y", "a": "x"}, {"b": {"d": 1}, "a": {"e": 0, "d": 1}})
         other = JudgedQueries({"a": "x", "b": "y"}, {"a": {"d": 2, "e": 0}, "b": {"d": 1}})
@@ -64,19 +64,19 @@ class TestFingerprint:
         assert one.fingerprint == same.fingerprint != other.fingerprint
 
 
-class TestMakeJudgements:
-    def test_keeps_the_queries_that_were_judged(self):
+class TestMakeJudgedQueries:
+    def test_keeps_only_queries_with_judgements(self):
         judged = make_judged_queries({"q1": "a", "q2": "b"}, {"q1": {"d": 1}, "q3": {"d": 1}})
 
         assert judged == JudgedQueries({"q1": "a"}, {"q1": {"d": 1}})
 
-    def test_refuses_where_none_was(self):
+    def test_refuses_queries_without_any_judgement(self):
         with pytest.raises(InvalidInput):
             make_judged_queries({"q1": "a"}, {"q2": {"d": 1}})
 
 
-class TestFindArtifacts:
-    def test_knows_them_by_their_external_ids_and_their_ids(self, filled):
+class TestResolveArtifactIds:
+    def test_resolves_external_ids_and_ids(self, filled):
         own = str(filled[1].pk)
         judged = JudgedQueries({"q": "x"}, {"q": {"d0#page=2": 1, own: 1, "gone": 1}})
 
@@ -84,6 +84,6 @@ class TestFindArtifacts:
 
         assert found.qrels == {"q": {f"{filled[0].pk}#page=2": 1, own: 1, "gone": 1}}
 
-    def test_refuses_where_none_of_them_is_there(self, filled):
+    def test_refuses_if_no_artifact_is_in_the_index(self, filled):
         with pytest.raises(InvalidInput, match="plain"):
             resolve_artifact_ids("plain", JudgedQueries({"q": "x"}, {"q": {"gone": 1}}))

@@ -31,7 +31,7 @@ JUDGED = JudgedQueries({"q1": "heron", "q2": "granite"}, {"q1": {"d0": 1}, "q2":
 
 
 class TestMeasureSystems:
-    def test_measures_rankings_it_can_be_sure_of(self):
+    def test_computes_the_known_measures_of_given_rankings(self):
         system = Scripted("a", {"heron": ["d0", "d1"], "granite": ["d3", "d1"]})
 
         [measured] = measure_systems([system], JUDGED, measures=["nDCG@10", "RR", "R@1"])
@@ -48,7 +48,7 @@ class TestMeasureSystems:
 
         assert measured.values_by_measure == {"R@10": [1.0, 0.0]}
 
-    def test_has_every_system_answer_every_query_after_a_first_to_warm_up(self):
+    def test_asks_every_system_every_query_after_a_warm_up_query(self):
         answers = {"heron": ["d0"], "granite": ["d1"]}
         systems = [Scripted("a", answers), Scripted("b", answers)]
         counted = []
@@ -59,7 +59,7 @@ class TestMeasureSystems:
         assert [len(each.latencies_ms) for each in measured] == [2, 2]
         assert len(counted) == 4
 
-    def test_ends_with_what_it_is_stopped_by(self):
+    def test_raises_the_exception_that_stops_it(self):
         def stop() -> None:
             raise KeyboardInterrupt
 
@@ -67,13 +67,13 @@ class TestMeasureSystems:
             measure_systems([Scripted("a", {})], JUDGED, before_each_answer=stop)
 
 
-class TestRankPlaces:
-    def test_counts_each_artifact_once_where_it_came_first(self):
+class TestDeduplicateLocations:
+    def test_keeps_each_artifact_once_at_its_first_rank(self):
         found = [HitLocation(name, 0, "", "") for name in ["d1", "d0", "d1", "d2"]]
 
         assert list(deduplicate_locations(found, {"d0": 1})) == ["d1", "d0", "d2"]
 
-    def test_counts_the_page_where_that_was_judged(self):
+    def test_counts_pages_if_pages_were_judged(self):
         found = [
             HitLocation("d0", 4, "", ""),
             HitLocation("d0", 2, "", ""),
@@ -82,15 +82,15 @@ class TestRankPlaces:
 
         assert list(deduplicate_locations(found, {"d0#page=3": 1})) == ["d0", "d0#page=3"]
 
-    def test_reads_no_more_of_a_ranking_than_measures_look_at(self):
+    def test_reads_at_most_100_places(self):
         many = (HitLocation(f"d{n}", None, "", "") for n in range(1_000))
 
         assert len(deduplicate_locations(many, {})) == 100
         assert next(many).artifact_id == "d100"
 
 
-class TestCompare:
-    def test_gives_each_measure_its_difference_and_interval(self):
+class TestCompareToBaseline:
+    def test_returns_the_difference_and_interval_of_each_measure(self):
         better = SystemMeasurement("a", {"RR": [1.0] * 8}, [1.0] * 8, {})
         baseline = SystemMeasurement("b", {"RR": [1.0, 0.5] * 4}, [1.0] * 8, {})
 
@@ -102,7 +102,7 @@ class TestCompare:
         assert (difference.low, difference.high) == pytest.approx((1 / 16, 7 / 16))
         assert difference.is_significant
 
-    def test_leaves_to_chance_what_chance_explains(self):
+    def test_does_not_report_a_random_difference_as_significant(self):
         one = SystemMeasurement("a", {"RR": [1.0, 0.0, 1.0, 0.0]}, [1.0] * 4, {})
         other = SystemMeasurement("b", {"RR": [0.0, 1.0, 0.0, 1.0]}, [1.0] * 4, {})
 
@@ -111,13 +111,13 @@ class TestCompare:
 
 class TestParseMeasures:
     @pytest.mark.parametrize("names", [["goodness"], [""], [], ["nDCG@"]])
-    def test_refuses_a_measure_there_is_not(self, names):
+    def test_refuses_unknown_measures(self, names):
         with pytest.raises(InvalidInput):
             parse_measures(names)
 
 
 class TestSystems:
-    def test_answer_with_what_the_index_holds(self, filled):
+    def test_return_hits_of_the_index(self, filled):
         for name in [*find_answerable_modes("plain"), "plain"]:
             system = make_system("plain", name)
             first = next(iter(system.rank_locations("heron waits for fish in the shallows")))
@@ -127,10 +127,10 @@ class TestSystems:
             assert first.page_index == 0
             assert "heron" in first.text
 
-    def test_of_an_index_are_the_modes_it_can_answer(self, filled):
+    def test_of_an_index_are_the_modes_that_it_supports(self, filled):
         assert find_answerable_modes("plain") == ["dense", "sparse", "hybrid"]
 
-    def test_are_refused_where_there_are_none_of_the_name(self, filled):
+    def test_are_refused_if_the_name_is_unknown(self, filled):
         with pytest.raises(InvalidInput) as refused:
             make_system("plain", "psychic")
 

@@ -71,7 +71,7 @@ class Measuring:
         )
 
 
-class TestPromoteAsked:
+class TestDecidePromotion:
     def test_promotes_a_build_that_finds_as_much(self, live, golden):
         check(golden)
         beside = begin(live)
@@ -93,7 +93,7 @@ class TestPromoteAsked:
         assert verdict(beside).startswith("refused: nDCG@10 falls by 0.")
         assert again(beside).comparison["is_loss"]
 
-    def test_measures_a_refused_build_anew_when_asked_again(self, live, golden):
+    def test_measures_a_refused_build_again_when_requested(self, live, golden):
         check(golden)
         beside = begin(live, **BLIND)
         decide_promotion(beside)
@@ -104,7 +104,7 @@ class TestPromoteAsked:
 
         assert now_live() == beside
 
-    def test_promotes_what_cannot_be_measured_and_says_so(self, live):
+    def test_promotes_a_build_that_cannot_be_measured(self, live):
         beside = begin(live)
 
         assert decide_promotion(beside)
@@ -121,7 +121,7 @@ class TestPromoteAsked:
 
         assert now_live() == live
 
-    def test_waits_until_the_build_is_whole(self, live, monkeypatch):
+    def test_waits_until_the_build_is_complete(self, live, monkeypatch):
         measuring = Measuring(monkeypatch)
         beside = begin(live, is_synced=False)
 
@@ -130,7 +130,7 @@ class TestPromoteAsked:
         assert (now_live(), measuring.count) == (live, 0)
         assert again(beside).promotion == Promotion.WHEN_COMPLETE
 
-    def test_leaves_builds_alone_that_no_one_asked_for(self, live):
+    def test_ignores_builds_without_a_requested_promotion(self, live):
         beside = begin(live)
         IndexBuild.objects.filter(pk=beside.pk).update(promotion=Promotion.MANUAL)
 
@@ -138,7 +138,7 @@ class TestPromoteAsked:
 
         assert now_live() == live
 
-    def test_leaves_a_paused_build_alone(self, live):
+    def test_ignores_a_paused_build(self, live):
         beside = begin(live)
         pause_build(beside)
 
@@ -146,7 +146,7 @@ class TestPromoteAsked:
 
         assert now_live() == live
 
-    def test_brings_a_kept_build_back_when_asked(self, live, golden):
+    def test_promotes_a_standby_build_again_when_requested(self, live, golden):
         check(golden)
         beside = begin(live)
         decide_promotion(beside)
@@ -156,7 +156,7 @@ class TestPromoteAsked:
         assert decide_promotion(live)
         assert now_live() == live
 
-    def test_refuses_where_the_golden_queries_cannot_be_read(self, live, golden):
+    def test_refuses_if_the_golden_queries_cannot_be_read(self, live, golden):
         check(golden)
         (golden / "queries.jsonl").write_text("{")
         beside = begin(live)
@@ -182,7 +182,7 @@ class TestAForcedPromotion:
         assert now_live() == beside
         assert verdict(beside) == "promoted: it was forced."
 
-    def test_does_not_wait_until_the_build_is_whole_or_goes_on(self, live):
+    def test_promotes_a_build_that_is_incomplete_and_paused(self, live):
         beside = begin(live, is_synced=False)
         pause_build(beside)
         request_promotion(beside, is_forced=True)
@@ -204,7 +204,7 @@ def fail_summary(build, artifact) -> None:
 
 
 class TestDocumentsThatFailed:
-    def test_keep_a_build_from_being_promoted(self, live):
+    def test_prevent_a_promotion(self, live):
         beside = begin(live)
         fail_nodes(beside, Artifact.objects.first())
 
@@ -213,14 +213,14 @@ class TestDocumentsThatFailed:
         assert now_live() == live
         assert verdict(beside).startswith("refused: 1 documents failed in it")
 
-    def test_do_not_where_they_failed_in_the_live_build_too(self, live):
+    def test_do_not_prevent_a_promotion_if_they_failed_in_the_live_build_too(self, live):
         beside = begin(live)
         for build in (live, beside):
             fail_nodes(build, Artifact.objects.first())
 
         assert decide_promotion(beside)
 
-    def test_count_where_it_is_their_summary_that_failed(self, live):
+    def test_include_documents_whose_summary_failed(self, live):
         beside = begin(live)
         artifact = Artifact.objects.first()
         fail_summary(beside, artifact)
@@ -229,7 +229,7 @@ class TestDocumentsThatFailed:
 
         assert verdict(beside).startswith("refused: 1 documents failed in it")
 
-    def test_do_not_count_where_that_summary_failed_before_too(self, live):
+    def test_exclude_documents_whose_summary_failed_in_the_live_build_too(self, live):
         beside = begin(live)
         for build in (live, beside):
             fail_summary(build, Artifact.objects.first())
@@ -237,8 +237,8 @@ class TestDocumentsThatFailed:
         assert decide_promotion(beside)
 
 
-class TestWhatHappensMeanwhile:
-    def test_a_second_worker_changes_nothing(self, live, monkeypatch):
+class TestChangesDuringTheMeasurement:
+    def test_by_a_second_worker_are_kept(self, live, monkeypatch):
         beside = begin(live)
         other = Measuring(monkeypatch)
         kept = []
@@ -255,7 +255,7 @@ class TestWhatHappensMeanwhile:
         assert verdict(beside) == "theirs"
         assert [again(beside).promoted_at] == kept
 
-    def test_a_build_given_up_stays_so(self, live, monkeypatch):
+    def test_do_not_promote_a_build_cancelled_meanwhile(self, live, monkeypatch):
         beside = begin(live)
         Measuring(monkeypatch, lambda: cancel_build(beside))
 
@@ -264,9 +264,7 @@ class TestWhatHappensMeanwhile:
         assert now_live() == live
         assert again(beside).state == IndexBuild.State.RETIRED
 
-    def test_what_was_measured_against_a_build_no_longer_live_decides_nothing(
-        self, live, golden, monkeypatch
-    ):
+    def test_of_the_live_build_discard_the_measurement(self, live, golden, monkeypatch):
         check(golden)
         beside, third = begin(live, **BLIND), begin(live)
         measure = promotion_gate.compare_builds
@@ -283,9 +281,7 @@ class TestWhatHappensMeanwhile:
         assert again(beside).promotion == Promotion.WHEN_COMPLETE
         assert again(beside).comparison is None
 
-    def test_a_document_that_comes_in_is_waited_for_and_nothing_measured_anew(
-        self, live, monkeypatch
-    ):
+    def test_by_a_new_document_are_waited_for_without_measuring_again(self, live, monkeypatch):
         beside = begin(live)
         measuring = Measuring(monkeypatch, lambda: sync(live, give("New.", title="Late")))
 
@@ -297,7 +293,7 @@ class TestWhatHappensMeanwhile:
         assert (now_live(), measuring.count) == (beside, 1)
         assert verdict(beside).startswith("promoted")
 
-    def test_what_was_measured_long_ago_is_measured_anew(self, live, monkeypatch):
+    def test_measured_long_ago_are_measured_again(self, live, monkeypatch):
         beside = begin(live)
         measuring = Measuring(monkeypatch, lambda: sync(live, give("New.", title="Late")))
         decide_promotion(beside)

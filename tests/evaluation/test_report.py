@@ -32,14 +32,14 @@ def run(filled, build):
 
 
 class TestRenderReport:
-    def test_needs_nothing_else(self, run):
+    def test_loads_no_script_and_no_other_file(self, run):
         page = render_report(run)
 
         assert "<script" not in page
         assert not re.search(r"(src|href)=", page)
         assert "default-src 'none'" in html.unescape(page)
 
-    def test_shows_figures_queries_and_what_was_returned(self, run):
+    def test_shows_figures_queries_and_hits(self, run):
         page = render_report(run)
 
         assert "hybrid against sparse" in page
@@ -50,19 +50,19 @@ class TestRenderReport:
         assert "Note 1" in page
         assert "&lt;script&gt;alert(1)&lt;/script&gt; heron" in page
 
-    def test_draws_plots_that_are_xml(self, run):
+    def test_draws_valid_svg(self, run):
         plots = re.findall(r"<svg.*?</svg>", render_report(run), re.DOTALL)
 
         assert len(plots) >= 2
         for plot in plots:
             ElementTree.fromstring(plot)
 
-    def test_is_of_a_finished_run(self, filled, judged):
+    def test_refuses_an_unfinished_run(self, filled, judged):
         with pytest.raises(InvalidInput, match="queued"):
             render_report(create_run("plain", judged=judged))
 
 
-class TestSayMeasure:
+class TestFormatMeasureName:
     @pytest.mark.parametrize(
         ("name", "said"), [("R@100", "recall@100"), ("RR", "MRR"), ("nDCG@10", "nDCG@10")]
     )
@@ -70,8 +70,8 @@ class TestSayMeasure:
         assert format_measure_name(name) == said
 
 
-class TestSpread:
-    def test_steps_down_from_the_best_query_to_the_worst(self):
+class TestValueDistribution:
+    def test_descends_from_the_best_query_to_the_worst(self):
         spread = ValueDistribution.from_values("a", [0.0, 1.0, 0.5])
 
         corners = [tuple(map(float, each.split(","))) for each in spread.points.split()]
@@ -80,8 +80,8 @@ class TestSpread:
         assert (spread.perfect_count, spread.zero_count) == (1, 1)
 
 
-class TestChange:
-    def test_has_a_bar_for_each_query_that_changed(self, run):
+class TestQueryDifferences:
+    def test_have_a_bar_for_each_query_that_changed(self, run):
         change = QueryDifferences.from_values(run, "hybrid", [1.0, 0.5, 0.25], [0.5, 0.5, 0.75])
 
         gain, loss = change.bars
@@ -94,7 +94,7 @@ class TestChange:
 
 
 class TestHistory:
-    def test_draws_each_system_through_the_runs_that_measured_it(self, run):
+    def test_draws_a_line_for_each_system_through_its_runs(self, run):
         judged = JudgedQueries(run.queries, run.qrels)
         alone = create_run("plain", systems=["hybrid"], judged=judged)
         measure_run(claim_run(alone.pk))

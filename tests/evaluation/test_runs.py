@@ -27,15 +27,15 @@ def measured(run: EvaluationRun) -> EvaluationRun:
     return measure_run(claimed)
 
 
-class TestBeginRun:
-    def test_measures_every_mode_unless_told_otherwise(self, filled, judged):
+class TestCreateRun:
+    def test_measures_every_mode_by_default(self, filled, judged):
         run = create_run("plain", judged=judged)
 
         assert run.systems == ["dense", "sparse", "hybrid"]
         assert run.measures == ["nDCG@10", "R@100", "RR"]
         assert (run.state, run.total_count) == (State.QUEUED, 6)
 
-    def test_returns_the_same_run_that_waits(self, run, judged):
+    def test_returns_an_equal_run_that_is_queued(self, run, judged):
         given = {"systems": ["hybrid", "sparse"], "baseline": "sparse", "judged": judged}
 
         assert create_run("plain", **given).pk == run.pk
@@ -62,13 +62,13 @@ class TestBeginRun:
             ({"judged": None}, InvalidInput),
         ],
     )
-    def test_refuses_what_cannot_be_measured(self, filled, judged, given, condition):
+    def test_refuses_invalid_requests(self, filled, judged, given, condition):
         with pytest.raises(condition):
             create_run(**{"index": "plain", "judged": judged, **given})
 
         assert not EvaluationRun.objects.exists()
 
-    def test_refuses_more_than_one_run_takes(self, filled, judged, monkeypatch):
+    def test_refuses_more_queries_than_a_run_may_have(self, filled, judged, monkeypatch):
         monkeypatch.setattr(runs, "MAX_RUN_QUERIES", 1)
 
         with pytest.raises(InvalidInput, match="1 queries"):
@@ -76,7 +76,7 @@ class TestBeginRun:
 
 
 class TestMeasureRun:
-    def test_ends_once_whoever_asked_has_used_the_language_model_enough(
+    def test_fails_once_the_key_has_used_its_language_model_calls(
         self, filled, judged, monkeypatch, settings
     ):
         cache.clear()
@@ -102,7 +102,7 @@ class TestMeasureRun:
         assert done.error_detail == "The key has used its 2 calls of the language model for today."
         cache.clear()
 
-    def test_keeps_what_came_of_it(self, run, filled):
+    def test_stores_the_results(self, run, filled):
         done = measured(run)
 
         assert (done.state, done.done_count, done.build_number) == (State.DONE, 4, 1)
@@ -121,7 +121,7 @@ class TestMeasureRun:
         assert first["relevance"] == 1
         assert "heron" in first["text"]
 
-    def test_gives_it_back_where_it_is_to_stop(self, run):
+    def test_releases_the_run_on_a_stop_request(self, run):
         stops = iter([False, True])
 
         left = measure_run(claim_run(run.pk), is_stop_requested=lambda: next(stops))
@@ -129,7 +129,7 @@ class TestMeasureRun:
         assert (left.state, left.attempts, left.lease_token) == (State.QUEUED, 0, None)
         assert measured(run).state == State.DONE
 
-    def test_gives_it_back_where_the_store_is_away(self, run, monkeypatch):
+    def test_releases_the_run_if_the_store_is_unavailable(self, run, monkeypatch):
         def fail(*given, **named):
             raise StoreUnavailable("gone")
 
@@ -140,7 +140,7 @@ class TestMeasureRun:
         run.refresh_from_db()
         assert (run.state, run.attempts) == (State.QUEUED, 0)
 
-    def test_fails_for_good_where_a_retry_would_not_help(self, run, filled):
+    def test_fails_permanently_on_an_error_that_is_not_retryable(self, run, filled):
         for artifact in filled:
             artifact.delete()
 
@@ -149,7 +149,7 @@ class TestMeasureRun:
         assert (failed.state, failed.error_code) == (State.FAILED, "invalid")
         assert "plain" in failed.error_detail
 
-    def test_gives_up_what_stops_its_worker_each_time(self, run):
+    def test_gives_up_a_run_that_kills_its_worker_each_time(self, run):
         for _ in range(EvaluationRun.max_attempts()):
             claim_run(run.pk)
             run_out_of_time(run)
@@ -158,7 +158,7 @@ class TestMeasureRun:
 
         assert (given_up.state, given_up.error_code) == (State.FAILED, "gave_up")
 
-    def test_leaves_to_another_what_another_has_taken(self, run):
+    def test_stops_if_another_worker_has_claimed_the_run(self, run):
         slow = claim_run(run.pk)
         run_out_of_time(run)
         other = claim_run(run.pk)
@@ -168,7 +168,7 @@ class TestMeasureRun:
 
         assert measure_run(other).state == State.DONE
 
-    def test_says_how_far_it_is_and_keeps_its_lease(self, run, monkeypatch):
+    def test_stores_its_progress_and_renews_its_lease(self, run, monkeypatch):
         monkeypatch.setattr(runs, "PROGRESS_INTERVAL_SECONDS", 0.0)
         seen = []
 
@@ -189,25 +189,25 @@ def run_out_of_time(run: EvaluationRun) -> None:
 
 
 class TestClaimRun:
-    def test_is_for_one_at_a_time(self, run):
+    def test_claims_a_run_for_one_worker_at_a_time(self, run):
         assert claim_run(run.pk) is not None
         assert claim_run(run.pk) is None
 
-    def test_passes_over_what_is_done(self, run):
+    def test_does_not_claim_a_finished_run(self, run):
         measured(run)
 
         assert claim_run(run.pk) is None
 
 
 class TestTasks:
-    def test_measure_one_and_then_what_else_waits(self, run, filled, judged):
+    def test_measure_the_requested_run_and_all_queued_ones(self, run, filled, judged):
         other = create_run("plain", systems=["dense"], judged=judged)
 
         tasks.measure_run(run_id=str(other.pk))
 
         assert set(EvaluationRun.objects.values_list("state", flat=True)) == {State.DONE}
 
-    def test_leave_what_is_held_up_to_the_reconciliation(self, run, monkeypatch):
+    def test_leave_a_blocked_run_to_the_reconciliation(self, run, monkeypatch):
         tries = []
 
         def fail(*given, **named):

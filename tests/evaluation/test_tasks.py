@@ -24,7 +24,7 @@ def now_live() -> IndexBuild:
 
 
 class TestPromoteBuilds:
-    def test_promotes_once_the_build_is_whole_and_publishes_it(self, live, store):
+    def test_promotes_and_publishes_a_build_once_it_is_complete(self, live, store):
         publish_aliases()
         beside = begin(live, is_synced=False)
         promote_builds()
@@ -36,11 +36,11 @@ class TestPromoteBuilds:
         assert now_live() == beside
         assert store.aliases()[live.spec.collection_alias("chunk")] == beside.collection("chunk")
 
-    def test_needs_one_query_without_requested_promotions(self, live, django_assert_num_queries):
+    def test_takes_one_query_without_requested_promotions(self, live, django_assert_num_queries):
         with django_assert_num_queries(1):
             promote_builds()
 
-    def test_goes_on_where_one_build_has_to_wait(self, live, monkeypatch):
+    def test_continues_if_one_build_raises_a_retryable_error(self, live, monkeypatch):
         first, second = begin(live, is_synced=False), begin(live)
         decide = promotion_gate.decide_promotion
 
@@ -55,7 +55,7 @@ class TestPromoteBuilds:
 
         assert now_live() == second
 
-    def test_decides_nothing_once_the_worker_is_asked_to_stop(self, live, monkeypatch):
+    def test_decides_nothing_after_a_stop_request(self, live, monkeypatch):
         begin(live)
         monkeypatch.setattr(
             promotion_gate,
@@ -71,7 +71,7 @@ class TestPromoteBuilds:
         assert promotion_worker.wait_idle(0)
         assert promotion_worker in BACKGROUND_WORKERS
 
-    def test_is_woken_by_the_clock_where_builds_are_searched(self):
+    def test_is_scheduled_on_the_indexing_queue(self):
         woken = {entry["task"] for entry in app.conf.beat_schedule.values()}
 
         assert promote_builds.name in woken

@@ -33,7 +33,7 @@ def evaluate(client, **given):
 
 
 class TestEvaluations:
-    def test_are_asked_for_and_done_later(self, client, measured):
+    def test_are_accepted_and_measured_later(self, client, measured):
         with measured():
             accepted = evaluate(client, systems=["hybrid"], against="sparse")
             assert accepted.status_code == 202
@@ -49,7 +49,7 @@ class TestEvaluations:
         assert set(done["results"][0]["differences"]) == {"nDCG@10", "R@100", "RR"}
         assert done["earlier"] == []
 
-    def test_are_refused_while_too_many_of_the_key_wait(self, client, settings):
+    def test_are_refused_while_too_many_of_the_key_are_waiting(self, client, settings):
         settings.STRATA_KEY_WAITING_JOBS = 1
         first, again, other = (
             evaluate(client, systems=[system]) for system in ("dense", "dense", "sparse")
@@ -57,9 +57,9 @@ class TestEvaluations:
 
         assert (first.status_code, again.status_code, other.status_code) == (202, 202, 429)
         assert again.json()["id"] == first.json()["id"]
-        assert other.json()["detail"] == "1 evaluations of this key are waiting already, its limit."
+        assert "1 waiting evaluations, which is its limit" in other.json()["detail"]
 
-    def test_of_the_same_queries_stand_beside_each_other(self, client, measured):
+    def test_show_earlier_results_of_the_same_queries(self, client, measured):
         with measured():
             first = evaluate(client, systems=["dense"]).json()["id"]
         with measured():
@@ -72,7 +72,7 @@ class TestEvaluations:
         assert earlier["id"] == first
         assert earlier["results"][0]["system"] == "dense"
 
-    def test_are_listed_the_newest_first_without_what_grows_with_them(self, client, measured):
+    def test_are_listed_newest_first_without_details(self, client, measured):
         with measured():
             evaluate(client, systems=["dense"])
             newest = evaluate(client, systems=["sparse"]).json()["id"]
@@ -85,7 +85,7 @@ class TestEvaluations:
         assert "details" not in answer["results"][0]
         assert client.get("/api/v1/evaluations/?index=papers").json()["count"] == 0
 
-    def test_can_be_by_the_golden_queries(self, client, measured):
+    def test_can_use_the_golden_queries(self, client, measured):
         body = {"index": "plain", "systems": ["dense"]}
         assert client.post("/api/v1/evaluations/", body, format="json").status_code == 400
         check(client, node_id=point_of("d0"))
@@ -97,7 +97,7 @@ class TestEvaluations:
         run = EvaluationRun.objects.get()
         assert (run.source, run.state, run.query_count) == ("golden", "done", 1)
 
-    def test_have_a_report_once_they_are_done(self, client, measured):
+    def test_have_a_report_once_finished(self, client, measured):
         waiting = evaluate(client).json()["id"]
         early = client.get(f"/api/v1/evaluations/{waiting}/report")
         assert (early.status_code, early.json()["code"]) == (400, "invalid")
@@ -108,7 +108,7 @@ class TestEvaluations:
         assert page["Content-Type"] == "text/html; charset=utf-8"
         assert b"granite cools slowly" in page.content
 
-    def test_are_forgotten_on_request(self, client):
+    def test_can_be_deleted(self, client):
         waiting = evaluate(client).json()["id"]
 
         assert client.delete(f"/api/v1/evaluations/{waiting}/").status_code == 204
@@ -128,12 +128,12 @@ class TestEvaluations:
             ({"qrels": [1]}, 400, "qrels"),
         ],
     )
-    def test_say_what_is_wrong(self, client, given, status, field):
+    def test_name_the_wrong_field(self, client, given, status, field):
         refused = evaluate(client, **given)
 
         assert (refused.status_code, refused.json()["field"]) == (status, field)
 
-    def test_want_queries_and_qrels_together(self, client):
+    def test_require_queries_and_qrels_together(self, client):
         refused = client.post(
             "/api/v1/evaluations/", {"index": "plain", "queries": QUERIES}, format="json"
         )
@@ -142,12 +142,12 @@ class TestEvaluations:
 
     @pytest.mark.parametrize("run_id", ["nonsense", str(uuid.UUID(int=7))])
     @pytest.mark.parametrize("end", ["/", "/report"])
-    def test_there_are_not_are_not_found(self, client, run_id, end):
+    def test_with_an_unknown_id_are_not_found(self, client, run_id, end):
         answer = client.get(f"/api/v1/evaluations/{run_id}{end}")
 
         assert (answer.status_code, answer.json()["code"]) == (404, "unknown_evaluation")
 
-    def test_are_for_those_with_a_key(self, filled):
+    def test_require_a_key(self, filled):
         assert evaluate(APIClient()).status_code == 401
 
 
@@ -161,7 +161,7 @@ def check(client, **given):
 
 
 class TestJudgements:
-    def test_are_kept_and_said_anew(self, client):
+    def test_are_stored_and_replaced(self, client):
         first = check(client, node_id=point_of("d0"))
         again = check(client, node_id=point_of("d0"), verdict="bad")
 
@@ -179,7 +179,7 @@ class TestJudgements:
             "judged_at": "",
         }
 
-    def test_are_listed_by_what_they_are_about(self, client):
+    def test_are_filtered_by_index_query_and_verdict(self, client):
         check(client, node_id=point_of("d0"))
         check(client, node_id=point_of("d1"), verdict="bad")
         check(client, node_id=point_of("d1"), query="granite")
@@ -194,7 +194,7 @@ class TestJudgements:
         newest = client.get("/api/v1/judgements/?limit=1").json()["results"]
         assert [each["query"] for each in newest] == ["granite"]
 
-    def test_are_taken_back(self, client):
+    def test_are_deleted(self, client):
         kept = check(client, node_id=point_of("d0")).json()["id"]
 
         assert client.delete(f"/api/v1/judgements/{kept}/").status_code == 204
@@ -214,13 +214,13 @@ class TestJudgements:
             ({"index": "plian"}, 404, "index"),
         ],
     )
-    def test_say_what_is_wrong(self, client, given, status, field):
+    def test_name_the_wrong_field(self, client, given, status, field):
         refused = check(client, **given)
 
         assert (refused.status_code, refused.json()["field"]) == (status, field)
         assert json.dumps(refused.json())
 
-    def test_go_with_their_document(self, client, filled):
+    def test_are_deleted_with_their_document(self, client, filled):
         check(client, node_id=point_of("d0"))
 
         filled[0].delete()

@@ -39,7 +39,7 @@ class TestFindDifference:
             ("Type 2 diabetics sleep less.", "Patients with type 2 diabetes sleep less."),
         ],
     )
-    def test_finds_none_between_wordings_of_the_same(self, new, known):
+    def test_finds_none_between_two_wordings_of_one_fact(self, new, known):
         assert find_difference(new, known) is None
 
     def test_compares_each_sentence_with_the_most_similar_one(self):
@@ -48,7 +48,7 @@ class TestFindDifference:
         assert find_difference("The drug helped women.", known) is None
         assert find_difference("The drug helped men.", known) == "negation"
 
-    def test_does_not_take_german_nouns_for_names(self):
+    def test_does_not_treat_german_nouns_as_names(self):
         known = "Die Studie der Klinik hat gezeigt, dass das Mittel bei den Kindern wirkt."
         new = "Die Untersuchung der Klinik hat gezeigt, dass das Mittel bei den Kindern wirkt."
 
@@ -56,7 +56,7 @@ class TestFindDifference:
 
 
 class TestPairs:
-    def test_are_told_apart_and_repeats_are_not(self):
+    def test_are_classified_as_different_or_repeated(self):
         pairs = [json.loads(line) for line in PAIRS_FILE.read_text("utf-8").splitlines()]
         wrong = {True: 0, False: 0}
         for pair in pairs:
@@ -67,7 +67,7 @@ class TestPairs:
         assert wrong[False] <= 4  # of 400
         assert wrong[True] <= 10  # of 100
 
-    def test_are_those_of_the_script(self):
+    def test_equal_the_output_of_their_script(self):
         pairs = [json.loads(line) for line in PAIRS_FILE.read_text("utf-8").splitlines()]
 
         assert pairs == list(make_pairs())

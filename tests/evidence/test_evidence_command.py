@@ -54,7 +54,7 @@ class TestAdd:
         assert lines[1].startswith(f"duplicate: {TWO} repeats ")
         assert lines[2:] == [f"added: {THREE}", "2 added, 1 duplicate"]
 
-    def test_sends_no_more_at_once_than_the_api_takes(self, run, file, monkeypatch):
+    def test_splits_items_into_requests_that_the_api_accepts(self, run, file, monkeypatch):
         monkeypatch.setattr(evidence, "MAX_ITEMS", 2)
 
         answer = json.loads(run("add", str(file), "--json"))
@@ -62,7 +62,7 @@ class TestAdd:
         verdicts = [each["verdict"] for each in answer["verdicts"]]
         assert verdicts == ["added", "duplicate", "added"]
 
-    def test_takes_one_finding_or_lines_of_stdin(self, run, file, monkeypatch):
+    def test_accepts_one_finding_or_lines_of_stdin(self, run, file, monkeypatch):
         assert run("add", "--url", ONE, "--content", WORDS).startswith(f"added: {ONE}\n")
 
         monkeypatch.setattr(sys, "stdin", io.StringIO(file.read_text()))
@@ -81,7 +81,7 @@ class TestAdd:
             ),
         ],
     )
-    def test_says_what_is_wrong(self, run, arguments, said):
+    def test_reports_wrong_arguments(self, run, arguments, said):
         with pytest.raises(CommandError, match=said):
             run("add", *arguments)
 
@@ -105,5 +105,5 @@ class TestSearches:
         assert THREE in related
 
     def test_say_which_indexes_take_evidence(self, findings):
-        with pytest.raises(CommandError, match=r"There are: evidence\..* \[invalid, field index\]"):
+        with pytest.raises(CommandError, match=r"Allowed: evidence\..* \[invalid, field index\]"):
             call_command("evidence", "similar", WORDS, "--index=plain")

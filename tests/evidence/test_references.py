@@ -38,26 +38,26 @@ def repeated(findings) -> Artifact:
 
 
 class TestRepeat:
-    def test_is_kept_with_its_url_citation_and_wording(self, repeated):
+    def test_is_stored_with_its_url_citation_and_wording(self, repeated):
         [reference] = read_references([repeated.pk], Grant())[repeated.pk]
 
         assert (reference.url, reference.title, reference.content) == (SECOND, "Again", NEAR)
         assert reference.citation["source"] == "Nature"
         assert reference.similarity == pytest.approx(15 / 16, abs=1e-2)
 
-    def test_is_kept_once_however_often_it_is_sent(self, repeated):
+    def test_is_stored_once_if_it_is_sent_again(self, repeated):
         [again] = add(EvidenceInput(SECOND, SAME))
 
         assert (again.verdict, again.artifact_id) == (EvidenceVerdict.DUPLICATE, repeated.pk)
         assert EvidenceReference.objects.get().content == SAME
 
-    def test_is_forgotten_once_its_url_says_something_else(self, repeated):
+    def test_is_deleted_once_its_url_has_other_content(self, repeated):
         [again] = add(EvidenceInput(SECOND, APART))
 
         assert again.verdict == EvidenceVerdict.ADDED
         assert not EvidenceReference.objects.exists()
 
-    def test_takes_the_place_of_a_deleted_finding(self, repeated, findings):
+    def test_replaces_a_deleted_finding(self, repeated, findings):
         add(EvidenceInput("https://three.example/c", SAME))
 
         remove_artifact(repeated.pk)
@@ -71,9 +71,7 @@ class TestRepeat:
         assert (repeat.verdict, repeat.artifact_id) == (EvidenceVerdict.DUPLICATE, heir.pk)
 
     @pytest.mark.parametrize("is_by_evidence", [True, False])
-    def test_takes_the_place_of_a_finding_that_now_says_something_else(
-        self, repeated, findings, is_by_evidence
-    ):
+    def test_replaces_a_finding_whose_content_changes(self, repeated, findings, is_by_evidence):
         sync(findings, repeated)
         if is_by_evidence:
             updated, repeat = add(
@@ -93,7 +91,7 @@ class TestRepeat:
         assert urls() == {FIRST}
         assert EvidenceReference.objects.count() == 1
 
-    def test_goes_with_an_index_that_is_removed(self, repeated):
+    def test_is_deleted_with_its_index(self, repeated):
         Index.objects.filter(pk="evidence").update(removal_requested_at="2026-01-01T00:00Z")
 
         remove_artifact(repeated.pk)
@@ -103,7 +101,7 @@ class TestRepeat:
 
 
 class TestGroups:
-    def test_hide_a_repeat_from_those_who_may_not_see_it(self, findings):
+    def test_hide_a_repeat_from_other_groups(self, findings):
         [decision, _] = add(EvidenceInput(FIRST, WORDS), EvidenceInput(FIRST, WORDS))
         add(EvidenceInput(SECOND, NEAR), grant=RED)
 
@@ -114,7 +112,7 @@ class TestGroups:
         assert seen(Grant()) == seen(RED) == [SECOND]
         assert seen(BLUE) == []
 
-    def test_keep_a_finding_that_more_people_see_than_the_one_it_repeats(self, findings):
+    def test_keep_a_finding_visible_to_more_groups_than_its_duplicate(self, findings):
         add(EvidenceInput(FIRST, WORDS), grant=RED)
 
         [for_both] = add(EvidenceInput(SECOND, NEAR), grant=BOTH)
@@ -123,7 +121,7 @@ class TestGroups:
         assert for_both.verdict == EvidenceVerdict.ADDED
         assert for_red.verdict == EvidenceVerdict.DUPLICATE
 
-    def test_make_a_repeat_a_finding_once_its_twin_is_hidden_from_its_readers(self, findings):
+    def test_turn_a_repeat_into_a_finding_once_its_duplicate_is_hidden(self, findings):
         [decision] = add(EvidenceInput(FIRST, WORDS))
         add(EvidenceInput(SECOND, NEAR), grant=BLUE)
 
@@ -131,7 +129,7 @@ class TestGroups:
 
         assert Artifact.objects.get(url=SECOND).groups == ["blue"]
 
-    def test_leave_nobody_without_a_finding_when_it_is_deleted(self, findings):
+    def test_keep_one_finding_for_each_group_after_a_deletion(self, findings):
         [decision] = add(EvidenceInput(FIRST, WORDS))
         add(EvidenceInput(SECOND, NEAR), grant=BLUE)
         add(EvidenceInput("https://three.example/c", SAME), grant=RED)

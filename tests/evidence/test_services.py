@@ -64,7 +64,7 @@ class TestAddEvidence:
         assert findings.nodes.filter(state="synced").count() == 1
         assert verify_build(findings).is_sound
 
-    def test_embeds_a_text_again_where_the_index_puts_a_context_before_it(self, findings, embedder):
+    def test_embeds_a_text_again_if_the_index_adds_a_context(self, findings, embedder):
         [decision] = add(EvidenceInput("https://one.example/a", WORDS, "On aspirin"))
         recipe = findings.recipe | {"chunks": {**findings.recipe["chunks"], "context": ["title"]}}
         IndexBuild.objects.filter(pk=findings.pk).update(recipe=recipe)
@@ -88,7 +88,7 @@ class TestAddEvidence:
 
         assert (decision.verdict, decision.similarity) == (EvidenceVerdict.DUPLICATE, 1.0)
 
-    def test_adds_what_says_something_else(self, known):
+    def test_adds_a_finding_with_other_content(self, known):
         assert verdicts(EvidenceInput("https://other.example/b", APART)) == [EvidenceVerdict.ADDED]
         assert verdicts(EvidenceInput("https://third.example/c", NEAR), threshold=0.95) == [
             EvidenceVerdict.ADDED
@@ -105,7 +105,7 @@ class TestAddEvidence:
             EvidenceInput("https://third.example/c", APART),
         ) == [EvidenceVerdict.ADDED, EvidenceVerdict.DUPLICATE]
 
-    def test_updates_a_citation_and_repeats_nothing(self, known):
+    def test_updates_a_citation_once(self, known):
         item = EvidenceInput("https://one.example/a", WORDS, "A title", {"source": "Nature"})
 
         assert verdicts(item, item) == [EvidenceVerdict.UPDATED, EvidenceVerdict.DUPLICATE]
@@ -123,7 +123,7 @@ class TestAddEvidence:
             EvidenceVerdict.UPDATED,
         ]
 
-    def test_takes_a_finding_as_new_while_one_of_its_passages_is(self, findings):
+    def test_adds_a_finding_if_one_of_its_passages_is_new(self, findings):
         long = "\n\n".join(f"Paragraph {n} of {WORDS * 3}." for n in range(60))
         add(EvidenceInput("https://one.example/a", long))
 
@@ -132,7 +132,7 @@ class TestAddEvidence:
             EvidenceInput("https://three.example/c", f"{long} "),
         ) == [EvidenceVerdict.ADDED, EvidenceVerdict.DUPLICATE]
 
-    def test_forgets_what_was_deleted(self, known):
+    def test_ignores_deleted_findings(self, known):
         remove_artifact(known.pk)
 
         assert verdicts(EvidenceInput("https://other.example/b", NEAR)) == [EvidenceVerdict.ADDED]
@@ -156,7 +156,7 @@ class TestAddEvidence:
             EvidenceVerdict.DUPLICATE
         ]
 
-    def test_decides_anew_where_another_build_answers_by_then(self, known, embedder, monkeypatch):
+    def test_compares_again_if_another_build_became_live(self, known, embedder, monkeypatch):
         embed = embedder.embed_documents
         asked = []
 
@@ -178,7 +178,7 @@ class TestAddEvidence:
         assert decision.verdict == EvidenceVerdict.ADDED
         assert len(asked) == 1
 
-    def test_knows_a_url_too_long_for_an_identifier(self, findings):
+    def test_recognises_a_url_too_long_for_an_external_id(self, findings):
         url = f"https://one.example/{'a' * 1_900}"
 
         assert verdicts(EvidenceInput(url, WORDS), EvidenceInput(url, WORDS)) == [
@@ -186,7 +186,7 @@ class TestAddEvidence:
             EvidenceVerdict.DUPLICATE,
         ]
 
-    def test_rejects_a_wrong_finding_by_itself(self, findings):
+    def test_rejects_only_the_invalid_finding(self, findings):
         wrong = EvidenceInput("https://two.example/b", APART, None, {"date": "last spring"})
 
         added, rejected, repeated = add(
@@ -202,7 +202,7 @@ class TestAddEvidence:
         assert "May 2021" in rejected.error.fix
         assert Artifact.objects.get().url == "https://one.example/a"
 
-    def test_raises_the_error_of_the_first_if_all_are_wrong(self, findings):
+    def test_raises_the_error_of_the_first_if_all_are_invalid(self, findings):
         wrong = EvidenceInput("https://two.example/b", APART, None, {"date": "last spring"})
 
         with pytest.raises(InvalidInput) as caught:
@@ -222,13 +222,13 @@ class TestAddEvidence:
             ("May 14, 2021", "2021-05-14"),
         ],
     )
-    def test_takes_the_first_day_of_a_date_that_is_not_exact(self, findings, written, stored):
+    def test_stores_the_first_day_of_an_inexact_date(self, findings, written, stored):
         add(EvidenceInput("https://one.example/a", WORDS, None, {"date": written}))
 
         metadata = Artifact.objects.get().metadata
         assert metadata == {"date": stored, "date_as_written": written}
 
-    def test_stores_none_while_the_store_is_away(self, findings, monkeypatch):
+    def test_stores_nothing_while_the_store_is_unavailable(self, findings, monkeypatch):
         def refuse(*args):
             raise StoreUnavailable
 
@@ -238,7 +238,7 @@ class TestAddEvidence:
             add(EvidenceInput("https://one.example/a", WORDS))
         assert not Artifact.objects.exists()
 
-    def test_compares_with_every_point_and_not_through_a_graph(self, findings, monkeypatch):
+    def test_compares_by_exact_search(self, findings, monkeypatch):
         asked = []
 
         def look(requests):
@@ -253,7 +253,7 @@ class TestAddEvidence:
         assert all(query.is_exact for query in asked)
 
     @pytest.mark.parametrize("content", ["", "  \n "])
-    def test_rejects_what_says_nothing(self, findings, content):
+    def test_rejects_blank_content(self, findings, content):
         _, rejected = add(
             EvidenceInput("https://one.example/a", WORDS),
             EvidenceInput("https://one.example/b", content),
@@ -261,7 +261,7 @@ class TestAddEvidence:
 
         assert (rejected.verdict, rejected.error.field) == ("rejected", "items.1.content")
 
-    def test_names_the_indexes_that_take_evidence(self, findings):
+    def test_names_the_indexes_that_accept_evidence(self, findings):
         with pytest.raises(InvalidInput) as caught:
             add_evidence("plain", [EvidenceInput("https://one.example/a", WORDS)])
         with pytest.raises(UnknownIndex):
@@ -269,7 +269,7 @@ class TestAddEvidence:
 
         assert caught.value.allowed == ["evidence"]
 
-    def test_leaves_documents_given_otherwise_to_be_found_as_twins(self, findings):
+    def test_finds_duplicates_among_documents_added_otherwise(self, findings):
         document = give(WORDS, index="evidence")
         sync(findings, document)
 

@@ -31,7 +31,7 @@ def filled(client, findings):
 
 
 class TestAdding:
-    def test_gives_a_verdict_for_each_item(self, client, findings):
+    def test_returns_a_verdict_for_each_item(self, client, findings):
         items = [item("one", WORDS), item("two", NEAR), item("one", APART)]
 
         answer = client.post(URL, {"items": items}, format="json")
@@ -45,7 +45,7 @@ class TestAdding:
         assert second["similarity"] == pytest.approx(15 / 16, abs=1e-2)
         assert (third["verdict"], third["artifact_id"]) == ("updated", first["artifact_id"])
 
-    def test_takes_a_single_item_and_a_threshold(self, client, findings):
+    def test_accepts_a_single_item_and_a_threshold(self, client, findings):
         client.post(URL, item("one", WORDS), format="json")
 
         answer = client.post(URL, item("two", NEAR) | {"threshold": 0.99}, format="json")
@@ -69,14 +69,14 @@ class TestAdding:
             ([], None),
         ],
     )
-    def test_names_what_is_wrong_and_stores_nothing(self, client, findings, body, field):
+    def test_names_the_wrong_field_and_stores_nothing(self, client, findings, body, field):
         answer = client.post(URL, body, format="json")
 
         assert answer.status_code == 400
         assert answer.json().get("field") == field
         assert not Artifact.objects.exists()
 
-    def test_rejects_a_wrong_item_by_itself(self, client, findings):
+    def test_rejects_only_the_invalid_items(self, client, findings):
         items = [item("one", WORDS), {"url": "no url", "content": APART}, item("two", APART, x=1)]
 
         answer = client.post(URL, {"items": items}, format="json")
@@ -94,7 +94,7 @@ class TestAdding:
         assert "source" in second["error"]["allowed"]
         assert Artifact.objects.count() == 1
 
-    def test_is_for_indexes_that_take_evidence(self, client, findings):
+    def test_requires_an_index_that_accepts_evidence(self, client, findings):
         refused = client.post("/api/v1/indexes/plain/evidence/", item("one", WORDS), format="json")
         unknown = client.post(
             "/api/v1/indexes/nowhere/evidence/", item("one", WORDS), format="json"
@@ -103,12 +103,12 @@ class TestAdding:
         assert (refused.status_code, refused.json()["allowed"]) == (400, ["evidence"])
         assert unknown.status_code == 404
 
-    def test_asks_for_a_key(self, findings):
+    def test_requires_a_key(self, findings):
         assert APIClient().post(URL, item("one", WORDS), format="json").status_code == 401
 
 
 class TestSimilar:
-    def test_finds_findings_with_their_citations_and_proofs(self, client, filled):
+    def test_returns_findings_with_citations_and_verdicts(self, client, filled):
         answer = client.get(f"{URL}similar", {"q": NEAR, "limit": 5})
 
         first, second = answer.json()["hits"]
@@ -134,7 +134,7 @@ class TestSimilar:
             "citation": {"title": "", "date": "Mar 2021"},
         }
 
-    def test_leaves_out_what_is_too_far(self, client, filled):
+    def test_leaves_out_findings_below_the_minimum_similarity(self, client, filled):
         answer = client.get(f"{URL}similar", {"q": NEAR, "min_similarity": 0.8})
 
         assert [hit["url"] for hit in answer.json()["hits"]] == ["https://one.example/"]
@@ -144,7 +144,7 @@ class TestSimilar:
 
         assert (answer.status_code, answer.json()["hits"]) == (200, [])
 
-    def test_waits_for_a_write_or_says_that_it_is_not_there_yet(self, client, findings, settings):
+    def test_waits_for_a_write_or_answers_409(self, client, findings, settings):
         settings.STRATA_MIN_REVISION_SECONDS = 0.1
         [verdict] = client.post(URL, item("one", WORDS), format="json").json()["verdicts"]
 
@@ -160,7 +160,7 @@ class TestSimilar:
         "asked",
         [{}, {"q": " "}, {"q": "x", "limit": 0}, {"p": "x"}, {"q": "x", "min_similarity": "nan"}],
     )
-    def test_names_what_is_wrong(self, client, findings, asked):
+    def test_refuses_wrong_parameters(self, client, findings, asked):
         assert client.get(f"{URL}similar", asked).status_code == 400
 
 
@@ -173,7 +173,7 @@ class TestRelated:
 
         assert [hit["url"] for hit in answer.json()["hits"]] == ["https://two.example/"]
 
-    def test_leaves_out_findings_on_other_subjects_unless_they_are_wanted(self, client, filled):
+    def test_leaves_out_findings_on_other_subjects_by_default(self, client, filled):
         near = client.post(f"{URL}related", {"query": WORDS}, format="json")
         every = client.post(f"{URL}related", {"query": WORDS, "min_similarity": -1}, format="json")
 

@@ -199,7 +199,7 @@ class Rig(Production):
             self._worker = None
 
     def heal(self) -> None:
-        """Repair whatever a test left broken."""
+        """Repair what a test left broken."""
         self.qdrant.heal()
 
     def is_claimed(self) -> bool:

@@ -112,11 +112,9 @@ def must_be_sound(service: ArmedService) -> None:
         time.sleep(0.1)
 
 
-class TestAModelChanged:
+class TestAServiceKilledWhileItsModelIsChanged:
     @pytest.mark.parametrize(("step", "moment"), CASES)
-    def test_and_killed_meanwhile_keeps_one_complete_build_live(
-        self, service, owner, specs, dimensions, step, moment
-    ):
+    def test_keeps_one_complete_build_live(self, service, owner, specs, dimensions, step, moment):
         for dimension, _ in zip(dimensions, range(times("kill-build")), strict=False):
             reader = Reader(owner)
             reader.start()

@@ -50,7 +50,7 @@ def fill(folder: Path, free_bytes: int) -> Path:
 
 
 class TestAFullDisk:
-    def test_refuses_documents_serves_searches_and_goes_on_when_there_is_room(self, disk):
+    def test_refuses_documents_serves_searches_and_continues_once_there_is_space(self, disk):
         with armed(disk, STRATA_FAULT_EMBEDDING_SECONDS="0.3") as service:
             owner = Owner(service)
             owner.put("kept", "The kept text stands.")

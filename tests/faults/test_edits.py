@@ -16,7 +16,7 @@ READERS = 3
 EDITED = ["auk", "brent", "curlew", "dunlin"]
 STANDING = ["eider", "fulmar"]
 EMBEDDING_SECONDS = "0.05"  # as long as a real model takes, so that edits come during indexing
-READ_SECONDS = 60  # the readers have searched fifty times by then
+READ_SECONDS = 60  # enough for fifty searches of the readers
 READER_PAUSE = 0.03  # seconds; without it the readers leave the service no time to index
 LONGEST_PAUSE = 0.25  # seconds between two changes, at random
 
@@ -138,7 +138,7 @@ def judge_all(history: History) -> None:
 
 
 class TestAnEdit:
-    def test_while_it_is_indexed_returns_the_new_text_or_the_old_one_marked_stale(self, history):
+    def test_shows_the_new_text_or_the_old_one_marked_as_stale_while_it_is_indexed(self, history):
         chance = Random(3)
 
         for number in range(1, times("edit") + 1):
@@ -150,7 +150,7 @@ class TestAnEdit:
 
 
 class TestADeletion:
-    def test_while_it_is_indexed_is_not_found_afterwards(self, history):
+    def test_hides_a_document_that_is_being_indexed(self, history):
         chance = Random(4)
 
         for number in range(times("delete")):

@@ -67,9 +67,11 @@ def owner(inside):
     return owner
 
 
-class TestAWorkerThatFroze:
+class TestAFrozenWorker:
     @pytest.mark.parametrize(("moment", "meanwhile"), CASES)
-    def test_overwrites_nothing_newer(self, owner, inside, build, monkeypatch, moment, meanwhile):
+    def test_does_not_overwrite_newer_nodes(
+        self, owner, inside, build, monkeypatch, moment, meanwhile
+    ):
         find, name, side = MOMENTS[moment]
         frozen = []
 

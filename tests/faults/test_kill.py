@@ -77,7 +77,7 @@ def service(tmp_path: Path):
 
 
 class TestKill:
-    def test_loses_and_doubles_nothing(self, service):
+    def test_loses_and_duplicates_nothing(self, service):
         moments = random.Random(20)
         owner = Owner(service)
         owner.start()

@@ -41,7 +41,7 @@ def read_progress(service: ArmedService, regeneration_id: str) -> tuple[int, int
 
 class TestAServiceKilledWhileItRegenerates:
     @pytest.mark.parametrize("moment", ["before", "after"])
-    def test_goes_on_where_it_was(self, service, owner, moment):
+    def test_continues_where_it_stopped(self, service, owner, moment):
         service.arm("plan", moment, DEADLY)
 
         asked = service.api.post("regenerate/", json={"type": "chunk"}).json()

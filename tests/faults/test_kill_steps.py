@@ -54,7 +54,7 @@ def tide(name: str, version: int) -> str:
 
 class TestAServiceKilledAtAStep:
     @pytest.mark.parametrize(("step", "moment", "call"), CASES)
-    def test_loses_and_doubles_nothing(self, service, owner, rounds, step, moment, call):
+    def test_loses_and_duplicates_nothing(self, service, owner, rounds, step, moment, call):
         for version, _ in zip(rounds, range(times("kill-step")), strict=False):
             owner.put("deleted", tide("deleted", version))
             owner.check()
@@ -76,7 +76,7 @@ class TestAServiceKilledAtAStep:
             note("kill-step")
 
     @pytest.mark.parametrize(("step", "moment", "call"), BATCH_CASES)
-    def test_plans_a_batch_of_documents_whole(self, service, owner, rounds, step, moment, call):
+    def test_plans_every_document_of_a_batch(self, service, owner, rounds, step, moment, call):
         for version, _ in zip(rounds, range(times("kill-step")), strict=False):
             names = [f"batch{number}" for number in range(BATCH_SIZE)]
             texts = {name: tide(name, version) for name in names}
@@ -89,7 +89,7 @@ class TestAServiceKilledAtAStep:
             note("kill-step")
 
     @pytest.mark.parametrize("moment", MOMENTS if IS_LONG else MOMENTS[:1])
-    def test_makes_a_collection_whole_or_not_at_all(self, tmp_path, moment):
+    def test_creates_a_collection_completely_or_not_at_all(self, tmp_path, moment):
         with armed(tmp_path) as service:
             owner = Owner(service)
             service.arm("collection", moment)

@@ -125,7 +125,7 @@ def ready_count(service: Service) -> int:
 
 
 class TestAnEndpointThatStops:
-    def test_delays_and_loses_nothing_and_is_asked_nothing_twice(self, service, endpoint):
+    def test_only_delays_the_work_and_answers_each_request_once(self, service, endpoint):
         give(service)
         wait_until(lambda: endpoint.count == FIRST_CALLS, service)
 
@@ -148,8 +148,8 @@ class TestAnEndpointThatStops:
         service.verify("--index", "biomedical")
 
 
-class TestAServiceKilledWhileItIsWrittenFor:
-    def test_goes_on_where_it_was(self, service, endpoint):
+class TestAServiceKilledWhileAModelWrites:
+    def test_continues_where_it_stopped(self, service, endpoint):
         give(service)
         wait_until(lambda: endpoint.count == FIRST_CALLS, service)
 

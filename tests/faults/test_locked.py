@@ -62,7 +62,7 @@ def service(tmp_path_factory) -> Iterator[ArmedService]:
 
 
 class TestALockedDatabase:
-    def test_refuses_writes_for_now_goes_on_reading_and_loses_nothing(self, service):
+    def test_refuses_writes_continues_reading_and_loses_nothing(self, service):
         owner = Owner(service)
         owner.put("kept", "The kept text stands.")
         owner.check()
@@ -85,7 +85,7 @@ class TestALockedDatabase:
             owner.check(asks_for_reconciliation=True)
             note("locked")
 
-    def test_has_writes_wait_where_it_is_free_again_soon(self, service):
+    def test_delays_writes_if_the_lock_is_short(self, service):
         owner = Owner(service)
 
         with ThreadPoolExecutor() as threads:

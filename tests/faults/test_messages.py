@@ -28,7 +28,7 @@ def do_something(owner: Owner, chance: Random, number: int) -> None:
 
 class TestMessages:
     @pytest.mark.parametrize("seed", range(times("messages")))
-    def test_reordered_duplicated_or_lost_change_no_result(self, inside, seed):
+    def test_may_be_reordered_duplicated_or_lost(self, inside, seed):
         chance, owner = Random(seed), Owner(inside)
         waiting = inside.messages.waiting
 

@@ -70,7 +70,7 @@ class TestAPoisonedDocument:
         ],
         ids=["greedy", "endless", "crashing"],
     )
-    def test_ends_failed_with_its_neighbours_ready(
+    def test_fails_and_other_documents_become_ready(
         self, service, owner, sort, suffix, content, number_of_signal, code
     ):
         for number in range(times("poison")):
@@ -89,7 +89,7 @@ class TestAPoisonedDocument:
 
 
 class TestADocumentThatKillsTheService:
-    def test_is_given_up_after_its_attempts_with_its_neighbours_ready(self, tmp_path):
+    def test_is_given_up_after_its_attempts_and_others_become_ready(self, tmp_path):
         with armed(tmp_path, STRATA_FAULT_MAX_ATTEMPTS=str(ATTEMPTS)) as service:
             owner = Owner(service)
             owner.put("before", "Stands before it.")

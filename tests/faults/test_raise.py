@@ -100,7 +100,7 @@ STRIDE = {} if IS_LONG else {wire_statements: 60, wire_commits: 5, wire_store: 3
 
 class TestAnException:
     @pytest.mark.parametrize("case", CASES)
-    def test_at_any_call_loses_and_doubles_nothing(
+    def test_at_any_call_loses_and_duplicates_nothing(
         self, owner, inside, embedder, monkeypatch, case
     ):
         wiring, make_error, is_after = CASES[case]

@@ -42,7 +42,7 @@ def idle_rig(servers):
 
 
 class TestMessages:
-    def test_can_arrive_twice_and_in_any_order(self, idle_rig):
+    def test_may_arrive_twice_and_in_any_order(self, idle_rig):
         rig, given = idle_rig, Given(idle_rig, "messages")
         rng = random.Random(5)
         for edition in range(1, 1 + times("messages-doubled")):
@@ -81,7 +81,7 @@ def _double_and_shuffle(rig, queue, rng):
 
 
 class TestAFrozenWorker:
-    def test_overwrites_nothing_once_it_wakes(self, idle_rig):
+    def test_overwrites_nothing_once_it_resumes(self, idle_rig):
         rig, given = idle_rig, Given(idle_rig, "frozen")
         pauses = moments(23, 0.3)
         for edition in range(times("worker-frozen")):
@@ -118,8 +118,8 @@ def freeze_at_work(rig, worker, pauses):
         os.killpg(worker.pid, signal.SIGCONT)
 
 
-class TestABrokerThatRefuses:
-    def test_keeps_no_document_from_being_saved_or_indexed_later(self, rig):
+class TestAnUnreachableBroker:
+    def test_prevents_no_document_from_being_saved_and_indexed_later(self, rig):
         given = Given(rig, "broker")
         count = times("broker-away")
         given.give(0)
@@ -141,8 +141,8 @@ class TestABrokerThatRefuses:
         note("broker-away", count)
 
 
-class TestABrokerThatIsLost:
-    def test_while_its_messages_are_processed_stops_no_worker(self, rig):
+class TestABrokerStoppedDuringWork:
+    def test_stops_no_worker(self, rig):
         given = Given(rig, "lost")
         pauses = moments(13, 3.0)
 
@@ -158,7 +158,7 @@ class TestABrokerThatIsLost:
 
 
 class TestAnEmptiedBroker:
-    def test_delays_and_loses_nothing(self, rig):
+    def test_only_delays_the_work(self, rig):
         given = Given(rig, "flushed")
         pauses = moments(11, 0.5)
 
@@ -200,8 +200,8 @@ def given(rig):
     return given
 
 
-class TestAVectorStoreThatIsAway:
-    def test_delays_and_loses_nothing(self, rig, given):
+class TestAnUnreachableVectorStore:
+    def test_only_delays_the_work(self, rig, given):
         pauses = moments(7, 1.0)
 
         with reading(given) as reader:
@@ -217,7 +217,7 @@ class TestAVectorStoreThatIsAway:
         given.require_sound()
 
 
-class TestAVectorStoreThatFails:
+class TestAFailingVectorStore:
     @pytest.mark.parametrize(
         ("action", "how"),
         [
@@ -231,7 +231,7 @@ class TestAVectorStoreThatFails:
         ],
         ids=["500", "503", "slow", "too-slow", "dropped", "applied-unsaid", "applied-timed-out"],
     )
-    def test_delays_and_loses_nothing(self, rig, given, action, how):
+    def test_only_delays_the_work(self, rig, given, action, how):
         before = sum(rig.qdrant.fired.values())
         edition = before + 1_000
 
@@ -251,7 +251,7 @@ class TestAVectorStoreThatFails:
 
 
 class TestAVectorStoreThatLosesPoints:
-    def test_is_filled_again_and_says_so_meanwhile(self, rig, given):
+    def test_is_filled_again_and_shown_as_incomplete_meanwhile(self, rig, given):
         collection = "vectors.page_embeddings.1"
         store = QdrantClient(url=rig.qdrant.url, check_compatibility=False)
 
@@ -272,8 +272,8 @@ class TestAVectorStoreThatLosesPoints:
         given.require_sound()
 
 
-class TestADeletionThatComesTooLate:
-    def test_deletes_no_document_permanently(self, rig, given):
+class TestALateDeletion:
+    def test_does_not_delete_a_document_permanently(self, rig, given):
         """The same text is deleted and added again before the store carries out the deletion."""
         late_seconds = 2 * QDRANT_TIMEOUT_SECONDS
         taken = 0
@@ -298,7 +298,7 @@ class TestADeletionThatComesTooLate:
 
 
 class TestKilledWorkers:
-    def test_lose_and_double_nothing(self, rig):
+    def test_lose_and_duplicate_nothing(self, rig):
         given = Given(rig, "killed")
         given.give(0)
         given.require_sound()
@@ -323,7 +323,7 @@ class TestKilledWorkers:
 
 
 class TestManyWorkers:
-    def test_at_one_document_sync_it_once(self, rig):
+    def test_sync_one_document_once(self, rig):
         given = Given(rig, "contended")
         given.give(0, sentences=150)
 

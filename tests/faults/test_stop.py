@@ -14,8 +14,8 @@ EMBEDDING_SECONDS = "0.2"
 STOP_SECONDS = 60
 
 
-class TestAServiceThatIsToStop:
-    def test_ends_in_time_and_goes_on_at_its_next_start(self, tmp_path):
+class TestAStoppedService:
+    def test_exits_in_time_and_continues_at_its_next_start(self, tmp_path):
         chance = Random(5)
         with armed(tmp_path, STRATA_FAULT_EMBEDDING_SECONDS=EMBEDDING_SECONDS) as service:
             owner = Owner(service)

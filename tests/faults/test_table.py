@@ -11,7 +11,7 @@ TABLE = Path(__file__).resolve().parents[2] / "docs" / "reliability.md"
 
 class TestTheTable:
     @pytest.mark.parametrize("fault", FAULTS.values(), ids=list(FAULTS))
-    def test_lists_every_fault_with_its_test_and_how_often_it_is_caused(self, fault):
+    def test_lists_every_fault_with_its_test_and_its_number_of_repetitions(self, fault):
         rows = [line.split("|") for line in TABLE.read_text(encoding="utf-8").splitlines()]
 
         [row] = [row for row in rows if len(row) > 1 and row[1].strip() == fault.what]

@@ -58,19 +58,19 @@ class TestEmbedding:
         assert np.linalg.norm(pictures, axis=1) == pytest.approx(1)
         assert np.linalg.norm(embedder.embed_query("red and blue")) == pytest.approx(1)
 
-    def test_reads_no_more_words_than_the_model(self, clip):
+    def test_cuts_a_query_at_the_window_of_the_model(self, clip):
         assert get_embedder(SPEC).embed_query("red " * 1_000).shape == (DIMENSION,)
 
 
 class TestLoadClip:
-    def test_names_the_pairs_there_are(self):
+    def test_names_the_available_models(self):
         with pytest.raises(ModelUnavailable, match="acme/none-vision") as caught:
             get_embedder(ImageSpec(model="acme/none").embedding)
 
         assert caught.value.field == "images.model"
         assert "Qdrant/clip-ViT-B-32" in caught.value.allowed
 
-    def test_says_what_to_do_without_a_network(self, monkeypatch):
+    def test_explains_what_to_do_without_a_network(self, monkeypatch):
         def fail(self, *args, **kwargs):
             raise ValueError("Could not load model from any source.")
 
@@ -81,11 +81,11 @@ class TestLoadClip:
 
         assert "huggingface.co" in caught.value.fix
 
-    def test_is_not_for_llama_index(self, clip):
+    def test_refuses_to_be_a_llama_index_embedding(self, clip):
         with pytest.raises(InvalidSpec):
             _ = get_embedder(SPEC).llama_index
 
-    def test_says_beforehand_that_it_will_be_fetched(self, settings, tmp_path):
+    def test_is_described_as_missing_before_it_is_fetched(self, settings, tmp_path):
         settings.STRATA_MODELS_DIR = tmp_path
 
         assert describe_model_availability(SPEC).startswith("not under")
@@ -104,7 +104,7 @@ class TestReadPicture:
         ],
         ids=["one-pixel", "cmyk-jpeg", "webp", "gif", "animation", "alpha"],
     )
-    def test_sees_the_colour_in_every_form(self, read, content):
+    def test_reads_the_colour_in_every_format(self, read, content):
         picture = read(content)
 
         assert picture.mode == "RGB"
@@ -116,7 +116,7 @@ class TestReadPicture:
 
         assert read(content.getvalue()).getpixel((0, 0)) == (156, 156, 156)
 
-    def test_shows_what_is_transparent_on_white(self, read):
+    def test_puts_transparent_pixels_on_white(self, read):
         palette = Image.new("P", (2, 2))
         palette.putpalette([255, 0, 0, 0, 0, 255])
         content = io.BytesIO()
@@ -125,14 +125,14 @@ class TestReadPicture:
         assert read(content.getvalue()).getpixel((0, 0)) == (255, 255, 255)
         assert read(draw((255, 0, 0, 0), mode="RGBA")).getpixel((0, 0)) == (255, 255, 255)
 
-    def test_turns_a_photograph_upright(self, read):
+    def test_rotates_a_photograph_by_its_exif_data(self, read):
         photograph, exif = io.BytesIO(), Image.Exif()
         exif[0x0112] = 6  # rotated by 90 degrees
         Image.new("RGB", (6, 4)).save(photograph, "JPEG", exif=exif)
 
         assert read(photograph.getvalue()).size == (4, 6)
 
-    def test_takes_the_middle_of_a_strip(self, read, clip, hung):
+    def test_crops_the_middle_of_a_long_picture(self, read, clip, hung):
         strip = draw("blue", size=(1, 60_000))
 
         assert read(strip).size == (1, 8)

@@ -45,7 +45,7 @@ class TestByPicture:
     @pytest.mark.parametrize(
         ("query", "title"), [("red", "Poppy"), ("green", "Meadow"), ("blue", "Sea")]
     )
-    def test_finds_what_shows_it_first(self, search, query, title):
+    def test_ranks_the_matching_picture_first(self, search, query, title):
         found = titles(search(query, with_text=False))
 
         assert found[0] == title
@@ -54,7 +54,7 @@ class TestByPicture:
     def test_ignores_case_and_further_words(self, search):
         assert titles(search("a Red and blue picture", with_text=False))[0] == "Dusk"
 
-    def test_each_hit_says_what_was_found_and_proves_it(self, search):
+    def test_returns_the_picture_and_verdict_of_each_hit(self, search):
         first, second = search(with_text=False, limit=2).json()["hits"]
 
         poppy = Artifact.objects.get(title="Poppy")
@@ -73,22 +73,22 @@ class TestByPicture:
 
         assert set(found) == {"Sea", "Dusk"}
 
-    def test_leaves_out_what_is_too_far_away(self, search):
+    def test_leaves_out_hits_below_the_minimum_similarity(self, search):
         assert titles(search(with_text=False, min_similarity=0.9)) == ["Poppy"]
 
-    def test_pages_do_not_overlap(self, search):
+    def test_returns_pages_that_do_not_overlap(self, search):
         pages = [titles(search(with_text=False, limit=2, offset=start)) for start in (0, 2)]
 
         assert pages[0] + pages[1] == titles(search(with_text=False))
 
-    def test_a_query_string_does_as_well(self, client, pictures):
+    def test_accepts_a_query_string(self, client, pictures):
         response = client.get(
             SEARCH, {"index": "gallery", "q": "red", "with_text": "false", "limit": 1}
         )
 
         assert titles(response) == ["Poppy"]
 
-    def test_another_content_is_stale_until_it_is_embedded(self, search):
+    def test_marks_a_changed_picture_as_stale(self, search):
         Artifact.objects.filter(title="Poppy").update(sha256="0" * 64)
 
         first = search(with_text=False).json()["hits"][0]
@@ -96,7 +96,7 @@ class TestByPicture:
         assert (first["artifact"]["title"], first["image"]["verdict"]) == ("Poppy", "stale")
         assert "Poppy" not in titles(search(with_text=False, stale="omit"))
 
-    def test_a_point_of_another_text_is_not_served(self, search, pictures):
+    def test_drops_points_with_another_payload(self, search, pictures):
         collection = pictures.collection("image")
         [batch] = get_store().scroll(collection)
         get_store().replace_payloads(
@@ -108,7 +108,7 @@ class TestByPicture:
         assert answer["hits"] == []
         assert answer["dropped"]["integrity_errors"] == len(COLOURS)
 
-    def test_the_index_passes_verification(self, pictures):
+    def test_leaves_an_index_that_passes_verification(self, pictures):
         report = verify_build(pictures)
 
         assert report.is_sound
@@ -130,7 +130,7 @@ class TestWithText:
             assert hit["score"] == pytest.approx(sum(1 / (60 + rank) for rank in ranks))
             assert hit["score_kind"] == "rrf"
 
-    def test_keeps_passages_however_far_pictures_may_be(self, search):
+    def test_does_not_apply_the_minimum_similarity_of_pictures_to_passages(self, search):
         assert set(titles(search(min_similarity=0.9))) == {"Poppy", "Diary"}
 
 
@@ -149,7 +149,7 @@ class TestRefusals:
             ({"index": "plain"}, "index"),
         ],
     )
-    def test_names_the_field(self, client, gallery, parameters, field):
+    def test_name_the_field(self, client, gallery, parameters, field):
         load_specs()
 
         asked = {"index": "gallery", "query": "red", **parameters}
@@ -158,7 +158,7 @@ class TestRefusals:
         assert response.status_code == 400
         assert response.json()["field"] == field
 
-    def test_an_index_without_images_says_which_have_some(self, search):
+    def test_name_the_indexes_that_have_images(self, search):
         load_specs()
 
         answer = search(index="plain").json()
@@ -166,7 +166,7 @@ class TestRefusals:
         assert answer["detail"] == "The index plain holds no images."
         assert answer["allowed"] == ["gallery"]
 
-    def test_an_unavailable_model_is_named(self, search, monkeypatch):
+    def test_name_the_unavailable_model(self, search, monkeypatch):
         from indexing import embedding
         from indexing.exceptions import ModelUnavailable
 
@@ -193,7 +193,7 @@ class TestSearchCommand:
         assert "Diary  rrf 0.0164" in out
         assert "The barn door is red." in out
 
-    def test_prints_what_is_stale(self, pictures, capsys):
+    def test_prints_that_a_hit_is_stale(self, pictures, capsys):
         Artifact.objects.update(sha256="0" * 64)
 
         assert "stale: the document has changed since" in self.search(capsys)
@@ -203,7 +203,7 @@ class TestSearchCommand:
 
         assert answer["hits"][0]["score_kind"] == "rrf"
 
-    def test_says_that_an_index_holds_none(self, db, store, embedder, capsys):
+    def test_reports_an_index_without_images(self, db, store, embedder, capsys):
         make_build("words")
 
         with pytest.raises(CommandError, match="holds no images"):

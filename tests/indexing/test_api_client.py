@@ -12,21 +12,21 @@ NOWHERE = RunningServer(url="http://127.0.0.1:1", key="k", pid=0)
 
 class TestOpenApi:
     @pytest.mark.parametrize("host", ["strata.example", ".example", "*"])
-    def test_asks_this_process_under_the_settings_of_production(self, build, settings, host):
+    def test_works_in_this_process_under_the_production_settings(self, build, settings, host):
         settings.ALLOWED_HOSTS = [host]
         settings.SECURE_SSL_REDIRECT = True
 
         with open_api() as api:
             assert api.get("indexes/plain/")["name"] == "plain"
 
-    def test_says_that_the_server_stopped(self, monkeypatch):
+    def test_reports_that_the_server_stopped(self, monkeypatch):
         monkeypatch.setattr(api_client, "find_server", lambda: NOWHERE)
 
         said = pytest.raises(CommandError, match=r"did not answer.*\[server_unreachable\]")
         with said, open_api() as api:
             api.get("indexes/")
 
-    def test_says_what_the_database_reports(self, db, monkeypatch):
+    def test_reports_errors_of_the_database(self, db, monkeypatch):
         def fail():
             raise api_client.DatabaseError("it is locked")
 

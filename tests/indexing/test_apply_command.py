@@ -40,7 +40,7 @@ CHANGED = "title: Notes\nsparse: {language: none}\n"
 
 
 class TestAChangedSpec:
-    def test_is_built_where_no_server_runs(self, tmp_path, notes, spec):
+    def test_is_built_without_a_running_server(self, tmp_path, notes, spec):
         (tmp_path / "data").mkdir()
         service = ArmedService(tmp_path / "data", STRATA_SPECS_DIR=str(spec.parent))
         run(service, "add", str(notes), "--index", "notes", "--wait")

@@ -30,7 +30,7 @@ UNMEASURED: dict[str, Any] = {
 
 
 class TestDescribeComparison:
-    def test_is_an_aligned_table_under_what_was_asked_and_over_the_verdict(self):
+    def test_returns_the_queries_an_aligned_table_and_the_verdict(self):
         assert describe_comparison(REFUSED) == [
             "24 golden queries, searched in chunks; live: #3",
             "measure    live     new  difference  95% interval",
@@ -39,7 +39,7 @@ class TestDescribeComparison:
             "Refused: nDCG@10 falls by 0.092, more than chance explains.",
         ]
 
-    def test_says_where_the_figures_are_optimistic(self):
+    def test_says_if_the_figures_are_optimistic(self):
         kept = {**REFUSED, "source": "hypothetical_questions", "is_optimistic": True}
 
         lines = describe_comparison(kept)
@@ -47,12 +47,12 @@ class TestDescribeComparison:
         assert lines[0].startswith("24 generated questions about chunks of the live build")
         assert any("optimistic" in line for line in lines)
 
-    def test_is_the_verdict_alone_where_nothing_was_measured(self):
+    def test_returns_only_the_verdict_if_nothing_was_measured(self):
         assert describe_comparison(UNMEASURED) == [
             "Promoted: there were no queries to measure it with."
         ]
 
-    def test_has_no_verdict_before_there_is_one(self):
+    def test_returns_no_verdict_before_the_decision(self):
         undecided = {**REFUSED, "verdict": None}
 
         assert describe_comparison(undecided) == describe_comparison(REFUSED)[:-1]
@@ -65,8 +65,8 @@ class TestSummariseComparison:
     def test_names_outcome_and_differences(self):
         assert summarise_comparison(REFUSED) == "refused (nDCG@10 -0.092, R@100 +0.000)"
 
-    def test_is_the_outcome_alone_where_nothing_was_measured(self):
+    def test_returns_only_the_outcome_if_nothing_was_measured(self):
         assert summarise_comparison(UNMEASURED) == "promoted"
 
-    def test_is_empty_where_nothing_is_kept(self):
+    def test_is_empty_without_a_comparison(self):
         assert summarise_comparison(None) == ""

@@ -18,7 +18,7 @@ def indexed(build) -> IndexBuild:
 
 
 class TestEstimateBuild:
-    def test_costs_nothing_where_nothing_stored_changes(self, specs, indexed):
+    def test_costs_nothing_if_only_search_settings_change(self, specs, indexed):
         specs("title: Other words\nsearch: {rrf_k: 3}\n")
 
         estimate = estimate_build("plain")
@@ -29,7 +29,7 @@ class TestEstimateBuild:
         assert estimate.search_settings == 1
         assert "search.rrf_k: 60 -> 3" in estimate.search_changes
 
-    def test_tells_search_settings_from_what_makes_a_new_build(self, specs, indexed):
+    def test_distinguishes_search_settings_from_recipe_changes(self, specs, indexed):
         specs("chunks: {context: []}\nsearch: {rrf_k: 3}\nconcepts: false\n")
 
         estimate = estimate_build("plain")
@@ -37,7 +37,7 @@ class TestEstimateBuild:
         assert estimate.changes == ["chunks.context: ['title'] -> []"]
         assert "search.rrf_k: 60 -> 3" in estimate.search_changes
 
-    def test_shows_no_search_settings_that_are_in_use(self, specs, indexed):
+    def test_omits_search_settings_already_in_use(self, specs, indexed):
         specs("chunks: {context: []}\nsearch: {rrf_k: 3}\n")
         apply_spec("plain")
 
@@ -63,7 +63,7 @@ class TestEstimateBuild:
         assert rebuilt.rebuilt > 1
         assert rebuilt.removed == nodes.count() - 1
 
-    def test_estimates_the_work_that_is_then_done(self, specs, indexed, embedder):
+    def test_equals_the_work_that_is_done_afterwards(self, specs, indexed, embedder):
         specs("chunks: {strategies: [{name: sentence, max_chars: 60}]}\n")
         estimate = estimate_build("plain").kinds["chunk"]
         embedder.embedded.clear()
@@ -84,7 +84,7 @@ class TestEstimateBuild:
         assert kinds["chunk"].removed == Node.objects.filter(build=indexed).count()
         assert kinds["page_summary"].rebuilt == 2
 
-    def test_scales_a_sample_up(self, specs, indexed, monkeypatch):
+    def test_extrapolates_from_a_sample(self, specs, indexed, monkeypatch):
         monkeypatch.setattr("indexing.estimates.SAMPLE_SIZE", 1)
         specs("chunks: {context: []}\n")
 
@@ -95,7 +95,7 @@ class TestEstimateBuild:
         assert (exact.is_estimate, exact.sampled_count) == (False, 2)
         assert exact.kinds["chunk"].texts == Node.objects.filter(build=indexed).count()
 
-    def test_measures_a_model_that_was_not_used_here_yet(self, specs, indexed, monkeypatch):
+    def test_measures_a_model_without_stored_throughput(self, specs, indexed, monkeypatch):
         other = HashingEmbedder(IndexSpec(name="other").embedding)
         monkeypatch.setattr(embedding, "get_embedder", lambda spec: other)
         Throughput.objects.all().delete()

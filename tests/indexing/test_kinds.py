@@ -12,7 +12,7 @@ class TestKinds:
             assert callable(get_drafter(kind).draft)
             assert callable(get_drafter(kind).make_payload)
 
-    def test_are_switched_on_by_a_setting_of_the_spec(self):
+    def test_are_enabled_by_a_setting_of_the_spec(self):
         spec = IndexSpec.model_validate(
             {
                 "name": "all",
@@ -29,12 +29,12 @@ class TestKinds:
         assert spec.kinds == tuple(KINDS)
         assert IndexSpec(name="plain").kinds == ("chunk",)
 
-    def test_reserve_the_fields_that_their_payloads_use(self):
+    def test_reserve_the_fields_of_their_payloads(self):
         for kind in KINDS.values():
             assert {kind.text_field, *kind.indexed_fields} <= RESERVED_FIELDS | kind.payload_fields
 
 
 class TestCollections:
-    def test_are_those_of_kinds(self):
+    def test_must_be_named_after_kinds(self):
         with pytest.raises(InvalidSpec, match=r"collections\.pages: .* allowed here: chunk, summ"):
             parse_spec("plain", "collections: {pages: my_pages}\n")

@@ -43,8 +43,8 @@ def live() -> IndexBuild:
     return IndexBuild.objects.live().get(index="plain")
 
 
-class TestBeginBuild:
-    def test_makes_a_build_beside_the_live_one(self, specs, build):
+class TestApplySpec:
+    def test_creates_a_build_beside_the_live_one(self, specs, build):
         give()
         specs(SHORTER)
 
@@ -81,7 +81,7 @@ class TestBeginBuild:
 
         assert numbers == [1, 1, 2]
 
-    def test_continues_the_build_of_this_recipe(self, specs, build):
+    def test_continues_the_build_of_an_equal_recipe(self, specs, build):
         specs(SHORTER)
         begun = lifecycle.apply_spec("plain", max_calls=3)
         lifecycle.pause_build(begun)
@@ -140,7 +140,7 @@ class TestRecipes:
 
 
 class TestVectorsOfAnotherBuild:
-    def test_are_copied_where_model_and_text_are_the_same(self, specs, build, embedder, store):
+    def test_are_copied_if_model_and_text_are_the_same(self, specs, build, embedder, store):
         sync(build, give())
         embedder.embedded.clear()
         specs("sparse: {language: none}\n")
@@ -160,7 +160,7 @@ class TestVectorsOfAnotherBuild:
         assert all((copied[key].dense == made[key].dense).all() for key in old)
         assert verify_build(begun).is_sound
 
-    def test_are_not_taken_for_another_text(self, specs, build, embedder):
+    def test_are_not_copied_for_another_text(self, specs, build, embedder):
         artifact = give("One heron. Two herons.", title="Birds")
         sync(build, artifact)
         specs("chunks: {context: []}\n")
@@ -188,7 +188,7 @@ class TestVectorsOfAnotherBuild:
 
 
 class TestPromoteBuild:
-    def test_makes_it_live_and_keeps_the_one_before(self, beside, build, store):
+    def test_makes_the_build_live_and_keeps_the_previous_one(self, beside, build, store):
         previous = lifecycle.promote_build(beside)
 
         assert previous == build
@@ -224,7 +224,7 @@ class TestPromoteBuild:
         assert live() == beside
 
     @pytest.mark.parametrize("state", [Artifact.State.PARSED, Artifact.State.RECEIVED])
-    def test_waits_for_a_document_whose_text_before_its_edit_is_shown(self, specs, build, state):
+    def test_waits_for_an_edited_document_of_the_live_build(self, specs, build, state):
         sync(build, give(external_id="notes"))
         edited = give("Another text altogether.", external_id="notes")
         Artifact.objects.filter(pk=edited.pk).update(state=state)
@@ -267,7 +267,7 @@ class TestPromoteBuild:
             State.RETIRED, State.STANDBY, State.LIVE,
         ]  # fmt: skip
 
-    def test_refuses_what_was_given_up(self, beside):
+    def test_refuses_a_cancelled_build(self, beside):
         lifecycle.cancel_build(beside)
 
         with pytest.raises(WrongBuildState):
@@ -288,19 +288,19 @@ class TestRollBack:
         assert Node.objects.filter(build=build, artifact=late, state="synced").exists()
         assert verify_build(live()).is_sound
 
-    def test_says_when_there_is_nothing_to_go_back_to(self, build):
+    def test_raises_an_error_without_a_standby_build(self, build):
         with pytest.raises(WrongBuildState, match="plain has no standby build"):
             lifecycle.roll_back_index("plain")
 
 
 class TestPauseBuild:
-    def test_leaves_it_out_of_the_work(self, beside):
+    def test_excludes_it_from_the_work(self, beside):
         lifecycle.pause_build(beside, "Lunch.")
 
         assert beside not in IndexBuild.objects.not_paused()
         assert beside in IndexBuild.objects.not_retired()
 
-    def test_ends_with_resuming(self, beside):
+    def test_is_undone_by_resume_build(self, beside):
         lifecycle.pause_build(beside)
 
         lifecycle.resume_build(beside)
@@ -337,7 +337,7 @@ class TestPruneBuilds:
         assert state_of(beside) == State.BUILDING
 
 
-class TestRemoveRetired:
+class TestRemoveRetiredBuilds:
     def test_removes_collections_and_rows(self, beside, build, store):
         lifecycle.promote_build(beside)
         lifecycle.prune_builds()
@@ -350,7 +350,7 @@ class TestRemoveRetired:
         assert IndexBuild.objects.get(pk=build.pk).removed_at is not None
         assert verify_build(beside).is_sound
 
-    def test_waits_for_searches_that_have_begun(self, beside, build, store):
+    def test_waits_for_running_searches(self, beside, build, store):
         lifecycle.promote_build(beside)
         lifecycle.prune_builds()
 

@@ -86,7 +86,9 @@ class TestALoss:
         tasks.reconcile_indexes()
         assert verify_build(synced).is_sound
 
-    def test_is_told_until_all_points_are_back(self, synced, lose, no_worker, client, capsys):
+    def test_is_reported_until_all_points_are_restored(
+        self, synced, lose, no_worker, client, capsys
+    ):
         lose(synced)
         tasks.reconcile_store()
 
@@ -110,7 +112,7 @@ class TestALoss:
         assert client_with_key().get(SEARCH).status_code == 200
         assert client_with_key().get("/health/ready?index=plain").status_code == 200
 
-    def test_is_only_told_where_the_setting_says_so(self, synced, lose, settings, caplog):
+    def test_is_only_reported_if_the_setting_says_so(self, synced, lose, settings, caplog):
         settings.STRATA_RESTORE_LOST_POINTS = False
         lose(synced)
 
@@ -132,7 +134,7 @@ class TestALoss:
 
 
 class TestASearch:
-    def test_that_finds_nothing_notices_a_lost_collection_itself(self, synced):
+    def test_that_finds_nothing_detects_a_lost_collection(self, synced):
         drop_collection(synced)
 
         answer = client_with_key().get(SEARCH)
@@ -154,7 +156,7 @@ class TestASearch:
 
 
 class TestAuditNextPoints:
-    def test_goes_through_all_points_a_few_at_a_time(self, synced, settings, no_worker):
+    def test_examines_all_points_a_few_at_a_time(self, synced, settings, no_worker):
         settings.STRATA_AUDIT_POINTS = 2
         restore_an_old_snapshot(synced)
 
@@ -166,7 +168,7 @@ class TestAuditNextPoints:
         sync(synced)
         assert verify_build(synced).is_sound  # the other point had no row
 
-    def test_does_new_work_first(self, synced, no_worker, settings):
+    def test_lets_new_work_go_first(self, synced, no_worker, settings):
         settings.STRATA_SYNC_BATCH = 1
         drop_collection(synced)
         audit_next_points(synced)
@@ -179,7 +181,7 @@ class TestAuditNextPoints:
         assert Node.objects.get(artifact=added).state == Node.State.SYNCED
         assert Node.objects.filter(state=Node.State.PENDING).count() == 4
 
-    def test_goes_on_where_it_was_interrupted(self, synced, monkeypatch, no_worker):
+    def test_continues_where_it_was_interrupted(self, synced, monkeypatch, no_worker):
         monkeypatch.setattr("indexing.point_audit.ROWS_PER_SLICE", 1)
         retrieve = type(get_store()).retrieve
         asked = []
@@ -204,7 +206,7 @@ class TestAuditNextPoints:
         assert verify_build(synced).is_sound
         assert IndexBuild.objects.get(pk=synced.pk).lost_at is None
 
-    def test_logs_what_it_costs(self, synced, no_worker, caplog):
+    def test_logs_how_much_is_embedded_again(self, synced, no_worker, caplog):
         drop_collection(synced)
 
         with caplog.at_level(logging.WARNING):

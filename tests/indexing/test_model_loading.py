@@ -51,7 +51,7 @@ class TestModelLoader:
 
         assert loads == []
 
-    def test_says_which_model_is_still_being_loaded(self, gate, impatient):
+    def test_raises_an_error_that_names_the_model_being_loaded(self, gate, impatient):
         loader = ModelLoader("The model acme", gate.wait)
 
         with pytest.raises(ModelLoading, match="The model acme is being loaded") as caught:
@@ -66,7 +66,7 @@ class TestModelLoader:
 
         assert loader.get() == "model"
 
-    def test_lets_half_the_web_threads_wait_and_no_more(self, gate):
+    def test_lets_at_most_half_the_web_threads_wait(self, gate):
         loader = ModelLoader("acme", lambda: gate.wait() and "model")
         models = []
         threads = [
@@ -87,7 +87,7 @@ class TestModelLoader:
             thread.join(SECONDS)
         assert models == ["model"] * 4
 
-    def test_keeps_the_reason_while_it_tries_again(self, gate, monkeypatch):
+    def test_keeps_the_last_error_while_it_tries_again(self, gate, monkeypatch):
         monkeypatch.setattr(model_loading, "FIRST_PAUSE_SECONDS", 0.0)
         is_second = threading.Event()
         attempts = []
@@ -113,7 +113,7 @@ class TestModelLoader:
         gate.set()
         assert get_once_loaded(loader) == "model"
 
-    def test_waits_longer_after_each_attempt_that_fails(self, monkeypatch):
+    def test_waits_longer_after_each_failed_attempt(self, monkeypatch):
         pauses = []
         has_ended = threading.Event()
 
@@ -182,21 +182,21 @@ class TestModelLoader:
 
 
 class TestWaitingForModels:
-    def test_waits_for_as_long_as_it_takes(self, gate, impatient):
+    def test_waits_until_the_model_is_loaded(self, gate, impatient):
         loader = ModelLoader("acme", lambda: gate.wait() and "model")
         threading.Timer(0.05, gate.set).start()
 
         with waiting_for_models():
             assert loader.get() == "model"
 
-    def test_ends_with_its_block(self, gate, impatient):
+    def test_applies_only_inside_its_block(self, gate, impatient):
         with waiting_for_models():
             pass
 
         with pytest.raises(ModelLoading):
             ModelLoader("acme", gate.wait).get()
 
-    def test_does_not_reach_the_threads_of_the_workers(self, gate, impatient):
+    def test_does_not_apply_to_other_threads(self, gate, impatient):
         errors = []
 
         def ask():

@@ -6,7 +6,7 @@ from indexing.models import Index
 
 
 class TestPlan:
-    def test_shows_changed_search_settings_and_leaves_them_as_they_are(self, specs, build):
+    def test_shows_changed_search_settings_without_applying_them(self, specs, build):
         specs("search: {rrf_k: 3}\n")
         output = StringIO()
 

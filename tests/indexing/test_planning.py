@@ -38,7 +38,7 @@ def rendered(artifact) -> dict:
 
 
 class TestPlanNext:
-    def test_plans_whatever_is_due(self, build):
+    def test_plans_all_due_documents(self, build):
         for number in range(5):
             give(f"Heron number {number}.", title=f"Heron {number}")
         assert states(build) == {"due": 5}
@@ -62,10 +62,10 @@ class TestPlanNext:
 
         assert many == few
 
-    def test_is_done_where_nothing_is_due(self, build):
+    def test_returns_zero_if_nothing_is_due(self, build):
         assert DocumentPlanner().plan_next(build) == 0
 
-    def test_contains_a_document_that_cannot_be_drafted(self, build, embedder, monkeypatch):
+    def test_fails_only_a_document_that_cannot_be_drafted(self, build, embedder, monkeypatch):
         poison = give("The poison stands here.", title="Poison")
         for number in range(3):
             give(f"Heron number {number}.", title=f"Heron {number}")
@@ -86,7 +86,7 @@ class TestPlanNext:
             "code": "planning_failed", "detail": "ValueError: a defect in planning"
         }  # fmt: skip
 
-    def test_contains_a_document_that_cannot_be_written(self, build, monkeypatch):
+    def test_fails_only_a_document_that_cannot_be_written(self, build, monkeypatch):
         poison = give("The poison stands here.", title="Poison")
         for number in range(3):
             give(f"Heron number {number}.", title=f"Heron {number}")
@@ -103,7 +103,7 @@ class TestPlanNext:
         assert states(build) == {"syncing": 3, "failed": 1}
         assert not Node.objects.filter(artifact=poison).exists()
 
-    def test_waits_without_cost_for_a_model(self, build, embedder, monkeypatch):
+    def test_waits_for_a_model_without_counting_attempts(self, build, embedder, monkeypatch):
         artifact = give("One heron.")
         count_tokens = embedder.count_tokens
 
@@ -124,7 +124,7 @@ class TestPlanNext:
         plan_all(build)
         assert rendered(artifact)["error"] is None
 
-    def test_stops_and_gives_back_when_told_to(self, build):
+    def test_releases_documents_on_a_stop_request(self, build):
         give("One heron.")
 
         assert DocumentPlanner().plan_next(build, lambda: True) == 0
@@ -161,7 +161,7 @@ class TestALargeDocument:
             for n in range(count)
         )
 
-    def test_gives_other_documents_their_turn(self, build):
+    def test_does_not_block_other_documents(self, build):
         large = give(self.text(), title="Large")
         planner = DocumentPlanner()
         planner.plan_next(build)
@@ -177,7 +177,7 @@ class TestALargeDocument:
         assert states(build) == {"syncing": 2}
         assert not list_unplanned(build)
 
-    def test_is_embedded_in_turns_with_what_comes_later(self, build, embedder, settings):
+    def test_is_embedded_in_turns_with_later_documents(self, build, embedder, settings):
         settings.STRATA_SYNC_BATCH = planning.NODES_PER_TURN
         give(self.text(200), title="Large")
         plan_all(build)
@@ -206,7 +206,7 @@ class TestALargeDocument:
 
 
 class TestMakeUnannouncedDue:
-    def test_finds_what_was_written_in_bulk(self, build):
+    def test_finds_bulk_writes(self, build):
         artifact = Artifact(
             index="plain", identity="bulk", state="parsed", title="Bulk", revision=7
         )
@@ -240,7 +240,7 @@ class TestMakeUnannouncedDue:
         assert not Node.objects.exists()
         assert states(build) == {}
 
-    def test_leaves_alone_what_was_given_up(self, build):
+    def test_ignores_failed_documents(self, build):
         artifact = give("A heron.")
         IndexedDocument.objects.filter(artifact=artifact).update(state="failed")
 

@@ -44,9 +44,7 @@ def counted() -> dict[str, int]:
 
 
 class TestOrphans:
-    def test_are_removed_where_the_store_holds_more_points_than_there_are_nodes(
-        self, synced, store, settings
-    ):
+    def test_are_removed_if_there_are_more_points_than_nodes(self, synced, store, settings):
         settings.STRATA_AUDIT_POINTS = 1
         add_orphans(store, 30)
 
@@ -55,7 +53,7 @@ class TestOrphans:
         assert store.count(COLLECTION) == 4
         assert verify_build(synced).is_sound
 
-    def test_are_removed_a_slice_at_a_time(self, synced, store, monkeypatch):
+    def test_are_removed_in_slices(self, synced, store, monkeypatch):
         monkeypatch.setattr("indexing.point_audit.ROWS_PER_SLICE", 2)
         add_orphans(store, 30)
         before = store.count(COLLECTION)
@@ -72,7 +70,7 @@ class TestOrphans:
             cursor = following
         assert verify_build(synced).is_sound
 
-    def test_are_removed_where_the_numbers_are_equal_too(self, synced, store):
+    def test_are_removed_even_if_the_numbers_are_equal(self, synced, store):
         add_orphans(store, 1)
         store.delete(COLLECTION, [Node.objects.earliest("pk").point_id])
 
@@ -82,7 +80,7 @@ class TestOrphans:
 
 
 class TestAnAudit:
-    def test_of_a_sound_build_reads_a_few_points_and_counts_none_exactly(
+    def test_of_a_sound_build_reads_few_points_and_makes_no_exact_count(
         self, synced, store, settings, monkeypatch
     ):
         settings.STRATA_AUDIT_POINTS = 2
@@ -130,7 +128,7 @@ class TestAnAudit:
 
         assert called == ["unconfirmed", "counts"]
 
-    def test_compares_all_only_once_where_only_the_count_is_wrong(self, synced, store, monkeypatch):
+    def test_compares_all_points_once_if_only_the_count_is_wrong(self, synced, store, monkeypatch):
         NodeCountChange.objects.create(build=synced, synced_count=7, node_count=7)
         scroll, asked = type(store).scroll, []
 
@@ -150,7 +148,7 @@ class TestAnAudit:
 
 
 class TestCounts:
-    def test_follow_every_change_of_nodes(self, synced):
+    def test_are_updated_with_every_change_of_nodes(self, synced):
         def is_right() -> bool:
             is_synced = Node.objects.filter(state=Node.State.SYNCED)
             return counted() == {"synced": is_synced.count(), "nodes": Node.objects.count()}
@@ -171,7 +169,7 @@ class TestCounts:
         assert is_right()
         assert not Node.objects.filter(artifact=second.artifact_id).exists()
 
-    def test_become_one_row(self, synced):
+    def test_are_merged_into_one_row(self, synced):
         assert NodeCountChange.objects.count() > 1
 
         audit_next_points(synced)

@@ -26,7 +26,7 @@ def write(specs, text: str) -> None:
 
 
 class TestPublicIndexes:
-    def test_are_searched_without_a_key_from_the_next_start(self, specs):
+    def test_are_searchable_without_a_key_from_the_next_start(self, specs):
         write(specs, SPEC)
         load_specs()
         sync(Index.objects.get(name="notes").live_build, give(index="notes"))
@@ -45,7 +45,7 @@ class TestPublicIndexes:
         assert APIClient().get(SEARCH).status_code == 401
         assert Index.objects.get(name="notes").builds.count() == 1
 
-    def test_show_strangers_only_documents_without_groups(self, specs):
+    def test_show_only_documents_without_groups_without_a_key(self, specs):
         write(specs, f"{SPEC}public: true\n")
         load_specs()
         secret = give("The heron is secret.", index="notes", groups=["red"])
@@ -70,7 +70,7 @@ class TestPublicIndexes:
         assert (closed.status_code, closed.json()["allowed"]) == (404, ["notes"])
         assert closed.json()["detail"] == missing.json()["detail"].replace("nothing", "closed")
 
-    def test_are_built_like_others(self):
+    def test_are_built_like_other_indexes(self):
         public, closed = parse_spec("notes", f"{SPEC}public: true\n"), parse_spec("notes", SPEC)
 
         assert public.fingerprint == closed.fingerprint

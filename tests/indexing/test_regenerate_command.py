@@ -44,7 +44,7 @@ def check_regenerating(service: Service, folder: Path) -> None:
 
 
 class TestRegenerate:
-    def test_works_where_no_server_runs(self, idle, tmp_path):
+    def test_works_without_a_running_server(self, idle, tmp_path):
         check_regenerating(idle, tmp_path / "notes")
 
     def test_works_beside_a_running_server(self, served, tmp_path):
@@ -55,16 +55,16 @@ class TestRegenerate:
         [
             (
                 ["--type", "nil"],
-                "no type 'nil' that can be regenerated. There are: all, chunk, compound,",
+                "no type 'nil' that can be regenerated. Allowed: all, chunk, compound,",
             ),
-            (["--type", "summary", "--index", "plain"], "There are: all, chunk."),
-            (["--index", "nil"], "There is no index named 'nil'. There are:"),
+            (["--type", "summary", "--index", "plain"], "Allowed: all, chunk."),
+            (["--index", "nil"], "There is no index named 'nil'. Allowed:"),
             (["--limit", "0"], "'0' is not a whole number of at least 1."),
             (["--cancel", "x"], "'x' is not the id of a regeneration."),
             (["--cancel", str(uuid4())], "no regeneration with this id"),
         ],
     )
-    def test_says_in_a_sentence_what_is_wrong(self, db, arguments, said):
+    def test_reports_wrong_arguments(self, db, arguments, said):
         with pytest.raises(CommandError, match=re.escape(said)):
             call_command("regenerate", *arguments)
 

@@ -72,7 +72,7 @@ def wide(db, store, embedder) -> IndexBuild:
 
 
 class TestBeginRegeneration:
-    def test_counts_what_there_is_to_go_through(self, three):
+    def test_counts_the_artifacts_to_process(self, three):
         assert begin_regeneration(["chunk"], index="plain").total_count == 3
         assert begin_regeneration(["chunk"]).total_count == 3
         assert begin_regeneration(["chunk"], offset=2).total_count == 1
@@ -81,7 +81,7 @@ class TestBeginRegeneration:
         assert begin_regeneration(["chunk"], artifact_ids=[three[0].pk]).total_count == 1
 
     @pytest.mark.parametrize("named", [False, True])
-    def test_returns_the_same_one_that_waits(self, three, named):
+    def test_returns_an_equal_one_that_is_queued(self, three, named):
         given = {"artifact_ids": [three[0].pk]} if named else {"index": "plain", "limit": 2}
         waiting = begin_regeneration(["chunk"], **given)
 
@@ -91,26 +91,26 @@ class TestBeginRegeneration:
         claim_regeneration(waiting.pk)
         assert begin_regeneration(["chunk"], **given).pk != waiting.pk
 
-    def test_takes_all_for_every_type_there_is(self, build):
+    def test_treats_all_as_every_type(self, build):
         assert begin_regeneration(["all"]).types == TYPES
 
-    def test_takes_sources_for_their_chunks(self, build):
+    def test_treats_sources_as_chunks(self, build):
         assert begin_regeneration(["source"]).types == ["chunk"]
 
-    def test_names_the_types_there_are(self, build):
+    def test_names_the_available_types(self, build):
         with pytest.raises(InvalidInput) as raised:
             begin_regeneration(["idea"])
 
         assert raised.value.field == "type"
         assert raised.value.allowed == sorted(["all", *TYPES])
 
-    def test_refuses_a_type_of_which_the_index_has_no_nodes(self, build):
+    def test_refuses_a_type_that_the_index_does_not_have(self, build):
         with pytest.raises(InvalidInput, match="plain has no nodes of type 'summary'") as raised:
             begin_regeneration(["summary"], index="plain")
 
         assert raised.value.allowed == ["all", "chunk"]
 
-    def test_names_the_indexes_there_are(self, build):
+    def test_names_the_existing_indexes(self, build):
         with pytest.raises(UnknownIndex) as raised:
             begin_regeneration(["chunk"], index="nil")
 
@@ -125,7 +125,7 @@ class TestBeginRegeneration:
 
 
 class TestRegenerateChunks:
-    def test_has_every_chunk_cut_and_embedded_anew(self, three, build, embedder):
+    def test_cuts_and_embeds_every_chunk_again(self, three, build, embedder):
         embedder.embedded.clear()
 
         row = go_through(begin_regeneration(["chunk"], index="plain"))
@@ -168,7 +168,7 @@ class TestRegenerateChunks:
         assert len(embedder.embedded) == 3  # and no earlier vector was copied
         assert Node.objects.get(build=third).state == "synced"
 
-    def test_leaves_the_documents_of_other_indexes_alone(self, three, build):
+    def test_ignores_documents_of_other_indexes(self, three, build):
         other = make_build("other")
         elsewhere = give("One heron.", index="other")
         sync(other, elsewhere)
@@ -177,12 +177,12 @@ class TestRegenerateChunks:
 
         assert due_artifacts() == {elsewhere.pk}
 
-    def test_is_done_at_once_where_there_is_nothing(self, build):
+    def test_is_done_at_once_without_documents(self, build):
         row = go_through(begin_regeneration(["all"]))
 
         assert (row.state, row.done_count) == ("done", 0)
 
-    def test_passes_over_what_was_removed_meanwhile(self, three, build, monkeypatch):
+    def test_skips_documents_removed_meanwhile(self, three, build, monkeypatch):
         monkeypatch.setattr(scope, "ROWS_PER_STEP", 1)
         row = begin_regeneration(["chunk"])
         claimed = claim_regeneration(row.pk)
@@ -211,7 +211,7 @@ class TestLimitAndOffset:
         assert due_artifacts() == {three[place].pk for place in meant}
         assert row.done_count == row.total_count == len(meant)
 
-    def test_hold_for_named_artifacts_too(self, three, build):
+    def test_apply_to_named_artifacts_too(self, three, build):
         named = [artifact.pk for artifact in three]
 
         go_through(begin_regeneration(["chunk"], artifact_ids=named, limit=1, offset=1))
@@ -220,7 +220,7 @@ class TestLimitAndOffset:
 
 
 class TestRegenerateSummaries:
-    def test_has_them_written_and_embedded_again(self, wide):
+    def test_writes_and_embeds_them_again(self, wide):
         artifact = give(index="wide")
         write_all(wide, artifact)
 
@@ -233,7 +233,7 @@ class TestRegenerateSummaries:
         assert set(pending) == {"page_summary", "artifact_summary"}
         assert not Annotation.objects.filter(state="due").exists()
 
-    def test_embeds_texts_by_hand_without_changing_them(self, wide, embedder):
+    def test_embeds_edited_texts_without_changing_them(self, wide, embedder):
         artifact = give(index="wide")
         write_all(wide, artifact)
         page = artifact.pages.get()
@@ -261,7 +261,7 @@ class TestRegenerateSummaries:
 
 
 class TestRegenerateQuestions:
-    def test_has_them_asked_and_embedded_again(self, wide):
+    def test_writes_and_embeds_them_again(self, wide):
         write_all(wide, give(index="wide"))
 
         row = go_through(begin_regeneration(["question"], index="wide"))
@@ -277,7 +277,7 @@ class TestOnlyMissing:
     def begin(self, types=("chunk",), **given) -> Regeneration:
         return go_through(begin_regeneration(types, is_for_missing=True, **given))
 
-    def test_leaves_alone_what_is_whole(self, three, build, embedder):
+    def test_skips_complete_documents(self, three, build, embedder):
         embedder.embedded.clear()
 
         row = self.begin()
@@ -291,7 +291,7 @@ class TestOnlyMissing:
         assert due_artifacts() == set()
 
     @pytest.mark.parametrize("slice_size", [1, 100])
-    def test_counts_what_it_regenerates_against_the_limit(
+    def test_counts_only_regenerated_documents_against_the_limit(
         self, three, build, monkeypatch, slice_size
     ):
         monkeypatch.setattr(scope, "ROWS_PER_STEP", slice_size)
@@ -302,7 +302,7 @@ class TestOnlyMissing:
         assert (row.state, row.done_count, row.due_artifact_count) == ("done", 2, 1)
         assert due_artifacts() == {three[1].pk}
 
-    def test_plans_what_has_no_nodes(self, three, build):
+    def test_plans_documents_without_nodes(self, three, build):
         Node.objects.filter(artifact=three[1]).delete()
 
         row = self.begin()
@@ -319,7 +319,7 @@ class TestOnlyMissing:
         assert due_artifacts() == {three[2].pk}
         assert failed.get().attempts == 0
 
-    def test_embeds_nodes_again_whose_points_the_store_has_lost(self, build, embedder):
+    def test_embeds_nodes_whose_points_are_lost(self, build, embedder):
         text = "\n\n".join(f"Paragraph {n} on herons. " * 20 for n in range(4))
         lossy, whole = give(text), give("One ledger.")
         sync(build, lossy, whole)
@@ -349,7 +349,7 @@ class TestOnlyMissing:
         assert row.due_node_count == Node.objects.filter(state="pending").count()
         assert row.due_node_count == Node.objects.count()
 
-    def test_has_texts_tried_again_that_were_refused_and_no_others(self, wide):
+    def test_retries_only_refused_texts(self, wide):
         refused, written = give("One heron waits.", index="wide"), give("A ledger.", index="wide")
         write_all(wide, refused, written)
         Annotation.objects.filter(artifact=refused).update(state="failed", is_by_hand=True)
@@ -370,7 +370,7 @@ class TestStale:
     def begin(self, types=("chunk",), **given) -> Regeneration:
         return go_through(begin_regeneration(types, is_for_stale=True, **given))
 
-    def test_leaves_alone_what_has_not_changed(self, three, build):
+    def test_skips_unchanged_documents(self, three, build):
         row = self.begin()
 
         assert (row.done_count, row.due_artifact_count) == (3, 0)
@@ -389,7 +389,7 @@ class TestStale:
         assert getattr(cured, name) == getattr(hashes, name) is not None
         assert embedder.embedded == []
 
-    def test_hashes_one_old_row_beside_others(self, build):
+    def test_finds_one_row_without_a_hash(self, build):
         sync(build, give("\n\n".join(f"Paragraph {n} on herons. " * 20 for n in range(4))))
         Node.objects.filter(chunk_index=1).update(text_hash=None)
 
@@ -422,14 +422,14 @@ class TestStale:
 
         assert due_artifacts() == {three[0].pk}
 
-    def test_asks_for_no_text_that_is_as_it_should_be(self, wide):
+    def test_requests_no_text_that_is_up_to_date(self, wide):
         write_all(wide, give(index="wide"))
 
         row = self.begin(("all",), index="wide")
 
         assert (row.due_artifact_count, row.due_text_count) == (0, 0)
 
-    def test_adds_to_what_is_missing_where_both_are_asked_for(self, three, build):
+    def test_can_be_combined_with_missing(self, three, build):
         Node.objects.filter(artifact=three[0]).update(source_hash=None)
         Node.objects.filter(artifact=three[1]).update(state="failed")
 
@@ -439,13 +439,13 @@ class TestStale:
 
 
 class TestClaim:
-    def test_is_one_workers_at_a_time(self, three, build):
+    def test_belongs_to_one_worker_at_a_time(self, three, build):
         row = begin_regeneration(["chunk"])
 
         assert claim_regeneration(row.pk) is not None
         assert claim_regeneration(row.pk) is None
 
-    def test_is_open_to_others_once_its_lease_is_over(self, three, build):
+    def test_can_be_taken_over_once_its_lease_has_expired(self, three, build):
         row = begin_regeneration(["chunk"])
         claim_regeneration(row.pk)
         Regeneration.objects.update(leased_until=timezone.now() - timezone.timedelta(seconds=1))
@@ -460,7 +460,7 @@ class TestClaim:
 
         assert claim_regeneration(row.pk) is not None
 
-    def test_takes_none_that_is_over(self, build):
+    def test_is_refused_for_a_finished_regeneration(self, build):
         row = go_through(begin_regeneration(["chunk"]))
 
         assert claim_regeneration(row.pk) is None
@@ -468,7 +468,7 @@ class TestClaim:
 
 class TestResuming:
     @pytest.mark.parametrize("is_after", [False, True])
-    def test_processes_each_artifact_once_whenever_it_dies(
+    def test_processes_each_artifact_once_after_a_worker_died(
         self, three, build, embedder, monkeypatch, is_after
     ):
         """The worker dies while it works on the second artifact, or right after."""
@@ -521,7 +521,7 @@ class TestResuming:
         assert due_artifacts() == set()
         assert Regeneration.objects.get().done_count == 0
 
-    def test_goes_on_after_an_outage_that_cost_no_attempt(self, three, build, monkeypatch):
+    def test_continues_after_an_outage_without_counting_an_attempt(self, three, build, monkeypatch):
         row = begin_regeneration(["chunk"])
 
         def refuse(*args):
@@ -540,7 +540,7 @@ class TestResuming:
 
         assert (row.state, row.last_error, row.due_artifact_count) == ("done", "", 3)
 
-    def test_stops_between_two_artifacts_when_asked_to(self, three, build):
+    def test_stops_between_two_artifacts_on_a_stop_request(self, three, build):
         row = begin_regeneration(["chunk"])
         claimed = claim_regeneration(row.pk)
 
@@ -608,7 +608,7 @@ class TestCancelRegeneration:
         assert (row.state, row.done_count) == ("cancelled", 1)
         assert row.finished_at is not None
 
-    def test_undoes_the_artifact_under_way(self, three, build, monkeypatch):
+    def test_undoes_the_artifact_in_progress(self, three, build, monkeypatch):
         row = begin_regeneration(["chunk"])
         claimed = claim_regeneration(row.pk)
         embed_again = job.reembed_nodes
@@ -623,7 +623,7 @@ class TestCancelRegeneration:
 
         assert Regeneration.objects.get().done_count == 0
 
-    def test_leaves_one_that_is_over_as_it_is(self, build):
+    def test_does_not_change_a_finished_regeneration(self, build):
         row = go_through(begin_regeneration(["chunk"]))
 
         cancel_regeneration(row)
@@ -632,15 +632,13 @@ class TestCancelRegeneration:
 
 
 class TestGetRegeneration:
-    def test_says_that_there_is_none(self, build):
+    def test_raises_an_error_for_an_unknown_id(self, build):
         with pytest.raises(UnknownRegeneration):
             get_regeneration(uuid4())
 
 
 class TestRegenerationProgress:
-    def test_counts_what_is_still_to_be_synced_of_what_was_gone_through(
-        self, three, build, monkeypatch
-    ):
+    def test_counts_pending_nodes_of_processed_artifacts(self, three, build, monkeypatch):
         monkeypatch.setattr(scope, "ROWS_PER_STEP", 2)
         row = begin_regeneration(["chunk"])
         claimed = claim_regeneration(row.pk)
@@ -656,14 +654,14 @@ class TestRegenerationProgress:
         assert progress.eta_seconds == pytest.approx(10, rel=0.2)
         assert not progress.is_synced
 
-    def test_counts_no_others_than_those_named(self, three, build):
+    def test_counts_only_the_named_artifacts(self, three, build):
         row = begin_regeneration(["chunk"], artifact_ids=[three[0].pk, three[2].pk])
         go_through(row)
         Node.objects.filter(artifact=three[1]).update(state="pending")
 
         assert get_regeneration_progress(row).pending_count == 2
 
-    def test_is_synced_once_nothing_of_it_is_pending(self, three, build):
+    def test_is_synced_once_none_of_its_nodes_is_pending(self, three, build):
         row = go_through(begin_regeneration(["chunk"], limit=2))
         assert not get_regeneration_progress(row).is_synced
 
@@ -673,7 +671,7 @@ class TestRegenerationProgress:
         assert get_regeneration_progress(row).is_synced
         assert get_regeneration_progress(row).eta_seconds is None
 
-    def test_waits_for_texts_that_are_to_be_written(self, wide):
+    def test_waits_for_texts_that_are_not_written_yet(self, wide):
         artifact = give(index="wide")
         write_all(wide, artifact)
         row = go_through(begin_regeneration(["summary"], index="wide"))
@@ -686,7 +684,7 @@ class TestRegenerationProgress:
         assert get_regeneration_progress(row).is_synced
         assert get_regeneration_progress(row).refused_count == 1
 
-    def test_names_what_blocks_it(self, three, build):
+    def test_shows_the_blocking_error(self, three, build):
         row = begin_regeneration(["chunk"], index="plain")
         Regeneration.objects.update(last_error="The model is away.")
         assert get_regeneration_progress(get_regeneration(row.pk)).problem == "The model is away."
@@ -700,7 +698,7 @@ class TestRegenerationProgress:
 
         assert get_regeneration_progress(row).problem == "The store is away."
 
-    def test_leaves_out_builds_that_are_paused(self, three, build):
+    def test_ignores_paused_builds(self, three, build):
         second = IndexBuild.objects.create(
             index=build.index, number=7, recipe=build.recipe, fingerprint="f", state="standby",
             paused_at=timezone.now(),
@@ -710,7 +708,7 @@ class TestRegenerationProgress:
 
         assert get_regeneration_progress(row).pending_count == 3
 
-    def test_is_told_as_json(self, three, build):
+    def test_is_returned_as_json(self, three, build):
         row = go_through(begin_regeneration(["chunk"], index="plain", limit=2))
 
         told = get_regeneration_progress(row).as_json()

@@ -45,7 +45,7 @@ def work_off(turn: RegenerationWorker, row: Regeneration) -> int:
 
 
 class TestRegenerationWorker:
-    def test_goes_through_and_wakes_syncing(self, three, build, wakes):
+    def test_processes_all_artifacts_and_enqueues_syncing(self, three, build, wakes):
         row = begin_regeneration(["chunk"])
 
         count = work_off(RegenerationWorker(), row)
@@ -54,9 +54,7 @@ class TestRegenerationWorker:
         assert (row.state, row.due_artifact_count) == ("done", 3)
         assert wakes == [("sync_nodes", {"build_id": build.pk})]
 
-    def test_comes_to_an_end_by_being_asked_for_what_it_hands_back(
-        self, three, build, wakes, settings
-    ):
+    def test_finishes_if_its_unfinished_work_is_enqueued_again(self, three, build, wakes, settings):
         settings.STRATA_WORKER_RUN_SECONDS = 0
         row = begin_regeneration(["chunk"])
 
@@ -65,14 +63,12 @@ class TestRegenerationWorker:
         assert count == 4  # one for each artifact, and one to find no more
         assert (row.state, row.done_count, row.due_node_count) == ("done", 3, 3)
 
-    def test_names_the_next_once_one_is_over(self, three, build, wakes):
+    def test_returns_the_next_regeneration_once_one_is_finished(self, three, build, wakes):
         first, second = begin_regeneration(["chunk"], limit=1), begin_regeneration(["chunk"])
 
         assert RegenerationWorker().run(first.pk) == [second.pk]
 
-    def test_leaves_a_regeneration_to_the_thread_that_runs_it(
-        self, three, build, wakes, monkeypatch
-    ):
+    def test_skips_a_regeneration_that_another_thread_runs(self, three, build, wakes, monkeypatch):
         turn, others = RegenerationWorker(), []
         row = begin_regeneration(["chunk"])
 
@@ -89,7 +85,7 @@ class TestRegenerationWorker:
 
         assert others == [[]]
 
-    def test_waits_with_an_outage_for_the_reconciliation(self, three, build, monkeypatch):
+    def test_leaves_an_outage_to_the_reconciliation(self, three, build, monkeypatch):
         row = begin_regeneration(["chunk"])
 
         def refuse(*args):
@@ -106,7 +102,7 @@ class TestRegenerationWorker:
         row.refresh_from_db()
         assert (row.state, row.done_count) == ("done", 3)
 
-    def test_does_not_repeat_a_defect_at_once(self, three, build, monkeypatch):
+    def test_does_not_retry_an_unexpected_error_at_once(self, three, build, monkeypatch):
         def fail(*args):
             raise ZeroDivisionError
 
@@ -117,7 +113,7 @@ class TestRegenerationWorker:
         row.refresh_from_db()
         assert (row.state, row.attempts) == ("running", 1)
 
-    def test_ends_between_two_artifacts_once_it_is_to_stop(self, three, build, wakes, monkeypatch):
+    def test_stops_between_two_artifacts_on_a_stop_request(self, three, build, wakes, monkeypatch):
         turn = RegenerationWorker()
         plan = job.plan_nodes
 

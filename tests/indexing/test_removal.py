@@ -44,7 +44,7 @@ def api(filled) -> Client:
 
 
 class TestRemoveIndex:
-    def test_leaves_no_document_node_point_original_or_alias(self, filled, store, settings):
+    def test_deletes_documents_nodes_points_originals_and_alias(self, filled, store, settings):
         originals = [path for path in settings.STRATA_FILES_DIR.rglob("*") if path.is_file()]
 
         receipt = remove_index("plain")
@@ -84,9 +84,7 @@ class TestRemoveIndex:
 
         assert set(seen) == {(False, False)}
 
-    def test_continues_after_a_kill_and_does_not_restore_the_index_before(
-        self, filled, store, monkeypatch
-    ):
+    def test_continues_after_a_kill_without_restoring_the_index(self, filled, store, monkeypatch):
         removed = []
 
         def die_at_the_second(artifact_id):
@@ -109,7 +107,7 @@ class TestRemoveIndex:
         assert not Artifact.objects.exists()
         assert not Node.objects.exists()
 
-    def test_leaves_to_reconciliation_what_takes_too_long(self, filled, monkeypatch):
+    def test_leaves_the_rest_to_the_reconciliation_after_its_timeout(self, filled, monkeypatch):
         monkeypatch.setattr(removal, "ARTIFACT_BATCH_SIZE", 1)
 
         receipt = remove_index("plain", timeout_seconds=0)
@@ -126,8 +124,8 @@ class TestRemoveIndex:
         assert "plain" in caught.value.allowed
 
 
-class TestSyncIndexes:
-    def test_restores_it_empty_with_a_new_build_number(self, filled):
+class TestLoadSpecs:
+    def test_restores_a_removed_index_empty_with_a_new_build_number(self, filled):
         remove_index("plain")
 
         load_specs()
@@ -138,8 +136,8 @@ class TestSyncIndexes:
         assert not Artifact.objects.exists()
 
 
-class TestGoOnRemoving:
-    def test_forgets_an_index_once_no_late_write_can_come(self, filled):
+class TestContinueRemovals:
+    def test_deletes_the_index_row_once_no_late_write_can_arrive(self, filled):
         remove_index("plain")
 
         continue_removals()
@@ -151,7 +149,7 @@ class TestGoOnRemoving:
         assert is_kept_for_now
         assert not Index.objects.filter(pk="plain").exists()
 
-    def test_removes_what_came_in_at_the_last_moment(self, filled):
+    def test_removes_documents_added_at_the_last_moment(self, filled):
         remove_index("plain")
         give("A request that began before.", title="Late")
 
@@ -161,7 +159,7 @@ class TestGoOnRemoving:
 
 
 class TestDestroy:
-    def test_answers_with_a_receipt_that_counts_no_point(self, api):
+    def test_returns_a_receipt_with_no_point_left(self, api):
         answer = api.delete("/api/v1/indexes/plain/?confirm=plain")
 
         assert answer.status_code == 200
@@ -172,7 +170,7 @@ class TestDestroy:
         assert api.get("/api/v1/indexes/plain/?confirm=plain").status_code == 404
 
     @pytest.mark.parametrize("query", ["", "?confirm=", "?confirm=Plain", "?confirm=evidence"])
-    def test_needs_the_name_repeated(self, api, query):
+    def test_requires_the_name_as_confirmation(self, api, query):
         answer = api.delete(f"/api/v1/indexes/plain/{query}")
 
         assert (answer.status_code, answer.json()["field"]) == (400, "confirm")
@@ -183,7 +181,7 @@ class TestDestroy:
 
         assert "detail" not in api.delete("/api/v1/indexes/plain/?confirm=plain").json()
 
-    def test_answers_202_where_the_store_does_not(self, api, monkeypatch):
+    def test_answers_202_if_the_store_is_unavailable(self, api, monkeypatch):
         def fail(build):
             raise StoreUnavailable
 
@@ -194,7 +192,7 @@ class TestDestroy:
         assert (answer.status_code, answer.json()["points"]) == (202, None)
         assert api.get("/api/v1/indexes/plain/?confirm=plain").status_code == 404
 
-    def test_is_for_key_holders_and_of_indexes_there_are(self, api):
+    def test_requires_a_key_and_an_existing_index(self, api):
         assert Client().delete("/api/v1/indexes/plain/?confirm=plain").status_code == 401
         assert api.delete("/api/v1/indexes/nil/?confirm=nil").status_code == 404
         assert Index.objects.not_being_removed().filter(pk="plain").exists()

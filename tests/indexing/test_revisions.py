@@ -25,7 +25,7 @@ def wait(build, revision: int) -> None:
     revisions.wait_for_revision(build.index_id, build.pk, ["chunk"], revision)
 
 
-class TestShowsRevision:
+class TestIsRevisionVisible:
     def test_is_true_once_the_write_is_synced(self, build):
         artifact = give()
 
@@ -70,7 +70,7 @@ class TestShowsRevision:
         remove_artifact_points(artifact.pk, "plain")
         assert shows(build, revision)
 
-    def test_is_true_of_a_document_that_failed(self, build):
+    def test_is_true_for_a_failed_document(self, build):
         artifact = give()
         mark_artifact_failed(artifact, Unparsable("broken", "It is broken."))
         sync(build, artifact)
@@ -79,7 +79,7 @@ class TestShowsRevision:
 
 
 class TestWaitForRevision:
-    def test_says_when_it_did_not_come(self, build, settings):
+    def test_raises_an_error_after_the_timeout(self, build, settings):
         settings.STRATA_MIN_REVISION_SECONDS = 0.1
         artifact = give()
 
@@ -93,7 +93,7 @@ class TestWaitForRevision:
 
         wait(build, artifact.revision)
 
-    def test_lets_only_a_few_wait_at_once(self, build, settings, monkeypatch):
+    def test_limits_the_number_of_waiting_requests(self, build, settings, monkeypatch):
         settings.STRATA_MIN_REVISION_SECONDS = 60
         monkeypatch.setattr(revisions, "_waiting_slots", threading.BoundedSemaphore(1))
         revisions._waiting_slots.acquire()
@@ -103,7 +103,7 @@ class TestWaitForRevision:
             wait(build, artifact.revision)
 
 
-class TestResolveChanges:
+class TestCompleteVisibleRevisions:
     def test_deletes_visible_revisions(self, build):
         artifact = give()
         sync(build, artifact)
@@ -119,7 +119,7 @@ class TestResolveChanges:
 
         assert PendingRevision.objects.get().pk == artifact.revision
 
-    def test_forgets_a_deletion_once_its_points_are_gone(self, build):
+    def test_completes_a_deletion_once_its_points_are_gone(self, build):
         artifact = give()
         sync(build, artifact)
         revisions.complete_visible_revisions()
@@ -132,7 +132,7 @@ class TestResolveChanges:
 
         assert (is_kept, PendingRevision.objects.exists()) == (True, False)
 
-    def test_announces_each_write_once(self, build, settings):
+    def test_emits_one_event_per_write(self, build, settings):
         settings.STRATA_WEBHOOK_URLS = ["http://127.0.0.1:9/"]
         artifact = give(external_id="b1")
         sync(build, artifact)
@@ -151,7 +151,7 @@ class TestResolveChanges:
             "error": None,
         }
 
-    def test_announces_why_a_document_failed(self, build, settings):
+    def test_emits_why_a_document_failed(self, build, settings):
         settings.STRATA_WEBHOOK_URLS = ["http://127.0.0.1:9/"]
         artifact = give()
         mark_artifact_failed(artifact, Unparsable("broken", "It is broken."))
@@ -162,7 +162,7 @@ class TestResolveChanges:
         assert delivery.event == "artifact.failed"
         assert delivery.payload["error"] == {"code": "broken", "detail": "It is broken."}
 
-    def test_announces_the_result_of_a_retried_file(self, build, settings):
+    def test_emits_the_result_of_a_retried_file(self, build, settings):
         settings.STRATA_WEBHOOK_URLS = ["http://127.0.0.1:9/"]
         artifact = give()
         Artifact.objects.filter(pk=artifact.pk).update(has_file=True)

@@ -30,7 +30,7 @@ def long_text(start: int = 0, stop: int = 60) -> str:
 
 
 class TestPlanNodes:
-    def test_makes_a_row_for_every_chunk(self, build):
+    def test_creates_a_row_for_every_chunk(self, build):
         artifact = give(long_text())
 
         services.plan_nodes(artifact.pk, build)
@@ -52,7 +52,7 @@ class TestPlanNodes:
 
         assert list(Node.objects.order_by("pk").values()) == before
 
-    def test_marks_the_rows_for_deletion_of_an_artifact_that_is_gone(self, build):
+    def test_marks_the_rows_of_a_deleted_artifact_for_deletion(self, build):
         artifact = give()
         services.plan_nodes(artifact.pk, build)
         artifact_id = artifact.pk
@@ -62,7 +62,7 @@ class TestPlanNodes:
 
         assert set(Node.objects.values_list("state", flat=True)) == {Node.State.DELETING}
 
-    def test_keeps_the_rows_while_a_new_revision_is_being_read(self, build):
+    def test_keeps_the_rows_while_a_new_revision_is_being_parsed(self, build):
         artifact = give()
         sync(build, artifact)
         Artifact.objects.filter(pk=artifact.pk).update(state=Artifact.State.PARSING)
@@ -89,9 +89,7 @@ class TestPlanNodes:
         assert [node.artifact_id for node in Node.objects.all()] == [neighbour.pk]
         assert verify_build(build).is_sound
 
-    def test_fails_an_artifact_with_too_many_nodes_and_leaves_its_neighbours(
-        self, build, settings, monkeypatch
-    ):
+    def test_fails_only_the_artifact_with_too_many_nodes(self, build, settings, monkeypatch):
         monkeypatch.setattr(planning, "DRAFTS_PER_PART", 2)  # some are written before it is known
         settings.STRATA_MAX_DOCUMENT_NODES = 5
         artifact, neighbour = give(long_text()), give("A heron waits.", title="Neighbour")
@@ -107,7 +105,7 @@ class TestPlanNodes:
         assert [node.artifact_id for node in Node.objects.all()] == [neighbour.pk]
         assert verify_build(build).is_sound
 
-    def test_takes_an_artifact_with_as_many_nodes_as_allowed(self, build, settings):
+    def test_accepts_an_artifact_with_the_maximum_number_of_nodes(self, build, settings):
         artifact = give(long_text())
         services.plan_nodes(artifact.pk, build)
         settings.STRATA_MAX_DOCUMENT_NODES = Node.objects.count()
@@ -138,7 +136,7 @@ class TestSyncNodes:
         assert 1 <= len(embedder.embedded) <= 4
         assert verify_build(build).is_sound
 
-    def test_embeds_nothing_that_only_moved(self, build, store, embedder):
+    def test_embeds_no_text_that_only_moved(self, build, store, embedder):
         pages = (long_text(0, 20), long_text(20, 40))
         sync(build, add_artifact("plain", TextContent(pages), external_id="notes")[0])
         embedder.embedded.clear()
@@ -185,7 +183,7 @@ class TestSyncNodes:
         assert point_ids(store, build).isdisjoint(old)
         assert len(point_ids(store, build)) == 1
 
-    def test_gives_the_attempt_back_when_the_store_is_away(self, build, store, monkeypatch):
+    def test_counts_no_attempt_if_the_store_is_unavailable(self, build, store, monkeypatch):
         services.plan_nodes(give().pk, build)
 
         def refuse(*args: object) -> None:
@@ -235,10 +233,10 @@ class TestSyncNodes:
         assert not held.exists()
 
 
-class TestAnOvertakenClaim:
-    """A worker that was frozen past its lease must leave no wrong data when it wakes."""
+class TestALostClaim:
+    """A worker that was frozen past its lease must leave no wrong data when it resumes."""
 
-    def test_writes_nothing_once_its_lease_ran_out(self, build, store):
+    def test_writes_nothing_once_its_lease_has_expired(self, build, store):
         services.plan_nodes(give("One.").pk, build)
         claim = services.claim_nodes(build, 10)
         Node.objects.update(leased_until=timezone.now() - timezone.timedelta(seconds=1))
@@ -247,7 +245,7 @@ class TestAnOvertakenClaim:
 
         assert point_ids(store, build) == set()
 
-    def test_has_its_point_written_again_when_replanned_during_the_write(
+    def test_writes_a_point_again_that_was_replanned_during_the_write(
         self, build, store, monkeypatch
     ):
         artifact = give("First words.", external_id="a")
@@ -270,7 +268,7 @@ class TestAnOvertakenClaim:
         [[point]] = store.scroll(build.collection("chunk"))
         assert point.payload["artifact_title"] == "Renamed meanwhile"
 
-    def test_leaves_no_point_when_deleted_during_the_write(self, build, store, monkeypatch):
+    def test_leaves_no_point_that_was_deleted_during_the_write(self, build, store, monkeypatch):
         artifact = give("One.")
         services.plan_nodes(artifact.pk, build)
         upsert = store.upsert
@@ -327,7 +325,7 @@ class TestAuditDocuments:
 
         assert services.audit_documents(build) == {artifact.pk}
 
-    def test_finds_rows_whose_artifact_is_gone(self, build):
+    def test_finds_rows_whose_sources_are_gone(self, build):
         artifact = give()
         sync(build, artifact)
         Source.objects.all()._raw_delete("default")
@@ -363,7 +361,7 @@ class TestRows:
 
 
 class TestVerifyBuild:
-    def test_finds_and_repairs_each_sort_of_disagreement(self, build, store):
+    def test_finds_and_repairs_each_kind_of_difference(self, build, store):
         artifacts = [give(f"Text number {n}.", title=f"T{n}") for n in range(4)]
         sync(build, *artifacts)
         collection = build.collection("chunk")
@@ -388,7 +386,7 @@ class TestVerifyBuild:
         assert verify_build(build).is_sound
         assert store.count(collection, Match("kind", ["chunk"])) == 4
 
-    def test_reports_what_is_not_synced_yet(self, build):
+    def test_reports_pending_nodes(self, build):
         services.plan_nodes(give().pk, build)
 
         report = verify_build(build)
@@ -396,7 +394,7 @@ class TestVerifyBuild:
         assert set(report.findings) == {"pending"}
         assert not report.is_sound
 
-    def test_finds_a_chunk_that_does_not_stand_at_its_offsets(self, build):
+    def test_finds_a_chunk_with_wrong_offsets(self, build):
         sync(build, give())
         Node.objects.update(start_offset=F("start_offset") + 1)
 
@@ -404,7 +402,7 @@ class TestVerifyBuild:
 
 
 class TestAddArtifact:
-    def test_same_content_under_the_same_id_changes_nothing(self, build, embedder):
+    def test_changes_nothing_for_the_same_content_under_the_same_id(self, build, embedder):
         artifact, _ = documents.add_artifact("plain", TextContent(("A.",)), external_id="x")
         sync(build, artifact)
         embedder.embedded.clear()
@@ -417,7 +415,7 @@ class TestAddArtifact:
 
 
 class TestNoteProblem:
-    def test_shows_until_it_syncs(self, build, embedder, monkeypatch):
+    def test_is_shown_until_the_build_is_synced(self, build, embedder, monkeypatch):
         whole = embedder.embed_documents
         give("One.")
 

@@ -1,4 +1,4 @@
-"""The section ``store`` of a spec: what a Qdrant server is told, when, and what it costs."""
+"""The section ``store`` of a spec: which settings a Qdrant server gets, when, and at what cost."""
 
 import httpx
 import pytest
@@ -68,7 +68,7 @@ def start(specs, text) -> IndexBuild:
 
 
 class TestACollection:
-    def test_is_made_by_the_settings(self, specs, configured):
+    def test_is_created_with_the_settings(self, specs, configured):
         build = start(specs, EVERY_SETTING)
         sync(build, give())
 
@@ -80,7 +80,7 @@ class TestACollection:
         assert config["params"]["on_disk_payload"] is False
         assert config["quantization_config"]["scalar"]["type"] == "int8"
 
-    def test_keeps_the_servers_shards_and_one_replica_by_default(self, build, configured):
+    def test_uses_the_shards_of_the_server_and_one_replica_by_default(self, build, configured):
         sync(build, give())
 
         params = configured()["params"]
@@ -98,7 +98,7 @@ class TestACollection:
 
         assert answer["result"]["config"]["params"]["replication_factor"] == 2
 
-    def test_gets_its_graph_when_few_documents_are_missing(self, build, configured):
+    def test_gets_its_hnsw_graph_once_few_documents_are_missing(self, build, configured):
         waiting = [give(text) for text in PARAGRAPHS]
         sync(build, give("A first document."))
         tasks.reconcile_store()
@@ -117,7 +117,9 @@ class TestAChange:
         tasks.reconcile_store()
         return build
 
-    def test_reaches_the_collection_and_embeds_nothing(self, loaded, specs, configured, embedder):
+    def test_is_applied_to_the_collection_without_embedding(
+        self, loaded, specs, configured, embedder
+    ):
         embedded = len(embedder.embedded)
         specs("store: {quantization: int8, vectors_on_disk: true, hnsw: {m: 32}}")
 
@@ -136,7 +138,7 @@ class TestAChange:
         assert configured()["hnsw_config"]["m"] == 16
         assert len(embedder.embedded) == embedded
 
-    def test_of_the_shards_makes_a_build_that_embeds_nothing(
+    def test_of_the_shards_makes_a_build_that_copies_all_vectors(
         self, loaded, specs, configured, embedder
     ):
         embedded = len(embedder.embedded)
@@ -151,7 +153,7 @@ class TestAChange:
         assert len(embedder.embedded) == embedded
         assert IndexBuild.objects.get(pk=build.pk).copied_count > 0
 
-    def test_is_shown_by_plan_with_what_needs_a_new_build(self, loaded, specs, capsys):
+    def test_is_shown_by_plan_beside_the_changes_that_need_a_new_build(self, loaded, specs, capsys):
         specs("store: {shards: 3, quantization: int8, hnsw: {ef: 64}}")
 
         estimate = estimate_build("plain")
@@ -194,7 +196,7 @@ class TestAPromotion:
 
 
 class TestAnEmbeddedStore:
-    def test_ignores_the_section_and_says_so(self, settings, specs, build):
+    def test_ignores_the_section_with_a_warning(self, settings, specs, build):
         settings.STRATA_VECTOR_STORE = "embedded"
         specs(EVERY_SETTING)
 

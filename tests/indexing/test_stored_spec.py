@@ -41,10 +41,10 @@ class TestFingerprint:
             (SPOKEN_OF, "18214fbe19a6d54e071a85ad53c4b67683f11e3519b64ea8d28ccada3a2c14ed"),
         ],
     )
-    def test_is_the_same_as_when_builds_were_made(self, text, fingerprint):
+    def test_is_the_same_as_in_earlier_releases(self, text, fingerprint):
         assert parse_spec("plain", text).fingerprint == fingerprint
 
-    def test_is_the_same_once_stored(self):
+    def test_is_the_same_after_storing(self):
         spec = parse_spec("some", SPOKEN_OF)
 
         assert read_stored_spec(store(spec), None).fingerprint == spec.fingerprint
@@ -68,7 +68,7 @@ class TestSynonyms:
         )
         assert spec.fingerprint == parse_spec("some", built_by).fingerprint
 
-    def test_may_be_those_of_an_older_recipe(self):
+    def test_are_read_from_an_older_recipe(self):
         spec = parse_spec("some", SYNONYMS % "nape")
         recipe = dump_recipe(spec)
         recipe["metadata"]["muscles"]["values"][0]["synonyms"] = ["nape"]
@@ -80,18 +80,18 @@ class TestSynonyms:
 
 class TestReadStoredSpec:
     @pytest.mark.parametrize("name", EVERY_SPEC)
-    def test_gives_back_the_spec_that_was_stored(self, name):
+    def test_returns_the_stored_spec(self, name):
         spec = EVERY_SPEC[name]
 
         assert read_stored_spec(store(spec), json.dumps(dump_search_settings(spec))) == spec
 
     @pytest.mark.parametrize("name", EVERY_SPEC)
-    def test_reads_version_1_which_held_the_whole_spec(self, name):
+    def test_reads_version_1_with_the_whole_spec(self, name):
         spec = EVERY_SPEC[name]
 
         assert read_stored_spec(spec.model_dump_json(), None) == spec
 
-    def test_prefers_the_settings_of_the_index_to_a_recipe_of_version_1(self):
+    def test_prefers_the_settings_of_the_index_over_a_recipe_of_version_1(self):
         old = parse_spec("some", "search: {rrf_k: 3}\ntitle: Old\n" + SPOKEN_OF)
         new = parse_spec("some", "search: {rrf_k: 5}\nquestions: true\nmetadata: {year: {type: "
                          "integer}}\nconcepts: true\n")  # fmt: skip
@@ -103,7 +103,7 @@ class TestReadStoredSpec:
         assert spec.concepts == new.concepts
         assert spec.fingerprint == old.fingerprint
 
-    def test_ignores_what_a_newer_release_added_and_says_so_once(self, caplog):
+    def test_ignores_settings_of_a_newer_release_with_one_warning(self, caplog):
         spec = parse_spec("some", "title: Some\ntools: {ask: {description: a, parameters: {}, "
                           "query: q}}\n")  # fmt: skip
         recipe = dump_recipe(spec) | {"version": 99, "audio": {"model": "whisper"}}
@@ -131,7 +131,7 @@ class TestReadStoredSpec:
             ({"metadata": {"place": {"type": "point"}}}, "metadata.place.type"),
         ],
     )
-    def test_refuses_a_value_of_which_it_does_not_know_the_meaning(self, changes, where):
+    def test_refuses_an_unknown_value(self, changes, where):
         with pytest.raises(UnreadableRecipe, match=f"some.*{where}"):
             read_stored_spec(store(parse_spec("some", ""), version=99, **changes), None)
 
@@ -149,7 +149,7 @@ class TestSettingsForALaterRecipe:
         assert "holds no questions" in without_kind.find_tool_problem("ask")
         assert "'year' is not declared" in without_field.find_tool_problem("ask")
 
-    def test_leave_out_identifiers_of_a_field_that_is_not_there(self):
+    def test_leave_out_identifiers_of_an_undeclared_field(self):
         spec = read(
             "",
             "metadata: {doi: {type: keyword}}\n"
@@ -158,7 +158,7 @@ class TestSettingsForALaterRecipe:
 
         assert set(spec.identifiers) == {"name"}
 
-    def test_take_no_evidence_where_no_chunks_are_embedded(self):
+    def test_disable_evidence_if_no_chunks_are_embedded(self):
         assert read("chunks: {embed: false}\nquestions: true", "evidence: true").evidence is None
 
     def test_ignore_missing_fields_and_fields_of_another_type(self):
@@ -172,7 +172,7 @@ class TestSettingsForALaterRecipe:
         assert spec.metadata["year"].said_as is None
         assert spec.metadata["year"].description == "When"
 
-    def test_say_how_concepts_are_found_if_there_are_any(self):
+    def test_configure_concepts_only_if_the_recipe_has_them(self):
         searched_by = "concepts: {extract: true, per_source: 9}"
 
         assert read("", searched_by).concepts is None

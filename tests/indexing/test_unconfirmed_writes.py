@@ -72,8 +72,8 @@ def edit(build, artifact: Artifact, text: str) -> None:
     sync(build, artifact)
 
 
-class TestUnconfirmed:
-    def test_is_every_write_without_an_answer(self, build, artifact):
+class TestUnconfirmedWrite:
+    def test_is_stored_for_a_write_without_an_answer(self, build, artifact):
         [node] = Node.objects.all()
 
         with (
@@ -87,7 +87,7 @@ class TestUnconfirmed:
         assert kept.collection == COLLECTION
         assert kept.point_ids == [str(node.point_id)]
 
-    def test_is_saved_before_the_write_in_case_the_caller_is_killed(self, build, artifact):
+    def test_is_stored_before_the_write(self, build, artifact):
         with unconfirmed_write(build, COLLECTION, []):
             assert UnconfirmedWrite.objects.count() == 1
 
@@ -96,20 +96,20 @@ class TestUnconfirmed:
 
         assert not UnconfirmedWrite.objects.exists()
 
-    def test_is_not_a_write_that_was_never_sent(self, build, artifact):
+    def test_is_not_kept_for_a_write_that_was_not_sent(self, build, artifact):
         with pytest.raises(StoreUnavailable), unconfirmed_write(build, COLLECTION, []):
             raise StoreUnavailable
 
         assert not UnconfirmedWrite.objects.exists()
 
-    def test_is_not_saved_for_a_store_in_this_process(self, build, store, monkeypatch):
+    def test_is_not_stored_for_a_store_in_this_process(self, build, store, monkeypatch):
         monkeypatch.setattr(unconfirmed_writes, "UnconfirmedWrite", None)
 
         with unconfirmed_write(build, COLLECTION, []):
             pass
 
     @pytest.mark.parametrize("method", ["upsert", "replace_payloads", "delete"])
-    def test_is_every_write_of_a_build(self, build, artifact, server, method):
+    def test_is_stored_for_every_write_of_a_build(self, build, artifact, server, method):
         with silent(server, method):
             if method == "replace_payloads":
                 update_artifact(artifact.pk, metadata={"venue": "pond"})
@@ -156,7 +156,9 @@ class TestResolveUnconfirmedWrites:
         assert verify_build(build).is_sound
         assert embedder.embedded == []
 
-    def test_changes_nothing_that_is_correct(self, build, artifact, server, over, monkeypatch):
+    def test_changes_nothing_if_everything_is_correct(
+        self, build, artifact, server, over, monkeypatch
+    ):
         [node] = Node.objects.all()
         UnconfirmedWrite.objects.create(
             build=build, collection=COLLECTION, point_ids=[str(node.point_id)]
@@ -169,14 +171,14 @@ class TestResolveUnconfirmedWrites:
         assert not UnconfirmedWrite.objects.exists()
         assert sync_nodes(build) == 0
 
-    def test_waits_until_nothing_can_be_under_way(self, build, artifact):
+    def test_waits_until_no_write_can_be_in_progress(self, build, artifact):
         UnconfirmedWrite.objects.create(build=build, collection=COLLECTION, point_ids=[])
 
         assert resolve_unconfirmed_writes(build) == 0
 
         assert UnconfirmedWrite.objects.exists()
 
-    def test_continues_after_the_store_was_silent_again(self, build, artifact, server, over):
+    def test_continues_after_another_outage(self, build, artifact, server, over):
         [node] = Node.objects.all()
         Node.objects.all().delete()
         UnconfirmedWrite.objects.create(

@@ -87,7 +87,7 @@ def expected_findings(sort: str) -> dict[str, int]:
 
 @pytest.mark.parametrize("sort", DAMAGES)
 class TestVerifyBuild:
-    def test_names_the_damage_and_changes_nothing(self, build, store, node, sort):
+    def test_reports_the_damage_and_changes_nothing(self, build, store, node, sort):
         DAMAGES[sort](store, build, node)
         rows = list(Node.objects.order_by("pk").values())
         points = list(store.scroll(COLLECTION))
@@ -119,7 +119,7 @@ class TestVerifyBuild:
             + len([point for batch in store.scroll(COLLECTION) for point in batch])
         )
 
-    def test_names_and_repairs_the_damage_of_a_closed_collection(
+    def test_reports_and_repairs_the_damage_of_a_closed_collection(
         self, build, store, node, sort, settings
     ):
         if settings.STRATA_VECTOR_STORE != "embedded":
@@ -137,7 +137,7 @@ class TestVerifyBuild:
 
 
 class TestRepair:
-    def test_embeds_again_what_may_have_the_vectors_of_another_text(
+    def test_embeds_again_points_that_may_have_the_vectors_of_another_text(
         self, build, store, node, embedder
     ):
         damage_outdated(store, build, node)
@@ -148,7 +148,7 @@ class TestRepair:
 
         assert len(embedder.embedded) == 1
 
-    def test_keeps_the_vectors_where_only_the_label_is_wrong(self, build, store, node, embedder):
+    def test_keeps_the_vectors_if_only_the_payload_is_wrong(self, build, store, node, embedder):
         damage_mislabelled(store, build, node)
         embedder.embedded.clear()
 
@@ -159,7 +159,7 @@ class TestRepair:
         [stored] = store.retrieve(COLLECTION, [node.point_id]).values()
         assert stored.payload["artifact_title"] == "Field notes"
 
-    def test_writes_once_what_the_store_held_twice(self, build, store, node, monkeypatch):
+    def test_removes_a_duplicated_point(self, build, store, node, monkeypatch):
         scroll = type(store).scroll
 
         def scroll_doubled(self, name, **given):
@@ -178,7 +178,7 @@ class TestRepair:
         assert (was_there, is_gone) == (True, True)
         assert verify_build(build).is_sound
 
-    def test_makes_again_a_chunk_whose_row_alone_is_gone(self, build, store, node):
+    def test_restores_a_chunk_whose_row_is_gone(self, build, store, node):
         point_id = node.point_id
         node.delete()
 

@@ -32,7 +32,7 @@ def shown(client, build: IndexBuild) -> str:
 
 
 class TestVerify:
-    def test_queues_every_build_and_does_not_wait(
+    def test_enqueues_every_build_and_does_not_wait(
         self, build, damaged, admin_client, monkeypatch, django_capture_on_commit_callbacks
     ):
         wakes = record_enqueued(monkeypatch, tasks.verify_build)
@@ -43,7 +43,7 @@ class TestVerify:
         assert said == "Verifying 1 build. The report will appear on its page."
         assert wakes == [("verify_build", {"build_id": build.pk, "repair": False})]
 
-    def test_shows_what_was_found_and_changes_nothing(
+    def test_shows_the_findings_and_changes_nothing(
         self, build, damaged, admin_client, store, django_capture_on_commit_callbacks
     ):
         before = shown(admin_client, build)
@@ -58,7 +58,7 @@ class TestVerify:
         assert build.verified_at is not None
         assert store.retrieve(COLLECTION, [damaged.point_id]) == {}
 
-    def test_repairs_where_that_is_asked(
+    def test_repairs_on_request(
         self, build, damaged, admin_client, store, django_capture_on_commit_callbacks
     ):
         with django_capture_on_commit_callbacks(execute=True):
@@ -81,7 +81,7 @@ class TestVerifyBuild:
 
         assert "stopped by an error: The store is away." in shown(admin_client, build)
 
-    def test_does_nothing_for_a_build_that_is_gone(self, build):
+    def test_does_nothing_for_a_deleted_build(self, build):
         tasks.verify_build(build_id=10_000, repair=True)
 
         assert not IndexBuild.objects.exclude(report=None).exists()
@@ -99,7 +99,7 @@ class TestContinueVerification:
         sync(build, *(give(text) for text in PARAGRAPHS))
         return build
 
-    def test_goes_on_after_a_kill_with_what_it_found_before(self, synced, store, monkeypatch):
+    def test_keeps_earlier_findings_after_a_kill(self, synced, store, monkeypatch):
         ids = sorted(Node.objects.values_list("point_id", flat=True))
         store.delete(COLLECTION, [ids[0], ids[-1]])
         scroll, asked = type(store).scroll, []
@@ -126,7 +126,7 @@ class TestContinueVerification:
         assert synced.report["artifact_count"] == 4
         assert not Verification.objects.exists()
 
-    def test_goes_on_where_the_time_of_a_task_ended(self, synced, settings, monkeypatch):
+    def test_continues_where_the_previous_task_ended(self, synced, settings, monkeypatch):
         settings.STRATA_WORKER_RUN_SECONDS = 0
         enqueued = record_enqueued(monkeypatch, tasks.continue_verification)
 
@@ -140,7 +140,7 @@ class TestContinueVerification:
         assert synced.report["point_count"] == 4
         assert not Verification.objects.exists()
 
-    def test_waits_for_a_store_that_is_away(self, synced, store, monkeypatch):
+    def test_waits_for_an_unavailable_store(self, synced, store, monkeypatch):
         def fail(self, name, **options):
             raise StoreUnavailable("The store is away.")
 
@@ -155,7 +155,7 @@ class TestContinueVerification:
         synced.refresh_from_db()
         assert synced.report["is_sound"]
 
-    def test_is_given_up_after_some_deaths_in_one_slice(self, synced, settings):
+    def test_is_given_up_after_repeated_deaths_in_one_slice(self, synced, settings):
         verification.request_verification(synced, repair=False)
         Verification.objects.update(attempts=settings.STRATA_MAX_ATTEMPTS)
 

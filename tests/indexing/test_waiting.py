@@ -24,7 +24,7 @@ class TestWaitForArtifacts:
 
         assert len(waits) == 1
 
-    def test_waits_for_what_other_apps_do_with_it(self, build, monkeypatch):
+    def test_waits_for_the_work_of_other_apps(self, build, monkeypatch):
         artifact = give("One heron.")
         sync(build, artifact)
         left = [2, 2, 1, 0]
@@ -40,7 +40,7 @@ class TestWaitForArtifacts:
 
         assert asked == [("plain", {artifact.pk})] * len(left)
 
-    def test_names_the_problem_if_other_apps_get_no_further(self, build, monkeypatch):
+    def test_reports_the_problem_if_other_apps_make_no_progress(self, build, monkeypatch):
         artifact = give("One heron.")
         sync(build, artifact)
         IndexBuild.objects.update(writing_problem="The language model did not answer.")

@@ -57,7 +57,7 @@ class TestBuildWorker:
         assert work.done == [builds[0].pk]
         assert left == [builds[0].pk]
 
-    def test_comes_to_an_end_by_being_asked_for_what_it_hands_back(self, builds, settings):
+    def test_finishes_if_unfinished_builds_are_enqueued_again(self, builds, settings):
         settings.STRATA_WORKER_RUN_SECONDS = 0
         work = Batches(3)
         turn = BuildWorker(work, ignore)
@@ -79,7 +79,7 @@ class TestBuildWorker:
 
         assert turn.run(builds[0].pk) == [builds[1].pk]
 
-    def test_saves_what_blocks_a_build_and_enqueues_nothing(self, builds):
+    def test_stores_the_blocking_error_and_enqueues_nothing(self, builds):
         def fail(build, should_stop):
             raise StoreUnavailable("Away.")
 
@@ -112,7 +112,7 @@ def planning(monkeypatch, planned):
 
 
 class TestPlanWorker:
-    def test_plans_what_the_build_lacks(self, build, planning, planned):
+    def test_plans_all_documents_of_the_build(self, build, planning, planned):
         for number in range(3):
             give(f"Heron number {number}.", title=f"Heron {number}")
 
@@ -149,7 +149,7 @@ class TestPlanWorker:
 
         assert not list_unplanned(other)
 
-    def test_forgets_a_build_that_is_paused_in_the_middle(self, build, planning, monkeypatch):
+    def test_drops_a_build_that_is_paused_during_its_work(self, build, planning, monkeypatch):
         monkeypatch.setattr(planning_service, "LARGE_BYTES", 1)
         monkeypatch.setattr(planning_service, "DRAFTS_PER_PART", 1)
         give("\n\n".join(f"Heron number {n} waits. " * 20 for n in range(5)))
@@ -161,7 +161,7 @@ class TestPlanWorker:
 
         assert planning.may_pause()
 
-    def test_leaves_a_paused_build_alone(self, build, planning):
+    def test_ignores_a_paused_build(self, build, planning):
         give("One heron.")
         IndexBuild.objects.filter(pk=build.pk).update(paused_at=timezone.now())
 

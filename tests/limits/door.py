@@ -157,7 +157,7 @@ class TestDoor:
 
             assert is_closed(client)
 
-    def test_gives_a_kept_connection_no_more_for_blank_lines(self, door):
+    def test_does_not_extend_a_kept_connection_for_blank_lines(self, door):
         with closing(door.connect()) as client:
             client.sendall(door.head("GET /health/live"))
             assert read_answer(client)[0] == 200
@@ -179,14 +179,14 @@ class TestDoor:
 
             assert client.recv(2**16).startswith(b"HTTP/1.1 400 ")
 
-    def test_refuses_hundreds_of_requests_before_the_first_answer(self, door):
+    def test_refuses_hundreds_of_pipelined_requests(self, door):
         with closing(door.connect()) as client:
             client.sendall(door.head("GET /health/live") * 200)
             received = b"".join(iter(lambda: client.recv(2**16), b""))
 
         assert received.count(b"HTTP/1.1 200 ") < 200
 
-    def test_leaves_more_connections_in_the_kernel(self, door):
+    def test_accepts_only_the_maximum_number_of_connections(self, door):
         with ExitStack() as clients:
             for _ in range(2 * values.STRATA_MAX_CONNECTIONS):
                 clients.enter_context(closing(door.connect()))
@@ -196,7 +196,7 @@ class TestDoor:
             assert most == values.STRATA_MAX_CONNECTIONS
             assert door.is_live()
 
-    def test_waits_for_no_slow_body(self, door):
+    def test_refuses_a_slow_body_with_an_explanation(self, door):
         head = door.head("POST /api/v1/search/pages", "Content-Length: 1000", has_key=False)
         with closing(door.connect()) as client:
             client.sendall(head + b"{")
@@ -210,7 +210,7 @@ class TestDoor:
                 },
             )
 
-    def test_holds_no_thread_for_slow_bodies(self, door):
+    def test_occupies_no_thread_for_slow_bodies(self, door):
         head = door.head(BATCH, f"Content-Length: {2**20}", "Expect: 100-continue")
         over = threading.Event()
 
@@ -250,7 +250,7 @@ class TestDoor:
         ],
     )
     @pytest.mark.parametrize("length", ["Content-Length", "Transfer-Encoding"])
-    def test_refuses_a_large_body_before_it_has_come(self, door, line, status, length):
+    def test_refuses_a_large_body_before_it_is_received(self, door, line, status, length):
         is_chunked = length == "Transfer-Encoding"
         head = door.head(line, f"{length}: {'chunked' if is_chunked else HUGE}", has_key=False)
         with closing(door.connect()) as client:
@@ -260,7 +260,7 @@ class TestDoor:
 
             assert read_answer(client)[0] == status
 
-    def test_asks_for_a_permitted_method_before_a_body(self, door):
+    def test_refuses_a_wrong_method_before_it_reads_the_body(self, door):
         with closing(door.connect()) as client:
             client.sendall(door.head("PUT /api/v1/search/pages", f"Content-Length: {HUGE}"))
 
@@ -275,7 +275,7 @@ class TestDoor:
             ("/mcp", "65,536"),
         ],
     )
-    def test_names_the_limit_to_whoever_has_a_key(self, door, path, limit):
+    def test_names_the_limit_to_clients_with_a_key(self, door, path, limit):
         with closing(door.connect()) as client:
             client.sendall(door.head(f"POST {path}", f"Content-Length: {HUGE}"))
 
@@ -305,7 +305,7 @@ class TestDoor:
         assert status == 200
         assert "plain · " in str(answer["result"])
 
-    def test_counts_a_body_while_it_comes(self, door):
+    def test_refuses_a_chunked_body_once_it_exceeds_the_limit(self, door):
         head = door.head(BATCH, "Transfer-Encoding: chunked")
         with closing(door.connect()) as client:
             client.sendall(head + b"%x\r\n" % HUGE)
@@ -315,7 +315,7 @@ class TestDoor:
 
         assert (status, error["code"]) == (413, "too_large")
 
-    def test_takes_a_large_body_of_unknown_length(self, door):
+    def test_accepts_a_large_body_of_unknown_length(self, door):
         def lines() -> Iterator[bytes]:
             for number in range(300):
                 yield json.dumps({"text": f"{number} " * 200, "external_id": str(number)}).encode()
@@ -344,7 +344,7 @@ class TestDoor:
             assert door.is_live()
             assert all(is_reset(each) for each in unread)
 
-    def test_lets_a_request_under_way_end_when_it_is_told_to_stop(self, door):
+    def test_finishes_a_running_request_before_it_stops(self, door):
         line = json.dumps({"text": "The last line.", "external_id": "last"}).encode()
         with closing(door.connect()) as client:
             client.sendall(door.head(BATCH, f"Content-Length: {LARGE}", "Connection: close"))

@@ -19,13 +19,13 @@ def client(monkeypatch) -> APIClient:
 
 
 class TestEndpoint:
-    def test_without_a_key_asks_for_one(self):
+    def test_requires_a_key(self):
         response = post_mcp(APIClient(), "tools/list")
 
         assert (response.status_code, response.json()["code"]) == (401, "not_authenticated")
         assert response["WWW-Authenticate"] == "Bearer"
 
-    def test_takes_only_post(self, client):
+    def test_accepts_only_post(self, client):
         response = client.get("/mcp")
 
         assert (response.status_code, response["Allow"]) == (405, "POST, OPTIONS")
@@ -39,13 +39,13 @@ class TestEndpoint:
             ("https://trusted.example", 200),
         ],
     )
-    def test_refuses_pages_of_other_sites(self, client, settings, origin, status):
+    def test_refuses_origins_of_other_sites(self, client, settings, origin, status):
         settings.CSRF_TRUSTED_ORIGINS = ["https://trusted.example"]
         client.credentials(**client._credentials, HTTP_ORIGIN=origin)
 
         assert post_mcp(client, "tools/list").status_code == status
 
-    def test_refuses_names_that_are_not_its_own(self, client):
+    def test_refuses_other_host_names(self, client):
         client.credentials(**client._credentials, HTTP_HOST="rebound.example")
 
         assert post_mcp(client, "tools/list").status_code == 400
@@ -64,7 +64,7 @@ class TestEndpoint:
         assert response.json()["result"]["protocolVersion"] == version
         assert response.json()["result"]["serverInfo"]["name"] == "strata"
 
-    def test_answers_an_unknown_tool_with_an_error_of_the_protocol(self, client):
+    def test_returns_a_protocol_error_for_an_unknown_tool(self, client):
         answer = post_mcp(client, "tools/call", name="nothing", arguments={}).json()
 
         assert answer["error"]["message"] == "There is no tool 'nothing'."
@@ -73,7 +73,7 @@ class TestEndpoint:
 class TestErrors:
     """Errors of tools are REST's, so that a model can mend its call."""
 
-    def test_have_code_sentence_and_what_is_allowed(self, client):
+    def test_have_code_detail_and_allowed_values(self, client):
         answer = call_tool(client, "search", index="nil", query="heron")
 
         assert answer["isError"]
@@ -106,20 +106,20 @@ class TestErrors:
         assert answer["structuredContent"]["field"] == field
         assert answer["structuredContent"]["detail"].startswith(said)
 
-    def test_of_resources_are_errors_of_the_protocol(self, client):
+    def test_of_resources_are_protocol_errors(self, client):
         answer = post_mcp(client, "resources/read", uri="strata://nothing").json()
 
         assert answer["error"]["data"]["field"] == "uri"
         assert "strata://sources/{source_id}" in answer["error"]["message"]
 
-    def test_of_a_cursor_too(self, client):
+    def test_of_a_cursor_are_protocol_errors(self, client):
         answer = post_mcp(client, "resources/list", cursor="nil:0").json()
 
         assert answer["error"]["data"]["field"] == "cursor"
 
 
 class TestDocuments:
-    def test_are_listed_once_each_in_pages(self, client, build, monkeypatch):
+    def test_are_listed_once_over_all_pages(self, client, build, monkeypatch):
         monkeypatch.setattr(resources, "PAGE_SIZE", 2)
         titles = {"Herons", "Lamps", "Tides", "Wells"}
         for title in titles - {"Wells"}:
@@ -136,7 +136,7 @@ class TestDocuments:
         assert sorted(each["name"] for each in listed) == sorted(titles)
         assert {each["description"] for each in listed} == {"plain", "papers"}
 
-    def test_have_their_pages_and_what_is_known_of_them(self, client, build):
+    def test_have_pages_and_metadata(self, client, build):
         artifact = give("About herons.", title="Herons", metadata={"year": 1911})
 
         [facts, page] = ask_mcp(

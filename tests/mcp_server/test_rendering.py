@@ -21,10 +21,10 @@ EDGE = {"source": {"label": "Heron"}, "type": {"name": "EATS"}, "target": {"labe
 
 
 class TestRenderSearch:
-    def test_of_nothing_says_so(self):
+    def test_reports_that_nothing_was_found(self):
         assert render_search({"hits": []}) == "Nothing found."
 
-    def test_shows_place_verdict_score_and_its_parts(self):
+    def test_shows_offsets_verdict_score_and_its_parts(self):
         explained = {
             "dense": {"rank": 2, "score": 0.61, "contribution": 0.016},
             "sparse": {"rank": 1, "score": 8.25, "contribution": 0.0165},
@@ -52,7 +52,7 @@ class TestRenderSearch:
             "Question: When is the lamp lit?",
         ]
 
-    def test_shows_the_index_of_each_hit_of_several(self):
+    def test_shows_the_index_of_each_hit_of_several_indexes(self):
         assert "index harbour" in render_search({"hits": [CHUNK | {"index": "harbour"}]})
 
     def test_shows_the_passages_below_their_pages_and_documents(self):
@@ -102,7 +102,7 @@ class TestRenderAsk:
 
 
 class TestRenderSource:
-    def test_shows_it_between_its_neighbours(self):
+    def test_shows_the_source_between_its_neighbours(self):
         source = CHUNK | {"id": "s1", "ordinal": 1, "heading": "Handbook"}
         del source["score"]
         around = [{"id": f"s{n}", "ordinal": n, "text": f"Text {n}."} for n in (0, 2)]
@@ -123,7 +123,7 @@ class TestRenderOthers:
             "0.500: Heron EATS Fish; Heron EATS Fish · concepts c1, c2, c3"
         )
 
-    def test_shows_what_an_index_holds(self):
+    def test_shows_the_contents_of_an_index(self):
         index = {
             "name": "plain", "title": "Plain", "description": "", "artifacts": 3, "build": None,
             "kinds": ["chunk"], "problem": None,

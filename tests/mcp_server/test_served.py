@@ -61,7 +61,7 @@ class TestSession:
     @pytest.mark.parametrize(
         ("connect", "mode"), [(over_http, "auto"), (over_http, "legacy"), (over_stdio, "legacy")]
     )
-    async def test_adds_finds_and_reads(self, service, connect, mode):
+    async def test_adds_finds_and_reads_documents(self, service, connect, mode):
         async with connect(service, KEY, mode) as client:
             assert client.server_info.name == "strata"
             assert "list_indexes" in {tool.name for tool in (await client.list_tools()).tools}
@@ -104,7 +104,7 @@ class TestSession:
                 await client.read_resource("strata://nothing")
 
     @pytest.mark.parametrize("connect", [over_http, over_stdio])
-    async def test_shows_only_what_the_key_allows(self, service, connect):
+    async def test_shows_only_indexes_and_tools_of_the_key(self, service, connect):
         key = make_key(
             service, name=connect.__name__, scope="search", indexes=["plain", "evidence"]
         )
@@ -122,7 +122,7 @@ class TestSession:
 
 
 class TestGuide:
-    def test_the_program_runs_as_it_stands_there(self, service, monkeypatch, capsys):
+    def test_has_a_program_that_runs_unchanged(self, service, monkeypatch, capsys):
         guide = (ROOT / "docs" / "how-to" / "connect-agents.md").read_text(encoding="utf-8")
         [program] = re.findall(r"^```python\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)
         monkeypatch.setenv("STRATA_URL", service.url)
@@ -161,19 +161,19 @@ class TestCommand:
         monkeypatch.delenv("STRATA_URL", raising=False)
         monkeypatch.delenv("STRATA_KEY", raising=False)
 
-    def test_says_what_to_do_without_a_service(self):
+    def test_explains_what_to_do_without_a_service(self):
         with pytest.raises(
             CommandError, match=r"No service runs .* Start one with manage.py serve"
         ):
             call_command("mcp")
 
-    def test_says_that_the_key_is_refused(self, service, monkeypatch):
+    def test_reports_a_refused_key(self, service, monkeypatch):
         monkeypatch.setenv("STRATA_KEY", "strata_of_nobody")
 
         with pytest.raises(CommandError, match="refuses the key: This key is unknown"):
             call_command("mcp", url=service.url)
 
-    def test_says_that_nothing_answers(self, monkeypatch):
+    def test_reports_that_the_service_does_not_answer(self, monkeypatch):
         monkeypatch.setenv("STRATA_KEY", "strata_of_nobody")
 
         with pytest.raises(CommandError, match=r"The service at http://127\.0\.0\.1:9 does not"):

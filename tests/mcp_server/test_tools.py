@@ -28,7 +28,7 @@ class TestSchemas:
         assert "nullable" not in str(schema)
 
     @pytest.mark.parametrize("name", TOOLS)
-    def test_require_only_what_they_describe(self, name):
+    def test_require_only_described_properties(self, name):
         schema = TOOLS[name].make_schema()
 
         assert set(schema["required"]) <= set(schema["properties"])
@@ -44,25 +44,25 @@ class TestSchemas:
                     assert name in properties, (kind, name)
         assert properties["kind"]["enum"] == list(SEARCHES)
 
-    def test_of_search_say_which_kinds_take_a_parameter(self):
+    def test_of_search_name_the_kinds_that_accept_a_parameter(self):
         properties = make_search_schema()["properties"]
 
         assert properties["window"]["description"].endswith("For kinds: sources, route.")
         assert "For kinds" not in properties["index"]["description"]
 
-    def test_of_search_state_a_default_only_where_all_kinds_have_it(self):
+    def test_of_search_state_a_default_only_if_all_kinds_have_it(self):
         limit = make_search_schema()["properties"]["limit"]
 
         assert "default" not in limit  # 50 for subgraphs
         assert (limit["type"], limit["minimum"]) == ("integer", 1)
 
-    def test_do_not_have_second_names_and_require_the_first(self):
+    def test_leave_out_aliases_of_parameters(self):
         schema = TOOLS["search_concepts"].make_schema()
 
         assert not {"q", "collection"} & set(schema["properties"])
         assert set(schema["required"]) == {"index", "query"}
 
-    def test_show_choices_and_what_may_be_null(self):
+    def test_show_choices_and_nullable_types(self):
         mode = make_search_schema()["properties"]["mode"]
         title = TOOLS["add_document"].make_schema()["properties"]["title"]
 
@@ -70,7 +70,7 @@ class TestSchemas:
         assert "* `" not in str(mode)
         assert title["type"] == ["string", "null"]
 
-    def test_of_declared_tools_are_those_of_rest(self, declaring):
+    def test_of_declared_tools_match_those_of_rest(self, declaring):
         tools = {tool.name: tool for tool in list_tools(Scope.SEARCH, EVERYTHING)}
 
         schema = tools["physio-notes__search_by_condition"].make_schema()
@@ -80,7 +80,7 @@ class TestSchemas:
 
 
 class TestListTools:
-    def test_lists_what_the_scope_includes(self, db):
+    def test_lists_the_tools_of_the_scope(self, db):
         names = {scope: {tool.name for tool in list_tools(scope, EVERYTHING)} for scope in Scope}
 
         assert "add_document" not in names[Scope.SEARCH]
@@ -100,7 +100,7 @@ class TestListTools:
 
         assert not [tool.name for tool in listed if "__" in tool.name]
 
-    def test_without_a_key_lists_what_searches_public_indexes(self, declaring):
+    def test_lists_searches_of_public_indexes_without_a_key(self, declaring):
         listed = {
             tool.name for tool in list_tools(None, Grant(indexes=frozenset({"physio-notes"})))
         }
@@ -112,7 +112,7 @@ class TestListTools:
 
 class TestOperations:
     @pytest.mark.parametrize("name", TOOLS)
-    def test_that_a_tool_stands_for_exist(self, name):
+    def test_of_every_tool_exist(self, name):
         assert TOOLS[name].operations
         for operation_id in TOOLS[name].operations:
             assert get_operation(operation_id).path.startswith("/api/v1/")

@@ -24,7 +24,7 @@ class Operation:
 
     @property
     def bodies(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Every body and answer that has content: where it stands, and its media type object."""
+        """Every body and answer that has content: its place, and its media type object."""
         for media_type, content in self.content.get("requestBody", {}).get("content", {}).items():
             yield f"{self.id} {media_type}", content
         for status, response in self.content["responses"].items():

@@ -36,7 +36,7 @@ class Call:
 
 
 class TestAnswers:
-    def test_are_those_of_the_document(self, client, document, filled):
+    def test_match_the_openapi_document(self, client, document, filled):
         calls = list(_make_calls(filled))
 
         differences = [

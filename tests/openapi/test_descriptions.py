@@ -26,7 +26,7 @@ def operations(document):
 
 
 class TestOperations:
-    def test_have_one_tag_that_is_described(self, operations):
+    def test_have_one_described_tag(self, operations):
         described = {tag["name"] for tag in settings.SPECTACULAR_SETTINGS["TAGS"]}
 
         tags = {each.id: each.content["tags"] for each in operations}
@@ -34,7 +34,7 @@ class TestOperations:
         assert {name: given for name, given in tags.items() if len(given) != 1} == {}
         assert {tag for [tag] in tags.values()} == described
 
-    def test_have_a_short_summary_of_their_own(self, operations):
+    def test_have_a_short_unique_summary(self, operations):
         summaries = {each.id: each.content.get("summary", "") for each in operations}
 
         assert [
@@ -54,7 +54,7 @@ class TestOperations:
             if "examples" not in content and content["schema"].get("format") != "binary"
         ] == []
 
-    def test_have_examples_that_are_what_they_describe(self, document, operations):
+    def test_have_examples_that_match_their_schemas(self, document, operations):
         assert [
             (place, name, difference)
             for operation in operations
@@ -63,7 +63,7 @@ class TestOperations:
             for difference in document.find_differences(example["value"], content["schema"])
         ] == []
 
-    def test_have_a_bound_on_every_text_and_list_that_they_take(self, document, operations):
+    def test_limit_the_size_of_every_text_and_list(self, document, operations):
         unbounded = {
             f"{operation.id}: {place}"
             for operation in operations

@@ -49,7 +49,7 @@ CHECKS = [
     response_schema_conformance,
     negative_data_rejection,
 ]
-# A batch has a verdict for each line, whatever is wrong with one.
+# A batch has a verdict for each line, even for a wrong one.
 NOT_REJECTED_BY_STATUS = [negative_data_rejection]
 MAX_FAILURES_SHOWN = 3  # of an operation
 

@@ -63,7 +63,7 @@ def manage(tmp_path):
 
 
 class TestAddedPreset:
-    def test_brings_its_index_and_its_command(self, manage):
+    def test_provides_its_index_and_its_command(self, manage):
         manage("migrate", "--verbosity", "0")
 
         assert manage("import_recipes") == "Added Bread\n"

@@ -12,8 +12,8 @@ from qdrant_client.local import distances
 
 from tests.qdrant_loopback.cluster import Cluster, NodeUnreachable
 
-# The local mode scales the vectors it holds anew at each search, and scores drift with it: the
-# same query would not be answered the same twice.
+# The local mode scales its stored vectors again at each search, so scores drift: the same query
+# would not return the same scores twice.
 _cosine_similarity = distances.cosine_similarity
 distances.cosine_similarity = lambda query, vectors: _cosine_similarity(query, vectors.copy())
 

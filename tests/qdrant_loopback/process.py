@@ -17,7 +17,7 @@ STOP_SECONDS = 15
 
 
 class LoopbackProcess:
-    """Where it listens, and what it is told to do wrong."""
+    """Its address, and the faults that it is told to cause."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
@@ -81,12 +81,13 @@ class LoopbackProcess:
 
 
 @contextmanager
-def qdrant_loopback(*, shards: int | None = None) -> Iterator[LoopbackProcess]:
-    """Started for the block, on ports that are free. With ``shards`` it plays three nodes."""
+def qdrant_loopback(*, shards: int | None = None, root: Path = ROOT) -> Iterator[LoopbackProcess]:
+    """Started for the block, on ports that are free. With ``shards`` it plays three nodes. The
+    server is that of the checkout ``root``."""
     command = [sys.executable, "-m", "tests.qdrant_loopback", "--port", "0", "--control-port", "0"]
     if shards is not None:
         command += ["--shards", str(shards)]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True)
     server = LoopbackProcess(process)
     try:
         yield server

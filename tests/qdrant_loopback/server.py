@@ -113,7 +113,7 @@ class Loopback:
             self._listener = None
 
     def answer(self, method: str, path: str, body: bytes) -> tuple[int, Any]:
-        """Status and answer; None where there is to be none.
+        """Status and answer; None if there is no answer.
 
         Raises:
             Refused: the answer is an error.

@@ -89,14 +89,14 @@ def text_of(events):
 
 
 class TestAnAnswer:
-    def test_comes_as_metadata_pieces_and_an_end(self, pipeline):
+    def test_is_streamed_as_metadata_chunks_and_done(self, pipeline):
         events = ask()
 
         assert kinds(events) == ["metadata", "chunk", "chunk", "chunk", "done"]
         assert text_of(events) == TEXT
         assert events[-1].data == {"model_name": "extractive", "citations": [], "unknown_marks": 0}
 
-    def test_names_each_event_by_how_far_it_goes(self, pipeline):
+    def test_has_the_number_of_characters_so_far_as_event_id(self, pipeline):
         events = ask()
 
         [answer_id] = {event.id.answer_id for event in events}
@@ -112,15 +112,15 @@ class TestAnAnswer:
         assert kinds(events) == ["metadata", "done"]
         assert events[-1].data == {"model_name": None, "citations": [], "unknown_marks": 0}
 
-    def test_stops_what_writes_it_when_nobody_listens(self, pipeline):
+    def test_is_stopped_when_the_reader_leaves(self, pipeline):
         ask(most=2)
 
         assert pipeline.closed == 1
 
 
-class TestABrokenAnswer:
+class TestAnInterruptedAnswer:
     @pytest.mark.parametrize("had", [1, 2, 3])
-    def test_goes_on_after_the_last_event(self, pipeline, had):
+    def test_continues_after_the_last_event(self, pipeline, had):
         first = ask(most=had)
 
         rest = ask(since=first[-1].id)
@@ -135,14 +135,14 @@ class TestABrokenAnswer:
 
         assert [question.partial_answer for question in pipeline.asked] == ["", "One. "]
 
-    def test_brings_what_was_written_and_not_received(self, pipeline):
+    def test_includes_text_that_was_written_but_not_received(self, pipeline):
         first = ask(most=3)
 
         rest = ask(since=first[0].id)
 
         assert [event.data["text"] for event in rest[:-1]] == ["One. Two. ", "Three."]
 
-    def test_is_only_repeated_if_it_is_complete(self, pipeline):
+    def test_is_repeated_without_the_pipeline_if_it_is_complete(self, pipeline):
         first = ask()
 
         again = ask(since=first[1].id)
@@ -151,14 +151,14 @@ class TestABrokenAnswer:
         assert again[-1] == first[-1]
         assert len(pipeline.asked) == 1
 
-    def test_can_break_again(self, pipeline):
+    def test_can_be_interrupted_again(self, pipeline):
         first = ask(most=2)
         second = ask(since=first[-1].id, most=1)
         third = ask(since=second[-1].id)
 
         assert text_of(first) + text_of(second) + text_of(third) == TEXT
 
-    def test_begins_anew_where_other_passages_are_found_by_now(self, pipeline):
+    def test_restarts_if_other_passages_are_found(self, pipeline):
         first = ask(most=2)
         pipeline.found = make_found(3)
 
@@ -178,7 +178,7 @@ class TestABrokenAnswer:
         assert events[0].kind == "metadata"
         assert events[0].id.answer_id != first[0].id.answer_id
 
-    def test_begins_anew_once_it_is_forgotten(self, pipeline):
+    def test_restarts_if_it_is_no_longer_stored(self, pipeline):
         first = ask(most=2)
         cache.clear()
 
@@ -186,7 +186,7 @@ class TestABrokenAnswer:
 
         assert events[0].data["restarted"] is True
 
-    def test_begins_anew_after_more_than_was_ever_sent(self, pipeline):
+    def test_restarts_for_a_position_beyond_its_end(self, pipeline):
         first = ask(most=2)
 
         events = ask(since=replace(first[-1].id, chars=10_000))
@@ -196,7 +196,7 @@ class TestABrokenAnswer:
 
 class TestAPosition:
     @pytest.mark.parametrize("text", ["", "abc", "abc.", "abc.x", ".5", "a b.5", "a.-1", "a" * 200])
-    def test_is_refused_where_it_is_none(self, text):
+    def test_is_refused_if_it_is_malformed(self, text):
         with pytest.raises(InvalidInput) as refused:
             StreamPosition.parse(text)
 

@@ -106,7 +106,7 @@ class TestAnswerPrinter:
 
 
 class TestSearch:
-    def test_finds_sources_concepts_and_what_lies_among_them(self, run):
+    def test_finds_sources_concepts_and_relationships(self, run):
         sources = run(
             "search", "heron", "--index=knowledge", "--kind=sources",
             "--parameter=include_concepts=true", "--limit=1",
@@ -124,7 +124,7 @@ class TestSearch:
         assert blended.startswith("1. Heron  ")
         assert has_line(graph, "1. Heron -[EATS]-> Fish")
 
-    def test_refuses_what_a_kind_does_not_take(self, run):
+    def test_refuses_parameters_of_another_kind(self, run):
         arguments = ["search", "Heron", "--index=knowledge", "--kind=blend"]
 
         with pytest.raises(CommandError, match=r"'mood'.*source_weight.*\[invalid, field mood\]"):
@@ -244,7 +244,7 @@ class TestAsk:
         assert out.endswith("Quoted from the documents.\n")
 
     def test_says_why_it_cannot_answer(self, run):
-        with pytest.raises(CommandError, match=r"There are: .*plain.*\[unknown_index, field index"):
+        with pytest.raises(CommandError, match=r"Allowed: .*plain.*\[unknown_index, field index"):
             run("ask", self.QUESTION, "--index=plian")
         with pytest.raises(CommandError, match=r"papers.*\[unknown_pipeline"):
             run("ask", self.QUESTION, "--index=plain", "--pipeline=nothing")

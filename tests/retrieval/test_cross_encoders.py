@@ -18,18 +18,18 @@ class TestGetCrossEncoder:
     def test_loads_a_folder_once(self, folder):
         assert get_cross_encoder(str(folder)) is get_cross_encoder(str(folder))
 
-    def test_names_the_models_there_are(self):
+    def test_names_the_available_models(self):
         with pytest.raises(ModelUnavailable) as caught:
             get_cross_encoder("acme/unheard-of")
 
         assert "Xenova/ms-marco-MiniLM-L-6-v2" in caught.value.allowed
 
-    def test_says_that_a_folder_holds_no_model(self, tmp_path):
+    def test_reports_a_folder_without_a_model(self, tmp_path):
         with pytest.raises(ModelUnavailable, match=r"holds no model\.onnx"):
             get_cross_encoder(str(tmp_path))
 
     @pytest.mark.parametrize("broken", ["tokenizer.json", "model.onnx"])
-    def test_says_that_a_model_cannot_be_read(self, folder, broken):
+    def test_reports_a_model_that_cannot_be_read(self, folder, broken):
         (folder / broken).write_text("no model")
 
         with pytest.raises(ModelUnavailable, match="could not be loaded"):
@@ -37,7 +37,7 @@ class TestGetCrossEncoder:
 
 
 class TestCrossEncoder:
-    def test_scores_texts_in_their_order_whatever_their_length(self, folder):
+    def test_scores_texts_of_any_length_in_their_order(self, folder):
         texts = ["granite", "heron " * 3, "fish", "heron fish and more words", ""]
 
         scores = get_cross_encoder(str(folder)).score("heron fish", texts)
@@ -53,7 +53,7 @@ class TestCrossEncoder:
         assert together == [encoder.score("heron water", [text])[0] for text in texts]
         assert len(set(together)) == 7
 
-    def test_cuts_what_exceeds_the_model_s_window(self, folder):
+    def test_truncates_text_at_the_window_of_the_model(self, folder):
         encoder = get_cross_encoder(str(folder))
 
         [score] = encoder.score("heron", ["heron " * 100])
@@ -61,12 +61,12 @@ class TestCrossEncoder:
         assert encoder.window == WINDOW
         assert score == WINDOW - 2  # minus the query and the separator
 
-    def test_cuts_at_a_smaller_window_where_asked_to(self, folder):
+    def test_truncates_text_at_a_smaller_window_on_request(self, folder):
         encoder = get_cross_encoder(str(folder), 6)
 
         assert encoder.score("heron", ["heron " * 100]) == [4]
 
-    def test_never_reads_beyond_the_model_s_own_window(self, folder):
+    def test_never_uses_a_window_larger_than_that_of_the_model(self, folder):
         assert get_cross_encoder(str(folder), 512).window == WINDOW
 
     def test_stops_between_batches(self, folder):

@@ -33,7 +33,7 @@ def minutes(db, store, embedder, monkeypatch):
 
 
 class TestGuide:
-    def test_runs_as_it_stands_there(self, minutes, capsys):
+    def test_runs_unchanged(self, minutes, capsys):
         namespace: dict[str, object] = {}
         for section in SECTIONS:
             code = code_of(section)

@@ -29,15 +29,15 @@ def refusal(content):
 
 class TestParseFilter:
     @pytest.mark.parametrize("content", [None, {}])
-    def test_says_nothing_where_nothing_is_asked(self, content):
+    def test_returns_none_for_an_empty_filter(self, content):
         assert parse_filter(content, SPEC) is None
 
-    def test_holds_where_every_key_holds(self):
+    def test_requires_every_key(self):
         parsed = parse_filter({"year": {"gte": 2019}, "venue": ["ACL", "EMNLP"]}, SPEC)
 
         assert parsed == AllOf([Range("year", gte=2019), Match("venue", ["ACL", "EMNLP"])])
 
-    def test_nests(self):
+    def test_reads_nested_filters(self):
         parsed = parse_filter(
             {"any_of": [{"year": 2019}, {"not": {"all_of": [{"venue": "ACL"}]}}]}, SPEC
         )
@@ -69,7 +69,7 @@ class TestParseFilter:
             ({"published": {"lt": "2019-05-01"}}, Range("published", lt="2019-05-01T00:00:00Z")),
         ],
     )
-    def test_takes_each_type_as_the_store_compares_it(self, content, expected):
+    def test_converts_each_type_to_what_the_store_compares(self, content, expected):
         assert parse_filter(content, SPEC) == expected
 
     @pytest.mark.parametrize(
@@ -111,22 +111,22 @@ class TestParseFilter:
             ({"not": [{"year": 1}]}, "filter.not"),
         ],
     )
-    def test_names_the_place_of_what_it_refuses(self, content, place):
+    def test_names_the_wrong_place(self, content, place):
         assert refusal(content).field == place
 
-    def test_lists_the_fields_there_are(self):
+    def test_lists_the_allowed_fields(self):
         allowed = refusal({"yaer": 2019}).allowed
 
         assert {"year", "page_index", "any_of"} <= set(allowed)
         assert "text_hash" not in allowed
 
-    def test_lists_the_comparisons_there_are(self):
+    def test_lists_the_allowed_comparisons(self):
         assert refusal({"year": {"from": 1}}).allowed == ["gt", "gte", "lt", "lte"]
 
     def test_lists_the_values_of_a_closed_list(self):
         assert refusal({"venue": "NAACL"}).allowed == ["ACL", "EMNLP"]
 
-    def test_bounds_its_depth(self):
+    def test_limits_its_depth(self):
         content = {"year": 2019}
         for _ in range(MAX_DEPTH - 1):
             content = {"not": content}
@@ -134,7 +134,7 @@ class TestParseFilter:
 
         assert "deeper" in refusal({"not": content}).detail
 
-    def test_bounds_its_size(self):
+    def test_limits_its_size(self):
         half = list(range(MAX_CONDITIONS // 2))
         parse_filter({"all_of": [{"year": half}, {"year": half}]}, SPEC)
 

@@ -55,7 +55,7 @@ class TestReciprocalRankFusion:
     def test_orders_equals_by_id(self):
         assert [id for id, _ in reciprocal_rank_fusion([["b"], ["a"]])] == ["a", "b"]
 
-    def test_refuses_other_numbers_of_weights(self):
+    def test_refuses_a_wrong_number_of_weights(self):
         with pytest.raises(ValueError, match="shorter"):
             reciprocal_rank_fusion([["a"], ["b"]], weights=[1.0])
 
@@ -106,7 +106,7 @@ class TestHybridFusion:
         assert [id for id, _ in ranking.fused] == [3, 4]
         assert ranking.dense == {}
 
-    def test_finds_nothing_where_nothing_carries_weight(self):
+    def test_returns_nothing_if_all_weights_are_zero(self):
         fusion = HybridFusion(dense_weight=0, sparse_weight=0)
 
         assert fuse_collections(self.RANKINGS, fusion).fused == []
@@ -131,7 +131,7 @@ def rank(score_by_id):
 
 
 class TestFuseCollections:
-    def test_does_not_let_the_best_of_a_poor_collection_rise(self):
+    def test_does_not_favour_the_best_hit_of_a_poor_collection(self):
         good = CollectionRankings([(1, 0.9), (2, 0.8), (3, 0.7)], [(1, 9.0), (2, 8.0)])
         poor = CollectionRankings([(11, 0.2), (12, 0.1)], [(11, 1.0)])
 
@@ -172,7 +172,7 @@ class TestMeanFusion:
 
         assert mean_fusion([fusion, fusion]) == fusion
 
-    def test_lies_between_settings_that_differ(self):
+    def test_averages_settings_that_differ(self):
         fusions = [
             HybridFusion(60, 1, 1, 100),
             HybridFusion(5, 1, 1.2, 200),
@@ -186,12 +186,12 @@ class TestMeanFusion:
 
 
 class TestCombSum:
-    def test_ranks_what_was_found_in_several_ways_above_what_was_found_in_one(self):
+    def test_ranks_hits_of_several_ways_above_hits_of_one(self):
         assert comb_sum([0.495]) == 0.495
         assert comb_sum([0.495, 0.2]) == pytest.approx(0.695)
         assert comb_sum([0.495, 0.2, 0.1]) > comb_sum([0.495, 0.2]) > comb_sum([0.495])
 
-    def test_takes_nothing_off_for_a_way_that_found_nothing_similar(self):
+    def test_ignores_negative_scores_beside_positive_ones(self):
         assert comb_sum([0.4, -0.3]) == 0.4
         assert comb_sum([-0.2, -0.3]) == -0.2
 
@@ -212,23 +212,23 @@ class TestSimilarityAndRankFusion:
         assert fused[0].rrf_normalised == 1
         assert fused[0].ranks == {0: 2, 1: 1}
 
-    def test_averages_over_the_queries_that_measured_it(self):
+    def test_averages_similarity_over_queries_that_measured_it(self):
         [fused] = similarity_and_rank_fusion([[("a", None)], [("a", 0.5)]], w=1)
 
         assert fused.mean_similarity == fused.score == 0.5
 
-    def test_counts_what_no_query_measured_as_unlike(self):
+    def test_treats_unmeasured_similarity_as_zero(self):
         [fused] = similarity_and_rank_fusion([[("a", None)]], w=1)
 
         assert fused.score == 0
 
     @pytest.mark.parametrize("w", [-0.1, 1.1])
-    def test_refuses_a_share_beyond_the_whole(self, w):
+    def test_refuses_a_weight_outside_zero_to_one(self, w):
         with pytest.raises(ValueError, match="between 0 and 1"):
             similarity_and_rank_fusion([], w=w)
 
     @given(rankings)
-    def test_is_fusion_by_rank_where_similarity_counts_for_nothing(self, found):
+    def test_equals_rank_fusion_if_similarity_has_no_weight(self, found):
         fused = similarity_and_rank_fusion([measured(ranking) for ranking in found], w=0)
 
         assert [each.id for each in fused] == [id for id, _ in reciprocal_rank_fusion(found)]

@@ -12,5 +12,5 @@ class TestHitKinds:
             assert callable(get_hit_check(kind))
             assert callable(get_hit_renderer(kind))
 
-    def test_are_found_by_searches_of_the_table(self):
+    def test_name_searches_of_the_table(self):
         assert {kind.search for kind in HIT_KINDS.values()} <= SEARCHES.keys()

@@ -104,7 +104,7 @@ def call(service: Service, tool: str, **arguments: Any) -> httpx.Response:
 
 
 class TestBiomedical:
-    def test_puts_the_slide_with_the_exact_names_first(self, service, capsys):
+    def test_ranks_the_slide_with_the_exact_names_first(self, service, capsys):
         places = {}
         for mode in ("hybrid", "dense", "sparse"):
             parameters = {"index": "biomedical", "query": QUERY, "mode": mode, "limit": 100}
@@ -117,7 +117,7 @@ class TestBiomedical:
         assert places["hybrid"] == 1
         assert places["dense"] != 1
 
-    def test_finds_it_from_the_top_down(self, service):
+    def test_finds_the_slide_by_hierarchical_search(self, service):
         answer = search(service, "hierarchical", index="biomedical", query=QUERY)
 
         [artifact] = answer["artifacts"]
@@ -126,13 +126,13 @@ class TestBiomedical:
         assert artifact["pages"][0]["summary_snippet"]
         assert 1 <= len(artifact["pages"][0]["supporting_chunks"]) <= 3
 
-    def test_finds_it_by_its_summary(self, service):
+    def test_finds_the_slide_by_its_summary(self, service):
         answer = search(service, "summaries", index="biomedical", query=QUERY, type="page_summary")
 
         assert answer["hits"][0]["page_index"] == ANSWER_SLIDE
         assert answer["hits"][0]["model_name"] == "extractive"
 
-    def test_embeds_a_summary_written_by_hand(self, service):
+    def test_embeds_an_edited_summary(self, service):
         hits = search(service, "summaries", index="biomedical", query="NadE", limit=1)["hits"]
         page = f"pages/{hits[0]['entity_id']}/summary_candidate"
         text = "A zebra walks through the laboratory at midnight."
@@ -200,7 +200,7 @@ class TestPhysio:
             ("search_knowledge_base", {"query": "x", "limit": 0}, "limit"),
         ],
     )
-    def test_refuses_what_it_cannot_ask(self, service, tool, given, field):
+    def test_refuses_wrong_arguments(self, service, tool, given, field):
         answer = call(service, tool, **given)
 
         assert answer.status_code == 400

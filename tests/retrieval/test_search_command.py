@@ -27,7 +27,7 @@ class TestSearchCommand:
         call_command("search", "granite crystals", "--index=full", f"--kind={kind}", *given)
         return capsys.readouterr().out
 
-    def test_prints_summaries_with_their_page_where_they_have_one(self, notes, capsys):
+    def test_prints_summaries_with_their_page_if_they_have_one(self, notes, capsys):
         lines = self.search(capsys, "summaries").splitlines()
 
         assert any("Notes  page 2  rrf 0.0" in line for line in lines)
@@ -53,34 +53,34 @@ class TestSearchCommand:
         assert lines[5].startswith("         Granite cools slowly")
         assert "\x1b[2J" not in out
 
-    def test_prints_what_is_stale(self, notes, capsys):
+    def test_prints_that_a_hit_is_stale(self, notes, capsys):
         notes.sources.update(text="Basalt.")
 
         assert "stale: the document has changed since" in self.search(capsys, "hierarchical")
 
-    def test_says_that_nothing_was_found(self, db, store, embedder, capsys):
+    def test_reports_that_nothing_was_found(self, db, store, embedder, capsys):
         make_build("full", **ALL_KINDS)
 
         for kind in ("summaries", "questions", "hierarchical"):
             assert self.search(capsys, kind) == "Nothing found.\n"
 
-    def test_prints_the_apis_answer_where_asked_to(self, notes, capsys):
+    def test_prints_the_answer_of_the_api_on_request(self, notes, capsys):
         answer = json.loads(self.search(capsys, "hierarchical", "--json"))
 
         assert [each["artifact_title"] for each in answer["artifacts"]] == ["Notes"]
 
-    def test_says_what_the_index_does_not_hold(self, build):
+    def test_reports_a_kind_that_the_index_does_not_have(self, build):
         with pytest.raises(CommandError, match="plain holds no questions"):
             call_command("search", "granite", "--index=plain", "--kind=questions")
 
-    def test_names_the_kind_to_search_for(self, db, store, embedder):
+    def test_names_the_kinds_that_the_index_has(self, db, store, embedder):
         make_build("asked", questions={"count": 3}, chunks={"embed": False})
 
         with pytest.raises(CommandError, match=r"It holds questions: .* --kind questions"):
             call_command("search", "granite", "--index=asked")
 
     @pytest.mark.django_db(transaction=True)
-    def test_asks_the_server_that_runs(self, notes, capsys, live_server, monkeypatch):
+    def test_asks_a_running_server(self, notes, capsys, live_server, monkeypatch):
         _, secret = ApiKey.issue("commands")
         running = RunningServer(url=live_server.url, key=secret, pid=0)
         monkeypatch.setattr(api_client, "find_server", lambda: running)

@@ -30,7 +30,7 @@ class TestTheTable:
 
 
 class TestRunSearch:
-    def test_answers_as_the_api_does(self, build):
+    def test_returns_the_answer_of_the_api(self, build):
         sync(build, give("Granite cools slowly under the ground."))
 
         response = run_search("pages", {"index": "plain", "q": "granite", "limit": 1}, EVERYTHING)
@@ -39,7 +39,7 @@ class TestRunSearch:
         assert hit["text"] == "Granite cools slowly under the ground."
 
     @pytest.mark.parametrize("name", ["pages", "hierarchical", "concepts", "sources", "images"])
-    def test_knows_no_index_beyond_the_grant(self, build, name):
+    def test_hides_indexes_outside_the_grant(self, build, name):
         grant = Grant(indexes=frozenset({"other"}))
 
         with pytest.raises(UnknownIndex) as refused:

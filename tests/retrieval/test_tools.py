@@ -80,7 +80,7 @@ def notes(physio):
 
 
 class TestListTools:
-    def test_describes_what_is_declared(self, physio):
+    def test_describes_declared_tools(self, physio):
         tools = {tool.name: tool for tool in list_tools("physio", EVERYTHING)}
 
         assert list(tools) == sorted(TOOLS)
@@ -105,7 +105,7 @@ class TestListTools:
             "additionalProperties": False,
         }
 
-    def test_types_open_fields_as_they_are_declared(self, physio):
+    def test_gives_open_fields_their_declared_type(self, physio):
         tools = {
             tool.name: tool.parameters["properties"] for tool in list_tools("physio", EVERYTHING)
         }
@@ -116,23 +116,23 @@ class TestListTools:
         assert tools["search_by_review"]["since"] == {"type": "integer"}
         assert tools["search_by_review"]["reviewed"] == {"type": "boolean"}
 
-    def test_gives_schemas_that_are_schemas(self, physio):
+    def test_returns_valid_json_schemas(self, physio):
         for tool in list_tools("physio", EVERYTHING):
             jsonschema.Draft202012Validator.check_schema(tool.parameters)
 
-    def test_lists_nothing_where_nothing_is_declared_or_live(self, physio, build):
+    def test_returns_no_tools_without_a_declaration_or_a_live_build(self, physio, build):
         assert list_tools("plain", EVERYTHING) == []
         Index.objects.filter(name="physio").update(live_build=None)
         assert list_tools("physio", EVERYTHING) == []
 
-    def test_names_the_indexes_there_are(self, physio):
+    def test_names_the_existing_indexes(self, physio):
         with pytest.raises(UnknownIndex) as refused:
             list_tools("psychio", EVERYTHING)
 
         assert refused.value.allowed == ["physio"]
 
 
-class TestCallTool:
+class TestPrepareToolCall:
     def ask(self, name, **arguments):
         return prepare_tool_call("physio", name, arguments, EVERYTHING)
 
@@ -142,7 +142,7 @@ class TestCallTool:
             "whip_lash rehabilitation"
         )
 
-    def test_says_closed_values_in_words_and_filters_by_their_names(self, physio):
+    def test_queries_closed_values_as_words_and_filters_by_their_names(self, physio):
         call = self.ask("search_by_muscle_group", group="lower_back")
 
         assert call.query == "lower back physical therapy"
@@ -154,14 +154,14 @@ class TestCallTool:
         assert call.query == "tendon 2019 true"
         assert call.filter == {"all_of": [{"year": 2019}, {"reviewed": True}]}
 
-    def test_takes_a_declared_synonym_of_a_closed_value(self, physio):
+    def test_accepts_a_declared_synonym_of_a_closed_value(self, physio):
         call = self.ask("search_by_muscle_group", group="Cervical")
 
         assert call.query == "neck physical therapy"
         assert call.filter == {"all_of": [{"muscle_groups": ["neck"]}]}
 
     @pytest.mark.parametrize("query", ["{query}", "{0}", "{", "}}", "{query.__class__}", "%s"])
-    def test_takes_braces_for_text(self, physio, query):
+    def test_treats_braces_as_text(self, physio, query):
         assert self.ask("search_knowledge_base", query=query).query == query
         assert self.ask("search_by_condition", condition=query).query == (f"{query} rehabilitation")
 
@@ -169,19 +169,19 @@ class TestCallTool:
         ("name", "is_question_search"),
         [("search_knowledge_base", True), ("search_by_condition", False)],
     )
-    def test_searches_questions_unless_told_otherwise(self, physio, name, is_question_search):
+    def test_searches_questions_by_default(self, physio, name, is_question_search):
         [parameter] = TOOLS[name]["parameters"]
 
         assert self.ask(name, **{parameter: "x"}).is_question_search == is_question_search
 
-    def test_searches_chunks_where_there_are_no_questions(self, db, store, embedder):
+    def test_searches_chunks_if_there_are_no_questions(self, db, store, embedder):
         make_build("plainer", tools={"find": TOOLS["search_knowledge_base"]})
 
         assert not prepare_tool_call(
             "plainer", "find", {"query": "x"}, EVERYTHING
         ).is_question_search
 
-    def test_refuses_one_for_which_the_live_build_is_not_made_yet(self, db, store, embedder):
+    def test_refuses_a_tool_that_the_live_build_does_not_support(self, db, store, embedder):
         live = make_build("new")
         tools = {
             "ask": TOOLS["search_knowledge_base"] | {"search": "questions"},
@@ -196,7 +196,7 @@ class TestCallTool:
 
         assert listed == ["search"]
 
-    def test_names_the_tools_there_are(self, physio):
+    def test_names_the_existing_tools(self, physio):
         with pytest.raises(UnknownTool) as refused:
             self.ask("search_by_bone", bone="ulna")
 
@@ -224,7 +224,9 @@ class TestCallTool:
             ("search_by_review", {"since": 2019, "reviewed": 1, "q": "x"}, "reviewed", None),
         ],
     )
-    def test_refuses_what_its_schema_refuses(self, physio, name, arguments, field, allowed):
+    def test_refuses_arguments_that_its_schema_refuses(
+        self, physio, name, arguments, field, allowed
+    ):
         with pytest.raises(InvalidInput) as refused:
             prepare_tool_call("physio", name, arguments, EVERYTHING)
 
@@ -232,7 +234,7 @@ class TestCallTool:
         assert refused.value.allowed == allowed
 
     @pytest.mark.parametrize("arguments", [[], "neck", None, 7])
-    def test_refuses_what_is_no_object(self, physio, arguments):
+    def test_refuses_arguments_that_are_not_an_object(self, physio, arguments):
         with pytest.raises(InvalidInput):
             prepare_tool_call("physio", "search_by_muscle_group", arguments, EVERYTHING)
 
@@ -247,7 +249,7 @@ class TestSearch:
             ("one spine", "boost", "Neck"),  # no field has it, and the text says it
         ],
     )
-    def test_relaxes_a_filter_that_leaves_nothing(self, notes, condition, step, title):
+    def test_relaxes_a_filter_that_matches_nothing(self, notes, condition, step, title):
         call = prepare_tool_call(
             "physio", "search_by_condition", {"condition": condition}, EVERYTHING
         )
@@ -257,12 +259,12 @@ class TestSearch:
         assert answer.filter_applied == step
         assert answer.hits[0].payload["artifact_title"] == title
 
-    def test_says_that_nothing_was_filtered_where_nothing_is(self, notes):
+    def test_reports_no_filter_without_a_filter(self, notes):
         call = prepare_tool_call("physio", "search_knowledge_base", {"query": "spine"}, EVERYTHING)
 
         assert call.search().filter_applied is None
 
-    def test_ranks_passages_that_say_the_value_first_and_keeps_the_limit(self, notes):
+    def test_ranks_passages_with_the_value_first_within_the_limit(self, notes):
         arguments = {"condition": "one spine", "limit": 1}
 
         [hit] = (
@@ -272,7 +274,7 @@ class TestSearch:
         assert hit.payload["artifact_title"] == "Neck"
         assert hit.score > 1 / 61  # what the boost adds
 
-    def test_measures_the_cosine_of_the_matched_question(self, notes, embedder):
+    def test_returns_the_cosine_of_the_matched_question(self, notes, embedder):
         call = prepare_tool_call("physio", "search_knowledge_base", {"query": "spine"}, EVERYTHING)
 
         for hit in call.search().hits:
@@ -300,7 +302,7 @@ class TestToolViews:
         assert answer["next"] is answer["previous"] is None
         assert answer["results"][0].keys() == {"name", "description", "parameters"}
 
-    def test_answers_with_questions(self, client, notes):
+    def test_returns_questions(self, client, notes):
         answer = self.call(client, "search_by_muscle_group", group="lower_back").json()
 
         assert [hit["artifact"]["title"] for hit in answer["hits"]] == ["Back"]
@@ -310,13 +312,13 @@ class TestToolViews:
         assert answer["notes"] == []
         assert -1 <= answer["hits"][0]["similarity"] <= 1
 
-    def test_answers_with_passages(self, client, notes):
+    def test_returns_passages(self, client, notes):
         answer = self.call(client, "search_by_condition", condition="Whiplash", limit=1).json()
 
         assert [hit["artifact"]["title"] for hit in answer["hits"]] == ["Neck"]
         assert answer["hits"][0]["kind"] == "chunk"
 
-    def test_knows_no_tool_of_another_name(self, client, physio):
+    def test_answers_404_for_an_unknown_tool(self, client, physio):
         answer = self.call(client, "search_by_bone")
 
         assert answer.status_code == 404
@@ -331,27 +333,27 @@ class TestToolViews:
         assert answer.json()["allowed"] == ["lower_back", "neck"]
 
     @pytest.mark.parametrize("body", [["neck"], "neck", None])
-    def test_refuses_a_body_that_is_no_object(self, client, physio, body):
+    def test_refuses_a_body_that_is_not_an_object(self, client, physio, body):
         url = reverse("tool", args=["physio", "search_by_muscle_group"])
 
         assert client.post(url, body, format="json").status_code == 400
 
-    def test_knows_no_index_of_another_name(self, client, physio):
+    def test_answers_404_for_an_unknown_index(self, client, physio):
         assert client.get(reverse("tool-list", args=["psychio"])).status_code == 404
         answer = client.post(reverse("tool", args=["psychio", "x"]), {}, format="json")
         assert answer.json()["code"] == "unknown_index"
 
-    def test_wants_a_key(self, physio):
+    def test_requires_a_key(self, physio):
         assert APIClient().get(reverse("tool-list", args=["physio"])).status_code == 401
 
-    def test_has_stale_artifacts_planned_anew(self, client, notes, planned):
+    def test_enqueues_stale_artifacts_for_planning(self, client, notes, planned):
         Source.objects.update(text="Something else.")
 
         self.call(client, "search_by_muscle_group", group="neck")
 
         assert planned == [notes[1].pk]
 
-    def test_searches_what_chunks_there_are_without_questions(self, client, physio, settings):
+    def test_searches_chunks_if_there_are_no_questions(self, client, physio, settings):
         bare = make_build("bare", tools={"find": TOOLS["search_knowledge_base"]})
         sync(bare, give("Tendons tear.", index="bare"))
 

@@ -37,13 +37,13 @@ class TestOpenVectorStore:
 
         assert [node.text for node in result.nodes] == [GRANITE]
 
-    def test_is_not_to_be_had_over_the_embedded_engine(self, build, store):
+    def test_refuses_the_embedded_engine(self, build, store):
         if isinstance(store, QdrantStore):
             pytest.skip("these settings name a Qdrant server")
 
-        with pytest.raises(InvalidInput, match="embedded engine"):
+        with pytest.raises(InvalidInput, match="embedded vector store"):
             open_vector_store("plain")
 
-    def test_knows_the_indexes_there_are(self, build):
+    def test_refuses_an_unknown_index(self, build):
         with pytest.raises(UnknownIndex, match="plian"):
             open_vector_store("plian")

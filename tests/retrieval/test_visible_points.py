@@ -42,7 +42,7 @@ class TestVisiblePoints:
         found = points.search(collection, Query(dense=VECTOR))
         assert {point.id.int for point in found} == expected
 
-    def test_are_found_beside_a_filter(self, collection, points, expected):
+    def test_are_found_with_a_filter(self, collection, points, expected):
         query = Query(dense=VECTOR, filter=Match("name", ["n1", "n2"]))
         [found] = points.search_many([(collection, query)])
         assert {point.id.int for point in found} == expected & {1, 2}
@@ -51,15 +51,15 @@ class TestVisiblePoints:
         assert points.count(collection) == len(expected)
         assert points.count(collection, Match("name", ["n2"])) == len(expected & {2})
 
-    def test_give_their_values(self, collection, points, expected):
+    def test_are_the_source_of_facet_values(self, collection, points, expected):
         assert set(points.facet(collection, "name", limit=9)) == {f"n{n}" for n in expected}
 
-    def test_are_read(self, collection, points, expected):
+    def test_are_retrieved_by_id(self, collection, points, expected):
         ids = [UUID(int=number) for number in range(5)]
         assert {id.int for id in points.retrieve(collection, ids)} == expected
 
 
-def test_nothing_else_asks_the_store():
+def test_no_other_module_uses_the_store():
     modules = [
         path for app in (retrieval, evidence) for path in Path(app.__path__[0]).rglob("*.py")
     ]
@@ -68,6 +68,6 @@ def test_nothing_else_asks_the_store():
     assert asking == READERS
 
 
-def test_llamaindex_gets_no_store_for_a_grant_that_does_not_see_all():
+def test_llamaindex_gets_no_store_for_a_grant_with_groups():
     with pytest.raises(InvalidInput):
         open_vector_store("plain", grant=STAFF.grant)

@@ -31,7 +31,7 @@ def long_text(word: str = "Observation", count: int = 80) -> str:
 
 @pytest.mark.usefixtures("no_messages")
 class TestClaimNodes:
-    def test_gives_no_node_to_two_workers(self, build, at_once):
+    def test_claims_no_node_for_two_workers(self, build, at_once):
         services.plan_nodes(give(long_text()).pk, build)
         every_node = set(Node.objects.values_list("pk", flat=True))
 
@@ -68,7 +68,7 @@ class TestClaimNodes:
             set(Node.objects.values_list("pk", flat=True)) - locked
         )
 
-    def test_takes_up_a_lease_that_ran_out_by_the_databases_clock(self, build):
+    def test_claims_a_lease_that_expired_by_the_clock_of_the_database(self, build):
         services.plan_nodes(give("One.").pk, build)
         services.claim_nodes(build, 10)
         assert services.claim_nodes(build, 10) is None
@@ -80,7 +80,7 @@ class TestClaimNodes:
 
 @pytest.mark.usefixtures("no_messages")
 class TestPlanNodes:
-    def test_leaves_one_ledger_however_many_plan_at_once(self, build, at_once):
+    def test_writes_one_ledger_if_many_plan_at_once(self, build, at_once):
         artifact = give(long_text(), external_id="notes")
 
         at_once(lambda worker: services.plan_nodes(artifact.pk, build), list(range(4)))
@@ -163,7 +163,7 @@ class TestAddArtifact:
         assert files == [artifact.file_path]
         assert verify_build(build).is_sound
 
-    def test_counts_every_revision_of_many_given_at_once(self, build, at_once):
+    def test_gives_simultaneous_revisions_distinct_numbers(self, build, at_once):
         def add(worker):
             return give(long_text(f"Writer {worker}", 20), external_id="contested")
 

@@ -61,7 +61,7 @@ class TestAddEvidence:
         sync(evidence, *Artifact.objects.filter(index="evidence"))
         assert verify_build(evidence).is_sound
 
-    def test_gives_one_url_to_one_artifact(self, build, at_once):
+    def test_assigns_one_url_to_one_artifact(self, build, at_once):
         def write(writer):
             [decision] = add_evidence(
                 "evidence", [EvidenceInput("https://one.example/", WORDS if writer % 2 else APART)]

@@ -13,7 +13,7 @@ WORKERS = 4
 
 
 @pytest.mark.usefixtures("no_messages")
-class TestPromoteAsked:
+class TestDecidePromotion:
     def test_is_done_once_if_several_workers_try(self, build, at_once, settings, tmp_path):
         settings.STRATA_GOLDEN_DIR = tmp_path
         sync(build, give())

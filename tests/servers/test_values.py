@@ -24,7 +24,7 @@ class TestMetadata:
         [1.0, 0.1, 1e-7, 1e15, 1e16, -1e18, -0.0, 2**63 - 1, "a\x00b", "\ud800", "Ω", [1.50, None]],
         ids=repr,
     )
-    def test_comes_back_as_it_was_hashed(self, build, value):
+    def test_is_read_as_it_was_hashed(self, build, value):
         artifact, _ = add(metadata={"value": value, "a": {"b": value}})
 
         sync(build, artifact)
@@ -35,13 +35,13 @@ class TestMetadata:
         _, verdict = add(metadata={"value": value, "a": {"b": value}})
         assert verdict == AddOutcome.UNCHANGED
 
-    def test_refuses_a_whole_number_that_would_come_back_as_another(self, build):
+    def test_refuses_an_integer_that_would_be_read_as_another(self, build):
         with pytest.raises(StrataError, match="64 bits"):
             add(metadata={"value": 1e22})
 
 
 class TestText:
-    def test_without_what_postgresql_cannot_keep(self, build):
+    def test_is_stored_without_characters_that_postgresql_refuses(self, build):
         artifact, _ = add(text="A\x00B \ud800.", title="Nul \x00")
 
         sync(build, artifact)

@@ -67,7 +67,7 @@ class TestWorkers:
         assert hits[0]["artifact"]["title"] == "buoy-5"
 
     @pytest.mark.parametrize("production", [QUICK], indirect=True, ids=["quick"])
-    def test_write_summaries_as_the_guide_starts_them(self, production):
+    def test_write_summaries_if_started_as_in_the_guide(self, production):
         with (
             production.web(),
             production.worker("indexing"),
@@ -88,7 +88,7 @@ class TestWorkers:
         assert {hit["artifact_id"] for hit in hits} == set(uploaded)
 
     @pytest.mark.parametrize("production", [QUICK], indirect=True, ids=["quick"])
-    def test_lose_nothing_to_lost_messages_and_a_killed_worker(self, production, broker):
+    def test_lose_nothing_if_messages_are_lost_and_a_worker_is_killed(self, production, broker):
         with production.web():
             uploaded = [production.upload(f"buoy-{n}.txt", notes(n, 300)) for n in range(12)]
             messages = list(broker.scan_iter(f"{production.key_prefix}*"))

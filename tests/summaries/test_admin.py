@@ -90,7 +90,7 @@ def add_annotations(build: IndexBuild, like: Annotation, count: int, **values) -
 
 
 class TestSummaryForm:
-    def test_takes_the_text_by_hand_and_has_it_embedded(
+    def test_saves_an_edited_text_and_embeds_it(
         self, wide, artifact, admin_client, wakes, django_capture_on_commit_callbacks
     ):
         row = page_summary()
@@ -108,7 +108,7 @@ class TestSummaryForm:
         assert ("sync_nodes", {"build_id": wide.pk}) in wakes
         assert ("write_due_texts", {"build_id": wide.pk}) in wakes
 
-    def test_leaves_a_text_that_was_not_touched_to_its_writer(self, wide, artifact, admin_client):
+    def test_does_not_mark_an_unchanged_text_as_edited(self, wide, artifact, admin_client):
         Summary.objects.filter(pk=page_summary().pk).update(text="Two\nlines.")
 
         save(admin_client, page_summary())
@@ -117,13 +117,13 @@ class TestSummaryForm:
         assert artifact_summary().state == "written"
 
     @pytest.mark.parametrize("text", ["", "  \n", "x" * 10_001])
-    def test_refuses_what_is_no_summary(self, wide, artifact, admin_client, text):
+    def test_refuses_a_blank_or_too_long_text(self, wide, artifact, admin_client, text):
         answer = save(admin_client, page_summary(), text=text)
 
         assert "errorlist" in form_error(answer)
         assert not page_summary().is_by_hand
 
-    def test_changes_nothing_but_the_text(self, wide, artifact, admin_client):
+    def test_changes_only_the_text(self, wide, artifact, admin_client):
         row = page_summary()
 
         save(admin_client, row, text="Mine.", state="failed", model_name="someone")
@@ -131,7 +131,7 @@ class TestSummaryForm:
         row.refresh_from_db()
         assert (row.state, row.model_name) == ("written", "by hand")
 
-    def test_only_shows_what_a_retired_build_holds(self, wide, artifact, admin_client):
+    def test_is_read_only_for_a_retired_build(self, wide, artifact, admin_client):
         IndexBuild.objects.filter(pk=wide.pk).update(state="retired")
         url = reverse("admin:summaries_summary_change", args=[page_summary().pk])
 
@@ -143,7 +143,7 @@ class TestSummaryForm:
 
 
 class TestAnnotationForm:
-    def test_takes_what_is_said_by_hand_and_has_it_embedded(
+    def test_saves_edited_questions_and_embeds_them(
         self, wide, artifact, admin_client, wakes, django_capture_on_commit_callbacks
     ):
         row = Annotation.objects.get(text__contains="heron")
@@ -168,7 +168,7 @@ class TestAnnotationForm:
         assert set(pending.values_list("text", flat=True)) == set(row.questions)
         assert ("sync_nodes", {"build_id": wide.pk}) in wakes
 
-    def test_leaves_what_was_not_touched_to_its_writer(self, wide, artifact, admin_client):
+    def test_does_not_mark_unchanged_questions_as_edited(self, wide, artifact, admin_client):
         row = Annotation.objects.get(text__contains="heron")
 
         save(admin_client, row)
@@ -176,7 +176,7 @@ class TestAnnotationForm:
         row.refresh_from_db()
         assert not row.is_by_hand
 
-    def test_has_the_planned_nodes_mirror_it(self, wide, artifact, admin_client):
+    def test_updates_the_planned_nodes(self, wide, artifact, admin_client):
         row = Annotation.objects.get(text__contains="heron")
         save(admin_client, row, questions="")
 
@@ -200,7 +200,9 @@ class TestAnnotationForm:
             ("summary", "x" * 1_001, "1000 characters"),
         ],
     )
-    def test_says_what_is_wrong(self, wide, artifact, admin_client, field, value, why):
+    def test_shows_an_error_at_the_wrong_field(
+        self, wide, artifact, admin_client, field, value, why
+    ):
         row = Annotation.objects.first()
 
         answer = save(admin_client, row, **{field: value})
@@ -209,7 +211,9 @@ class TestAnnotationForm:
         row.refresh_from_db()
         assert not row.is_by_hand
 
-    def test_shows_those_who_may_only_look(self, wide, artifact, client, django_user_model):
+    def test_is_read_only_for_users_who_may_only_view(
+        self, wide, artifact, client, django_user_model
+    ):
         user = django_user_model.objects.create_user("guest", password="guest", is_staff=True)
         user.user_permissions.add(Permission.objects.get(codename="view_annotation"))
         client.force_login(user)
@@ -222,7 +226,7 @@ class TestAnnotationForm:
 
 
 class TestSummariseAgain:
-    def test_has_selected_summaries_written_again(
+    def test_queues_the_selected_summaries(
         self, wide, artifact, admin_client, wakes, django_capture_on_commit_callbacks
     ):
         save(admin_client, page_summary(), text="By hand.")
@@ -236,7 +240,9 @@ class TestSummariseAgain:
         assert page_summary(1).state == "written"
         assert wakes[-1] == ("write_due_texts", {"build_id": wide.pk})
 
-    def test_has_those_of_an_artifact_written_again_but_by_hand(self, wide, artifact, admin_client):
+    def test_queues_the_summaries_of_an_artifact_except_edited_ones(
+        self, wide, artifact, admin_client
+    ):
         Summary.objects.filter(pk=page_summary().pk).update(is_by_hand=True)
 
         said = act(admin_client, "documents_artifact", "summarise_artifacts_again", artifact)
@@ -245,7 +251,7 @@ class TestSummariseAgain:
         assert page_summary().state == "written"
         assert page_summary(1).state == artifact_summary().state == "due"
 
-    def test_has_that_of_a_page_written_again(self, wide, artifact, admin_client):
+    def test_queues_the_summary_of_a_page(self, wide, artifact, admin_client):
         page = artifact.pages.get(index=1)
 
         said = act(admin_client, "documents_page", "summarise_pages_again", page)
@@ -254,7 +260,7 @@ class TestSummariseAgain:
         assert page_summary(1).state == "due"
         assert page_summary().state == "written"
 
-    def test_leaves_retired_builds_alone(self, wide, artifact, admin_client):
+    def test_ignores_retired_builds(self, wide, artifact, admin_client):
         IndexBuild.objects.filter(pk=wide.pk).update(state="retired")
 
         assert act(admin_client, "summaries_summary", "summarise_again") == "0 summaries queued."
@@ -267,7 +273,7 @@ class TestSummariseAgain:
             ("documents_page", "summarise_pages_again"),
         ],
     )
-    def test_takes_as_many_queries_for_thousands(
+    def test_takes_as_many_queries_for_thousands_as_for_few(
         self, wide, artifact, admin_client, django_assert_max_num_queries, model, action
     ):
         Summary.objects.all().delete()
@@ -281,7 +287,7 @@ class TestSummariseAgain:
 
 
 class TestAskAgain:
-    def test_has_selected_chunks_asked_again(
+    def test_queues_the_questions_of_selected_chunks(
         self, wide, artifact, admin_client, wakes, django_capture_on_commit_callbacks
     ):
         chosen, other = Annotation.objects.all()
@@ -297,7 +303,9 @@ class TestAskAgain:
         assert other.state == "written"
         assert wakes == [("write_due_texts", {"build_id": wide.pk})]
 
-    def test_has_those_of_an_artifact_asked_again_but_by_hand(self, wide, artifact, admin_client):
+    def test_queues_the_questions_of_an_artifact_except_edited_ones(
+        self, wide, artifact, admin_client
+    ):
         by_hand = Annotation.objects.first()
         Annotation.objects.filter(pk=by_hand.pk).update(is_by_hand=True)
 
@@ -313,7 +321,7 @@ class TestAskAgain:
             ("documents_artifact", "rewrite_artifact_questions"),
         ],
     )
-    def test_takes_as_many_queries_for_thousands(
+    def test_takes_as_many_queries_for_thousands_as_for_few(
         self, wide, artifact, admin_client, django_assert_max_num_queries, model, action
     ):
         add_annotations(wide, Annotation.objects.first(), 1_998)
@@ -326,7 +334,7 @@ class TestAskAgain:
 
 
 class TestRetryFailed:
-    def test_queues_all_that_failed_of_an_artifact(
+    def test_queues_all_failed_texts_of_an_artifact(
         self, wide, artifact, admin_client, wakes, django_capture_on_commit_callbacks
     ):
         Summary.objects.filter(pk=page_summary().pk).update(state="failed", attempts=5)
@@ -360,7 +368,9 @@ class TestLists:
             assert f'."{name}"' not in chosen
 
     @pytest.mark.parametrize("model", ["summary", "annotation"])
-    def test_cost_the_same_however_many_rows(self, wide, artifact, admin_client, model):
+    def test_take_as_many_queries_for_many_rows_as_for_few(
+        self, wide, artifact, admin_client, model
+    ):
         url = reverse(f"admin:summaries_{model}_changelist")
         with CaptureQueriesContext(connection) as few:
             admin_client.get(url)
@@ -400,7 +410,7 @@ class TestLists:
 
 
 class TestPermissions:
-    def test_actions_are_for_those_who_may_change(self, wide, artifact, client, django_user_model):
+    def test_actions_require_the_change_permission(self, wide, artifact, client, django_user_model):
         user = django_user_model.objects.create_user("guest", password="guest", is_staff=True)
         may = Permission.objects.filter(content_type__app_label="summaries")
         user.user_permissions.add(*may.filter(codename__startswith="view_"))

@@ -85,13 +85,14 @@ def running_endpoint() -> Iterator[Endpoint]:
 
 class Handler(BaseHTTPRequestHandler):
     server: Endpoint
+    body: dict[str, Any]
 
     def do_POST(self) -> None:
         server = self.server
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         with server.lock:
             script = server.scripts[min(len(server.requests), len(server.scripts) - 1)]
-            server.requests.append(Request(body, dict(self.headers), time.monotonic()))
+            server.requests.append(Request(self.body, dict(self.headers), time.monotonic()))
             server.in_flight += 1
             server.most_in_flight = max(server.most_in_flight, server.in_flight)
         try:
@@ -206,7 +207,7 @@ def ask(model: llm.LanguageModel, **options: Any) -> llm.Completion[Answer]:
 
 
 class TestGetLanguageModel:
-    def test_is_refused_where_none_is_configured(self, settings):
+    def test_raises_an_error_if_none_is_configured(self, settings):
         settings.STRATA_LLM_BASE_URL, settings.STRATA_LLM_MODEL = "", "a-model"
 
         assert not llm.is_configured()
@@ -215,17 +216,17 @@ class TestGetLanguageModel:
 
         assert caught.value.is_about_setup
 
-    def test_gives_one_model_for_a_name(self, endpoint):
+    def test_returns_one_model_per_name(self, endpoint):
         assert llm.get_language_model("b") is llm.get_language_model("b")
         assert llm.get_language_model().name == "a-model"
 
-    def test_follows_the_settings(self, endpoint, settings):
+    def test_returns_another_model_after_a_change_of_settings(self, endpoint, settings):
         before = llm.get_language_model()
         settings.STRATA_LLM_API_KEY = "another"
 
         assert llm.get_language_model() is not before
 
-    def test_needs_no_language_model_library_before_the_first_call(self):
+    def test_loads_no_language_model_library_before_the_first_call(self):
         code = (
             "import django, sys; django.setup(); import summaries.llm;"
             "sys.exit(any(name in sys.modules for name in ('openai', 'llama_index.llms')))"
@@ -238,7 +239,7 @@ class TestGetLanguageModel:
 
 
 class TestComplete:
-    def test_sends_the_schema_and_gives_what_it_reads(self, endpoint, model):
+    def test_sends_the_schema_and_returns_the_parsed_answer(self, endpoint, model):
         endpoint.scripts = [says(GOOD)]
 
         completion = ask(model, max_tokens=99)
@@ -302,7 +303,7 @@ class TestComplete:
 
         assert "somebody" not in str(endpoint.requests[0].headers)
 
-    def test_shows_the_model_once_what_is_wrong_with_its_answer(self, endpoint, model):
+    def test_shows_the_model_the_error_in_its_answer_once(self, endpoint, model):
         endpoint.scripts = [says('{"topics": [{"nome": "stone"}]}'), says(GOOD)]
 
         completion = ask(model)
@@ -333,7 +334,7 @@ class TestComplete:
         assert len(endpoint.requests) == 2
 
     @pytest.mark.parametrize("text", ["no JSON", "", None])
-    def test_gives_up_on_a_second_answer_of_another_form(self, endpoint, model, text):
+    def test_raises_an_error_after_a_second_invalid_answer(self, endpoint, model, text):
         endpoint.scripts = [says(text)]
 
         with pytest.raises(InvalidCompletion) as caught:
@@ -344,7 +345,7 @@ class TestComplete:
         assert not caught.value.is_retryable
 
     @pytest.mark.parametrize("script", [hangs, fails(503)])
-    def test_is_over_when_patience_is(self, endpoint, model, settings, script):
+    def test_stops_after_the_given_patience(self, endpoint, model, settings, script):
         settings.STRATA_LLM_BACKOFF_SECONDS = 60.0
         endpoint.scripts = [script]
 
@@ -353,12 +354,12 @@ class TestComplete:
 
         assert caught.value.call_count == len(endpoint.requests) == 1
 
-    def test_tries_again_while_there_is_patience(self, endpoint, model):
+    def test_retries_within_the_given_patience(self, endpoint, model):
         endpoint.scripts = [fails(503), says(GOOD)]
 
         assert ask(model, patience_seconds=30).call_count == 2
 
-    def test_does_not_repair_an_answer_that_was_cut_off(self, endpoint, model):
+    def test_does_not_retry_a_truncated_answer(self, endpoint, model):
         endpoint.scripts = [says('{"topics": [', "length")]
 
         with pytest.raises(InvalidCompletion, match="truncated at 64 tokens") as caught:
@@ -382,7 +383,7 @@ class TestComplete:
         "retry_after",
         [lambda: "0.4", lambda: format_datetime(datetime.now(UTC) + timedelta(seconds=2))],
     )
-    def test_comes_back_when_the_server_says(self, endpoint, model, retry_after):
+    def test_retries_after_the_time_that_the_server_names(self, endpoint, model, retry_after):
         def busy(handler: Handler) -> None:
             fails(429, Retry_After=retry_after())(handler)
 
@@ -404,7 +405,7 @@ class TestComplete:
         assert caught.value.retry_after == 3600
 
     @pytest.mark.parametrize("status", [408, 429, 500, 503])
-    def test_tries_as_often_as_the_settings_say(self, endpoint, model, status):
+    def test_tries_as_often_as_the_settings_allow(self, endpoint, model, status):
         endpoint.scripts = [fails(status)]
 
         with pytest.raises(LanguageModelUnavailable, match=str(status)) as caught:
@@ -413,7 +414,7 @@ class TestComplete:
         assert len(endpoint.requests) == caught.value.call_count == 4
         assert caught.value.is_retryable
 
-    def test_counts_what_was_spent_before_it_failed(self, endpoint, model):
+    def test_counts_calls_and_tokens_of_a_failure(self, endpoint, model):
         endpoint.scripts = [fails(500), says("no JSON"), fails(500)]
 
         with pytest.raises(LanguageModelUnavailable) as caught:
@@ -447,13 +448,13 @@ class TestComplete:
         assert not caught.value.is_about_setup
 
     def test_refuses_a_text_that_cannot_be_sent(self, endpoint, model):
-        with pytest.raises(LanguageModelRefused, match="half a surrogate pair"):
+        with pytest.raises(LanguageModelRefused, match="unpaired surrogate"):
             model.complete("Be brief.", "\ud83d", Answer)
 
         assert endpoint.requests == []
 
     @pytest.mark.parametrize("status", [401, 403, 404, 307])
-    def test_tells_a_wrong_setup_from_a_refused_text(self, endpoint, model, status):
+    def test_distinguishes_a_wrong_setup_from_a_refused_text(self, endpoint, model, status):
         endpoint.scripts = [fails(status, Location="/elsewhere")]
 
         with pytest.raises(LanguageModelMisconfigured) as caught:
@@ -463,7 +464,7 @@ class TestComplete:
         assert caught.value.is_about_setup
         assert "STRATA_LLM_API_KEY" in caught.value.fix
 
-    def test_waits_no_longer_than_the_settings_say(self, endpoint, model, settings):
+    def test_waits_at_most_the_timeout_of_the_settings(self, endpoint, model, settings):
         settings.STRATA_LLM_TIMEOUT_SECONDS, settings.STRATA_LLM_RETRIES = 0.3, 1
         endpoint.scripts = [hangs]
 
@@ -472,7 +473,7 @@ class TestComplete:
 
         assert caught.value.call_count == 2
 
-    def test_needs_someone_who_listens(self, model, settings):
+    def test_raises_an_error_if_no_server_listens(self, model, settings):
         with socket.socket() as unused:
             unused.bind(("127.0.0.1", 0))
             settings.STRATA_LLM_BASE_URL = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
@@ -492,7 +493,7 @@ class TestComplete:
         with pytest.raises(LanguageModelUnavailable):
             ask(model)
 
-    def test_does_not_take_half_an_answer_for_one(self, endpoint, model, settings):
+    def test_rejects_an_incomplete_response(self, endpoint, model, settings):
         settings.STRATA_LLM_RETRIES = 0
         endpoint.scripts = [lambda handler: handler.send(200, '{"choi', Content_Length="900")]
 
@@ -500,7 +501,7 @@ class TestComplete:
             ask(model)
 
     @pytest.mark.parametrize("url", ["nowhere", "ftp://127.0.0.1/v1", "http://127.0.0.1:port/v1"])
-    def test_tells_an_address_that_is_none(self, endpoint, settings, url):
+    def test_rejects_an_invalid_url(self, endpoint, settings, url):
         settings.STRATA_LLM_BASE_URL = url
 
         with pytest.raises(LanguageModelMisconfigured):
@@ -515,7 +516,7 @@ class TestComplete:
             lambda handler: handler.send(500, f"Authorization: Bearer {KEY}"),
         ],
     )
-    def test_never_tells_the_key(self, endpoint, model, settings, answer):
+    def test_never_shows_the_key(self, endpoint, model, settings, answer):
         settings.STRATA_LLM_RETRIES = 0
         endpoint.scripts = [answer]
 
@@ -526,7 +527,7 @@ class TestComplete:
         assert caught.value.__suppress_context__
 
     @pytest.mark.parametrize("key", [f"{KEY}\nx", f"{KEY}ü"])
-    def test_never_tells_a_key_that_cannot_be_sent(self, endpoint, settings, key):
+    def test_never_shows_a_key_that_cannot_be_sent(self, endpoint, settings, key):
         settings.STRATA_LLM_API_KEY = key
 
         with pytest.raises(LanguageModelMisconfigured) as caught:
@@ -534,7 +535,7 @@ class TestComplete:
 
         assert KEY not in repr(caught.value)
 
-    def test_keeps_to_the_cap_on_calls_in_flight(self, endpoint, model, settings):
+    def test_limits_simultaneous_calls(self, endpoint, model, settings):
         settings.STRATA_LLM_CONCURRENCY = 2
         endpoint.scripts = [slowly(says(GOOD), 0.1)]
 
@@ -544,7 +545,7 @@ class TestComplete:
         assert len(completions) == 8
         assert endpoint.most_in_flight == 2
 
-    def test_gives_its_place_back_after_a_failure(self, endpoint, model, settings):
+    def test_frees_its_slot_after_a_failure(self, endpoint, model, settings):
         settings.STRATA_LLM_CONCURRENCY = 1
         endpoint.scripts = [fails(400), fails(400), says(GOOD)]
         for _ in range(2):
@@ -572,7 +573,7 @@ def read_on_loop(model: llm.LanguageModel) -> list[str]:
 
 @pytest.mark.parametrize("read", [read_on_thread, read_on_loop])
 class TestStreamAndAstream:
-    def test_give_the_text_piece_by_piece(self, endpoint, model, read):
+    def test_yield_the_text_piece_by_piece(self, endpoint, model, read):
         endpoint.scripts = [streams("Lime", "", "stone", ".")]
 
         assert read(model) == ["Lime", "stone", "."]
@@ -582,12 +583,12 @@ class TestStreamAndAstream:
         assert request.body["max_tokens"] == 50
         assert "response_format" not in request.body
 
-    def test_try_again_while_nothing_has_come(self, endpoint, model, read):
+    def test_retry_before_the_first_piece(self, endpoint, model, read):
         endpoint.scripts = [fails(503), fails(429, Retry_After="0.1"), streams("Slate")]
 
         assert read(model) == ["Slate"]
 
-    def test_do_not_begin_anew_once_something_has_come(self, endpoint, model, read, settings):
+    def test_do_not_retry_after_the_first_piece(self, endpoint, model, read, settings):
         settings.STRATA_LLM_TIMEOUT_SECONDS = 0.3
         endpoint.scripts = [streams("Sla", then=hangs)]
 
@@ -596,7 +597,7 @@ class TestStreamAndAstream:
 
         assert len(endpoint.requests) == caught.value.call_count == 1
 
-    def test_tell_an_error_in_the_middle(self, endpoint, model, read):
+    def test_raise_an_error_event_of_the_stream(self, endpoint, model, read):
         def out_of_memory(handler: Handler) -> None:
             handler.send_event(json.dumps({"error": {"message": f"no memory for {KEY}"}}))
 
@@ -607,7 +608,9 @@ class TestStreamAndAstream:
 
         assert KEY not in repr(caught.value)
 
-    def test_tell_a_page_from_a_stream(self, endpoint, model, read, settings):
+    def test_raise_an_error_for_a_response_that_is_not_a_stream(
+        self, endpoint, model, read, settings
+    ):
         settings.STRATA_LLM_RETRIES = 1
         endpoint.scripts = [lambda handler: handler.send(200, "<html></html>")]
 
@@ -620,7 +623,7 @@ class TestStreamAndAstream:
         ("status", "condition"),
         [(400, LanguageModelRefused), (401, LanguageModelMisconfigured)],
     )
-    def test_take_a_no_for_one(self, endpoint, model, read, status, condition):
+    def test_do_not_retry_a_refusal(self, endpoint, model, read, status, condition):
         endpoint.scripts = [fails(status)]
 
         with pytest.raises(condition):
@@ -628,7 +631,7 @@ class TestStreamAndAstream:
 
         assert len(endpoint.requests) == 1
 
-    def test_keep_to_the_cap_on_calls_in_flight(self, endpoint, model, read, settings):
+    def test_limit_simultaneous_calls(self, endpoint, model, read, settings):
         settings.STRATA_LLM_CONCURRENCY = 2
         endpoint.scripts = [slowly(streams("Slate"), 0.1)]
 
@@ -656,7 +659,7 @@ class TestStream:
         assert endpoint.broken.wait(30)
         assert ask(model).call_count == 1  # its slot is free again
 
-    def test_holds_its_place_until_then(self, endpoint, model, settings):
+    def test_occupies_its_slot_until_it_is_closed(self, endpoint, model, settings):
         settings.STRATA_LLM_CONCURRENCY = 1
         endpoint.scripts = [streams(then=on_and_on), says(GOOD)]
         pieces = stream(model)
@@ -701,7 +704,7 @@ class TestAstream:
 
         assert asyncio.run(read()) == ["Slate"]
 
-    def test_gives_its_turn_up_when_it_is_cancelled_while_it_waits(self, endpoint, model, settings):
+    def test_frees_its_place_in_the_queue_when_it_is_cancelled(self, endpoint, model, settings):
         settings.STRATA_LLM_CONCURRENCY = 1
         endpoint.scripts = [streams(then=on_and_on), slowly(streams("Slate"), 0.1)]
         holder = stream(model)
@@ -721,7 +724,7 @@ class TestAstream:
         assert asyncio.run(asyncio.wait_for(read(), 30)) == [["Slate"], ["Slate"]]
         assert endpoint.most_in_flight == 1
 
-    def test_leaves_the_loop_to_others_meanwhile(self, endpoint, model):
+    def test_does_not_block_the_event_loop(self, endpoint, model):
         endpoint.scripts = [slowly(streams("Slate"), 0.5)]
 
         async def count_ticks() -> int:
@@ -735,8 +738,8 @@ class TestAstream:
         assert asyncio.run(count_ticks()) > 5  # a blocked loop would count one or two
 
 
-class TestForks:
-    def test_leave_a_child_its_own_places(self, endpoint, model, settings):
+class TestForkedChild:
+    def test_has_slots_of_its_own(self, endpoint, model, settings):
         settings.STRATA_LLM_CONCURRENCY = 1
         endpoint.scripts = [streams(then=on_and_on), says(GOOD)]
         holder = stream(model)

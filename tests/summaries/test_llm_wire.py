@@ -111,7 +111,7 @@ class Essay(BaseModel):
 
 
 class TestARealServer:
-    def test_writes_json_that_fits_the_schema(self, model):
+    def test_returns_json_that_matches_the_schema(self, model):
         completion = model.complete("Answer in JSON.", "Describe granite.", Stone, max_tokens=64)
 
         assert completion.value.colour in {"grey", "red"}
@@ -119,7 +119,7 @@ class TestARealServer:
         assert completion.prompt_tokens > 10
         assert 5 < completion.completion_tokens <= 64
 
-    def test_writes_the_same_again(self, model):
+    def test_returns_the_same_answer_again(self, model):
         first, second = (
             model.complete("Answer in JSON.", "Describe slate.", Stone, max_tokens=64)
             for _ in range(2)
@@ -127,7 +127,7 @@ class TestARealServer:
 
         assert first.value == second.value
 
-    def test_tells_that_an_answer_was_cut_off(self, model):
+    def test_reports_a_truncated_answer(self, model):
         with pytest.raises(InvalidCompletion, match="truncated at 8 tokens") as caught:
             model.complete("Answer in JSON.", ENDLESS, Essay, max_tokens=8)
 
@@ -145,7 +145,7 @@ class TestARealServer:
         assert len(pieces) > 5
         assert "".join(pieces).strip()
 
-    def test_streams_to_an_event_loop_what_it_streams_to_a_thread(self, model):
+    def test_streams_the_same_text_to_an_event_loop_and_a_thread(self, model):
         async def read() -> str:
             stream = model.astream("You tell stories.", ENDLESS, max_tokens=16)
             return "".join([piece async for piece in stream])
@@ -186,7 +186,7 @@ class TestARealServer:
 
     # This test comes last: without streaming, llama.cpp notices a closed connection late and keeps
     # writing until then.
-    def test_is_not_waited_for_longer_than_the_settings_say(self, model, settings):
+    def test_is_not_waited_for_longer_than_the_timeout(self, model, settings):
         settings.STRATA_LLM_TIMEOUT_SECONDS = 0.5
 
         with pytest.raises(LanguageModelUnavailable, match=r"within 0\.5 s") as caught:

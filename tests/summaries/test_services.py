@@ -49,7 +49,7 @@ def payloads(build: IndexBuild, kind: str) -> list[dict]:
 
 
 class TestWriting:
-    def test_holds_every_kind_of_node_in_the_end(self, wide, writer):
+    def test_creates_every_kind_of_node(self, wide, writer):
         artifact = give_pages(*PAGES)
 
         write_all(wide, artifact)
@@ -61,7 +61,7 @@ class TestWriting:
         assert not list_unplanned(wide)
         assert not list_unwritten(wide)
 
-    def test_asks_once_for_each_page_chunk_and_artifact(self, wide, writer):
+    def test_asks_the_writer_once_for_each_page_chunk_and_artifact(self, wide, writer):
         artifact = give_pages(*PAGES)
 
         write_all(wide, artifact)
@@ -70,7 +70,7 @@ class TestWriting:
         assert len(writer.asked) == 3 + 1 + Annotation.objects.count()
         assert BuildLanguageModelCost.objects.get().call_count == len(writer.asked)
 
-    def test_names_points_after_what_they_summarise(self, wide, writer):
+    def test_gives_points_the_ids_of_their_pages_and_artifacts(self, wide, writer):
         artifact = give_pages(*PAGES)
 
         write_all(wide, artifact)
@@ -79,7 +79,7 @@ class TestWriting:
         assert set(nodes_of(wide, "page_summary").values_list("point_id", flat=True)) == pages
         assert nodes_of(wide, "artifact_summary").get().point_id == artifact.pk
 
-    def test_stores_what_a_summary_needs_to_be_shown(self, wide, writer):
+    def test_stores_the_payload_of_a_summary(self, wide, writer):
         artifact = give_pages(*PAGES)
         before = timezone.now()
 
@@ -98,7 +98,7 @@ class TestWriting:
         assert UUID(first["page_id"]) == artifact.pages.get(index=0).pk
         assert "page_count" not in first
 
-    def test_stores_what_a_question_needs_to_be_shown(self, wide, writer):
+    def test_stores_the_payload_of_a_question(self, wide, writer):
         give_pages(*PAGES, metadata={"habitat": ["mountain"], "mood": "grim"})
         artifact = Artifact.objects.get()
 
@@ -113,7 +113,7 @@ class TestWriting:
         assert payload["habitat"] == ["mountain", "river"]
         assert payload["mood"] == "grim"
 
-    def test_takes_the_summary_of_a_single_page_for_the_artifacts(self, wide, writer):
+    def test_uses_the_summary_of_a_single_page_for_the_artifact(self, wide, writer):
         artifact = give_pages(PAGES[0])
 
         write_all(wide, artifact)
@@ -131,7 +131,7 @@ class TestWriting:
         assert nodes_of(wide, "page_summary").count() == 2
         assert verify_build(wide).is_sound
 
-    def test_writes_the_rest_where_one_page_is_refused(self, wide, writer):
+    def test_writes_the_other_texts_if_one_page_is_refused(self, wide, writer):
         writer.refused["Granite"] = Refusal()
         artifact = give_pages(*PAGES)
 
@@ -145,7 +145,7 @@ class TestWriting:
         write_all(wide, artifact)
         assert len(writer.asked) == asked
 
-    def test_gives_up_what_kills_its_worker(self, wide, writer, settings):
+    def test_gives_up_a_text_that_kills_its_worker(self, wide, writer, settings):
         artifact = give_pages(*PAGES)
         services.plan_written_texts(artifact.pk, wide)
         deadly = Summary.objects.get(page__index=1)
@@ -157,7 +157,7 @@ class TestWriting:
         assert deadly.state == "failed"
         assert nodes_of(wide, "page_summary").count() == 2
 
-    def test_goes_on_after_an_outage_and_repeats_nothing(self, wide, writer):
+    def test_continues_after_an_outage_without_repeating_anything(self, wide, writer):
         writer.outage, writer.outage_after = Outage(), 2
         artifact = give_pages(*PAGES)
         with pytest.raises(Outage):
@@ -172,7 +172,7 @@ class TestWriting:
         assert due_count(wide) == 0
         assert verify_build(wide).is_sound
 
-    def test_lets_chunks_be_found_meanwhile(self, wide, writer):
+    def test_does_not_delay_the_chunks(self, wide, writer):
         writer.outage = Outage()
         artifact = give_pages(*PAGES)
         services.plan_written_texts(artifact.pk, wide)
@@ -184,7 +184,7 @@ class TestWriting:
         assert get_store().count(wide.collection("chunk")) >= 3
         assert list_unwritten(wide) == [artifact]
 
-    def test_keeps_a_result_whose_claim_was_overtaken_to_itself(self, wide, writer, monkeypatch):
+    def test_discards_the_result_of_a_lost_claim(self, wide, writer, monkeypatch):
         artifact = give_pages(PAGES[0])
         services.plan_written_texts(artifact.pk, wide)
         original = type(writer).summarise
@@ -201,7 +201,7 @@ class TestWriting:
         assert Summary.objects.of_pages().get().state == "due"
         assert Summary.objects.of_pages().get().text == ""
 
-    def test_is_never_planned_back_by_who_drafted_before(self, wide, writer, monkeypatch):
+    def test_is_not_overwritten_by_an_earlier_draft(self, wide, writer, monkeypatch):
         artifact = give_pages(*PAGES)
         services.plan_written_texts(artifact.pk, wide)
         original, held = drafting.measure_texts, []
@@ -222,7 +222,7 @@ class TestWriting:
 
 
 class TestPlanWriting:
-    def test_refuses_an_artifact_that_cannot_be_cut(self, wide, writer, monkeypatch):
+    def test_fails_an_artifact_that_cannot_be_chunked(self, wide, writer, monkeypatch):
         def refuse(*args):
             raise UnchunkableText("A letter is longer than the window.")
 
@@ -237,7 +237,7 @@ class TestPlanWriting:
 
 
 class TestChanges:
-    def test_writes_again_only_the_page_that_was_edited_and_its_artifact(self, wide, writer):
+    def test_write_again_only_the_edited_page_and_its_artifact(self, wide, writer):
         artifact = give_pages(*PAGES, external_id="notes")
         write_all(wide, artifact)
         asked = len(writer.asked)
@@ -251,9 +251,7 @@ class TestChanges:
         assert not any(PAGES[0] in texts or PAGES[2] in texts for texts in again)
         assert verify_build(wide).is_sound
 
-    def test_embeds_one_vector_where_a_pages_summary_is_edited_and_the_artifacts_kept(
-        self, wide, writer, embedder
-    ):
+    def test_embed_one_vector_for_an_edited_page_summary(self, wide, writer, embedder):
         artifact = give_pages(*PAGES)
         write_all(wide, artifact)
         services.edit_summary(artifact.pk, None, "By hand: three notes.")
@@ -265,7 +263,9 @@ class TestChanges:
 
         assert embedder.embedded == ["Field notes\nOn granite."]
 
-    def test_makes_the_artifacts_summary_due_where_a_pages_is_edited(self, wide, writer):
+    def test_make_the_summary_of_the_artifact_due_after_a_page_summary_is_edited(
+        self, wide, writer
+    ):
         artifact = give_pages(*PAGES)
         write_all(wide, artifact)
         asked = len(writer.asked)
@@ -276,7 +276,7 @@ class TestChanges:
         assert [len(texts) for texts in writer.asked[asked:]] == [3]
         assert "On granite." in Summary.objects.of_artifacts().get().text
 
-    def test_asks_no_model_where_only_a_title_changes(self, wide, writer):
+    def test_need_no_model_if_only_a_title_changes(self, wide, writer):
         artifact = give_pages(*PAGES)
         write_all(wide, artifact)
         asked = len(writer.asked)
@@ -289,7 +289,7 @@ class TestChanges:
         assert {p["artifact_title"] for p in payloads(wide, "question")} == {"Other notes"}
         assert verify_build(wide).is_sound
 
-    def test_drops_what_was_written_about_a_page_that_is_gone(self, wide, writer):
+    def test_delete_texts_about_a_deleted_page(self, wide, writer):
         artifact = give_pages(*PAGES)
         write_all(wide, artifact)
 
@@ -300,7 +300,7 @@ class TestChanges:
         assert "ledger" not in Summary.objects.of_artifacts().get().text
         assert verify_build(wide).is_sound
 
-    def test_leaves_nothing_of_a_deleted_artifact(self, wide, writer):
+    def test_delete_all_texts_of_a_deleted_artifact(self, wide, writer):
         artifact = give_pages(*PAGES)
         write_all(wide, artifact)
         pk = artifact.pk
@@ -311,7 +311,7 @@ class TestChanges:
         assert not Summary.objects.exists()
         assert not Node.objects.exists()
 
-    def test_finds_pages_that_came_without_a_signal(self, wide, writer):
+    def test_include_pages_added_without_a_signal(self, wide, writer):
         artifact = give_pages(*PAGES)
         write_all(wide, artifact)
 
@@ -322,8 +322,8 @@ class TestChanges:
         assert not list_unwritten(wide)
 
 
-class TestTakeSummary:
-    def test_is_not_overwritten_by_the_pipeline(self, wide, writer):
+class TestEditSummary:
+    def test_keeps_an_edited_text_when_others_are_written(self, wide, writer):
         artifact = give_pages(*PAGES)
         write_all(wide, artifact)
         services.edit_summary(artifact.pk, artifact.pages.get(index=0).pk, "Mine.")
@@ -333,7 +333,7 @@ class TestTakeSummary:
 
         assert Summary.objects.get(page__index=0).text == "Mine."
 
-    def test_is_written_again_where_that_is_asked(self, wide, writer):
+    def test_allows_an_edited_text_to_be_written_again_on_request(self, wide, writer):
         artifact = give_pages(*PAGES)
         write_all(wide, artifact)
         page = artifact.pages.get(index=0)
@@ -344,7 +344,7 @@ class TestTakeSummary:
 
         assert Summary.objects.get(page=page).text.startswith("About: The heron")
 
-    def test_says_by_whom_it_was_written(self, wide, writer):
+    def test_stores_by_hand_as_the_model_name(self, wide, writer):
         artifact = give_pages(*PAGES)
         write_all(wide, artifact)
 
@@ -354,24 +354,24 @@ class TestTakeSummary:
         assert row.model_name == "by hand"
         assert payloads(wide, "artifact_summary")[0]["model_name"] == "by hand"
 
-    def test_refuses_a_blank_one(self, wide, writer):
+    def test_refuses_a_blank_text(self, wide, writer):
         artifact = give_pages(*PAGES)
 
         with pytest.raises(InvalidInput):
             services.edit_summary(artifact.pk, None, " \n")
 
-    def test_refuses_where_the_index_makes_none(self, build, writer):
+    def test_refuses_an_index_without_summaries(self, build, writer):
         artifact, _ = add_artifact("plain", TextContent(PAGES), title="x")
 
         with pytest.raises(InvalidInput, match="has no summaries"):
             services.edit_summary(artifact.pk, None, "Mine.")
 
-    def test_knows_no_artifact_that_is_gone(self, wide):
+    def test_refuses_a_deleted_artifact(self, wide):
         with pytest.raises(UnknownArtifact):
             services.edit_summary(UUID(int=5), None, "Mine.")
 
 
 class TestHashInputs:
-    def test_tells_texts_apart_from_their_joining(self):
+    def test_distinguishes_texts_from_their_concatenation(self):
         assert services.hash_inputs(["a", "b"]) != services.hash_inputs(["ab"])
         assert services.hash_inputs([]) == services.hash_inputs(json.loads("[]"))

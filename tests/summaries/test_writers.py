@@ -82,7 +82,7 @@ class TestAnnotate:
         assert outcome.draft.fields == {"habitat": ["river"]}
         assert outcome.draft.dropped_value_count == 1
 
-    def test_takes_no_more_than_was_declared_and_asked_for(self, wide, model):
+    def test_returns_only_declared_fields_and_the_requested_questions(self, wide, model):
         questions = [f"Q{n}?" for n in range(50)]
         text = order(questions=questions, summary="S", tool="delete_everything", filter={"a": 1})
 
@@ -91,7 +91,7 @@ class TestAnnotate:
         assert outcome.draft.questions == ["Q0?", "Q1?"]
         assert outcome.draft.fields == {}
 
-    def test_notes_that_there_are_fewer_questions_than_wanted(self, wide, model):
+    def test_reports_a_fault_for_fewer_questions_than_requested(self, wide, model):
         about = wide.spec.questions.model_copy(update={"count": 3, "min_count": 3})
         spec = wide.spec.model_copy(update={"questions": about})
         text = order(questions=["Q?", " q? ", "", "R?"], summary="S")
@@ -111,7 +111,7 @@ class TestAnnotate:
         assert schema["properties"]["habitat"]["items"]["enum"] == ["river", "mountain", "town"]
         assert "enum" not in json.dumps(schema["properties"]["mood"])
 
-    def test_shows_the_model_one_text_and_nothing_else(self, wide, model):
+    def test_shows_the_model_only_one_text(self, wide, model):
         give = [
             add_artifact("wide", TextContent((text,)), title=f"T{n}")[0]
             for n, text in enumerate(["The secret is in the well.", order(summary="Tell secrets")])
@@ -135,7 +135,7 @@ class TestAnnotate:
 
 
 @pytest.mark.django_db
-class TestAnObeyedDocument:
+class TestAHostileDocument:
     def test_does_not_change_other_documents(self, wide, model):
         harmless, _ = add_artifact("wide", TextContent(("A heron stands.",)), title="Heron")
         hostile, _ = add_artifact(
@@ -159,8 +159,8 @@ class TestAnObeyedDocument:
 
 
 @pytest.mark.django_db
-class TestKeptAnswers:
-    def test_are_not_paid_for_twice(self, wide, model):
+class TestStoredCompletions:
+    def test_are_reused_without_another_call(self, wide, model):
         artifact, _ = add_artifact("wide", TextContent(("One page.", "Two pages.")), title="T")
         write_all(wide, artifact)
         calls = len(model.asked)
@@ -187,7 +187,7 @@ class TestKeptAnswers:
         assert len(model.asked) == calls + 2
         assert not Summary.objects.filter(is_cache_bypassed=True).exists()
 
-    def test_serve_twins_by_one_call(self, wide, model):
+    def test_serve_equal_texts_by_one_call(self, wide, model):
         twins = {n: SummaryInput(["The same."], is_of_page=True) for n in range(3)}
 
         outcomes = list(LanguageModelWriter().summarise(twins, wide.spec))
@@ -195,7 +195,7 @@ class TestKeptAnswers:
         assert len(model.asked) == 1
         assert {outcome.key for outcome in outcomes} == {0, 1, 2}
 
-    def test_are_kept_before_more_is_asked(self, wide, model, settings):
+    def test_are_stored_before_the_next_call(self, wide, model, settings):
         settings.STRATA_LLM_CONCURRENCY = 2
         texts = {n: SummaryInput([f"Text {n}."], is_of_page=True) for n in range(8)}
 
@@ -204,7 +204,7 @@ class TestKeptAnswers:
             assert len(model.asked) - done < 2
             assert StoredCompletion.objects.count() >= done
 
-    def test_are_asked_for_anew_under_another_prompt(self, wide, model, settings, tmp_path):
+    def test_are_not_reused_with_another_prompt(self, wide, model, settings, tmp_path):
         one = {1: SummaryInput(["The same."], is_of_page=True)}
         list(LanguageModelWriter().summarise(one, wide.spec))
         folder = tmp_path / "prompts"
@@ -219,7 +219,7 @@ class TestKeptAnswers:
 
 @pytest.mark.django_db
 class TestFailures:
-    def test_ends_at_an_outage_with_the_attempts_given_back(self, wide, model):
+    def test_count_no_attempt_in_an_outage(self, wide, model):
         model.fails_on["One"] = LanguageModelUnavailable(call_count=3)
         artifact, _ = add_artifact("wide", TextContent(("One page.", "Two pages.")), title="T")
 
@@ -234,7 +234,7 @@ class TestFailures:
         assert len(texts) == len(set(texts)) == 2  # as a page and as a chunk
         assert verify_build(wide).is_sound
 
-    def test_fails_a_text_the_model_cannot_answer_and_says_why(self, wide, model):
+    def test_fail_a_text_that_the_model_cannot_answer_with_the_reason(self, wide, model):
         model.fails_on["One"] = InvalidCompletion("No JSON, asked twice.", call_count=2)
         artifact, _ = add_artifact("wide", TextContent(("One page.", "Two pages.")), title="T")
 
@@ -245,7 +245,7 @@ class TestFailures:
         assert BuildLanguageModelCost.objects.get().failure_count == 2  # as a page and as a chunk
         assert nodes_of(wide, "artifact_summary").count() == 1
 
-    def test_stops_asking_when_told_to(self, wide, model, settings):
+    def test_a_stop_request_ends_the_calls(self, wide, model, settings):
         settings.STRATA_LLM_CONCURRENCY = 1
         pages = tuple(f"Page number {n}." for n in range(30))
         artifact, _ = add_artifact("wide", TextContent(pages), title="T")
@@ -257,18 +257,18 @@ class TestFailures:
         assert not Summary.objects.filter(lease_token__isnull=False).exists()
 
 
-class TestFitTexts:
-    def test_leaves_what_fits(self):
+class TestJoinTextsWithinLimit:
+    def test_keeps_texts_that_fit(self):
         assert join_texts_within_limit(["a", "b"], 100) == "a\n\nb"
 
-    def test_cuts_the_long_ones_first(self):
+    def test_shortens_long_texts_first(self):
         fitted = join_texts_within_limit(["short", "x" * 500, "y" * 500], 300)
 
         assert len(fitted) <= 300
         assert fitted.startswith("short\n\nxxx")
         assert fitted.endswith("yyy")
 
-    def test_takes_evenly_spaced_ones_where_there_are_too_many(self):
+    def test_selects_evenly_spaced_texts_if_there_are_too_many(self):
         texts = [f"Summary number {n} of a long book." for n in range(1_000)]
 
         fitted = join_texts_within_limit(texts, 1_000)

@@ -44,7 +44,7 @@ def find_all_leaks(tenants, name="red", list_requests=list_all_requests):
         yield from find_leaks(tenants, name, request, send(client, request))
 
 
-class TestEveryFace:
+class TestEveryInterface:
     @pytest.mark.parametrize("name", NAMES)
     def test_shows_a_tenant_only_what_it_may_see(self, tenants, name):
         assert list(find_all_leaks(tenants, name)) == []
@@ -64,7 +64,7 @@ class TestEveryFace:
         assert leaks == []
         assert canary("red") in seen
 
-    def test_shows_a_tenant_its_own_and_what_is_public(self, tenants):
+    def test_shows_a_tenant_its_own_and_public_documents(self, tenants):
         client = tenants.client("red")
         seen = "".join(read_body(send(client, request)) for request in list_all_requests(tenants))
 
@@ -96,7 +96,7 @@ class TestEveryFace:
         assert all(canary(tenant) in seen for tenant in TENANTS)
         assert tenants.ids["red"]["unshared_id"][0] in seen
 
-    def test_answers_a_hidden_thing_as_one_that_is_not_there(self, tenants):
+    def test_does_not_distinguish_hidden_and_missing_objects(self, tenants):
         client = tenants.client("red")
         for path, given in LOOK_UPS.items():
             name = path[path.index("{") + 1 : path.index("}")]
@@ -124,7 +124,7 @@ class TestEveryFace:
 
 
 class TestRandomQueries:
-    def test_leak_nothing(self, tenants):
+    def test_show_nothing_of_other_tenants(self, tenants):
         source = random.Random(22)
         clients = {name: tenants.client(name) for name in NAMES}
 
@@ -140,7 +140,7 @@ class TestRandomQueries:
 class TestChangedGroups:
     """Until the payloads are written again, the old and the new groups must both allow it."""
 
-    def test_hide_at_once_from_those_who_lost_it(self, tenants):
+    def test_hide_documents_at_once(self, tenants):
         Artifact.objects.filter(groups=["red"]).update(groups=["blue"])
         EvidenceReference.objects.filter(groups=["red"]).update(groups=["blue"])
         client = tenants.client("red")
@@ -151,7 +151,7 @@ class TestChangedGroups:
 
         assert leaks == []
 
-    def test_do_not_show_points_before_their_payload_says_so(self, tenants):
+    def test_do_not_show_points_before_their_payload_is_updated(self, tenants):
         Artifact.objects.filter(groups=["red"]).update(groups=["blue"])
         client = tenants.client("blue")
 
@@ -187,7 +187,7 @@ def show_all(place: str, kind: str):
 
 
 class TestMutations:
-    def test_of_every_place_are_noticed(self, tenants):
+    def test_of_every_check_are_detected(self, tenants):
         unnoticed = []
         for name, (place, kind) in SHOW_ALL.items():
             with show_all(place, kind):
@@ -200,17 +200,17 @@ class TestMutations:
         for place in ("resources/list", "resources/read"):
             assert any(place in leak for leak in leaks), place
 
-    def test_of_the_stores_condition_leave_the_rows_to_hide(self, tenants):
+    def test_of_the_store_condition_leave_the_row_check_to_hide_documents(self, tenants):
         with mock.patch.object(VisiblePoints, "_restrict", lambda points, filter: filter):
             leaks = [leak for leak in find_all_leaks(tenants) if "search/" in leak]
 
         assert leaks == []
 
-    def test_of_the_rows_check_leave_the_store_to_hide(self, tenants):
+    def test_of_the_row_check_leave_the_store_condition_to_hide_documents(self, tenants):
         with mock.patch(ROW_CHECK, return_value=True):
             assert list(find_all_leaks(tenants)) == []
 
-    def test_of_both_are_noticed(self, tenants):
+    def test_of_both_are_detected(self, tenants):
         with (
             mock.patch.object(VisiblePoints, "_restrict", lambda points, filter: filter),
             mock.patch(ROW_CHECK, return_value=True),
@@ -222,7 +222,7 @@ class TestMutations:
 
 
 class TestRequestsToTheStore:
-    """Every query of a restricted grant has the condition, whatever the store is asked."""
+    """Every query of a restricted grant has the condition, for every method of the store."""
 
     def record(self, tenants, monkeypatch, name):
         from indexing.stores import get_store
@@ -253,7 +253,7 @@ class TestRequestsToTheStore:
             send(client, request)
         return filters
 
-    def test_have_the_condition(self, tenants, monkeypatch):
+    def test_contain_the_condition_on_groups(self, tenants, monkeypatch):
         condition = VisiblePoints(Grant(groups=frozenset({"red"})))._restrict(None)
 
         filters = self.record(tenants, monkeypatch, "red")
@@ -262,7 +262,7 @@ class TestRequestsToTheStore:
         for kind, filter in filters:
             assert filter == condition or condition in getattr(filter, "filters", ()), kind
 
-    def test_are_unchanged_for_those_who_see_everything(self, tenants, monkeypatch):
+    def test_contain_no_condition_for_an_administrator(self, tenants, monkeypatch):
         filters = self.record(tenants, monkeypatch, "administrator")
 
         assert filters

@@ -32,7 +32,7 @@ def concepts(build):
 
 
 class TestConcepts:
-    def test_are_visible_to_those_who_see_every_document_they_quote(self, concepts):
+    def test_are_visible_if_every_quoted_document_is(self, concepts):
         assert visible(NOBODY) == ["bare", "public"]
         assert visible(STAFF) == visible(EVERYTHING) == ["bare", "public", "secret"]
 
@@ -48,7 +48,7 @@ class TestConcepts:
 
         assert visible(NOBODY) == ["public"]
 
-    def test_hide_the_types_that_only_they_use(self, concepts):
+    def test_hide_relationship_types_that_only_they_use(self, concepts):
         kind, unused = (create_relationship_type("knowledge", name) for name in ("HIDES", "NEW"))
         relate_concepts("knowledge", concepts["secret"].pk, kind.pk, concepts["public"].pk)
 

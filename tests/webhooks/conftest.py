@@ -73,7 +73,7 @@ class Receiver:
 
 @pytest.fixture
 def make_receiver(settings, monkeypatch) -> Iterator[object]:
-    """Make a receiver and tell the settings of it; patience is short."""
+    """Make a receiver and add it to the settings, with a short timeout."""
     monkeypatch.setattr(sending, "TIMEOUT_SECONDS", 1.5)
     settings.STRATA_WEBHOOK_SECRET = SECRET
     settings.STRATA_WEBHOOK_URLS = []

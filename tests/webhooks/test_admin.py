@@ -18,7 +18,7 @@ def given_up(settings, monkeypatch):
 
 
 class TestDeliveryAdmin:
-    def test_makes_due_again_what_was_given_up(
+    def test_queues_deliveries_that_were_given_up(
         self, given_up, admin_client, monkeypatch, django_capture_on_commit_callbacks
     ):
         wakes = record_enqueued(monkeypatch, tasks.send_due_deliveries)
@@ -31,20 +31,22 @@ class TestDeliveryAdmin:
         assert (given_up.state, given_up.attempts) == ("due", 0)
         assert wakes == [("send_due_deliveries", {})]
 
-    def test_shows_a_delivery_and_lets_no_one_edit_it(self, given_up, admin_client):
+    def test_shows_a_delivery_read_only(self, given_up, admin_client):
         page = admin_client.get(reverse("admin:webhooks_delivery_change", args=[given_up.pk]))
 
         assert page.status_code == 200
         assert "_save" not in page.content.decode()
 
-    def test_finds_one_by_the_id_its_receiver_saw(self, given_up, admin_client):
+    def test_finds_a_delivery_by_its_id(self, given_up, admin_client):
         address = reverse("admin:webhooks_delivery_changelist", query={"q": str(given_up.pk)})
 
         page = admin_client.get(address).content.decode()
 
         assert "1 delivery" in page
 
-    def test_offers_nothing_to_who_may_only_look(self, given_up, client, django_user_model):
+    def test_offers_no_actions_to_users_who_may_only_view(
+        self, given_up, client, django_user_model
+    ):
         from django.contrib.auth.models import Permission
 
         looker = django_user_model.objects.create_user("looker", is_staff=True)

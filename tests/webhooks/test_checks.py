@@ -6,14 +6,14 @@ from webhooks.checks import check_secret, check_urls
 
 class TestCheckUrls:
     @pytest.mark.parametrize("url", ["ftp://x.example/", "x.example/hook", "https://", "http://["])
-    def test_refuses_what_is_no_http_url(self, settings, url):
+    def test_refuses_invalid_urls(self, settings, url):
         settings.STRATA_WEBHOOK_URLS = ["https://well.example/hook", url]
 
         assert [error.id for error in check_urls()] == ["webhooks.E001"]
 
 
 class TestCheckSecret:
-    def test_needs_none_where_no_one_is_told(self, settings):
+    def test_requires_none_without_urls(self, settings):
         settings.STRATA_WEBHOOK_URLS, settings.STRATA_WEBHOOK_SECRET = [], ""
 
         assert check_secret() == []
@@ -22,7 +22,7 @@ class TestCheckSecret:
         ("secret", "ids"),
         [(SECRET, []), ("", ["webhooks.E002"]), ("whsec_c2hvcnQ=", ["webhooks.E003"])],
     )
-    def test_needs_a_well_formed_one_where_someone_is(self, settings, secret, ids):
+    def test_requires_a_valid_one_with_urls(self, settings, secret, ids):
         settings.STRATA_WEBHOOK_URLS = ["https://well.example/hook"]
         settings.STRATA_WEBHOOK_SECRET = secret
 

@@ -1,4 +1,4 @@
-"""The receiver that ``docs/how-to/receive-webhooks.md`` shows, run as it stands there."""
+"""The receiver that ``docs/how-to/receive-webhooks.md`` shows, run unchanged."""
 
 import os
 import re
@@ -45,8 +45,8 @@ def shown():
     process.communicate()
 
 
-class TestTheGuidesReceiver:
-    def test_takes_what_is_signed_with_its_secret_and_nothing_else(self, shown):
+class TestReceiverOfTheGuide:
+    def test_accepts_only_deliveries_signed_with_its_secret(self, shown):
         url, process = shown
         ready = Delivery.objects.create(url=url, event="artifact.ready", payload={"index": "plain"})
         stranger = "whsec_" + "b3RoZXJz" * 4

@@ -14,8 +14,8 @@ def make_delivery(url: str, **payload) -> Delivery:
     return Delivery.objects.create(url=url, event="artifact.ready", payload=payload)
 
 
-class TestPostAll:
-    def test_signs_so_that_the_specification_s_own_library_takes_it(self, receiver):
+class TestPostDeliveries:
+    def test_signs_deliveries_as_the_standard_library_verifies_them(self, receiver):
         delivery = make_delivery(receiver.url, title="Überschrift 标题")
 
         outcomes = post_deliveries([delivery], SECRET)
@@ -27,7 +27,7 @@ class TestPostAll:
         assert verified["data"] == {"title": "Überschrift 标题"}
         assert headers["webhook-id"] == str(delivery.pk)
 
-    def test_leaves_no_room_for_another_body_or_another_secret(self, receiver):
+    def test_signs_the_body_with_the_secret(self, receiver):
         post_deliveries([make_delivery(receiver.url, n=1)], SECRET)
 
         [(headers, body)] = receiver.received
@@ -57,14 +57,14 @@ class TestPostAll:
         assert len(receiver.received) == 1
 
     @pytest.mark.parametrize("behaviour", ["hang", "drip"])
-    def test_waits_no_longer_than_it_may(self, receiver, behaviour):
+    def test_waits_at_most_the_timeout(self, receiver, behaviour):
         receiver.behaviours = [behaviour]
 
         [outcome] = post_deliveries([make_delivery(receiver.url)], SECRET)
 
         assert outcome == DeliveryResponse(error="No answer within 1.5 seconds.")
 
-    def test_names_what_went_wrong_where_there_was_no_answer(self, receiver):
+    def test_returns_the_error_of_a_missing_answer(self, receiver):
         receiver.behaviours = ["reset"]
 
         [outcome] = post_deliveries([make_delivery(receiver.url)], SECRET)
@@ -72,7 +72,7 @@ class TestPostAll:
         assert outcome.status is None
         assert outcome.error.startswith(("ReadError", "RemoteProtocolError"))
 
-    def test_gives_each_its_own_outcome(self, make_receiver):
+    def test_returns_the_outcome_of_each_delivery(self, make_receiver):
         well, silent = make_receiver(), make_receiver()
         silent.behaviours = ["hang"]
         nowhere = make_delivery("http://127.0.0.1:1/hook")
@@ -94,6 +94,6 @@ class TestDecodeSecret:
             ("whsec_c2hvcnQ=", "holds 5 bytes"),
         ],
     )
-    def test_says_what_is_wrong_with_one(self, secret, complaint):
+    def test_rejects_invalid_secrets(self, secret, complaint):
         with pytest.raises(ValueError, match=complaint.replace("*", r"\*")):
             decode_secret(secret)

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def asleep(monkeypatch):
-    """No message wakes anyone: what a test delivers, it delivers itself."""
+    """Messages start no worker: each test sends its deliveries itself."""
     monkeypatch.setattr("webhooks.tasks.send_due_deliveries.delay", lambda: None)
 
 
@@ -35,7 +35,7 @@ def urls(settings):
     return settings.STRATA_WEBHOOK_URLS
 
 
-class TestAnnounce:
+class TestEmitEvent:
     def test_writes_a_row_for_every_receiver(self, urls):
         artifact_id = uuid.uuid4()
 
@@ -45,7 +45,7 @@ class TestAnnounce:
         assert Delivery.objects.first().event == "artifact.ready"
         assert Delivery.objects.first().payload == {"artifact_id": str(artifact_id)}
 
-    def test_writes_nothing_unless_someone_is_to_be_told(self, settings):
+    def test_writes_nothing_without_receivers(self, settings):
         settings.STRATA_WEBHOOK_URLS = []
 
         emit_event("artifact.ready", {})
@@ -53,7 +53,7 @@ class TestAnnounce:
         assert not Delivery.objects.exists()
 
     @pytest.mark.django_db(transaction=True)
-    def test_is_undone_with_the_transaction_around_it(self, urls):
+    def test_is_rolled_back_with_its_transaction(self, urls):
         with transaction.atomic():
             emit_event("artifact.ready", {})
             transaction.set_rollback(True)
@@ -61,8 +61,8 @@ class TestAnnounce:
         assert not Delivery.objects.exists()
 
 
-class TestDeliver:
-    def test_delivers_everything_that_is_due_once(self, receiver):
+class TestSendDueDeliveries:
+    def test_sends_all_due_deliveries_once(self, receiver):
         for number in range(services.BATCH_SIZE * 2 + 1):
             emit_event("artifact.ready", {"number": number})
 
@@ -76,7 +76,7 @@ class TestDeliver:
         }
 
     @pytest.mark.parametrize("behaviour", [500, 404, 302, "hang", "reset"])
-    def test_tries_again_later_what_was_not_taken(self, receiver, behaviour):
+    def test_retries_a_failed_delivery_later(self, receiver, behaviour):
         receiver.behaviours = [behaviour, 200]
         emit_event("artifact.ready", {})
 
@@ -112,7 +112,7 @@ class TestDeliver:
         wait_out_backoff()
         assert send_due_deliveries() == 0
 
-    def test_gives_up_at_once_where_nothing_is_wanted_any_more(self, receiver):
+    def test_gives_up_at_once_after_410(self, receiver):
         receiver.behaviours = [410]
         emit_event("artifact.ready", {})
 
@@ -120,7 +120,7 @@ class TestDeliver:
 
         assert Delivery.objects.get().state == "given_up"
 
-    def test_keeps_no_one_waiting_for_a_receiver_that_is_silent(self, make_receiver):
+    def test_does_not_delay_others_for_a_silent_receiver(self, make_receiver):
         silent, well = make_receiver(), make_receiver()
         silent.behaviours = ["hang"]
         for number in range(services.BATCH_SIZE * 2):
@@ -147,14 +147,14 @@ class TestDeliver:
 
         assert seen == [False]
 
-    def test_stops_between_two_batches_when_told_to(self, receiver):
+    def test_stops_between_two_batches_on_a_stop_request(self, receiver):
         emit_event("artifact.ready", {})
 
         assert send_due_deliveries(should_stop=lambda: True) == 0
 
         assert receiver.received == []
 
-    def test_leaves_alone_who_is_no_longer_configured(self, receiver, settings):
+    def test_skips_receivers_that_are_no_longer_configured(self, receiver, settings):
         emit_event("artifact.ready", {})
         settings.STRATA_WEBHOOK_URLS = []
 
@@ -162,7 +162,7 @@ class TestDeliver:
 
 
 class TestClaimDeliveries:
-    def test_gives_no_delivery_to_two_workers(self, urls):
+    def test_claims_no_delivery_for_two_workers(self, urls):
         emit_event("artifact.ready", {})
 
         first, second = claim_deliveries(1), claim_deliveries(5)
@@ -171,7 +171,7 @@ class TestClaimDeliveries:
         assert first.rows.get() != second.rows.get()
         assert claim_deliveries(5) is None
 
-    def test_takes_over_what_a_dead_worker_held(self, urls):
+    def test_claims_deliveries_of_a_dead_worker(self, urls):
         emit_event("artifact.ready", {})
         claim_deliveries(2)
         Delivery.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
@@ -180,7 +180,7 @@ class TestClaimDeliveries:
 
         assert {delivery.attempts for delivery in claim.rows} == {2}
 
-    def test_takes_first_what_was_tried_least(self, urls):
+    def test_claims_deliveries_with_fewest_attempts_first(self, urls):
         emit_event("artifact.ready", {})
         Delivery.objects.update(attempts=3)
         emit_event("artifact.failed", {})
@@ -190,8 +190,8 @@ class TestClaimDeliveries:
         assert {delivery.event for delivery in claim.rows} == {"artifact.failed"}
 
 
-class TestNoteOutcome:
-    def test_changes_nothing_once_the_lease_is_another_s(self, urls):
+class TestSaveResponse:
+    def test_changes_nothing_after_a_lost_lease(self, urls):
         emit_event("artifact.ready", {})
         frozen = claim_deliveries(1)
         delivery = frozen.rows.get()
@@ -204,8 +204,8 @@ class TestNoteOutcome:
         assert (row.state, row.lease_token) == ("due", others[row.pk])
 
 
-class TestTryAgain:
-    def test_gives_every_attempt_back(self, receiver):
+class TestRetryDeliveries:
+    def test_resets_the_attempts(self, receiver):
         receiver.behaviours = [410, 200]
         emit_event("artifact.ready", {})
         send_due_deliveries()
@@ -217,8 +217,8 @@ class TestTryAgain:
         assert (row.state, row.attempts) == ("delivered", 1)
 
 
-class TestTidyDeliveries:
-    def test_drops_what_was_delivered_a_week_ago_and_keeps_what_was_given_up(self, urls):
+class TestCleanUpDeliveries:
+    def test_deletes_old_successful_deliveries_and_keeps_given_up_ones(self, urls):
         now = timezone.now()
         for state, days in (("delivered", 8), ("delivered", 6), ("given_up", 8)):
             Delivery.objects.create(
@@ -233,7 +233,7 @@ class TestTidyDeliveries:
             "given_up 8",
         }
 
-    def test_gives_up_what_killed_its_worker_each_time(self, urls):
+    def test_gives_up_deliveries_that_killed_their_worker_each_time(self, urls):
         emit_event("artifact.ready", {})
         Delivery.objects.update(attempts=Delivery.max_attempts())
 
@@ -241,7 +241,7 @@ class TestTidyDeliveries:
 
         assert set(Delivery.objects.values_list("state", flat=True)) == {"given_up"}
 
-    def test_says_of_receivers_that_are_gone_why_nothing_comes(self, urls, settings):
+    def test_gives_up_deliveries_to_receivers_no_longer_configured(self, urls, settings):
         emit_event("artifact.ready", {})
         settings.STRATA_WEBHOOK_URLS = urls[:1]
 

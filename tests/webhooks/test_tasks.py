@@ -10,8 +10,8 @@ from webhooks.tasks import DeliveryWorker
 pytestmark = pytest.mark.django_db
 
 
-class TestDeliver:
-    def test_runs_once_what_was_announced_is_committed(
+class TestSendDueDeliveries:
+    def test_runs_after_the_transaction_is_committed(
         self, receiver, django_capture_on_commit_callbacks
     ):
         with django_capture_on_commit_callbacks(execute=True):
@@ -21,9 +21,7 @@ class TestDeliver:
         assert before_commit == 0
         assert Delivery.objects.get().state == "delivered"
 
-    def test_comes_again_for_what_falls_due_before_the_next_reconciliation(
-        self, receiver, monkeypatch
-    ):
+    def test_runs_again_before_the_next_reconciliation_if_needed(self, receiver, monkeypatch):
         asked = []
         monkeypatch.setattr(tasks.send_due_deliveries, "delay", lambda: None)
         monkeypatch.setattr(
@@ -38,7 +36,7 @@ class TestDeliver:
 
         assert asked == [pytest.approx(services.BACKOFF_SECONDS[0], abs=2)]
 
-    def test_does_not_stop_the_one_who_announces_when_no_broker_answers(
+    def test_does_not_fail_the_write_without_a_broker(
         self, receiver, monkeypatch, django_capture_on_commit_callbacks, caplog
     ):
         def refuse():
@@ -53,7 +51,7 @@ class TestDeliver:
 
 
 class TestReconcileDeliveries:
-    def test_wakes_what_no_signal_did(self, receiver):
+    def test_enqueues_deliveries_without_a_signal(self, receiver):
         Delivery.objects.bulk_create(
             [Delivery(url=receiver.url, event="artifact.ready", payload={})]
         )
@@ -62,7 +60,7 @@ class TestReconcileDeliveries:
 
         assert Delivery.objects.get().state == "delivered"
 
-    def test_wakes_no_one_for_what_is_not_due(self, receiver, monkeypatch):
+    def test_enqueues_nothing_if_nothing_is_due(self, receiver, monkeypatch):
         receiver.behaviours = [500]
         services.emit_event("artifact.ready", {})
         tasks.delivery_worker.run("all")
@@ -75,9 +73,7 @@ class TestReconcileDeliveries:
 
 
 class TestDeliveryWorker:
-    def test_has_one_thread_at_work_that_does_not_leave_behind_what_comes_meanwhile(
-        self, monkeypatch
-    ):
+    def test_runs_one_thread_that_includes_new_deliveries(self, monkeypatch):
         is_at_work, may_go_on = threading.Event(), threading.Event()
         calls = []
 
@@ -99,7 +95,7 @@ class TestDeliveryWorker:
 
         assert calls == ["first", "first"]
 
-    def test_starts_nothing_while_the_process_stops(self, receiver):
+    def test_sends_nothing_after_a_stop_request(self, receiver):
         services.emit_event("artifact.ready", {})
         rounds = DeliveryWorker()
         rounds.stop_requested.set()

@@ -32,7 +32,7 @@ class Command(StrataCommand):
     def handle(self, *, path: Path, index: str, **options: Any) -> None:
         names = list(Index.objects.not_being_removed().values_list("name", flat=True))
         if index not in names:
-            raise CommandError(f"There is no index named {index!r}; there are: {', '.join(names)}.")
+            raise CommandError(f"There is no index named {index!r}; allowed: {', '.join(names)}.")
         added: Counter[str] = Counter()
         unchanged: Counter[str] = Counter()
         refused_count = 0

@@ -43,8 +43,8 @@ class Command(BaseCommand):
     def handle(self, *, host: str, port: int, demo: bool, **options: Any) -> None:
         if settings.STRATA_VECTOR_STORE != "embedded":
             raise CommandError(
-                "serve runs only with the embedded settings. With these settings, run a web server "
-                "on config.asgi and Celery workers on config."
+                "serve runs only with the embedded settings. With the current settings, run a web "
+                "server on config.asgi and Celery workers on config."
             )
         if not _is_loopback(host) and not set(settings.ALLOWED_HOSTS) - set(
             settings.STRATA_LOOPBACK_HOSTS
@@ -100,24 +100,24 @@ class Command(BaseCommand):
     def _print_welcome(self, url: str, is_first_start: bool, has_demo: bool) -> None:
         lines = [f"Strata is running at {url}", f"API documentation at {url}/api/docs/"]
         if is_first_start:
-            given = settings.STRATA_ADMIN_KEY
-            if not (given and ApiKey.find_by_secret(given) is not None):
-                secret = ApiKey.issue(_choose_key_name(), secret=given or None)[1]
+            admin_key = settings.STRATA_ADMIN_KEY
+            if not (admin_key and ApiKey.find_by_secret(admin_key) is not None):
+                secret = ApiKey.issue(_choose_key_name(), secret=admin_key or None)[1]
             password = secrets.token_urlsafe(12)
             get_user_model().objects.create_superuser(ADMIN_NAME, password=password)
-            shown = "$STRATA_ADMIN_KEY" if given else secret
-            asked = "search/pages?index=python-reference&q=what+does+yield+from+do"
+            shown = "$STRATA_ADMIN_KEY" if admin_key else secret
+            path = "search/pages?index=python-reference&q=what+does+yield+from+do"
             if not has_demo:
-                asked = "indexes/"
+                path = "indexes/"
             lines += [
                 "",
                 "Created at this first start and shown only once:",
                 f"  admin login  {ADMIN_NAME} / {password}   ({url}/admin/)",
                 f"  API key      {shown}",
                 "",
-                *([] if given else [f"Open {url}/#key={secret}", "or run:"]),
+                *([] if admin_key else [f"Open {url}/#key={secret}", "or run:"]),
                 f'  curl -H "Authorization: Bearer {shown}" \\',
-                f"    '{url}/api/v1/{asked}'",
+                f"    '{url}/api/v1/{path}'",
             ]
         else:
             lines += [

@@ -72,7 +72,7 @@ class Command(BaseCommand):
         try:
             limits = _parse_thresholds(options["fail_below"])
             measures = list(dict.fromkeys([*_split_names(options["measures"]), *limits]))
-            measures = [str(run_evaluation) for run_evaluation in parse_measures(measures)]
+            measures = [str(measure) for measure in parse_measures(measures)]
             systems = _split_names(options["pipeline"] or options["modes"] or "")
             baseline = options["against"] or ""
             for name in [*systems, *_split_names(baseline)]:
@@ -88,8 +88,8 @@ class Command(BaseCommand):
             assert path is not None
             with open_indexes(None):
                 index_corpus(options["spec"], path)
-        asked = EvaluationRequest(index or options["spec"], systems, baseline, measures, judged)
-        run = run_evaluation(asked)
+        request = EvaluationRequest(index or options["spec"], systems, baseline, measures, judged)
+        run = run_evaluation(request)
         if options["report"] is not None:
             options["report"].write_text(render_report(run), encoding="utf-8")
         self.stdout.write(_render_json(run) if options["json"] else _render_table(run))
@@ -143,14 +143,14 @@ def _split_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _parse_thresholds(given: Sequence[str]) -> dict[str, float]:
+def _parse_thresholds(thresholds: Sequence[str]) -> dict[str, float]:
     """Parse thresholds into measure -> lowest allowed value.
 
     Raises:
         InvalidInput: a threshold has another format.
     """
     limits = {}
-    for text in given:
+    for text in thresholds:
         name, _, value = text.rpartition("=")
         try:
             least = float(value)
@@ -199,11 +199,11 @@ def _render_table(run: EvaluationRun) -> str:
 
 def _format_difference(difference: Mapping[str, Any]) -> list[str]:
     """Format the difference, its interval, and whether it is significant."""
-    said = ""
+    verdict = ""
     if difference["is_significant"]:
-        said = "better" if difference["difference"] > 0 else "worse"
+        verdict = "better" if difference["difference"] > 0 else "worse"
     interval = f"[{difference['low']:+.4f}, {difference['high']:+.4f}]"
-    return [f"{difference['difference']:+.4f}", interval, said or "not significant"]
+    return [f"{difference['difference']:+.4f}", interval, verdict or "not significant"]
 
 
 def _align_columns(rows: Sequence[Sequence[str]]) -> list[str]:

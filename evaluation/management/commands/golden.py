@@ -19,7 +19,7 @@ class Command(StrataCommand):
     def handle(self, *, index: str, **options: Any) -> None:
         names = list(Index.objects.values_list("name", flat=True))
         if index not in names:
-            raise CommandError(f"There is no index named {index!r}; there are: {', '.join(names)}.")
+            raise CommandError(f"There is no index named {index!r}; allowed: {', '.join(names)}.")
         golden = write_golden_queries(index)
         if golden is None:
             raise CommandError(

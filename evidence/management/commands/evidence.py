@@ -83,8 +83,8 @@ class Command(ApiCommand):
             self.stdout.write(format_json({"verdicts": verdicts}))
         else:
             counts = Counter(each["verdict"] for each in verdicts)
-            said = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
-            self.stdout.write(said or "Nothing to add.")
+            summary = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
+            self.stdout.write(summary or "Nothing to add.")
 
     def _print_verdicts(self, verdicts: Sequence[dict[str, Any]]) -> None:
         for each in verdicts:
@@ -98,8 +98,10 @@ def _search(api: ApiClient, path: str, action: str, options: dict[str, Any]) -> 
     shared = {name: options[name] for name in ("limit", "min_similarity")}
     if action == "similar":
         return api.get(f"{path}similar", q=options["query"], **shared)
-    given = {name: value for name, value in shared.items() if value is not None}
-    return api.post(f"{path}related", {"query": options["query"], "urls": options["urls"], **given})
+    parameters = {name: value for name, value in shared.items() if value is not None}
+    return api.post(
+        f"{path}related", {"query": options["query"], "urls": options["urls"], **parameters}
+    )
 
 
 def _read_items(file: Path | None, url: str | None, content: str | None) -> list[Any]:

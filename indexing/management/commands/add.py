@@ -33,5 +33,7 @@ class Command(AddDocumentsCommand):
     ) -> None:
         if missing := [path for path in paths if not path.exists()]:
             raise CommandError(f"{missing[0]} does not exist.")
-        given = (each for path in iter_files(paths) for each in add_file(index, path, groups=group))
-        self.add_documents(index, given, wait=wait)
+        results = (
+            each for path in iter_files(paths) for each in add_file(index, path, groups=group)
+        )
+        self.add_documents(index, results, wait=wait)

@@ -51,8 +51,10 @@ class Command(StrataCommand):
                 return
             trigger_reconciliation()
             is_new = build.state == IndexBuild.State.BUILDING
-            said = "is being built beside the live build." if is_new else "is the standby build."
-            self.stdout.write(f"{build} {said}")
+            description = (
+                "is being built beside the live build." if is_new else "is the standby build."
+            )
+            self.stdout.write(f"{build} {description}")
             build = wait_for_build(build, self.stdout.write)
         vector_counts = f"{build.copied_count:,} vectors copied, {build.embedded_count:,} made"
         if build.state == IndexBuild.State.LIVE:

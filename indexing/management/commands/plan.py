@@ -33,8 +33,8 @@ class Command(StrataCommand):
             with progress_bar(f"Examining {name}", None) as advance:
                 estimates.append(estimate_build(name, is_exact=exact, advance=advance))
         if json:
-            said = [estimate.as_json() for estimate in estimates]
-            self.stdout.write(json_module.dumps(said, indent=2))
+            content = [estimate.as_json() for estimate in estimates]
+            self.stdout.write(json_module.dumps(content, indent=2))
             return
         console = Console(file=cast(IO[str], self.stdout), highlight=False, soft_wrap=True)
         if not estimates:

@@ -18,7 +18,7 @@ class Command(StrataCommand):
         found = get_index_progress(index)
         if index is not None and not found:
             known = ", ".join(progress.name for progress in get_index_progress())
-            raise CommandError(f"There is no index named {index!r}; there are: {known}.")
+            raise CommandError(f"There is no index named {index!r}; allowed: {known}.")
         table = Table(box=None, pad_edge=False)
         table.add_column("index")
         for column in ["artifacts", "waiting", "failed", "pending", "synced", "failed", "deleting"]:

@@ -23,7 +23,7 @@ class Command(StrataCommand):
     def handle(self, *, index: str | None, repair: bool, **options: Any) -> None:
         names = list(Index.objects.not_being_removed().values_list("name", flat=True))
         if index is not None and index not in names:
-            raise CommandError(f"There is no index named {index!r}; there are: {', '.join(names)}.")
+            raise CommandError(f"There is no index named {index!r}; allowed: {', '.join(names)}.")
         chosen = names if index is None else [index]
         # A running server owns the vector engine, so it must do the verification.
         if server := find_server():

@@ -252,8 +252,8 @@ class EmbeddedStore(VectorStore):
     def switch_aliases(self, aliases: Mapping[str, str | None]) -> None:
         with self._open_lock:
             switched = {**self.aliases(), **aliases}
-            kept = {alias: name for alias, name in switched.items() if name is not None}
-            write_json_atomically(self._folder / "aliases.json", kept)
+            remaining = {alias: name for alias, name in switched.items() if name is not None}
+            write_json_atomically(self._folder / "aliases.json", remaining)
 
     def aliases(self) -> dict[str, str]:
         self._check_usable()

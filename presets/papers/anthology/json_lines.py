@@ -51,19 +51,19 @@ def _read_line(line: Line) -> Paper:
     if line.content is None:
         raise TooLarge(f"A line may have at most {settings.STRATA_MAX_JSON_BYTES:,} bytes.")
     try:
-        given = _PaperLine.model_validate(load_json(line.content))
+        content = _PaperLine.model_validate(load_json(line.content))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "the line"
         raise Malformed(f"The line is not a valid paper: {where}: {first['msg']}.") from None
-    names = (to_plain_text(name) for name in given.authors)
+    names = (to_plain_text(name) for name in content.authors)
     return Paper(
-        id=given.id,
-        title=to_plain_text(given.title),
-        abstract=to_plain_text(given.abstract or ""),
+        id=content.id,
+        title=to_plain_text(content.title),
+        abstract=to_plain_text(content.abstract or ""),
         authors=tuple(dict.fromkeys(name for name in names if name)),
-        year=given.year,
-        venues=tuple(venue.strip().lower() for venue in given.venue),
-        awards=tuple(to_plain_text(award) for award in given.awards),
-        doi=(given.doi or "").strip(),
+        year=content.year,
+        venues=tuple(venue.strip().lower() for venue in content.venue),
+        awards=tuple(to_plain_text(award) for award in content.awards),
+        doi=(content.doi or "").strip(),
     )

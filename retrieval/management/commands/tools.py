@@ -30,12 +30,12 @@ class Command(ApiCommand):
     def handle(
         self, *, index: str, tool: str | None, arguments: Sequence[str], json: bool, **options: Any
     ) -> None:
-        given = parse_assignments(arguments, "An argument")
+        assignments = parse_assignments(arguments, "An argument")
         path = f"indexes/{quote(index, safe='')}/tools/"
         with open_api() as api:
             answer = listed = api.get(path)
             if tool is not None:
-                values = _read_values(given, _find_properties(listed["results"], tool))
+                values = _read_values(assignments, _find_properties(listed["results"], tool))
                 answer = api.post(f"{path}{quote(tool, safe='')}/", values)
         if json:
             self.stdout.write(format_json(answer))
@@ -51,8 +51,8 @@ class Command(ApiCommand):
             self.stdout.write(f"{tool['name']}: {tool['description']}")
             for name, schema in tool["parameters"]["properties"].items():
                 values = ", ".join(schema["enum"]) if "enum" in schema else schema["type"]
-                said = f": {schema['description']}" if "description" in schema else ""
-                self.stdout.write(f"   {name} ({values}){said}")
+                description = f": {schema['description']}" if "description" in schema else ""
+                self.stdout.write(f"   {name} ({values}){description}")
 
 
 def _find_properties(tools: Sequence[dict[str, Any]], name: str) -> Mapping[str, Any]:
@@ -63,11 +63,11 @@ def _find_properties(tools: Sequence[dict[str, Any]], name: str) -> Mapping[str,
     return properties
 
 
-def _read_values(given: Mapping[str, str], properties: Mapping[str, Any]) -> dict[str, Any]:
+def _read_values(assignments: Mapping[str, str], properties: Mapping[str, Any]) -> dict[str, Any]:
     """Convert the arguments to the types that the tool declares."""
     return {
         name: parse_json(value, name)
         if properties.get(name, {}).get("type") in TYPES_READ_AS_JSON
         else value
-        for name, value in given.items()
+        for name, value in assignments.items()
     }

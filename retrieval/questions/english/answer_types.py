@@ -31,7 +31,7 @@ _NUMBER: Final = regex.compile(
 _NAME: Final = regex.compile(r"(?<=[\p{L},;:’'] )\p{Lu}\p{Ll}|^\p{Lu}\p{Ll}+ \p{Lu}\p{Ll}")
 
 
-def holds_what_is_asked(question: str, sentence: str) -> bool:
+def has_requested_kind_of_answer(question: str, sentence: str) -> bool:
     """Whether the question asks for a time, a number or a name, and the sentence holds one."""
     for asks, pattern in (
         (_ASKS_TIME, _TIME),

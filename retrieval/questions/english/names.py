@@ -271,8 +271,8 @@ class _NameParser:
             return
         if self._is_unknown_venue(number, first, after):
             end = self.words[after - 1].end
-            said = UnknownName(self.words[number].start, end, self.text[word.start : end])
-            self.problems.append(said)
+            problem = UnknownName(self.words[number].start, end, self.text[word.start : end])
+            self.problems.append(problem)
 
     def _is_unknown_venue(self, number: int, first: int, after: int) -> bool:
         """Whether the words around show that the name is a venue. ``papers in Arabic`` and

@@ -142,8 +142,8 @@ class _PersonParser:
         conditions: list[dict[str, Any]] = [
             {self.field: unwrap_single(person.values)} for person in persons
         ]
-        whole = conditions[0] if len(conditions) == 1 else {"all_of": conditions}
-        return Clause(start, end, whole, excluded)
+        combined = conditions[0] if len(conditions) == 1 else {"all_of": conditions}
+        return Clause(start, end, combined, excluded)
 
     def _find_start(self, cue: int) -> tuple[int, bool]:
         """Offset where the phrase before the cue begins, and whether it is negated."""
@@ -276,8 +276,8 @@ class _PersonParser:
             return
         if self.is_title_case:
             return
-        speaks_of_works = any(word.folded in _WORK_WORDS for word in self.words[:cue])
-        is_meant = is_cued or (after - first > 1 and speaks_of_works)
+        mentions_works = any(word.folded in _WORK_WORDS for word in self.words[:cue])
+        is_meant = is_cued or (after - first > 1 and mentions_works)
         if is_meant:
             self._add_unknown(cue, first, after)
 

@@ -204,8 +204,9 @@ def _read_years(
     if name is None:
         for said in find_year_phrases(findings.unparsed_text, today):
             findings.notes.append(
-                f"“{' '.join(said.split())}” is not filtered by: this index does not say when a "
-                "document appeared. The words are searched for instead."
+                make_unapplied_note(
+                    " ".join(said.split()), "this index does not say when a document appeared"
+                )
             )
         return
     names = {
@@ -219,7 +220,7 @@ def _read_years(
         if year.month:
             said = findings.get_words(year.clause.start, year.clause.end)
             findings.notes.append(
-                f"“{said}” is filtered by the year alone: {name} holds no months."
+                f"Of “{said}”, only the year is used as a filter: {name} contains no months."
             )
 
 
@@ -241,8 +242,8 @@ def _add_problem_notes(
     for trouble in problems:
         if isinstance(trouble, TooManyNamesakes):
             findings.notes.append(
-                f"{trouble.count} {field_name} are called {trouble.name}; the filter names the "
-                f"{MAX_NAMESAKES} with most documents."
+                f"{trouble.count} {field_name} are called {trouble.name}; the filter includes the "
+                f"{MAX_NAMESAKES} with the most documents."
             )
         elif findings.is_unparsed(trouble.start, trouble.end):
             findings.unapplied_spans.append((trouble.start, trouble.end))
@@ -258,9 +259,10 @@ def _add_problem_notes(
 
 
 def make_unknown_note(phrase: str, value: str, field_name: str, missing_field: str = "") -> str:
-    why = f"this index {missing_field}" if missing_field else f"{field_name} holds no {value} here"
-    return make_unapplied_note(phrase, why)
+    if missing_field:
+        return make_unapplied_note(phrase, f"this index {missing_field}")
+    return make_unapplied_note(phrase, f"no document has {value} in {field_name}")
 
 
 def make_unapplied_note(phrase: str, why: str) -> str:
-    return f"“{phrase}” is not filtered by: {why}. The words are searched for instead."
+    return f"“{phrase}” is not used as a filter: {why}. The words are searched for instead."

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 from retrieval.questions.clauses import DOCUMENT_WORDS_PATTERN, Clause
 from retrieval.questions.words import MASK_CHAR, PARSED_CHAR, Span
 
-NO_YEAR: Final = "it names no year"
-NO_EXCLUSION: Final = "a search cannot leave a topic out"
+NO_YEAR: Final = "it gives no year"
+NO_EXCLUSION: Final = "a search cannot leave out a topic"
 
 _CLAUSE_END: Final = (
     rf"(?=\s*(?:$|[.,;?!){MASK_CHAR}{PARSED_CHAR}]"

@@ -210,8 +210,8 @@ def _read_relative_time(match: re.Match[str], today: date) -> YearCondition:
         if unit == "year" and match["which"].lower() != "past" and not match["since"]:
             return YearCondition(today.year - 1)
     else:
-        said, unit = match["count"].lower(), match["units"].lower()
-        count = int(said) if said.isdigit() else _NUMBER_WORDS[said]
+        amount, unit = match["count"].lower(), match["units"].lower()
+        count = int(amount) if amount.isdigit() else _NUMBER_WORDS[amount]
     years = {"y": count, "d": 10 * count, "m": -(-count // 12)}[unit[0]]
     return YearCondition({"gte": today.year - years})
 

@@ -80,7 +80,7 @@ def assert_refused(client: Client, response: Any, caplog: Any, reason: str) -> N
 
 
 class TestSignIn:
-    def test_makes_a_user_and_leads_back(self, openid, client):
+    def test_creates_a_user_and_redirects_to_the_requested_page(self, openid, client):
         describe(openid, "1", preferred_username="alice", email="alice@example.org")
 
         response = sign_in(client, "1")
@@ -99,7 +99,7 @@ class TestSignIn:
 
         assert [user.username for user in User.objects.all()] == ["alice"]
 
-    def test_gives_no_one_the_user_of_another(self, openid, client):
+    def test_creates_a_new_user_if_the_name_belongs_to_another(self, openid, client):
         admin = User.objects.create_superuser("admin", "admin@example.org")
         describe(openid, "2", preferred_username="admin", email="admin@example.org")
 
@@ -109,7 +109,7 @@ class TestSignIn:
         assert (user.username, user.is_superuser) == ("admin-2", False)
         assert client.session["_auth_user_id"] == str(user.pk) != str(admin.pk)
 
-    def test_leaves_out_what_cannot_be_stored(self, openid, client):
+    def test_ignores_names_and_emails_that_cannot_be_stored(self, openid, client):
         describe(openid, "1", preferred_username="a\0", email="b\n@example.org")
 
         sign_in(client, "1")
@@ -117,7 +117,7 @@ class TestSignIn:
         user = User.objects.get()
         assert (user.username, user.email) == ("1", "")
 
-    def test_that_meets_another_is_reported(self, openid, client, monkeypatch):
+    def test_reports_a_conflict_with_a_simultaneous_sign_in(self, openid, client, monkeypatch):
         User.objects.create_user("alice")
         monkeypatch.setattr(people, "_choose_name", lambda claims: "alice")
 
@@ -135,7 +135,7 @@ class TestSignIn:
         assert response.status_code == 403
         assert b"This user has been deactivated." in response.content
 
-    def test_that_the_person_refuses_at_the_provider_is_reported(self, openid, client):
+    def test_reports_a_refusal_at_the_provider(self, openid, client):
         answer = httpx.post(start(client), data={"action": "deny"})
         location = urlsplit(answer.headers["Location"])
 
@@ -144,7 +144,7 @@ class TestSignIn:
         assert response.status_code == 403
         assert b"The OpenID provider refused the sign-in." in response.content
 
-    def test_that_is_not_finished_does_not_shorten_one_by_password(self, openid, client):
+    def test_that_is_unfinished_does_not_shorten_a_password_session(self, openid, client):
         User.objects.create_user("alice", password="seven herons in the harbour")
         start(client)
         assert client.session.get_expiry_age() <= 900
@@ -154,12 +154,12 @@ class TestSignIn:
         assert "_auth_user_id" in client.session
         assert client.session.get_expiry_age() > 12 * 3_600
 
-    def test_leads_to_no_other_site(self, openid, client):
+    def test_does_not_redirect_to_other_sites(self, openid, client):
         response = come_back(client, start(client, "https://elsewhere.example/"), "1")
 
         assert response["Location"] == "/"
 
-    def test_ends_within_a_day(self, openid, client):
+    def test_expires_within_twelve_hours(self, openid, client):
         sign_in(client, "1")
 
         assert client.session.get_expiry_age() <= 12 * 3_600
@@ -171,7 +171,7 @@ class TestSignIn:
         assert all(len(query[name][0]) >= 20 for name in ("state", "nonce", "code_challenge"))
         assert query["redirect_uri"] == ["http://testserver/sign-in/openid/return/"]
 
-    def test_is_not_there_without_settings(self, client):
+    def test_is_not_offered_without_settings(self, client):
         assert client.get(START).status_code == 404
         assert client.get(f"{START}return/").status_code == 404
         assert b"organisation" not in client.get("/sign-in/").content
@@ -207,7 +207,7 @@ class TestGroups:
             ({"groups": 1}, set()),
         ],
     )
-    def test_that_the_claim_no_longer_names_are_lost(self, openid, client, claims, left):
+    def test_that_the_claim_no_longer_names_are_removed(self, openid, client, claims, left):
         describe(openid, "1", groups=["readers"])
         sign_in(client, "1")
         User.objects.get().groups.add(Group.objects.get(name="by hand"))
@@ -217,7 +217,7 @@ class TestGroups:
 
         assert self.names() == {"by hand"} | left
 
-    def test_come_from_a_claim_of_another_name(self, openid, client, settings):
+    def test_come_from_the_claim_that_the_settings_name(self, openid, client, settings):
         settings.STRATA_OIDC_GROUPS_CLAIM = "roles"
         describe(openid, "1", roles="readers", groups=["writers"])
 
@@ -252,9 +252,7 @@ class TestTokens:
         ],
         ids=["issuer", "audience", "audience of another party", "expired"],
     )
-    def test_that_are_not_for_this_sign_in_are_refused(
-        self, openid, client, forge, caplog, parts, reason
-    ):
+    def test_with_wrong_claims_are_refused(self, openid, client, forge, caplog, parts, reason):
         forge(**parts)
 
         assert_refused(client, sign_in(client, "1"), caplog, reason)
@@ -312,8 +310,8 @@ class TestKeys:
         assert User.objects.count() == 1
 
 
-class TestAddresses:
-    def test_that_are_private_need_to_be_allowed(self, openid, client, settings):
+class TestProviderAddress:
+    def test_is_refused_if_it_is_private_and_not_allowed(self, openid, client, settings):
         settings.STRATA_OIDC_CLIENT_ID = "another client, which knows nothing yet"
         settings.STRATA_PRIVATE_HOSTS = []
 
@@ -322,7 +320,7 @@ class TestAddresses:
         assert response.status_code == 403
         assert b"The OpenID provider does not answer." in response.content
 
-    def test_that_do_not_answer_are_reported_in_a_sentence(self, openid, client, settings):
+    def test_is_reported_if_it_does_not_answer(self, openid, client, settings):
         settings.STRATA_OIDC_ISSUER = "http://localhost:9"
 
         response = client.get(START)

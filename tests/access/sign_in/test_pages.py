@@ -26,17 +26,17 @@ def send(client: Client, name: str = "alice", password: str = PASSWORD, **more: 
 
 
 class TestSignIn:
-    def test_leads_to_the_page_that_was_asked_for(self, client, user):
+    def test_redirects_to_the_requested_page(self, client, user):
         assert send(client, next="/concepts/")["Location"] == "/concepts/"
         assert send(client)["Location"] == "/"
         assert send(client, next="https://elsewhere.example/")["Location"] == "/"
 
-    def test_of_the_admin_is_the_same(self, client):
+    def test_is_where_the_admin_redirects(self, client):
         response = client.get("/admin/login/?next=/admin/")
 
         assert response["Location"] == "/sign-in/?next=/admin/"
 
-    def test_does_not_lead_in_circles_who_may_not_use_the_admin(self, client, user):
+    def test_does_not_redirect_endlessly_without_admin_rights(self, client, user):
         client.force_login(user)
 
         response = client.get("/admin/", follow=True)
@@ -56,14 +56,14 @@ class TestSignIn:
 
 class TestLink:
     @pytest.mark.parametrize("page", ["/", "/concepts/"])
-    def test_is_shown_where_people_can_sign_in(self, client, admin_user, page):
+    def test_is_shown_on_public_pages(self, client, admin_user, page):
         assert b"Sign in" not in client.get(page).content
 
         User.objects.create_user("alice")
 
         assert b"Sign in" in client.get(page).content
 
-    def test_leads_to_the_account_once_signed_in(self, client, user):
+    def test_points_to_the_account_once_signed_in(self, client, user):
         client.force_login(user)
 
         assert b'<a href="/account/">alice</a>' in client.get("/").content
@@ -91,16 +91,16 @@ class TestLink:
         assert not can_people_sign_in()
 
 
-class TestPages:
+class TestAccountPages:
     @pytest.mark.parametrize("page", ["/account/", "/account/password/", "/account/second-factor/"])
-    def test_of_the_account_need_a_user(self, client, user, page):
+    def test_require_a_user(self, client, user, page):
         assert client.get(page)["Location"] == f"/sign-in/?next={page}"
 
         client.force_login(user)
 
         assert client.get(page).status_code == 200
 
-    def test_sign_out(self, client, user):
+    def test_sign_the_user_out(self, client, user):
         client.force_login(user)
 
         client.post("/account/sign-out/")
@@ -125,7 +125,7 @@ class TestPasswords:
         user.refresh_from_db()
         assert user.check_password(PASSWORD)
 
-    def test_that_are_good_are_taken(self, client, user):
+    def test_that_are_strong_are_accepted(self, client, user):
         client.force_login(user)
         new = "eleven lamps along the pier"
 
@@ -172,27 +172,27 @@ class TestLockOut:
             == 302
         )
 
-    def test_leaves_others_alone(self, client, user):
+    def test_does_not_affect_other_users(self, client, user):
         User.objects.create_user("bob", password=PASSWORD)
         for number in range(10):
             self.fail(client, 1, REMOTE_ADDR=f"192.0.2.{number}")
 
         assert send(client, "bob").status_code == 302
 
-    def test_leaves_sessions_alone(self, client, user):
+    def test_does_not_end_sessions(self, client, user):
         client.force_login(user)
         self.fail(Client(), 10)
 
         assert client.get("/account/").status_code == 200
 
-    def test_ends(self, client, user, settings):
+    def test_ends_after_the_cool_off_time(self, client, user, settings):
         self.fail(client, 10)
 
         settings.AXES_COOLOFF_TIME = timedelta(0)
 
         assert send(client).status_code == 302
 
-    def test_counts_the_address_that_the_proxy_added(self, client, user, settings):
+    def test_counts_by_the_address_that_the_proxy_added(self, client, user, settings):
         settings.STRATA_CLIENT_ADDRESS_HEADER = "HTTP_X_FORWARDED_FOR"
         for number in range(10):
             self.fail(client, 1, name=f"name {number}", HTTP_X_FORWARDED_FOR=f"{number}, 192.0.2.1")
@@ -234,7 +234,7 @@ class TestSecondFactor:
         device.refresh_from_db()
         assert device.confirmed
 
-    def test_is_asked_for_after_the_password(self, client, device):
+    def test_is_requested_after_the_password(self, client, device):
         asked = send(client)
         assert b"Enter the code that your app shows." in asked.content
         assert b'autocomplete="one-time-code"' in asked.content
@@ -242,14 +242,14 @@ class TestSecondFactor:
 
         assert send(client, code=self.make_code(device)).status_code == 302
 
-    def test_is_not_asked_for_before_the_password(self, client, device):
+    def test_is_not_requested_after_a_wrong_password(self, client, device):
         assert b"one-time-code" not in send(client, password="wrong").content
 
-    def test_takes_a_code_once(self, client, device):
+    def test_accepts_a_code_once(self, client, device):
         code = self.make_code(device)
         assert send(client, code=code).status_code == 302
 
         assert b"was used before" in send(Client(), code=code).content
 
-    def test_is_not_needed_by_others(self, client, user):
+    def test_is_not_required_from_users_without_one(self, client, user):
         assert send(client).status_code == 302

@@ -17,7 +17,7 @@ def asking(script: Script) -> AsyncStrata:
 
 
 class TestAdd:
-    async def test_gives_all_at_once_and_tells_the_verdicts_in_order(self):
+    async def test_sends_all_items_in_one_request_and_returns_verdicts_in_order(self):
         told = [
             {"url": "https://a.example", "verdict": "added", "artifact_id": "a1"},
             {"url": "https://b.example", "verdict": "duplicate", "artifact_id": "a1",
@@ -31,7 +31,7 @@ class TestAdd:
         assert script.asked == ["POST indexes/evidence/evidence/"]
         assert script.body() == {"items": [ITEM, TWIN], "threshold": 0.8}
 
-    async def test_takes_one_alone(self):
+    async def test_accepts_a_single_item(self):
         script = Script(answers(200, {"verdicts": [{"verdict": "added"}]}))
         async with asking(script) as strata:
             [verdict] = await strata.evidence.add("evidence", ITEM)
@@ -39,7 +39,7 @@ class TestAdd:
         assert verdict["verdict"] == "added"
         assert script.body() == {"items": [ITEM]}
 
-    async def test_gives_no_more_at_once_than_the_server_takes(self):
+    async def test_splits_items_into_requests_that_the_server_accepts(self):
         items = [{"url": f"https://a.example/{n}", "content": "Tides."} for n in range(230)]
         told = [[{"url": item["url"]} for item in items[at : at + 100]] for at in (0, 100, 200)]
         script = Script(*(answers(200, {"verdicts": verdicts}) for verdicts in told))
@@ -49,7 +49,7 @@ class TestAdd:
         assert [len(script.body(at)["items"]) for at in range(3)] == [100, 100, 30]
         assert [verdict["url"] for verdict in verdicts] == [item["url"] for item in items]
 
-    async def test_takes_a_threshold_of_zero(self):
+    async def test_sends_a_threshold_of_zero(self):
         script = Script(answers(200, {"verdicts": []}))
         async with asking(script) as strata:
             await strata.evidence.add("evidence", ITEM, threshold=0.0)
@@ -65,7 +65,7 @@ class TestAdd:
 
 
 class TestSimilar:
-    async def test_asks_by_the_text(self):
+    async def test_sends_the_text_as_query(self):
         script = Script(HITS)
         async with asking(script) as strata:
             [hit] = await strata.evidence.similar("evidence", "do tides turn?", limit=5)
@@ -76,7 +76,7 @@ class TestSimilar:
         assert request.url.path == "/api/v1/indexes/evidence/evidence/similar"
         assert dict(request.url.params) == {"q": "do tides turn?", "limit": "5"}
 
-    async def test_waits_for_what_was_added(self):
+    async def test_sends_the_minimum_revision(self):
         script = Script(HITS)
         async with asking(script) as strata:
             await strata.evidence.similar("evidence", "tides", min_revision=7)
@@ -85,7 +85,7 @@ class TestSimilar:
         assert script.requests[0].url.params["min_revision"] == "7"
         assert script.body()["min_revision"] == 7
 
-    async def test_is_empty_where_nothing_is_stored(self):
+    async def test_is_empty_if_nothing_is_stored(self):
         async with asking(Script(answers(200, {"hits": []}))) as strata:
             assert await strata.evidence.similar("evidence", "tides", min_similarity=0.5) == []
 

@@ -72,7 +72,7 @@ class TestWait:
 
 
 class TestRequest:
-    async def test_sends_what_has_no_method(self):
+    async def test_sends_requests_without_a_method_of_their_own(self):
         script = Script(answers(200, {"count": 0}), answers(200, None))
         async with asking(script) as strata:
             answer = await strata.request("GET", "judgements/", params={"verdict": "good"})

@@ -36,8 +36,8 @@ async def gave(strata: AsyncStrata) -> list[str]:
     return ids
 
 
-class TestAServer:
-    async def test_is_given_documents_and_searched(self, service):
+class TestServedClient:
+    async def test_adds_documents_and_searches_them(self, service):
         async with asking(service) as strata:
             ferry, boiler = await gave(strata)
             found = await strata.search("plain", "ferry to Ven", limit=1, explain=True)
@@ -49,7 +49,7 @@ class TestAServer:
         assert hit["explain"]["sparse"]["rank"] == 1
         assert by_meaning["hits"][0]["artifact"]["id"] == boiler
 
-    async def test_knows_a_document_that_is_given_again(self, service):
+    async def test_recognises_a_document_that_is_added_again(self, service):
         async with asking(service) as strata:
             assert await gave(strata) == await gave(strata)
             [verdict] = await strata.add_batch("plain", [{"text": BOILER, "external_id": "boiler"}])
@@ -68,7 +68,7 @@ class TestAServer:
         assert "leaves at noon" in stream.text
         assert last.citations
 
-    async def test_goes_on_with_an_answer_that_was_cut(self, service):
+    async def test_continues_an_interrupted_answer(self, service):
         transport = CutAfterAPiece()
         async with AsyncStrata(service.url, KEY, transport=transport) as strata:
             await gave(strata)
@@ -82,7 +82,7 @@ class TestAServer:
         assert [type(event) for event in events].count(Metadata) == 1
         assert stream.text == whole["answer"]
 
-    async def test_answers_in_one_piece_as_its_own_does(self, service):
+    async def test_returns_the_same_answer_as_the_api(self, service):
         async with asking(service) as strata:
             await gave(strata)
             answer = await strata.answer("plain", QUESTION)
@@ -91,7 +91,7 @@ class TestAServer:
         whole = service.api.post("ask", json=question, headers={"Accept": "application/json"})
         assert {**answer, "took_ms": None} == {**whole.json(), "took_ms": None}
 
-    async def test_takes_a_file_and_deletes_it(self, service, tmp_path):
+    async def test_adds_and_deletes_a_file(self, service, tmp_path):
         path = tmp_path / "tides.md"
         path.write_text("# Tides\n\nThe tide is highest after a new moon.\n")
         async with asking(service) as strata:
@@ -105,7 +105,7 @@ class TestAServer:
         assert removed["deleted"]
         assert raised.value.code == "unknown_artifact"
 
-    async def test_says_which_file_it_cannot_read(self, service):
+    async def test_names_the_file_that_cannot_be_read(self, service):
         async with asking(service) as strata:
             added = await strata.add("plain", file=("broken.pdf", b"%PDF-1.7 no more"))
             with pytest.raises(ArtifactFailed) as raised:
@@ -114,7 +114,7 @@ class TestAServer:
 
         assert raised.value.code == "damaged_file"
 
-    async def test_names_its_indexes(self, service):
+    async def test_lists_the_indexes(self, service):
         async with asking(service) as strata:
             names = [index["name"] for index in await strata.indexes()]
             plain = await strata.index("plain")
@@ -122,7 +122,7 @@ class TestAServer:
         assert "plain" in names
         assert plain["kinds"] == ["chunk"]
 
-    async def test_says_what_is_wrong_with_a_request(self, service):
+    async def test_raises_an_error_with_the_wrong_field(self, service):
         async with asking(service) as strata:
             with pytest.raises(InvalidRequest) as raised:
                 await strata.search("plain", "ferry", mode="fuzzy")
@@ -136,7 +136,7 @@ class TestAServer:
         assert untold.value.field == "exlpain"
         assert "plain" in unknown.value.allowed
 
-    async def test_lets_in_none_without_a_key(self, service):
+    async def test_raises_an_error_for_an_unknown_key(self, service):
         async with asking(service, "unknown") as strata:
             with pytest.raises(AccessDenied) as raised:
                 await strata.indexes()

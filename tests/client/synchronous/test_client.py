@@ -37,7 +37,7 @@ def waits(monkeypatch):
 
 
 class TestIndexes:
-    def test_are_those_of_the_list(self):
+    def test_are_the_results_of_the_response(self):
         script = Script(answers(200, {"count": 1, "results": [{"name": "plain"}]}))
         with asking(script) as strata:
             assert [index["name"] for index in strata.indexes()] == ["plain"]
@@ -46,7 +46,7 @@ class TestIndexes:
 
 
 class TestUpdate:
-    def test_changes_what_is_given(self):
+    def test_sends_only_the_given_fields(self):
         script = Script(ADDED)
         with asking(script) as strata:
             strata.update("a1", groups=[], title="Tides")
@@ -56,7 +56,7 @@ class TestUpdate:
 
 
 class TestAdd:
-    def test_gives_a_text_as_json_without_what_was_not_given(self):
+    def test_sends_a_text_as_json_with_only_the_given_fields(self):
         script = Script(ADDED)
         with asking(script) as strata:
             added = strata.add("plain", text="Tides turn.", metadata={"year": 2024})
@@ -65,14 +65,14 @@ class TestAdd:
         assert script.asked == ["POST indexes/plain/artifacts/"]
         assert script.body() == {"text": "Tides turn.", "metadata": {"year": 2024}}
 
-    def test_gives_pages(self):
+    def test_sends_pages_as_json(self):
         script = Script(ADDED)
         with asking(script) as strata:
             strata.add("plain", pages=["One.", "Two."], title="Two pages")
 
         assert script.body() == {"pages": ["One.", "Two."], "title": "Two pages"}
 
-    def test_gives_a_file_as_a_form(self, tmp_path):
+    def test_sends_a_file_as_a_form(self, tmp_path):
         path = tmp_path / "tides.md"
         path.write_bytes(b"# Tides\n")
         script = Script(ADDED)
@@ -86,7 +86,7 @@ class TestAdd:
         assert b'{"year": 2024}' in request.content
         assert b"title" not in request.content
 
-    def test_gives_groups_as_a_list_and_in_a_form_as_text(self, tmp_path):
+    def test_sends_groups_as_a_list_in_json_and_as_text_in_a_form(self, tmp_path):
         path = tmp_path / "tides.md"
         path.write_bytes(b"# Tides\n")
         script = Script(ADDED, ADDED)
@@ -101,7 +101,7 @@ class TestAdd:
     @pytest.mark.parametrize(
         ("given", "field"), [({}, "text"), ({"text": "a", "pages": ["b"]}, "pages")]
     )
-    def test_takes_one_content_and_no_other(self, given, field):
+    def test_requires_exactly_one_kind_of_content(self, given, field):
         script = Script(ADDED)
         with asking(script) as strata:
             with pytest.raises(InvalidRequest) as raised:
@@ -112,7 +112,7 @@ class TestAdd:
 
 
 class TestReplace:
-    def test_gives_a_text_as_json_and_a_file_as_a_form(self):
+    def test_sends_a_text_as_json_and_a_file_as_a_form(self):
         script = Script(ADDED, ADDED)
         with asking(script) as strata:
             strata.replace("a1", text="Tides turn.")
@@ -125,7 +125,7 @@ class TestReplace:
 
 
 class TestAddBatch:
-    def test_gives_a_line_each(self):
+    def test_sends_one_line_per_document(self):
         script = Script(verdicts("added", "rejected"))
         with asking(script) as strata:
             told = strata.add_batch("plain", [{"text": "Ä", "url": None}, {"title": "b"}])
@@ -135,7 +135,7 @@ class TestAddBatch:
         assert request.headers["Content-Type"] == "application/x-ndjson"
         assert request.content.decode() == '{"text": "Ä"}\n{"title": "b"}\n'
 
-    def test_counts_lines_through_all_its_requests(self, monkeypatch):
+    def test_numbers_lines_across_its_requests(self, monkeypatch):
         monkeypatch.setattr("strata_client.bodies.MAX_REQUEST_LINES", 2)
         script = Script(verdicts("added", "added"), verdicts("revised"))
         documents = ({"text": text} for text in "abc")  # can be iterated only once
@@ -154,14 +154,14 @@ class TestAddBatch:
 
         assert script.asked == []
 
-    def test_does_not_take_fewer_verdicts_for_all(self):
+    def test_raises_an_error_if_verdicts_are_missing(self):
         with asking(Script(verdicts("added"))) as strata:
             with pytest.raises(Unavailable, match="Of 2 documents"):
                 strata.add_batch("plain", [{"text": "a"}, {"text": "b"}])
 
 
 class TestWaitUntilReady:
-    def test_looks_until_it_is(self, waits):
+    def test_requests_the_artifact_until_it_is_ready(self, waits):
         looks = [answers(200, artifact(status)) for status in ("received", "parsing", "ready")]
         script = Script(*looks)
         with asking(script) as strata:
@@ -171,7 +171,7 @@ class TestWaitUntilReady:
         assert script.asked == ["GET artifacts/a1/"] * 3
         assert waits == sorted(waits)
 
-    def test_waits_for_each_of_several(self, waits):
+    def test_waits_for_several_artifacts(self, waits):
         script = Script(answers(200, artifact("ready")))
         with asking(script) as strata:
             ready = strata.wait_until_ready(["a1", "a2"])
@@ -179,7 +179,7 @@ class TestWaitUntilReady:
         assert len(ready) == 2
         assert script.asked == ["GET artifacts/a1/", "GET artifacts/a2/"]
 
-    def test_says_why_it_never_will_be(self, waits):
+    def test_raises_the_error_of_a_failed_artifact(self, waits):
         error = {"code": "damaged_file", "detail": "The file is damaged."}
         with asking(Script(answers(200, artifact("failed", error=error)))) as strata:
             with pytest.raises(ArtifactFailed, match="Tides: The file is damaged") as raised:
@@ -188,7 +188,7 @@ class TestWaitUntilReady:
         assert raised.value.code == "damaged_file"
         assert raised.value.artifact["id"] == "a1"
 
-    def test_does_not_wait_for_ever(self, waits):
+    def test_raises_an_error_after_the_timeout(self, waits):
         with asking(Script(answers(200, artifact("indexing")))) as strata:
             with pytest.raises(NotReady, match="still indexing"):
                 strata.wait_until_ready("a1", timeout=0)
@@ -197,7 +197,7 @@ class TestWaitUntilReady:
 
 
 class TestDelete:
-    def test_tells_what_is_left(self):
+    def test_returns_how_many_points_are_left(self):
         script = Script(answers(202, {"deleted": True, "points": 3}))
         with asking(script) as strata:
             assert (strata.delete("a1"))["points"] == 3
@@ -207,7 +207,7 @@ class TestDelete:
 
 class TestSearch:
     @pytest.mark.parametrize("kind", ["pages", "summaries", "questions"])
-    def test_asks_the_search_of_its_kind(self, kind):
+    def test_sends_the_request_to_the_search_of_its_kind(self, kind):
         script = Script(FOUND)
         with asking(script) as strata:
             strata.search("plain", "tides", kind=kind, limit=3, filter=None, verify=False)
@@ -215,28 +215,28 @@ class TestSearch:
         assert script.asked == [f"POST search/{kind}"]
         assert script.body() == {"index": "plain", "query": "tides", "limit": 3, "verify": False}
 
-    def test_takes_several_indexes(self):
+    def test_accepts_several_indexes(self):
         script = Script(FOUND)
         with asking(script) as strata:
             strata.search(("plain", "minutes"), "tides")
 
         assert script.body()["index"] == ["plain", "minutes"]
 
-    def test_leaves_no_option_out(self):
+    def test_sends_options_that_it_does_not_know(self):
         script = Script(FOUND)
         with asking(script) as strata:
             strata.search("plain", "tides", exlpain=True)
 
         assert script.body()["exlpain"] is True  # sent as it is: the server lists the known options
 
-    def test_knows_its_kinds(self):
+    def test_rejects_unknown_kinds(self):
         with asking(Script(FOUND)) as strata:
             with pytest.raises(InvalidRequest) as raised:
                 strata.search("plain", "tides", kind="chunks")
 
         assert raised.value.allowed == ["pages", "summaries", "questions"]
 
-    def test_goes_by_artifacts_too(self):
+    def test_supports_hierarchical_search(self):
         script = Script(answers(200, {"artifacts": []}))
         with asking(script) as strata:
             strata.search_hierarchical("plain", "tides", mode="dense")
@@ -246,7 +246,7 @@ class TestSearch:
 
 
 class TestDeleteIndex:
-    def test_repeats_the_name(self):
+    def test_sends_the_name_as_confirmation(self):
         script = Script(answers(200, {"index": "plain", "deleted": True, "points": 0}))
         with asking(script) as strata:
             assert (strata.delete_index("plain", confirm="plain"))["points"] == 0
@@ -255,7 +255,7 @@ class TestDeleteIndex:
 
 
 class TestKeys:
-    def test_are_made_listed_and_revoked(self):
+    def test_are_created_listed_and_revoked(self):
         made = {"id": 7, "name": "reader", "secret": "strata_x"}
         script = Script(
             answers(201, made), answers(200, {"results": [{"id": 7}]}), answers(200, {"id": 7})

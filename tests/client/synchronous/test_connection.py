@@ -51,7 +51,7 @@ class TestErrors:
             (429, TooManyRequests), (503, Unavailable), (507, Unavailable), (500, StrataError),
         ],
     )  # fmt: skip
-    def test_are_told_apart_by_what_a_caller_can_do(self, status, error_class):
+    def test_have_a_class_for_each_status(self, status, error_class):
         with asking(Script(refuses(status)), retries=0) as strata:
             with pytest.raises(StrataError) as raised:
                 strata.indexes()
@@ -59,7 +59,7 @@ class TestErrors:
         assert type(raised.value) is error_class
         assert raised.value.status == status
 
-    def test_carry_what_the_server_said(self):
+    def test_have_the_fields_of_the_response(self):
         said = {"field": "mode", "allowed": ["dense", "sparse"], "fix": "Take one of them."}
         with asking(Script(refuses(400, "invalid", **said))) as strata:
             with pytest.raises(InvalidRequest) as raised:
@@ -71,7 +71,7 @@ class TestErrors:
             "It cannot be done. Allowed: dense, sparse. Take one of them. (invalid, field mode)"
         )
 
-    def test_say_when_to_come_back(self):
+    def test_have_the_time_until_a_retry(self):
         with asking(Script(refuses(429, retry_after="7")), retries=0) as strata:
             with pytest.raises(TooManyRequests) as raised:
                 strata.indexes()
@@ -79,7 +79,7 @@ class TestErrors:
         assert raised.value.retry_after == 7
         assert raised.value.is_retryable
 
-    def test_are_understood_where_a_proxy_wrote_them(self):
+    def test_are_raised_for_responses_of_a_proxy(self):
         page = httpx.Response(502, html="<h1>Bad gateway</h1>")
         with asking(Script(page), retries=0) as strata:
             with pytest.raises(Unavailable, match="502 Bad Gateway, and not Strata's") as raised:
@@ -87,7 +87,7 @@ class TestErrors:
 
         assert raised.value.code == "http_error"
 
-    def test_say_that_something_else_answers_there(self):
+    def test_are_raised_for_responses_that_are_not_json(self):
         with asking(Script(httpx.Response(200, html="<h1>Hello</h1>"))) as strata:
             with pytest.raises(StrataError) as raised:
                 strata.indexes()
@@ -98,7 +98,7 @@ class TestErrors:
         ("cause", "code"),
         [(REFUSED, "unreachable"), (CUT, "cut"), (httpx.ReadTimeout("slow"), "timeout")],
     )
-    def test_tell_what_kept_the_answer(self, cause, code):
+    def test_name_the_cause_of_a_missing_response(self, cause, code):
         with asking(Script(cause), retries=0) as strata:
             with pytest.raises(Unavailable) as raised:
                 strata.indexes()
@@ -108,8 +108,8 @@ class TestErrors:
         assert raised.value.__cause__ is cause
 
 
-class TestAnAddress:
-    def test_is_asked_with_the_key(self):
+class TestBaseUrl:
+    def test_is_requested_with_the_key(self):
         script = Script(INDEX)
         with asking(script) as strata:
             strata.index("plain")
@@ -118,7 +118,7 @@ class TestAnAddress:
         assert str(request.url) == "http://strata.test/api/v1/indexes/plain/"
         assert request.headers["Authorization"] == "Bearer a-key"
 
-    def test_may_stand_in_the_environment(self, monkeypatch):
+    def test_is_read_from_the_environment(self, monkeypatch):
         monkeypatch.setenv("STRATA_URL", "https://strata.test/below/")
         monkeypatch.setenv("STRATA_KEY", "theirs")
         script = Script(INDEX)
@@ -139,7 +139,7 @@ class TestAnAddress:
         assert raised.value.field == "base_url"
 
     @pytest.mark.parametrize("key", ["schlüssel", "a\nkey"])
-    def test_takes_no_key_that_no_header_can_hold(self, key):
+    def test_is_refused_with_a_key_that_a_header_cannot_hold(self, key):
         with pytest.raises(InvalidRequest) as raised:
             Strata(URL, key)
 
@@ -150,7 +150,7 @@ class TestAnAddress:
         with Strata(URL, "secret") as strata:
             assert repr(strata) == f"{type(strata).__name__}('http://strata.test')"
 
-    def test_names_are_never_taken_for_paths(self):
+    def test_is_followed_by_escaped_names(self):
         script = Script(INDEX)
         with asking(script) as strata:
             strata.index("../verify?x")
@@ -160,7 +160,7 @@ class TestAnAddress:
 
 class TestARequest:
     @pytest.mark.parametrize("fault", [CUT, REFUSED, refuses(503), refuses(502), refuses(504)])
-    def test_that_reads_is_sent_again(self, fault, waits):
+    def test_that_reads_is_retried(self, fault, waits):
         script = Script(fault, INDEX)
         with asking(script) as strata:
             assert (strata.index("plain"))["name"] == "plain"
@@ -168,7 +168,7 @@ class TestARequest:
         assert len(script.requests) == 2
         assert 0 <= waits[0] <= 0.5
 
-    def test_that_adds_is_sent_again_as_it_was(self):
+    def test_that_adds_is_retried_with_the_same_body(self):
         script = Script(CUT, answers(202, {"id": "a1"}))
         with asking(script) as strata:
             strata.add("plain", text="Tides turn.", external_id="tides")
@@ -176,7 +176,7 @@ class TestARequest:
         first, second = script.requests
         assert first.content == second.content
 
-    def test_that_adds_a_file_is_sent_again_with_all_of_it(self):
+    def test_that_adds_a_file_is_retried_with_the_whole_file(self):
         script = Script(CUT, answers(202, {"id": "a1"}))
         with asking(script) as strata:
             strata.add("plain", file=("tides.txt", b"Tides turn."))
@@ -184,7 +184,7 @@ class TestARequest:
         assert [b"Tides turn." in request.content for request in script.requests] == [True, True]
 
     @pytest.mark.parametrize("fault", [CUT, refuses(503), refuses(502)])
-    def test_that_must_not_be_doubled_is_not_sent_again(self, fault):
+    def test_that_is_not_idempotent_is_not_retried(self, fault):
         script = Script(fault, VERDICTS)
         with asking(script) as strata:
             with pytest.raises(Unavailable):
@@ -195,21 +195,21 @@ class TestARequest:
     @pytest.mark.parametrize(
         "fault", [REFUSED, refuses(503, retry_after="3"), refuses(429, retry_after="3")]
     )
-    def test_that_was_not_taken_is_sent_again_whatever_it_is(self, fault):
+    def test_that_the_server_did_not_accept_is_always_retried(self, fault):
         script = Script(fault, VERDICTS)
         with asking(script) as strata:
             strata.evidence.add("evidence", ITEM)
 
         assert len(script.requests) == 2
 
-    def test_comes_back_when_the_server_says(self, waits):
+    def test_is_retried_after_the_time_that_the_server_names(self, waits):
         with asking(Script(refuses(503, retry_after="3"), INDEX)) as strata:
             strata.index("plain")
 
         [wait] = waits
         assert 3 <= wait <= 3.5
 
-    def test_does_not_wait_for_hours(self, waits):
+    def test_is_not_retried_after_a_long_retry_after(self, waits):
         with asking(Script(refuses(503, retry_after="3600"), INDEX)) as strata:
             with pytest.raises(Unavailable) as raised:
                 strata.index("plain")
@@ -221,7 +221,7 @@ class TestARequest:
         "fault",
         [httpx.ReadTimeout("slow"), refuses(400), refuses(404), refuses(500, "server_error")],
     )
-    def test_is_sent_once_where_another_go_brings_nothing(self, fault):
+    def test_is_not_retried_after_errors_that_remain(self, fault):
         script = Script(fault, INDEX)
         with asking(script) as strata:
             with pytest.raises(StrataError):
@@ -229,7 +229,7 @@ class TestARequest:
 
         assert len(script.requests) == 1
 
-    def test_is_given_up_after_the_tries_it_may_have(self, waits):
+    def test_is_given_up_after_the_allowed_retries(self, waits):
         script = Script(refuses(503))
         with asking(script, retries=4) as strata:
             with pytest.raises(Unavailable):

@@ -18,7 +18,7 @@ def asking(script: Script) -> Strata:
 
 
 class TestAdd:
-    def test_gives_all_at_once_and_tells_the_verdicts_in_order(self):
+    def test_sends_all_items_in_one_request_and_returns_verdicts_in_order(self):
         told = [
             {"url": "https://a.example", "verdict": "added", "artifact_id": "a1"},
             {"url": "https://b.example", "verdict": "duplicate", "artifact_id": "a1",
@@ -32,7 +32,7 @@ class TestAdd:
         assert script.asked == ["POST indexes/evidence/evidence/"]
         assert script.body() == {"items": [ITEM, TWIN], "threshold": 0.8}
 
-    def test_takes_one_alone(self):
+    def test_accepts_a_single_item(self):
         script = Script(answers(200, {"verdicts": [{"verdict": "added"}]}))
         with asking(script) as strata:
             [verdict] = strata.evidence.add("evidence", ITEM)
@@ -40,7 +40,7 @@ class TestAdd:
         assert verdict["verdict"] == "added"
         assert script.body() == {"items": [ITEM]}
 
-    def test_gives_no_more_at_once_than_the_server_takes(self):
+    def test_splits_items_into_requests_that_the_server_accepts(self):
         items = [{"url": f"https://a.example/{n}", "content": "Tides."} for n in range(230)]
         told = [[{"url": item["url"]} for item in items[at : at + 100]] for at in (0, 100, 200)]
         script = Script(*(answers(200, {"verdicts": verdicts}) for verdicts in told))
@@ -50,7 +50,7 @@ class TestAdd:
         assert [len(script.body(at)["items"]) for at in range(3)] == [100, 100, 30]
         assert [verdict["url"] for verdict in verdicts] == [item["url"] for item in items]
 
-    def test_takes_a_threshold_of_zero(self):
+    def test_sends_a_threshold_of_zero(self):
         script = Script(answers(200, {"verdicts": []}))
         with asking(script) as strata:
             strata.evidence.add("evidence", ITEM, threshold=0.0)
@@ -66,7 +66,7 @@ class TestAdd:
 
 
 class TestSimilar:
-    def test_asks_by_the_text(self):
+    def test_sends_the_text_as_query(self):
         script = Script(HITS)
         with asking(script) as strata:
             [hit] = strata.evidence.similar("evidence", "do tides turn?", limit=5)
@@ -77,7 +77,7 @@ class TestSimilar:
         assert request.url.path == "/api/v1/indexes/evidence/evidence/similar"
         assert dict(request.url.params) == {"q": "do tides turn?", "limit": "5"}
 
-    def test_waits_for_what_was_added(self):
+    def test_sends_the_minimum_revision(self):
         script = Script(HITS)
         with asking(script) as strata:
             strata.evidence.similar("evidence", "tides", min_revision=7)
@@ -86,7 +86,7 @@ class TestSimilar:
         assert script.requests[0].url.params["min_revision"] == "7"
         assert script.body()["min_revision"] == 7
 
-    def test_is_empty_where_nothing_is_stored(self):
+    def test_is_empty_if_nothing_is_stored(self):
         with asking(Script(answers(200, {"hits": []}))) as strata:
             assert strata.evidence.similar("evidence", "tides", min_similarity=0.5) == []
 

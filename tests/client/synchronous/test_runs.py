@@ -73,7 +73,7 @@ class TestWait:
 
 
 class TestRequest:
-    def test_sends_what_has_no_method(self):
+    def test_sends_requests_without_a_method_of_their_own(self):
         script = Script(answers(200, {"count": 0}), answers(200, None))
         with asking(script) as strata:
             answer = strata.request("GET", "judgements/", params={"verdict": "good"})

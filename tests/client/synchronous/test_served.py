@@ -37,8 +37,8 @@ def gave(strata: Strata) -> list[str]:
     return ids
 
 
-class TestAServer:
-    def test_is_given_documents_and_searched(self, service):
+class TestServedClient:
+    def test_adds_documents_and_searches_them(self, service):
         with asking(service) as strata:
             ferry, boiler = gave(strata)
             found = strata.search("plain", "ferry to Ven", limit=1, explain=True)
@@ -50,7 +50,7 @@ class TestAServer:
         assert hit["explain"]["sparse"]["rank"] == 1
         assert by_meaning["hits"][0]["artifact"]["id"] == boiler
 
-    def test_knows_a_document_that_is_given_again(self, service):
+    def test_recognises_a_document_that_is_added_again(self, service):
         with asking(service) as strata:
             assert gave(strata) == gave(strata)
             [verdict] = strata.add_batch("plain", [{"text": BOILER, "external_id": "boiler"}])
@@ -69,7 +69,7 @@ class TestAServer:
         assert "leaves at noon" in stream.text
         assert last.citations
 
-    def test_goes_on_with_an_answer_that_was_cut(self, service):
+    def test_continues_an_interrupted_answer(self, service):
         transport = CutAfterAPiece()
         with Strata(service.url, KEY, transport=transport) as strata:
             gave(strata)
@@ -83,7 +83,7 @@ class TestAServer:
         assert [type(event) for event in events].count(Metadata) == 1
         assert stream.text == whole["answer"]
 
-    def test_answers_in_one_piece_as_its_own_does(self, service):
+    def test_returns_the_same_answer_as_the_api(self, service):
         with asking(service) as strata:
             gave(strata)
             answer = strata.answer("plain", QUESTION)
@@ -92,7 +92,7 @@ class TestAServer:
         whole = service.api.post("ask", json=question, headers={"Accept": "application/json"})
         assert {**answer, "took_ms": None} == {**whole.json(), "took_ms": None}
 
-    def test_takes_a_file_and_deletes_it(self, service, tmp_path):
+    def test_adds_and_deletes_a_file(self, service, tmp_path):
         path = tmp_path / "tides.md"
         path.write_text("# Tides\n\nThe tide is highest after a new moon.\n")
         with asking(service) as strata:
@@ -106,7 +106,7 @@ class TestAServer:
         assert removed["deleted"]
         assert raised.value.code == "unknown_artifact"
 
-    def test_says_which_file_it_cannot_read(self, service):
+    def test_names_the_file_that_cannot_be_read(self, service):
         with asking(service) as strata:
             added = strata.add("plain", file=("broken.pdf", b"%PDF-1.7 no more"))
             with pytest.raises(ArtifactFailed) as raised:
@@ -115,7 +115,7 @@ class TestAServer:
 
         assert raised.value.code == "damaged_file"
 
-    def test_names_its_indexes(self, service):
+    def test_lists_the_indexes(self, service):
         with asking(service) as strata:
             names = [index["name"] for index in strata.indexes()]
             plain = strata.index("plain")
@@ -123,7 +123,7 @@ class TestAServer:
         assert "plain" in names
         assert plain["kinds"] == ["chunk"]
 
-    def test_says_what_is_wrong_with_a_request(self, service):
+    def test_raises_an_error_with_the_wrong_field(self, service):
         with asking(service) as strata:
             with pytest.raises(InvalidRequest) as raised:
                 strata.search("plain", "ferry", mode="fuzzy")
@@ -137,7 +137,7 @@ class TestAServer:
         assert untold.value.field == "exlpain"
         assert "plain" in unknown.value.allowed
 
-    def test_lets_in_none_without_a_key(self, service):
+    def test_raises_an_error_for_an_unknown_key(self, service):
         with asking(service, "unknown") as strata:
             with pytest.raises(AccessDenied) as raised:
                 strata.indexes()

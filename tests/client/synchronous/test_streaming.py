@@ -46,7 +46,7 @@ def at_once(monkeypatch):
 
 
 class TestAsk:
-    def test_gives_what_was_found_the_pieces_and_what_they_rest_on(self):
+    def test_yields_metadata_chunks_and_citations(self):
         script = Script(streams(FOUND, BOATS, LEAVE, END))
         with asking(script) as strata:
             events = [event for event in strata.ask("plain", "When?")]
@@ -59,7 +59,7 @@ class TestAsk:
         assert isinstance(done, Done)
         assert done.citations[0]["number"] == 1
 
-    def test_sends_what_was_given_and_nothing_else(self):
+    def test_sends_only_the_given_parameters(self):
         script = Script(streams(FOUND, END))
         with asking(script) as strata:
             for _ in strata.ask("plain", "When?", filter={"year": 2020}, pipeline="papers"):
@@ -71,21 +71,21 @@ class TestAsk:
         }  # fmt: skip
         assert script.requests[0].headers["Accept"] == "text/event-stream"
 
-    def test_sends_nothing_before_an_event_is_asked_for(self):
+    def test_sends_no_request_before_the_first_event_is_read(self):
         script = Script(streams(FOUND, END))
         with asking(script) as strata, strata.ask("plain", "When?"):
             pass
 
         assert script.asked == []
 
-    def test_passes_over_heartbeats_and_events_it_does_not_know(self):
+    def test_ignores_heartbeats_and_unknown_events(self):
         script = Script(streams(b": still here\n\n", FOUND, event("thought", {"a": 1}), END))
         with asking(script) as strata:
             kinds = [type(event) for event in strata.ask("plain", "When?")]
 
         assert kinds == [Metadata, Done]
 
-    def test_keeps_lines_whole_that_only_unicode_would_part(self):
+    def test_does_not_split_events_at_unicode_line_separators(self):
         piece = "one\u2028two\x85three"
         script = Script(streams(FOUND, event("chunk", {"text": piece}), END))
         with asking(script) as strata:
@@ -93,7 +93,7 @@ class TestAsk:
 
         assert events[1] == Chunk(piece)
 
-    def test_raises_what_an_error_event_says(self):
+    def test_raises_the_error_of_an_error_event(self):
         error = {"code": "language_model_unavailable", "detail": "It is away.", "fix": "Wait."}
         script = Script(streams(FOUND, BOATS, event("error", error), END))
         with asking(script) as strata:
@@ -106,14 +106,14 @@ class TestAsk:
         assert events.text == "Boats "
         assert len(script.requests) == 1
 
-    def test_raises_what_refuses_the_question(self):
+    def test_raises_an_error_for_a_refused_question(self):
         with asking(Script(refuses(400, field="pipeline"))) as strata:
             with pytest.raises(InvalidRequest) as raised:
                 next(strata.ask("plain", "When?", pipeline="none"))
 
         assert raised.value.field == "pipeline"
 
-    def test_raises_an_event_that_is_no_json(self):
+    def test_raises_an_error_for_an_event_that_is_not_json(self):
         script = Script(streams(FOUND, b"event: chunk\ndata: {half\n\n", END))
         with asking(script) as strata:
             with pytest.raises(StrataError) as raised:
@@ -123,9 +123,9 @@ class TestAsk:
         assert raised.value.code == "unexpected_answer"
 
 
-class TestACutAnswer:
+class TestAnInterruptedAnswer:
     @pytest.mark.parametrize("cut", [(CUT,), (httpx.ReadTimeout("silent"),), ()])
-    def test_goes_on_after_the_last_event_that_came(self, cut):
+    def test_continues_after_the_last_received_event(self, cut):
         half = LEAVE[:20]
         script = Script(streams(FOUND, BOATS, half, *cut), streams(LEAVE, END))
         with asking(script) as strata:
@@ -137,7 +137,7 @@ class TestACutAnswer:
         assert ids_sent(script) == [None, "x.6"]
         assert script.body(0) == script.body(1)
 
-    def test_is_asked_for_anew_where_nothing_came_yet(self):
+    def test_is_requested_again_if_no_event_was_received(self):
         script = Script(streams(CUT), streams(FOUND, BOATS, LEAVE, END))
         with asking(script) as strata:
             kinds = [type(event) for event in strata.ask("plain", "When?")]
@@ -156,7 +156,7 @@ class TestACutAnswer:
         assert events.text == "Boats leave."
         assert ids_sent(script) == [None, "x.6", "x.6"]
 
-    def test_begins_anew_where_the_server_does(self):
+    def test_restarts_if_the_server_restarts_it(self):
         again = event("metadata", {"hits": [], "restarted": True}, id="y.0")
         script = Script(streams(FOUND, BOATS, CUT), streams(again, LEAVE, END))
         with asking(script) as strata:
@@ -178,8 +178,8 @@ class TestACutAnswer:
         assert len(script.requests) == 4
 
 
-class TestLeaving:
-    def test_the_block_closes_the_connection(self):
+class TestClosing:
+    def test_happens_at_the_end_of_the_block(self):
         body = Pieces(FOUND, BOATS, LEAVE, END)
         with asking(Script(streams_from(body))) as strata:
             with strata.ask("plain", "When?") as events:
@@ -190,7 +190,7 @@ class TestLeaving:
             with pytest.raises(StopIteration):
                 next(events)
 
-    def test_the_loop_closes_the_connection(self):
+    def test_happens_after_leaving_the_loop(self):
         body = Pieces(FOUND, BOATS, LEAVE, END)
         with asking(Script(streams_from(body))) as strata:
             for _ in strata.ask("plain", "When?"):
@@ -199,7 +199,7 @@ class TestLeaving:
 
             assert body.is_closed
 
-    def test_by_an_exception_closes_the_connection(self):
+    def test_happens_after_an_exception(self):
         body = Pieces(FOUND, BOATS, LEAVE, END)
         with asking(Script(streams_from(body))) as strata:
             with contextlib.suppress(ZeroDivisionError):
@@ -209,7 +209,7 @@ class TestLeaving:
 
             assert body.is_closed
 
-    def test_a_cut_connection_is_closed_too(self):
+    def test_happens_to_an_interrupted_connection(self):
         cut = Pieces(FOUND, CUT)
         with asking(Script(streams_from(cut), streams(END))) as strata:
             for _ in strata.ask("plain", "When?"):
@@ -219,7 +219,7 @@ class TestLeaving:
 
 
 class TestAnswer:
-    def test_is_the_whole_in_one_piece(self):
+    def test_returns_the_complete_answer(self):
         with asking(Script(streams(FOUND, BOATS, LEAVE, END))) as strata:
             answer = strata.answer("plain", "When?")
 
@@ -236,7 +236,7 @@ class TestAnswer:
 
         assert answer["answer"] == "leave."
 
-    def test_is_none_where_the_question_was_not_answered(self):
+    def test_is_none_if_the_question_was_refused(self):
         refused = event("metadata", {"relevant": False, "hits": []}, id="x.0")
         end = event("done", {"citations": [], "model_name": None}, id="x.end")
         with asking(Script(streams(refused, end))) as strata:
@@ -245,7 +245,7 @@ class TestAnswer:
         assert answer["answer"] is None
         assert answer["relevant"] is False
 
-    def test_without_a_metadata_event_raises(self):
+    def test_raises_an_error_without_a_metadata_event(self):
         with asking(Script(streams(END))) as strata:
             with pytest.raises(StrataError) as raised:
                 strata.answer("plain", "When?")

@@ -75,7 +75,7 @@ class TestConfine:
 
         assert shown == ["PermissionError"]
 
-    def test_lets_it_write_nothing(self, in_force, confined, tmp_path):
+    def test_prevents_writing(self, in_force, confined, tmp_path):
         require(NO_OTHER_FILES, in_force)
 
         shown = confined("open(sys.argv[2], 'w')", tmp_path / "documents" / "new.txt")
@@ -83,14 +83,14 @@ class TestConfine:
         assert shown == ["PermissionError"]
         assert not (tmp_path / "documents" / "new.txt").exists()
 
-    def test_lets_it_stop_no_other_process(self, in_force, confined):
+    def test_prevents_signals_to_other_processes(self, in_force, confined):
         require(NO_OTHER_FILES, in_force)
 
         assert confined("import os; os.kill(int(sys.argv[2]), 0)", os.getpid()) == [
             "PermissionError"
         ]
 
-    def test_lets_it_reach_no_network(self, in_force, confined):
+    def test_prevents_network_access(self, in_force, confined):
         require(NO_NETWORK, in_force)
         with socket.create_server(("127.0.0.1", 0)) as server:
             address = server.getsockname()
@@ -103,7 +103,7 @@ class TestConfine:
 
 
 class TestParseFile:
-    def test_reads_a_file_outside_the_originals_with_a_process_of_its_own(self, settings, tmp_path):
+    def test_reads_a_file_outside_the_originals_in_a_separate_process(self, settings, tmp_path):
         settings.FILE_UPLOAD_TEMP_DIR = settings.STRATA_FILES_DIR
         process_pool.close_child_processes()
         (tmp_path / "a.txt").write_text("words")

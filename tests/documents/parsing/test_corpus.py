@@ -34,7 +34,7 @@ def has_text(document):
 
 
 @pytest.mark.parametrize("row", _manifest(), ids=lambda row: row["file"])
-def test_ends_as_the_manifest_expects(row):
+def test_every_file_is_parsed_as_its_manifest_expects(row):
     expected = row["expect"]
     try:
         document, code = read(row["file"]), ""
@@ -69,7 +69,7 @@ def test_ends_as_the_manifest_expects(row):
         ("nasty/pages_2000.pdf", 1233, "P01234"),
     ],
 )
-def test_finds_a_marker_on_its_page_and_no_other(name, index, marker):
+def test_markers_are_found_only_on_their_page(name, index, marker):
     pages = read(name).pages
 
     assert [at for at, page in enumerate(pages) if marker in page.text] == [index]
@@ -84,14 +84,14 @@ def test_finds_a_marker_on_its_page_and_no_other(name, index, marker):
         ("i18n/vi_nfd.txt", "Đội thủ của Panthers", "utf-8"),
     ],
 )
-def test_decodes_files_without_a_declared_encoding(name, words, encoding):
+def test_files_without_a_declared_encoding_are_decoded(name, words, encoding):
     document = read(name)
 
     assert words in document.pages[0].text
     assert document.encoding == encoding
 
 
-def test_reads_no_hidden_text():
+def test_hidden_text_is_not_read():
     text = read("nasty/script_style.html").pages[0].text
 
     assert text == "visible needle"

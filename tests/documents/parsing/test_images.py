@@ -89,11 +89,11 @@ class TestImage:
         assert refusal.value.code == code
         assert refusal.value.detail.endswith(".")
 
-    def test_of_too_many_pixels_says_how_many_it_may_have(self, parse):
+    def test_is_refused_with_the_limit_if_it_has_too_many_pixels(self, parse):
         with pytest.raises(Unparsable, match="more than 50,000,000 pixels"):
             parse(png_of(60_000, 60_000), "a.png")
 
-    def test_names_the_endings_of_pictures_where_they_are_read(self, parse):
+    def test_suffixes_are_named_if_images_are_accepted(self, parse):
         with pytest.raises(Unparsable) as refusal:
             parse(b"?", "a.bmp")
 
@@ -110,5 +110,5 @@ class TestImage:
         assert refusal.value.code == code
         assert ".png," not in (refusal.value.fix or "")
 
-    def test_leaves_other_formats_as_they_are(self, parse):
+    def test_acceptance_does_not_affect_other_formats(self, parse):
         assert parse(b"Herons wait.", "a.txt").pages[0].text == "Herons wait."

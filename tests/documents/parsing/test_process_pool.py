@@ -66,7 +66,7 @@ class TestLimits:
         assert len(content) < MIB
         assert refusal(content, "a.docx", limits=limits(max_expanded_bytes=4 * MIB)) == "too_large"
 
-    def test_hold_for_an_archive_that_declares_a_wrong_size(self, refusal, limits):
+    def test_apply_to_an_archive_that_declares_a_wrong_size(self, refusal, limits):
         content = make_zip(
             {"mimetype": "application/epub+zip", "META-INF/container.xml": " " * 9_999}
         )
@@ -87,7 +87,7 @@ class TestLimits:
 
         assert refusal(content, "a.json", limits=limits(memory_bytes=160 * MIB)) == "parse_memory"
 
-    def test_do_not_outlast_their_file(self, parse, refusal, limits):
+    def test_do_not_affect_the_next_file(self, parse, refusal, limits):
         content = json.dumps([[]] * 3_000_000)
         refusal(content, "a.json", limits=limits(memory_bytes=160 * MIB))
 
@@ -103,7 +103,7 @@ class TestChildren:
 
         assert list(process_pool._idle) == [child]
 
-    def test_are_reused_by_a_parent_that_holds_much_memory(self, fresh, parse):
+    def test_are_reused_by_a_parent_that_uses_much_memory(self, fresh, parse):
         held = b"x" * MAX_PEAK_BYTES
 
         parse("one", "a.txt")
@@ -127,7 +127,7 @@ class TestChildren:
         ("signal_number", "code"),
         [(signal.SIGSEGV, "parser_crashed"), (signal.SIGXCPU, "parse_timeout")],
     )
-    def test_that_crash_are_reported_and_thrown_away(
+    def test_that_crash_are_reported_and_discarded(
         self, fresh, endless, limits, signal_number, code
     ):
         killer = threading.Timer(0.5, _kill_readers, [signal_number])
@@ -140,7 +140,7 @@ class TestChildren:
         assert refused.value.code == code
         assert not process_pool._idle
 
-    def test_serve_threads_side_by_side(self, fresh, tmp_path):
+    def test_serve_several_threads_at_once(self, fresh, tmp_path):
         path = tmp_path / "a.txt"
         path.write_text("words")
 
@@ -198,7 +198,7 @@ class TestChildren:
         assert "lxml" in libraries
         assert "numpy" not in libraries
 
-    def test_do_without_django(self):
+    def test_do_not_import_django(self):
         modules = sorted({f"documents.parsing.{format_.module}" for format_ in FORMATS})
         program = (
             f"import sys, importlib\nfor name in ['documents.parsing.child_process', *{modules}]:\n"
@@ -208,7 +208,7 @@ class TestChildren:
 
         subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)
 
-    def test_report_a_missing_file_as_such(self, tmp_path):
+    def test_raise_file_not_found_for_a_missing_file(self, tmp_path):
         with pytest.raises(FileNotFoundError):
             parse_file(tmp_path / "gone.txt", file_name="gone.txt", limits=LIMITS)
 

@@ -31,7 +31,7 @@ def warning_codes(document):
 
 
 class TestPdf:
-    def test_keeps_an_empty_page_so_that_the_next_keeps_its_index(self, parse):
+    def test_keeps_empty_pages(self, parse):
         document = parse(make_pdf("first", "", "third", title="The title"), "a.pdf")
 
         assert [text.strip() for text in texts(document)] == ["first", "", "third"]
@@ -39,13 +39,13 @@ class TestPdf:
         assert document.title == "The title"
         assert document.media_type == "application/pdf"
 
-    def test_refuses_one_that_needs_a_password(self, parse, refusal):
+    def test_refuses_a_file_that_needs_a_password(self, parse, refusal):
         assert refusal(make_pdf("secret", password="open sesame"), "a.pdf") == "encrypted_pdf"
 
-    def test_opens_one_whose_password_is_empty(self, parse):
+    def test_opens_a_file_whose_password_is_empty(self, parse):
         assert "secret" in parse(make_pdf("secret", password=""), "a.pdf").pages[0].text
 
-    def test_refuses_a_broken_one(self, refusal):
+    def test_refuses_a_damaged_file(self, refusal):
         assert refusal(b"%PDF-1.7\nnothing of the kind", "a.pdf") == "damaged_file"
 
 
@@ -62,7 +62,7 @@ class TestPptx:
 
 
 class TestDocx:
-    def test_makes_a_page_of_each_top_heading_with_everything_in_order(self, parse):
+    def test_makes_a_page_of_each_top_heading_with_its_content_in_order(self, parse):
         document = parse(make_docx(), "a.docx")
 
         assert labels(document) == ["", "One", "Two"]
@@ -90,7 +90,7 @@ class TestDocx:
 
         assert refusal(content, "a.docx") == "damaged_file"
 
-    def test_refuses_a_legacy_file_and_says_what_is_allowed(self, refusal):
+    def test_refuses_a_legacy_file(self, refusal):
         assert refusal(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 512, "a.doc") == (
             "unsupported_format"
         )
@@ -144,7 +144,7 @@ class TestPagesOfSeparators:
 
 
 class TestHtml:
-    def test_keeps_what_is_shown_and_its_blocks(self, parse):
+    def test_keeps_visible_text_and_its_blocks(self, parse):
         document = parse(
             "<title>The\n title</title><h1>One</h1><p>Some <i>text</i>\nhere<br>and there"
             "<ul><li>a<li>b</ul><table><tr><th>x<th>y<tr><td>1<td>2</table>"
@@ -170,18 +170,18 @@ class TestHtml:
         assert texts(document) == ["Кот"]
         assert document.encoding == "cp1251"
 
-    def test_reads_utf_8_whatever_is_declared(self, parse):
+    def test_reads_utf_8_despite_another_declared_encoding(self, parse):
         assert texts(parse('<meta charset="iso-8859-1"><p>Größe', "a.htm")) == ["Größe"]
 
-    def test_survives_any_depth(self, parse):
+    def test_reads_deeply_nested_elements(self, parse):
         assert texts(parse("<div><b>" * 50_000 + "deep", "a.html")) == ["deep"]
 
-    def test_takes_linear_time_for_a_row_of_any_length(self, parse, limits):
+    def test_takes_linear_time_for_a_long_row(self, parse, limits):
         source = "<table><tr>" + "<td> </td>" * 60_000 + "<td>end</table>"
 
         assert texts(parse(source, "a.html", limits=limits(seconds=10))) == ["end"]
 
-    def test_expands_no_entities_of_its_own(self, parse):
+    def test_does_not_expand_declared_entities(self, parse):
         bomb = '<!DOCTYPE html [<!ENTITY a "boom">]><html><p>&a; &amp; &eacute;</html>'
 
         assert "boom" not in parse(bomb, "a.xhtml").pages[0].text.split("\n")[-1]
@@ -200,7 +200,7 @@ class TestMarkdown:
         assert labels(document) == ["", "One fine day", "Two"]
         assert document.title == "One fine day"
 
-    def test_takes_the_title_from_front_matter(self, parse):
+    def test_reads_the_title_from_front_matter(self, parse):
         document = parse('---\ntitle: "Given"\nother: x\n---\n# One\ntext', "a.markdown")
 
         assert document.title == "Given"
@@ -221,19 +221,19 @@ class TestCsv:
 
 
 class TestJson:
-    def test_writes_a_line_for_each_value_as_it_stands(self, parse):
+    def test_writes_a_line_for_each_value_unchanged(self, parse):
         document = parse('{"title": "T", "a": [{"b": 1.50}, true, null]}', "a.json")
 
         assert texts(document) == ["title: T\na[0].b: 1.50\na[1]: true"]
         assert document.title == "T"
 
-    def test_refuses_what_is_not_json(self, refusal):
+    def test_refuses_invalid_json(self, refusal):
         assert refusal("{oops", "a.json") == "wrong_format"
 
-    def test_refuses_what_is_nested_too_deeply(self, refusal):
+    def test_refuses_deep_nesting(self, refusal):
         assert refusal("[" * 200_000 + "]" * 200_000, "a.json") == "too_deep"
 
-    def test_refuses_to_multiply_long_paths(self, refusal, limits):
+    def test_refuses_long_keys_with_many_values(self, refusal, limits):
         content = json.dumps({"k" * 100_000: list(range(1_000))})
 
         assert refusal(content, "a.json", limits=limits(max_text_chars=1_000_000)) == "too_large"
@@ -262,7 +262,7 @@ class TestEml:
         ]
         assert document.title == "Grüße"
 
-    def test_refuses_what_has_no_headers(self, refusal):
+    def test_refuses_a_file_without_headers(self, refusal):
         assert refusal("just some text\nand more", "a.eml") == "wrong_format"
 
 
@@ -275,7 +275,7 @@ class TestEpub:
         assert document.title == "The book"
         assert warning_codes(document) == ["missing_part"]
 
-    def test_expands_no_entities(self, parse, refusal):
+    def test_does_not_expand_entities(self, parse, refusal):
         bomb = (b"<package", b'<!DOCTYPE p [<!ENTITY t "boom">]><package')
         content = replace_member(make_epub(), "book/package.opf", bomb)
         content = replace_member(content, "book/package.opf", (b"The book", b"The &t;"))
@@ -305,7 +305,7 @@ class TestText:
     def test_reports_the_encoding(self, parse, text, encoding):
         assert texts(parse(text, "a.txt", encoding=encoding)) == [text]
 
-    def test_shows_and_reports_what_is_not_valid(self, parse):
+    def test_replaces_and_reports_invalid_bytes(self, parse):
         document = parse("Größe über alles: ".encode() + b"\xff." + "äöü".encode(), "a.txt")
 
         assert texts(document) == ["Größe über alles: \ufffd.äöü"]
@@ -335,10 +335,10 @@ class TestFormats:
             (b"\x89PNG\r\n\x1a\n", "a.txt"),
         ],
     )
-    def test_refuses_a_suffix_that_does_not_fit_the_content(self, refusal, content, file_name):
+    def test_refuses_a_suffix_that_does_not_match_the_content(self, refusal, content, file_name):
         assert refusal(content, file_name) == "wrong_format"
 
-    def test_knows_a_file_without_a_name_by_its_content(self, parse):
+    def test_recognises_a_file_without_a_suffix_by_its_content(self, parse):
         assert parse(make_pdf("x"), "upload").media_type == "application/pdf"
         assert parse(make_docx(), "upload.tmp").media_type.endswith("wordprocessingml.document")
         assert parse("words", "README").media_type == "text/plain"
@@ -348,5 +348,5 @@ class TestFormats:
 
 
 class TestCleanText:
-    def test_changes_only_what_cannot_be_stored_and_composes(self):
+    def test_replaces_characters_that_cannot_be_stored_and_composes_accents(self):
         assert clean_text("e\u0301\r\n\0 \ud800 \x07") == "\u00e9\r\n\ufffd \ufffd \x07"

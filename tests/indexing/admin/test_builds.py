@@ -73,7 +73,7 @@ def confirm(client, model: str, action: str, row) -> str:
 
 
 class TestTheListOfBuilds:
-    def test_shows_how_far_each_is(self, beside, admin_client):
+    def test_shows_the_progress_of_each_build(self, beside, admin_client):
         sync(beside, *Artifact.objects.all())
         total = Node.objects.filter(build=beside).count()
         first, second, third = Node.objects.filter(build=beside)[:3]
@@ -82,7 +82,7 @@ class TestTheListOfBuilds:
 
         assert f"{total - 3} of {total - 1}, 1 failed" in listed(admin_client)
 
-    def test_shows_why_one_is_paused_and_what_was_measured(self, beside, admin_client):
+    def test_shows_pause_reasons_and_comparisons(self, beside, admin_client):
         pause_build(beside, "Its calls are used up.")
         IndexBuild.objects.filter(pk=beside.pk).update(comparison=REFUSED)
 
@@ -91,7 +91,7 @@ class TestTheListOfBuilds:
         assert "Its calls are used up." in page
         assert "refused (nDCG@10 -0.200)" in page
 
-    def test_costs_the_same_however_many_builds(
+    def test_takes_as_many_queries_for_many_builds_as_for_few(
         self, beside, admin_client, django_assert_max_num_queries
     ):
         for number in range(10, 30):
@@ -103,8 +103,8 @@ class TestTheListOfBuilds:
             listed(admin_client)
 
 
-class TestTheBuildsPage:
-    def test_shows_what_it_lacks_and_what_was_measured(self, beside, admin_client):
+class TestThePageOfABuild:
+    def test_shows_missing_documents_and_the_comparison(self, beside, admin_client):
         IndexBuild.objects.filter(pk=beside.pk).update(comparison=REFUSED)
         url = reverse(f"admin:{BUILDS}_change", args=[beside.pk])
 
@@ -116,17 +116,17 @@ class TestTheBuildsPage:
 
 
 class TestPromote:
-    def test_asks_for_the_promotion(self, beside, admin_client):
+    def test_requests_the_promotion(self, beside, admin_client):
         said = act(admin_client, BUILDS, "promote", beside)
 
         assert said.startswith(f"{beside} will be promoted when complete")
         assert again(beside).promotion == "when_complete"
 
-    def test_says_why_not(self, build, admin_client):
+    def test_says_why_a_build_cannot_be_promoted(self, build, admin_client):
         said = act(admin_client, BUILDS, "promote", build)
 
         assert said.startswith(f"{build}: ")
-        assert "is live or given up" in said
+        assert "is live or retired" in said
 
     def test_continues_after_a_build_that_raises_an_error(self, build, beside, admin_client):
         said = act(admin_client, BUILDS, "promote", build, beside)
@@ -136,7 +136,7 @@ class TestPromote:
 
 
 class TestForcePromotion:
-    def test_asks_first_and_says_what_is_lost(self, beside, admin_client):
+    def test_asks_for_confirmation_and_shows_what_is_missing(self, beside, admin_client):
         IndexBuild.objects.filter(pk=beside.pk).update(comparison=REFUSED)
 
         page = asked_first(admin_client, BUILDS, "force_promotion", beside)
@@ -145,7 +145,7 @@ class TestForcePromotion:
         assert "refused (nDCG@10 -0.200)" in page
         assert again(beside).promotion == "manual"
 
-    def test_is_done_once_that_is_confirmed(self, beside, admin_client):
+    def test_is_requested_once_confirmed(self, beside, admin_client):
         said = confirm(admin_client, BUILDS, "force_promotion", beside)
 
         assert said == f"{beside} will be promoted within seconds."
@@ -153,13 +153,13 @@ class TestForcePromotion:
 
 
 class TestPauseAndResume:
-    def test_pause_and_say_who_did(self, beside, admin_client):
+    def test_pause_a_build_and_store_who_did(self, beside, admin_client):
         act(admin_client, BUILDS, "pause", beside)
 
         assert again(beside).paused_at is not None
         assert again(beside).pause_reason == "Paused by admin."
 
-    def test_go_on_at_once(self, beside, admin_client, reconciled):
+    def test_resume_a_build_at_once(self, beside, admin_client, reconciled):
         pause_build(beside)
 
         said = act(admin_client, BUILDS, "resume", beside)
@@ -168,21 +168,21 @@ class TestPauseAndResume:
         assert again(beside).paused_at is None
         assert reconciled == [True]
 
-    def test_leave_the_live_build_alone(self, build, admin_client):
+    def test_refuse_the_live_build(self, build, admin_client):
         said = act(admin_client, BUILDS, "pause", build)
 
-        assert "is live or given up" in said
+        assert "is live or retired" in said
         assert again(build).paused_at is None
 
 
 class TestGiveUp:
-    def test_asks_first(self, beside, admin_client):
+    def test_asks_for_confirmation(self, beside, admin_client):
         page = asked_first(admin_client, BUILDS, "give_up", beside)
 
         assert str(beside) in page
         assert again(beside).state == "building"
 
-    def test_is_done_once_that_is_confirmed(self, beside, admin_client):
+    def test_retires_the_build_once_confirmed(self, beside, admin_client):
         said = confirm(admin_client, BUILDS, "give_up", beside)
 
         assert said == f"{beside} is given up."
@@ -190,7 +190,7 @@ class TestGiveUp:
 
 
 class TestApplyTheSpec:
-    def test_begins_a_build_and_wakes_the_work(self, build, specs, admin_client, reconciled):
+    def test_begins_a_build_and_enqueues_the_work(self, build, specs, admin_client, reconciled):
         specs(SHORTER)
 
         said = act(admin_client, "indexing_index", "apply_spec", build.index)
@@ -199,7 +199,7 @@ class TestApplyTheSpec:
         assert said == f"{begun} is being built beside the live build."
         assert reconciled == [True]
 
-    def test_says_when_nothing_has_to_be_made(self, build, specs, admin_client, reconciled):
+    def test_says_when_no_build_is_needed(self, build, specs, admin_client, reconciled):
         said = act(admin_client, "indexing_index", "apply_spec", build.index)
 
         assert said == f"{build} is live and already matches this spec."
@@ -227,21 +227,21 @@ class TestRollBack:
         assert IndexBuild.objects.live().get(index="plain") == build
         assert wakes == [("reconcile_store", {})]
 
-    def test_says_when_there_is_none(self, build, admin_client):
+    def test_says_when_there_is_no_standby_build(self, build, admin_client):
         said = act(admin_client, "indexing_index", "roll_back", build.index)
 
         assert said.startswith("plain: The index plain has no standby build to roll back to.")
 
 
 class TestPrune:
-    def test_asks_first(self, build, beside, admin_client):
+    def test_asks_for_confirmation(self, build, beside, admin_client):
         promote_build(beside, is_forced=True)
 
         asked_first(admin_client, "indexing_index", "prune", build.index)
 
         assert again(build).state == "standby"
 
-    def test_gives_up_what_is_kept_once_that_is_confirmed(self, build, beside, admin_client):
+    def test_retires_the_standby_build_once_confirmed(self, build, beside, admin_client):
         promote_build(beside, is_forced=True)
 
         said = confirm(admin_client, "indexing_index", "prune", build.index)
@@ -249,7 +249,7 @@ class TestPrune:
         assert said == f"{build} is given up."
         assert again(build).state == "retired"
 
-    def test_says_when_none_is_kept(self, build, admin_client):
+    def test_says_when_there_is_no_standby_build(self, build, admin_client):
         said = confirm(admin_client, "indexing_index", "prune", build.index)
 
         assert said == "plain has no standby build."

@@ -36,7 +36,7 @@ def wakes(monkeypatch):
 
 
 class TestEmbedAgain:
-    def test_makes_the_selected_nodes_pending_and_wakes_their_build(
+    def test_makes_the_selected_nodes_pending_and_enqueues_their_build(
         self, build, admin_client, wakes, django_capture_on_commit_callbacks
     ):
         artifact = give()
@@ -52,7 +52,7 @@ class TestEmbedAgain:
         assert other.state == "synced"
         assert wakes == [("sync_nodes", {"build_id": build.pk})]
 
-    def test_has_them_embedded_in_the_end(self, build, admin_client, embedder):
+    def test_embeds_the_nodes_again(self, build, admin_client, embedder):
         sync(build, give("One heron.", title="Bird"))
         embedder.embedded.clear()
 
@@ -62,7 +62,7 @@ class TestEmbedAgain:
         assert len(embedder.embedded) == 1
         assert Node.objects.get().state == "synced"
 
-    def test_leaves_deleting_nodes_and_retired_builds_alone(self, build, admin_client):
+    def test_ignores_deleting_nodes_and_retired_builds(self, build, admin_client):
         artifact = give()
         add_nodes(build, artifact, 1, state=Node.State.DELETING)
         retired = IndexBuild.objects.create(
@@ -75,7 +75,7 @@ class TestEmbedAgain:
         assert said == "0 nodes queued."
         assert not Node.objects.filter(state="pending").exists()
 
-    def test_takes_nodes_from_a_worker_that_writes_them(self, build, admin_client):
+    def test_revokes_the_claim_of_a_worker(self, build, admin_client):
         [node] = add_nodes(
             build, give(), 1, state="pending", lease_token=uuid4(), leased_until=timezone.now()
         )
@@ -86,7 +86,7 @@ class TestEmbedAgain:
         assert node.lease_token is None
 
     @pytest.mark.parametrize("action", ["embed_again", "retry_failed"])
-    def test_takes_as_many_queries_for_thousands(
+    def test_takes_as_many_queries_for_thousands_of_nodes_as_for_few(
         self, build, admin_client, django_assert_max_num_queries, action
     ):
         artifact = give()
@@ -99,7 +99,7 @@ class TestEmbedAgain:
         assert all(len(query["sql"]) < 5_000 for query in queries)  # no list of ids
         assert Node.objects.filter(state="pending").count() == 3_000
 
-    def test_covers_a_whole_filtered_and_searched_list(self, build, admin_client):
+    def test_applies_to_a_whole_filtered_and_searched_list(self, build, admin_client):
         heron, ledger = give("One.", title="Heron"), give("Two.", title="Ledger")
         add_nodes(build, heron, 2)
         add_nodes(build, heron, 3, kind="chunk")
@@ -113,7 +113,7 @@ class TestEmbedAgain:
 
 
 class TestRetryFailed:
-    def test_gives_failed_nodes_their_attempts_back(
+    def test_resets_the_attempts_of_failed_nodes(
         self, build, admin_client, wakes, django_capture_on_commit_callbacks
     ):
         artifact = give()
@@ -140,7 +140,7 @@ class TestReconcileNow:
         assert said == "Reconciling 1 index."
         assert reconciled == [True]
 
-    def test_says_how_many(self, build, admin_client, monkeypatch):
+    def test_says_how_many_indexes_are_reconciled(self, build, admin_client, monkeypatch):
         monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda: None)
         count = Index.objects.count()
 
@@ -160,7 +160,7 @@ class TestLists:
         for name in ("text", "context", "details", "recipe"):
             assert f'."{name}"' not in sql
 
-    def test_cost_the_same_however_many_nodes(self, build, admin_client):
+    def test_take_as_many_queries_for_many_nodes_as_for_few(self, build, admin_client):
         artifact = give()
         add_nodes(build, artifact, 2)
         url = reverse("admin:indexing_node_changelist")
@@ -184,7 +184,7 @@ class TestLists:
         assert str(node.point_id) in listed.content.decode()
         assert opened.status_code == 200
 
-    def test_cut_errors_short(self, build, admin_client):
+    def test_shorten_errors(self, build, admin_client):
         add_nodes(build, give(), 1, state="failed", last_error="Broken. " * 1_000)
 
         page = admin_client.get(reverse("admin:indexing_node_changelist")).content.decode()
@@ -209,7 +209,7 @@ class TestLists:
 
 
 class TestPermissions:
-    def test_actions_are_for_those_who_may_change(self, build, client, django_user_model):
+    def test_actions_require_the_change_permission(self, build, client, django_user_model):
         user = django_user_model.objects.create_user("guest", password="guest", is_staff=True)
         user.user_permissions.add(
             *Permission.objects.filter(codename__in=["view_node", "view_index"])

@@ -44,7 +44,7 @@ class TestRegenerateIndexes:
         assert admin_client.get(f"/admin/indexing/regeneration/{row.pk}/change/").status_code == 200
         assert wakes == [("regenerate", {"regeneration_id": str(row.pk)})]
 
-    def test_has_it_done_in_the_end(
+    def test_embeds_the_nodes_again(
         self, build, admin_client, embedder, django_capture_on_commit_callbacks
     ):
         sync(build, give("One heron."))
@@ -57,12 +57,12 @@ class TestRegenerateIndexes:
         assert len(embedder.embedded) == 1
         assert Node.objects.get().state == "synced"
 
-    def test_requests_only_what_is_missing(self, build, admin_client, wakes):
+    def test_can_request_only_missing_nodes(self, build, admin_client, wakes):
         act(admin_client, "indexing_index", "regenerate_missing_of_indexes", build.index)
 
         assert Regeneration.objects.get().is_for_missing
 
-    def test_asks_once_for_each_index(self, build, admin_client, wakes):
+    def test_requests_one_regeneration_for_each_index(self, build, admin_client, wakes):
         act(admin_client, "indexing_index", "regenerate_indexes")
 
         assert Regeneration.objects.count() == Index.objects.count() > 1
@@ -84,7 +84,7 @@ class TestRegenerateArtifacts:
         assert row.artifact_ids == [str(chosen.pk)]
         assert (row.index_id, row.is_for_missing) == (None, is_for_missing)
 
-    def test_refuses_more_than_can_be_named(self, build, admin_client, wakes, monkeypatch):
+    def test_refuses_too_many_artifacts(self, build, admin_client, wakes, monkeypatch):
         monkeypatch.setattr("indexing.regeneration.requests.MAX_NAMED_ARTIFACTS", 1)
         give("One."), give("Two.")
 
@@ -114,7 +114,7 @@ class TestRegenerateNodes:
 
 
 class TestCancel:
-    def test_cancels_the_running_ones(self, build, admin_client):
+    def test_cancels_running_regenerations(self, build, admin_client):
         running, over = (begin_regeneration(["chunk"], offset=each) for each in (0, 1))
         Regeneration.objects.filter(pk=over.pk).update(state="done")
 
@@ -127,7 +127,7 @@ class TestCancel:
 
 
 class TestList:
-    def test_says_how_far_each_is(self, build, admin_client):
+    def test_shows_the_progress_of_each_regeneration(self, build, admin_client):
         row = begin_regeneration(["chunk"], index="plain", is_for_missing=True)
         Regeneration.objects.filter(pk=row.pk).update(done_count=1_200, total_count=3_400)
 

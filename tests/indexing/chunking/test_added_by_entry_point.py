@@ -98,7 +98,7 @@ class TestAddedStrategy:
 
 
 class TestOffsets:
-    def test_are_right_where_nodes_overlap_and_text_repeats(self):
+    def test_are_right_if_nodes_overlap_and_text_repeats(self):
         chunks = split(VERSE, "line-splitter", lines=3, overlap=1)
 
         assert [(chunk.start, chunk.end) for chunk in chunks] == [
@@ -109,7 +109,7 @@ class TestOffsets:
         ]
         assert all(VERSE[chunk.start : chunk.end] == chunk.text for chunk in chunks)
 
-    def test_are_right_for_llamaindex_s_own_splitter(self):
+    def test_are_right_for_the_splitter_of_llamaindex(self):
         text = "The heron waits. " * 30
 
         chunks = split(text, "sentence-splitter", chunk_size=40, chunk_overlap=10)
@@ -119,18 +119,18 @@ class TestOffsets:
         assert all(chunk.start % 17 == 0 for chunk in chunks)
 
     def test_are_refused_where_the_nodes_are_no_parts_of_the_text(self):
-        with pytest.raises(UnchunkableText, match="'shouting' gives a node that is not"):
+        with pytest.raises(UnchunkableText, match="'shouting' returned a node that is not"):
             split("Quiet words.", "shouting")
 
 
 class TestSpec:
-    def test_names_the_added_parsers_among_those_allowed(self):
+    def test_lists_the_added_parsers_as_allowed(self):
         with pytest.raises(
             InvalidSpec, match=r"allowed: markdown, .*, json, broken, function, line"
         ):
             make_spec(strategy("line-spliter"))
 
-    def test_cannot_replace_llamaindex_s_own_parsers(self):
+    def test_cannot_replace_the_parsers_of_llamaindex(self):
         [chunk] = split("# Quiet words", "markdown")
 
         assert chunk.text == "# Quiet words"

@@ -29,7 +29,7 @@ class TestCutChunks:
         assert cut(text, count_tokens=counter) == []
         assert counter.calls == 0
 
-    def test_leaves_outer_space_out(self):
+    def test_strips_outer_white_space(self):
         [chunk] = cut("  \r\n Words here. \n")
 
         assert chunk == Chunk(0, 5, 16, "Words here.", 13)
@@ -53,7 +53,7 @@ class TestEveryText:
         per_character=st.integers(1, 3),
     )
     @settings(deadline=None, max_examples=150)
-    def test_is_cut_soundly(self, strategy, text, context, window, per_character):
+    def test_is_cut_into_valid_chunks(self, strategy, text, context, window, per_character):
         counter = Counter(per_character)
 
         chunks = cut(text, strategy, context=context, window=window, count_tokens=counter)

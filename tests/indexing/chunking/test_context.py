@@ -6,7 +6,7 @@ from tests.indexing.chunking.soundness import assert_sound
 
 
 class TestEmbeddedText:
-    def test_puts_the_context_in_front(self):
+    def test_begins_with_the_context(self):
         assert prepend_context("Cat", "A cat sat.") == "Cat\nA cat sat."
 
     def test_is_the_text_alone_without_context(self):
@@ -18,11 +18,11 @@ class TestEmbeddedText:
 
 
 class TestFitContext:
-    def test_keeps_what_leaves_half_the_window(self):
+    def test_keeps_a_context_below_half_the_window(self):
         assert fit_context(" A title ", 32, Counter()) == "A title"
 
     @pytest.mark.parametrize("context", ["words of a title " * 500, "x" * 10_000, FAMILY * 900])
-    def test_shortens_to_half_the_window(self, context):
+    def test_shortens_a_context_to_half_the_window(self, context):
         counter = Counter()
 
         fitted = fit_context(context, 64, counter)
@@ -32,13 +32,13 @@ class TestFitContext:
         assert counter.calls == 2
         assert fit_context(fitted, 64, counter) == fitted
 
-    def test_ends_after_a_word(self):
+    def test_cuts_a_context_after_a_word(self):
         assert fit_context("title " * 50, 64, Counter()).split() == ["title"] * 5
 
     def test_drops_a_context_that_does_not_fit(self):
         assert fit_context("x" * 100, 16, Counter(9)) == ""
 
-    def test_equals_what_split_into_chunks_does(self):
+    def test_equals_the_context_that_split_into_chunks_uses(self):
         context, text = "words of a title " * 500, "A sentence of a text. " * 90
         fitted = fit_context(context, 64, Counter())
 

@@ -70,7 +70,7 @@ class TestMarkdown:
 
 
 class TestSentenceWindow:
-    def test_makes_each_sentence_a_chunk_with_its_own_place(self):
+    def test_makes_each_sentence_a_chunk_with_its_own_offsets(self):
         chunks = cut(REPEATED, parser("sentence_window"))
 
         assert_sound(REPEATED, chunks)
@@ -78,7 +78,7 @@ class TestSentenceWindow:
 
 
 class TestSemantic:
-    def test_cuts_where_the_index_s_own_model_finds_another_topic(self):
+    def test_cuts_at_topic_changes_found_by_the_model_of_the_index(self):
         text = "A a a. A a. A a a a. " * 5 + "E e e. E e. E e e e. " * 5
 
         chunks = cut(text, parser("semantic"))
@@ -152,7 +152,7 @@ class TestCode:
         assert any(chunk.text.startswith("def cover") for chunk in chunks)
         assert max(len(chunk.text) for chunk in chunks) <= 600
 
-    def test_knows_the_languages_there_are(self):
+    def test_rejects_unknown_languages(self):
         with pytest.raises(InvalidSpec, match="does not support the language 'klingon'"):
             parse_spec("a", strategies("{parser: code, options: {language: klingon}}"))
 
@@ -161,7 +161,7 @@ class TestEveryText:
     @pytest.mark.parametrize("name", ["markdown", "sentence_window", "semantic", "html"])
     @given(text=TEXTS)
     @settings(deadline=None, max_examples=100)
-    def test_is_cut_soundly(self, name, text):
+    def test_is_cut_into_valid_chunks(self, name, text):
         counter = Counter()
 
         chunks = cut(text, parser(name), context="Title", window=40, count_tokens=counter)
@@ -176,7 +176,7 @@ def strategies(*parsers):
 
 
 class TestSpec:
-    def test_takes_a_strategy_for_each_parser(self):
+    def test_accepts_several_parsers(self):
         spec = parse_spec("a", strategies("{parser: markdown}", "{parser: semantic}"))
 
         assert [strategy.key for strategy in spec.chunks.strategies] == [
@@ -184,7 +184,7 @@ class TestSpec:
             "node_parser:semantic",
         ]
 
-    def test_keeps_the_options_that_are_left_out(self):
+    def test_fills_in_default_options(self):
         [strategy] = parse_spec(
             "a", strategies("{parser: semantic, options: {buffer_size: 2}}")
         ).chunks.strategies
@@ -210,7 +210,7 @@ class TestSpec:
             (["{parser: html, options: {tags: p}}"], "tags: Input should be a valid tuple"),
         ],
     )
-    def test_says_what_is_allowed(self, parsers, message):
+    def test_names_the_allowed_parsers_and_options(self, parsers, message):
         with pytest.raises(InvalidSpec, match=message):
             parse_spec("a", strategies(*parsers))
 
@@ -235,7 +235,7 @@ class TestSpec:
 
 @pytest.mark.django_db
 class TestBuild:
-    def test_holds_the_chunks_of_each_parser_beside_those_of_others(self, store, embedder):
+    def test_stores_the_chunks_of_each_parser(self, store, embedder):
         build = make_build(
             "notes",
             chunks={

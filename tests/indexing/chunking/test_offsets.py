@@ -25,24 +25,24 @@ class TestLocate:
 
         assert locate(text, ["ha ha ha.", "ha ha."]) == [(0, 9), (10, 16)]
 
-    def test_leaves_later_pieces_a_place(self):
+    def test_leaves_room_for_later_pieces(self):
         text = "x. x. x. x."
 
         assert locate(text, ["x. x.", "x. x.", "x. x."]) == [(0, 5), (3, 8), (6, 11)]
 
-    def test_finds_no_piece_inside_the_one_before(self):
+    def test_finds_no_piece_inside_the_previous_one(self):
         assert locate("abcab and ca", ["abcab", "ca"]) == [(0, 5), (10, 12)]
 
-    def test_passes_over_what_the_pieces_leave_out(self):
+    def test_skips_text_between_the_pieces(self):
         assert locate("one, two, three", ["one", "three"]) == [(0, 3), (10, 15)]
 
     def test_ignores_differences_in_white_space(self):
         assert locate("#\tOne\r\ntext  here", ["# One\ntext here"]) == [(0, 17)]
 
-    def test_does_not_find_what_is_not_there(self):
+    def test_returns_none_for_missing_pieces(self):
         assert locate("one two", ["two", "three", "", "one"]) == [None, None, None, (0, 3)]
 
-    def test_reads_markup_as_it_is_shown(self):
+    def test_ignores_markup_between_words(self):
         text = "<p class='a'>R&amp;D is <i>fun</i>&nbsp;</p><!-- <p>fun</p> --><p>fun, 1 < 2</p>"
 
         spans = locate(text, ["R&D\nis fun", "fun, 1 < 2"], is_markup=True)
@@ -65,7 +65,7 @@ class TestLocate:
         is_markup=st.booleans(),
     )
     @settings(deadline=None, max_examples=500)
-    def test_gives_slices_in_order_where_pieces_overlap(self, text, steps, is_markup):
+    def test_returns_ordered_spans_for_overlapping_pieces(self, text, steps, is_markup):
         start, end, pieces = 0, 0, []
         for step, length in steps:
             if end < start + length <= len(text):
@@ -93,7 +93,7 @@ class TestLocateJsonElements:
             '{"a": "]"}', "{}", "[1, [2]]", '"x, y"', "null",
         ]  # fmt: skip
 
-    def test_finds_no_parts_in_one_piece(self):
+    def test_finds_no_elements_in_text_that_is_not_a_list(self):
         assert locate_json_elements('{"a": 1}', ["a 1"]) == [None]
         assert locate_json_elements("no JSON", []) == []
 
@@ -102,10 +102,10 @@ class TestCover:
     def test_adds_text_between_spans_to_a_neighbour(self):
         assert cover("aa bb cc dd", [(3, 5), (9, 10)]) == [(0, 9), (9, 11)]
 
-    def test_leaves_spans_apart_where_only_space_lies_between(self):
+    def test_keeps_spans_apart_if_only_white_space_is_between_them(self):
         assert cover(" aa bb ", [(1, 3), (4, 6)]) == [(1, 3), (4, 6)]
 
-    def test_takes_the_whole_text_where_there_is_no_span(self):
+    def test_covers_the_whole_text_without_spans(self):
         assert cover("text", []) == [(0, 4)]
         assert cover(" ", []) == []
 

@@ -34,7 +34,7 @@ class TestPackSentences:
 
         assert [chunk.text[:9] for chunk in chunks] == ["# Heading"] * 6
 
-    def test_changes_no_chunk_beyond_the_paragraph_edited(self):
+    def test_changes_only_chunks_of_the_edited_paragraph(self):
         paragraphs = [
             " ".join(f"Paragraph {i} says thing {j} at some length." for j in range(i % 5 + 8))
             for i in range(12)

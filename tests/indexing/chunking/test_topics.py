@@ -21,7 +21,7 @@ class TestSemanticStrategy:
     def test_does_not_cut_a_text_about_one_topic(self):
         assert len(cut("All the same. " * 60, SemanticStrategy())) == 1
 
-    def test_keeps_to_its_limit(self):
+    def test_respects_its_limit(self):
         chunks = cut("All the same here. " * 500, SemanticStrategy())
 
         assert all(len(chunk.text) <= 1_000 for chunk in chunks)
@@ -40,6 +40,6 @@ class TestSemanticStrategy:
     def test_accepts_zero_vectors(self):
         cut("One. Two. Three.", SemanticStrategy(), embed=lambda windows: np.zeros((3, 4)))
 
-    def test_asks_for_an_embedding(self):
+    def test_requires_an_embedding(self):
         with pytest.raises(ValueError, match="needs embed"):
             cut("One. Two.", SemanticStrategy(), embed=None)

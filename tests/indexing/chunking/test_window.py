@@ -7,7 +7,7 @@ from tests.indexing.chunking.soundness import assert_sound, graphemes_cut
 
 
 class TestParagraphStrategy:
-    def test_keeps_a_source_whole_where_it_fits(self):
+    def test_keeps_a_source_whole_if_it_fits(self):
         text = "One paragraph. Two sentences.\n\nAnother paragraph."
         counter = Counter()
 
@@ -17,7 +17,7 @@ class TestParagraphStrategy:
         assert chunk.token_count == len("Title\n") + len(text) + 2
         assert counter.calls == 1
 
-    def test_cuts_into_as_few_pieces_as_fit(self):
+    def test_cuts_into_as_few_pieces_as_possible(self):
         text = " ".join(f"Sentence {i} has six words." for i in range(100))
 
         chunks = cut(text, ParagraphStrategy(), window=102, count_tokens=by_words)
@@ -26,7 +26,7 @@ class TestParagraphStrategy:
         assert len(chunks) == 5
         assert all(chunk.token_count == 102 for chunk in chunks)
 
-    def test_prefers_paragraphs_where_that_costs_no_piece(self):
+    def test_prefers_paragraph_boundaries_if_that_adds_no_piece(self):
         paragraph = " ".join(["Four words stand here."] * 15)
         text = "\n\n".join([paragraph] * 3)
 
@@ -49,14 +49,14 @@ class TestWindow:
             [count] = counter([prepend_context("A title", chunk.text)])
             assert chunk.token_count == count <= 64
 
-    def test_leaves_chunks_that_fit_in_one_call(self):
+    def test_counts_tokens_once_if_all_chunks_fit(self):
         counter = Counter()
 
         cut("A sentence. " * 500, context="Title", window=600, count_tokens=counter)
 
         assert counter.calls == 1
 
-    def test_splits_in_few_calls(self):
+    def test_splits_with_few_token_counts(self):
         counter = Counter()
 
         chunks = cut("一二三四五六七。" * 500, context="Title", window=256, count_tokens=counter)
@@ -86,7 +86,7 @@ class TestWindow:
         assert_sound(text, chunks)
         assert all(chunk.token_count <= 32 for chunk in chunks)
 
-    def test_cuts_a_grapheme_only_where_it_must(self):
+    def test_cuts_a_grapheme_only_if_it_exceeds_the_window(self):
         text = FAMILY * 20
 
         kept = cut(text, window=16, count_tokens=Counter())

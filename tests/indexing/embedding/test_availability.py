@@ -13,14 +13,14 @@ def no_weights(monkeypatch):
 
 
 @pytest.mark.usefixtures("no_weights")
-class TestExamineModel:
-    def test_needs_no_weights_once_they_are_converted(self, monkeypatch, tmp_path):
+class TestConvertedModel:
+    def test_is_available_without_its_original_weights(self, monkeypatch, tmp_path):
         monkeypatch.setattr(minilm, "model_folder", lambda precision: tmp_path)
         monkeypatch.setattr(minilm, "find_model_problems", lambda precision: [])
 
         assert describe_model_availability(EmbeddingSpec()).startswith("converted")
 
-    def test_says_what_to_install_where_nothing_is_converted_yet(self, monkeypatch, tmp_path):
+    def test_names_what_to_install_before_the_conversion(self, monkeypatch, tmp_path):
         monkeypatch.setattr(minilm, "model_folder", lambda precision: tmp_path / "none")
 
         with pytest.raises(ModelUnavailable) as raised:
@@ -28,7 +28,7 @@ class TestExamineModel:
 
         assert raised.value.fix == minilm.INSTALL_COMMAND
 
-    def test_says_what_to_delete_where_files_are_damaged(self, monkeypatch, tmp_path):
+    def test_names_the_damaged_folder_to_delete(self, monkeypatch, tmp_path):
         monkeypatch.setattr(minilm, "model_folder", lambda precision: tmp_path)
 
         with pytest.raises(ModelUnavailable) as raised:
@@ -37,18 +37,18 @@ class TestExamineModel:
         assert str(tmp_path) in raised.value.fix
 
 
-class TestModelsThatAreFetched:
+class TestFetchedModel:
     @pytest.fixture(autouse=True)
     def cache(self, settings, tmp_path):
         settings.STRATA_MODELS_DIR = tmp_path
         return tmp_path / "fastembed"
 
-    def test_says_that_files_are_not_there(self, cache):
+    def test_is_described_as_missing_before_it_is_fetched(self, cache):
         described = describe_model_availability(EmbeddingSpec(model="BAAI/bge-small-en-v1.5"))
 
         assert described.startswith(f"not under {cache}")
 
-    def test_says_where_files_are(self, cache):
+    def test_is_described_with_its_folder(self, cache):
         repository = cache / "models--Qdrant--bge-small-en-v1.5-onnx-Q"
         (repository / "refs").mkdir(parents=True)
         (repository / "refs" / "main").write_text("abc")
@@ -59,6 +59,6 @@ class TestModelsThatAreFetched:
 
         assert described == f"fetched; its files are under {cache}."
 
-    def test_says_that_there_is_no_such_model(self):
+    def test_raises_an_error_for_an_unknown_model(self):
         with pytest.raises(ModelUnavailable, match="no model acme/none"):
             describe_model_availability(EmbeddingSpec(model="acme/none"))

@@ -50,7 +50,7 @@ def embedder():
 
 
 class TestImport:
-    def test_costs_neither_llama_index_nor_a_runtime(self):
+    def test_loads_neither_llama_index_nor_a_runtime(self):
         script = (
             "import sys, indexing.embedding, indexing.embedding.minilm\n"
             "heavy = {'llama_index', 'fastembed', 'onnx', 'onnxruntime', 'tokenizers', 'torch',"
@@ -64,7 +64,7 @@ class TestImport:
 
 
 class TestGetEmbedder:
-    def test_gives_one_embedder_per_spec(self):
+    def test_returns_one_embedder_per_spec(self):
         assert get_embedder(EmbeddingSpec()) is get_embedder(EmbeddingSpec())
 
     def test_loads_one_model_for_specs_that_differ_in_prefixes(self, embedder):
@@ -73,7 +73,7 @@ class TestGetEmbedder:
         assert prefixed is not embedder
         assert prefixed._model is embedder._model
 
-    def test_loads_once_when_threads_ask_together(self, monkeypatch):
+    def test_loads_once_for_simultaneous_threads(self, monkeypatch):
         loads = []
         both_asked = threading.Barrier(2)
         monkeypatch.setattr(embedder_module, "_embedders", {})
@@ -90,7 +90,7 @@ class TestGetEmbedder:
         assert first is second
         assert len(loads) == 1
 
-    def test_answers_for_one_model_while_another_is_fetched(self, embedder, monkeypatch):
+    def test_returns_a_loaded_model_while_another_is_fetched(self, embedder, monkeypatch):
         is_fetching, may_end = threading.Event(), threading.Event()
         monkeypatch.setattr(embedder_module, "_embedders", {})
         monkeypatch.setattr(embedder_module, "_loaders", {})
@@ -121,7 +121,7 @@ class TestGetEmbedder:
         asking.join(30)
         assert len(meanwhile) == 1
 
-    def test_lets_others_import_while_it_fetches(self, monkeypatch):
+    def test_does_not_hold_the_import_lock_while_it_fetches(self, monkeypatch):
         monkeypatch.setattr(embedder_module, "_embedders", {})
         monkeypatch.setattr(embedder_module, "_loaders", {})
         is_free = []
@@ -142,13 +142,13 @@ class TestGetEmbedder:
 
         assert is_free == [True]
 
-    def test_names_models_for_one_it_does_not_know(self):
+    def test_lists_known_models_for_an_unknown_one(self):
         with pytest.raises(ModelUnavailable, match="no-such-model") as caught:
             get_embedder(EmbeddingSpec(model="acme/no-such-model"))
 
         assert "all-MiniLM-L6-v2" in caught.value.allowed
 
-    def test_says_what_to_do_without_a_network(self, monkeypatch):
+    def test_explains_what_to_do_without_a_network(self, monkeypatch):
         from fastembed import TextEmbedding
 
         def fail(self, *args, **kwargs):
@@ -165,13 +165,13 @@ class TestGetEmbedder:
         with pytest.raises(InvalidSpec, match="256 tokens"):
             get_embedder(EmbeddingSpec(window=257))
 
-    def test_refuses_a_precision_the_model_does_not_come_in(self):
+    def test_refuses_a_precision_that_the_model_does_not_have(self):
         with pytest.raises(InvalidSpec, match="precision"):
             get_embedder(EmbeddingSpec(model="BAAI/bge-small-en-v1.5", precision="int8"))
 
 
 class TestLoadModels:
-    def test_loads_side_by_side_and_tells_what_is_missing(self, embedder, monkeypatch):
+    def test_loads_in_parallel_and_returns_errors(self, embedder, monkeypatch):
         may_end = threading.Event()
         monkeypatch.setattr(embedder_module, "_embedders", {})
         monkeypatch.setattr(embedder_module, "_loaders", {})
@@ -191,7 +191,7 @@ class TestLoadModels:
 
 
 class TestEmbedDocuments:
-    def test_keeps_the_order_and_agrees_with_one_at_a_time(self, embedder):
+    def test_keeps_the_order_and_equals_single_embedding(self, embedder):
         texts = texts_of_many_lengths(40)
 
         together = embedder.embed_documents(texts)
@@ -200,7 +200,7 @@ class TestEmbedDocuments:
         np.testing.assert_allclose(together, alone, atol=1e-5)
         assert together.dtype == np.float32
 
-    def test_gives_unit_vectors(self, embedder):
+    def test_returns_unit_vectors(self, embedder):
         lengths = np.linalg.norm(embedder.embed_documents(["one", "", "two three"]), axis=1)
 
         np.testing.assert_allclose(lengths, 1, atol=1e-5)
@@ -216,7 +216,7 @@ class TestEmbedDocuments:
         expected = embedder.embed_documents(["search_document: bone density"])[0]
         np.testing.assert_allclose(vector, expected, atol=1e-6)
 
-    def test_reads_256_tokens_and_no_more(self, embedder):
+    def test_reads_at_most_256_tokens(self, embedder):
         head = "bone " * 200
         window = head + "storm " * 54
         texts = [head, window, window + "ferry " * 50]
@@ -227,7 +227,7 @@ class TestEmbedDocuments:
         assert vectors[1] @ vectors[0] < 0.999  # tokens from 200 to 256 change the vector
         np.testing.assert_allclose(vectors[2], vectors[1], atol=1e-5)
 
-    def test_reads_no_more_than_a_narrower_window(self):
+    def test_reads_at_most_a_narrower_window(self):
         narrow = get_embedder(EmbeddingSpec(window=16))
 
         vectors = narrow.embed_documents(["bone " * 14, "bone " * 14 + "storm"])
@@ -238,7 +238,7 @@ class TestEmbedDocuments:
         with pytest.raises(EmbeddingMismatch, match="384"):
             get_embedder(EmbeddingSpec(dimension=768)).embed_documents(["text"])
 
-    def test_lets_a_failure_of_the_runtime_pass_through(self, embedder):
+    def test_raises_errors_of_the_runtime(self, embedder):
         with pytest.raises((TypeError, ValueError)):
             embedder.embed_documents(["a lone surrogate: \ud800"])
 
@@ -254,7 +254,7 @@ class TestEmbedDocuments:
 
 
 class TestBatches:
-    def test_hold_texts_of_like_length_within_the_budget(self, embedder):
+    def test_contain_texts_of_similar_length_within_the_budget(self, embedder):
         texts = texts_of_many_lengths(200)
         lengths = embedder.count_tokens(texts)
 
@@ -277,12 +277,12 @@ class TestEmbedQuery:
 
         np.testing.assert_allclose(vector, embedder.embed_query("search_query: ferry"), atol=1e-6)
 
-    def test_agrees_with_many_queries_at_once(self, embedder):
+    def test_equals_embedding_many_queries_at_once(self, embedder):
         together = embedder.embed_queries(["ferry", "kinase inhibitor"])
 
         np.testing.assert_allclose(together[1], embedder.embed_query("kinase inhibitor"), atol=1e-5)
 
-    def test_finds_the_text_that_means_the_same(self, embedder):
+    def test_is_nearest_to_the_text_with_the_same_meaning(self, embedder):
         documents = embedder.embed_documents(
             ["Ships stayed in port because of the gale.", "The enzyme phosphorylates serine."]
         )
@@ -295,7 +295,7 @@ class TestEmbedQuery:
         with pytest.raises(EmbeddingMismatch):
             get_embedder(EmbeddingSpec(dimension=768)).embed_query("text")
 
-    def test_leaves_the_event_loop_free(self, embedder):
+    def test_does_not_block_the_event_loop(self, embedder):
         async def embed_while_ticking():
             embedding = asyncio.create_task(embedder.aembed_documents(texts_of_many_lengths(40)))
             ticks = 0
@@ -311,7 +311,7 @@ class TestEmbedQuery:
 
 
 class TestCountTokens:
-    def test_counts_special_tokens_and_cuts_nothing(self, embedder):
+    def test_counts_special_tokens_and_does_not_truncate(self, embedder):
         assert embedder.count_tokens(["", "bone", "bone " * 300]) == [2, 3, 302]
 
     def test_counts_the_document_prefix(self):
@@ -319,7 +319,7 @@ class TestCountTokens:
 
         assert prefixed.count_tokens(["bone"]) == [5]
 
-    def test_goes_on_while_another_thread_embeds(self, embedder):
+    def test_works_while_another_thread_embeds(self, embedder):
         with ThreadPoolExecutor(2) as pool:
             embedding = pool.submit(embedder.embed_documents, texts_of_many_lengths(30))
             counts = [pool.submit(embedder.count_tokens, ["bone " * 300]) for _ in range(20)]
@@ -329,7 +329,7 @@ class TestCountTokens:
 
 
 class TestLlamaIndex:
-    def test_gives_the_vectors_of_the_embedder(self, embedder):
+    def test_returns_the_vectors_of_the_embedder(self, embedder):
         np.testing.assert_allclose(
             embedder.llama_index.get_text_embedding("bone"),
             embedder.embed_documents(["bone"])[0],
@@ -421,14 +421,14 @@ class TestOpenAI:
         assert vectors[:, 0].tolist() == [len(text) for text in texts]
         assert len(provider.requests) == 3  # of 128 at most
 
-    def test_sends_the_key_the_model_and_the_text_as_it_is(self, embedder, provider):
+    def test_sends_the_key_the_model_and_the_unchanged_text(self, embedder, provider):
         embedder.embed_query("two\nlines")
 
         path, authorization, body = provider.requests[0]
         assert (path, authorization) == ("/v1/embeddings", "Bearer sk-test")
         assert body == {"model": "acme-embed", "input": ["two\nlines"], "encoding_format": "float"}
 
-    def test_asks_sizable_models_for_the_specs_dimension(self, provider):
+    def test_requests_the_dimension_of_the_spec_from_models_that_support_it(self, provider):
         sized = get_embedder(
             EmbeddingSpec(provider="openai", model="text-embedding-3-small", dimension=3)
         )
@@ -439,7 +439,9 @@ class TestOpenAI:
         assert provider.requests[0][2]["dimensions"] == 3
 
     @pytest.mark.parametrize("status", [408, 429, 500, 503])
-    def test_is_worth_a_retry_when_the_provider_is_overloaded(self, embedder, provider, status):
+    def test_raises_a_retryable_error_if_the_provider_is_overloaded(
+        self, embedder, provider, status
+    ):
         provider.status = status
 
         with pytest.raises(EmbeddingUnavailable, match=str(status)) as caught:
@@ -447,7 +449,7 @@ class TestOpenAI:
 
         assert caught.value.is_retryable
 
-    def test_is_worth_a_retry_when_there_is_no_answer(self, embedder, provider):
+    def test_raises_a_retryable_error_if_the_provider_does_not_answer(self, embedder, provider):
         provider.server_close()
         provider.shutdown()
 
@@ -455,7 +457,7 @@ class TestOpenAI:
             embedder.embed_documents(["text"])
 
     @pytest.mark.parametrize("body", [b"<html>", b'{"data": []}', b'{"data": [{"index": 0}]}'])
-    def test_is_worth_a_retry_when_the_answer_is_cut_short(self, embedder, provider, body):
+    def test_raises_a_retryable_error_for_a_malformed_answer(self, embedder, provider, body):
         provider.body = body
 
         with pytest.raises(EmbeddingUnavailable):

@@ -56,7 +56,7 @@ def embed_with_onnxruntime(folder, texts):
 
 
 class TestEnsureModel:
-    def test_gives_the_vectors_sentence_transformers_gives(self):
+    def test_returns_the_vectors_of_sentence_transformers(self):
         folder = minilm.ensure_model("float32")
 
         vectors = embed_with_onnxruntime(folder, REFERENCE["texts"])
@@ -109,7 +109,7 @@ class TestEnsureModel:
     def test_refuses_a_conversion_whose_vectors_are_wrong(self, models_dir, monkeypatch):
         monkeypatch.setattr(minilm, "HEADS", 6)
 
-        with pytest.raises(ModelUnavailable, match="published vectors"):
+        with pytest.raises(ModelUnavailable, match="reference vectors"):
             minilm.ensure_model("float32")
 
         assert names_in(models_dir) == []
@@ -181,8 +181,8 @@ class TestEnsureModel:
         assert names_in(models_dir) == [folder.name]
 
 
-class TestCheckModel:
-    def test_says_that_there_is_none(self, models_dir):
+class TestFindModelProblems:
+    def test_reports_a_missing_model(self, models_dir):
         [problem] = minilm.find_model_problems("float32")
 
         assert str(models_dir) in problem

@@ -48,7 +48,7 @@ def stored(build):
 
 
 class TestSpec:
-    def test_takes_the_field_that_holds_them(self):
+    def test_accepts_the_field_of_structures(self):
         spec = parse_spec(
             "chemistry", "metadata: {drawn_as: {type: keyword}}\ncompounds: {field: drawn_as}\n"
         )
@@ -56,7 +56,7 @@ class TestSpec:
         assert spec.kinds == ("chunk", "compound")
         assert spec.collection_alias("compound") == "chemistry.compound_embeddings"
 
-    def test_each_kind_has_its_own_model(self):
+    def test_has_a_model_for_each_kind(self):
         spec = IndexSpec.model_validate({"name": "chemistry", **RECIPE})
 
         assert spec.embedding_spec_for("chunk") == spec.embedding
@@ -77,13 +77,13 @@ class TestSpec:
             ("embedding: {provider: rdkit}\n", "embeds chemical structures, not text"),
         ],
     )
-    def test_refuses_what_cannot_be(self, text, words):
+    def test_refuses_invalid_settings(self, text, words):
         with pytest.raises(InvalidSpec, match=words):
             parse_spec("chemistry", text)
 
 
 class TestLedger:
-    def test_holds_each_structure_once(self, chemistry):
+    def test_has_each_structure_once(self, chemistry):
         artifact = give_compounds(ASPIRIN, CAFFEINE, ASPIRIN)
 
         sync(chemistry, artifact)
@@ -91,7 +91,7 @@ class TestLedger:
         assert compounds(chemistry) == stored(chemistry) == sorted([ASPIRIN, CAFFEINE])
         assert verify_build(chemistry).is_sound
 
-    def test_says_what_each_was_embedded_with(self, chemistry):
+    def test_stores_the_embedding_model_of_each_node(self, chemistry):
         sync(chemistry, give_compounds(ASPIRIN))
 
         models = Node.objects.values_list("kind", "embedding_model", "dimension").distinct()
@@ -127,7 +127,7 @@ class TestLedger:
         assert not compounds(chemistry)
         assert not list_unplanned(chemistry)
 
-    def test_misses_those_that_came_behind_its_back(self, chemistry):
+    def test_detects_structures_changed_without_a_signal(self, chemistry):
         artifact = give(index="chemistry", metadata={"smiles": []})
         sync(chemistry, artifact)
         assert not list_unplanned(chemistry)
@@ -136,7 +136,7 @@ class TestLedger:
 
         assert list_unplanned(chemistry)
 
-    def test_lets_one_bad_structure_fail_alone(self, chemistry, embedder, monkeypatch):
+    def test_fails_only_an_invalid_structure(self, chemistry, embedder, monkeypatch):
         embed = embedder.embed_documents
 
         def choke(texts):
@@ -157,7 +157,7 @@ class TestLedger:
         assert list(failed.values_list("text", flat=True)) == ["no structure"]
         assert stored(chemistry) == sorted([ASPIRIN, CAFFEINE])
 
-    def test_goes_with_its_artifact(self, chemistry):
+    def test_loses_the_nodes_of_a_deleted_artifact(self, chemistry):
         artifact = give_compounds(ASPIRIN)
         sync(chemistry, artifact)
 
@@ -177,7 +177,7 @@ class TestWithoutRdkit:
         monkeypatch.setitem(sys.modules, "rdkit", None)
         return make_build("chemistry", **RECIPE)
 
-    def test_no_structure_is_accepted_unparsed(self, bare):
+    def test_structures_are_refused(self, bare):
         with pytest.raises(ModelUnavailable, match="need RDKit") as refusal:
             give_compounds(ASPIRIN)
 
@@ -189,7 +189,7 @@ class TestWithoutRdkit:
 
         assert Node.objects.filter(kind="chunk", state=Node.State.SYNCED).exists()
 
-    def test_the_model_says_what_is_missing(self, bare):
+    def test_the_model_names_what_is_missing(self, bare):
         with pytest.raises(ModelUnavailable, match="need RDKit"):
             describe_model_availability(bare.spec.embedding_spec_for("compound"))
         with pytest.raises(ModelUnavailable, match="need RDKit"):

@@ -154,7 +154,7 @@ class TestDrafts:
 
 
 class TestTextNodes:
-    def test_hold_all_fields_of_their_row(self, build, artifacts):
+    def test_have_all_fields_of_their_row(self, build, artifacts):
         for artifact in artifacts:
             for kind, drafter in get_drafters(build).items():
                 for node in drafter.draft(artifact, build):
@@ -171,7 +171,7 @@ class TestTextNodes:
             assert to_text_node(row) == node
             assert (row.artifact_id, row.source_id, row.point_id) == (None, None, entities[kind].pk)
 
-    def test_survive_the_database(self, build, document):
+    def test_are_equal_after_storing_them(self, build, document):
         plan_nodes(document.pk, build)
 
         drafted = {
@@ -194,7 +194,7 @@ class TestTextNodes:
         assert summary.ref_doc_id == str(document.pk)
         assert summary.parent_node is None
 
-    def test_show_models_no_metadata(self, build, document):
+    def test_hide_metadata_from_models(self, build, document):
         [chunk] = get_drafter("chunk").draft(document, build)
 
         assert chunk.metadata["context"] == "Field notes\nDawn"

@@ -60,7 +60,7 @@ def status(artifact):
 
 
 class TestSpec:
-    def test_takes_true(self):
+    def test_accepts_true(self):
         spec = parse_spec("gallery", "images: true\n")
 
         assert spec.kinds == ("chunk", "image")
@@ -70,13 +70,13 @@ class TestSpec:
             "clip", "Qdrant/clip-ViT-B-32", 512,
         )  # fmt: skip
 
-    def test_each_kind_has_its_own_model(self):
+    def test_has_a_model_for_each_kind(self):
         spec = IndexSpec.model_validate({"name": "gallery", **RECIPE})
 
         assert spec.embedding_spec_for("chunk") == spec.embedding
         assert spec.embedding_specs == {spec.embedding, spec.embedding_spec_for("image")}
 
-    def test_can_hold_only_images(self):
+    def test_can_have_only_images(self):
         spec = parse_spec("gallery", "chunks: {embed: false}\nimages: true\n")
 
         assert spec.kinds == ("image",)
@@ -89,13 +89,13 @@ class TestSpec:
             ("embedding: {provider: clip}\n", "set images: true"),
         ],
     )
-    def test_refuses_what_cannot_be(self, text, words):
+    def test_refuses_invalid_settings(self, text, words):
         with pytest.raises(InvalidSpec, match=words):
             parse_spec("gallery", text)
 
 
 class TestLedger:
-    def test_holds_a_picture_once_and_ends_ready(self, gallery, hang):
+    def test_has_one_node_for_a_picture(self, gallery, hang):
         artifact = hang(draw(), title="A heron at dawn")
 
         assert images(gallery) == stored(gallery) == [artifact.sha256]
@@ -105,7 +105,7 @@ class TestLedger:
         assert status(artifact) == "ready"
         assert verify_build(gallery).is_sound
 
-    def test_is_titled_by_its_file_where_it_has_no_caption(self, gallery, hang):
+    def test_titles_a_picture_by_its_file_name(self, gallery, hang):
         assert hang(draw()).title == "heron"
 
     def test_embeds_the_file_it_names(self, gallery, hang, embedder, settings):
@@ -115,7 +115,7 @@ class TestLedger:
         assert (settings.STRATA_FILES_DIR / name).read_bytes() == draw()
         assert artifact.file_path == settings.STRATA_FILES_DIR / name
 
-    def test_says_what_each_was_embedded_with(self, gallery, hang):
+    def test_stores_the_embedding_model_of_each_node(self, gallery, hang):
         hang(draw())
 
         models = Node.objects.values_list("kind", "embedding_model", "dimension")
@@ -147,7 +147,7 @@ class TestLedger:
         assert not list_unplanned(gallery)
         assert verify_build(gallery).is_sound
 
-    def test_goes_with_its_artifact(self, gallery, hang):
+    def test_loses_the_node_of_a_deleted_artifact(self, gallery, hang):
         artifact = hang(draw())
 
         artifact_id = artifact.pk
@@ -159,7 +159,7 @@ class TestLedger:
         assert stored(gallery) == []
         assert verify_build(gallery).is_sound
 
-    def test_goes_when_its_artifact_becomes_a_text(self, gallery, hang):
+    def test_loses_the_node_if_its_artifact_becomes_a_text(self, gallery, hang):
         artifact = hang(draw(), external_id="heron")
 
         replace_content(artifact.pk, TextContent(("A heron waits.",)))
@@ -168,7 +168,7 @@ class TestLedger:
         assert images(gallery) == stored(gallery) == []
         assert verify_build(gallery).is_sound
 
-    def test_stands_beside_text(self, gallery, hang):
+    def test_has_pictures_and_texts_in_one_index(self, gallery, hang):
         hang(draw())
         text = hang(b"A heron waits.", "heron.txt")
 
@@ -176,7 +176,7 @@ class TestLedger:
         assert status(text) == "ready"
         assert verify_build(gallery).is_sound
 
-    def test_misses_those_that_came_behind_its_back(self, gallery, hang):
+    def test_detects_pictures_changed_without_a_signal(self, gallery, hang):
         hang(draw())
         assert not list_unplanned(gallery)
 
@@ -195,14 +195,14 @@ class TestLedger:
 
 
 class TestRefusals:
-    def test_another_index_takes_no_pictures(self, gallery, hang):
+    def test_of_pictures_in_an_index_without_images(self, gallery, hang):
         load_specs()
 
         artifact = hang(draw(), build=gallery.__class__.objects.live().get(index="plain"))
 
         assert (artifact.state, artifact.error_code) == ("failed", "unsupported_format")
 
-    def test_what_is_broken_fails_with_a_sentence(self, gallery, hang):
+    def test_of_damaged_pictures(self, gallery, hang):
         artifact = hang(draw(size=(600, 600))[:400])
 
         assert (artifact.state, artifact.error_code) == ("failed", "damaged_file")

@@ -5,7 +5,7 @@ from django.conf import settings
 
 
 class TestDrafters:
-    def test_cost_no_llama_index_until_they_draft(self):
+    def test_do_not_load_llama_index_until_they_draft(self):
         code = (
             "import django, sys; django.setup(); "
             "from indexing.drafting import get_drafter; from indexing.kinds import KINDS; "

@@ -153,8 +153,8 @@ class TestShards:
         )
 
 
-class TestANodeThatHasJustComeBack:
-    def test_shows_a_search_with_min_revision_what_was_written(self, synced, server, waits):
+class TestARestartedNode:
+    def test_returns_the_write_to_a_search_with_min_revision(self, synced, server, waits):
         added = make_one_away(server, synced)
         stale = search("weir reeds", limit=100)
         shown = search("weir reeds", limit=100, min_revision=added.revision)
@@ -168,7 +168,7 @@ class TestANodeThatHasJustComeBack:
         assert waits == [base_module.CATCH_UP_SECONDS]
 
     @pytest.mark.parametrize("weights", [(1.0, 1.0), (0.7, 0.3)])
-    def test_is_asked_again_if_it_does_not_know_the_collection(self, build, server, weights):
+    def test_is_asked_again_if_it_lacks_the_collection(self, build, server, weights):
         change_search(build, dense_weight=weights[0], sparse_weight=weights[1])
         server.kill(0)
         added = give("A heron waits in the shallows.")
@@ -185,18 +185,18 @@ class TestANodeThatHasJustComeBack:
         assert search("heron", min_revision=revision)
         assert waits == []
 
-    def test_shows_verify_no_difference(self, synced, server):
+    def test_causes_no_finding_of_verify(self, synced, server):
         make_one_away(server, synced)
 
         assert verify_build(synced).is_sound
 
-    def test_shows_verify_a_real_difference(self, synced):
+    def test_does_not_hide_a_real_finding_of_verify(self, synced):
         lost, *_ = Node.objects.values_list("point_id", flat=True)
         get_store().delete(COLLECTION, [lost])
 
         assert verify_build(synced).findings == {"missing": 1}
 
-    def test_is_no_loss(self, synced, server, caplog):
+    def test_is_not_treated_as_lost_points(self, synced, server, caplog):
         make_one_away(server, synced)
 
         tasks.reconcile_store()
@@ -204,7 +204,7 @@ class TestANodeThatHasJustComeBack:
         assert "lost points" not in caplog.text
         assert not Node.objects.exclude(state=Node.State.SYNCED).exists()
 
-    def test_is_no_lost_collection(self, build, server):
+    def test_is_not_treated_as_a_lost_collection(self, build, server):
         server.kill(0)
         sync(build, give("A heron waits in the shallows."))
         server.revive(0, stale_seconds=STALE_SECONDS)
@@ -235,7 +235,7 @@ class TestADeadNode:
 
         assert (answer.status_code, answer.json()["code"]) == (503, "store_unavailable")
 
-    def test_brings_nothing_back(self, synced, server):
+    def test_restores_no_deleted_points_when_it_returns(self, synced, server):
         gone = next(node.artifact for node in Node.objects.all() if node.point_id.int % 3 != 2)
         server.kill(1)  # it has all shards but the last
         remove_artifact(gone.pk)
@@ -249,7 +249,7 @@ class TestADeadNode:
         assert get_store().count(COLLECTION, Match("artifact_id", [str(gone.pk)])) == 0
 
 
-class TestAReceipt:
+class TestADeletionReceipt:
     def test_certifies_a_deletion_if_every_replica_is_active(self, synced):
         artifact = Artifact.objects.earliest("revision")
 
@@ -257,7 +257,7 @@ class TestAReceipt:
 
         assert (answer.status_code, answer.json()["waits_for"]) == (200, [])
 
-    def test_says_which_replica_is_dead(self, synced, server):
+    def test_names_the_dead_replica(self, synced, server):
         server.kill(1)
         artifact = Artifact.objects.earliest("revision")
 
@@ -269,7 +269,7 @@ class TestAReceipt:
         ]
         assert "replica" in answer.json()["detail"]
 
-    def test_says_which_shard_is_being_transferred(self, synced, server):
+    def test_names_the_shard_that_is_being_transferred(self, synced, server):
         server.kill(1)
         server.revive(1, stale_seconds=STALE_SECONDS)
         artifact_id = Artifact.objects.earliest("revision").pk

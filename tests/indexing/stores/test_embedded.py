@@ -110,7 +110,7 @@ class TestDurability:
         store.ensure_collection(NAME, SCHEMA)
         assert store.count(NAME) == 2
 
-    def test_keeps_all_it_acknowledged_when_killed(self, folder, open_store):
+    def test_keeps_acknowledged_writes_when_killed(self, folder, open_store):
         with python(WRITER, folder) as writer:
             acknowledged = []
             for line in writer.stdout:
@@ -200,7 +200,7 @@ class TestOwnership:
         assert store.count(NAME) == 0
 
     @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-    def test_does_not_leave_the_folder_to_a_forked_child(self, open_store):
+    def test_releases_the_folder_despite_a_forked_child(self, open_store):
         store = open_store()
         here, there = multiprocessing.Pipe()
         child = os.fork()
@@ -227,7 +227,7 @@ class TestOwnership:
         with pytest.raises(StoreUnavailable, match="closed"):
             store.search(NAME, Query(dense=np.ones(4, dtype=np.float32)))
 
-    def test_keeps_no_closed_store_alive(self, tmp_path):
+    def test_does_not_keep_closed_stores_in_memory(self, tmp_path):
         store = EmbeddedStore(tmp_path / "other")
         store.close()
         reference = weakref.ref(store)
@@ -258,7 +258,7 @@ class TestGuards:
         assert stored_numbers(store) == [1]  # reading still works
         store.drop_collection(NAME)  # and so does freeing space
 
-    def test_turns_the_engines_errors_into_unavailable(self, open_store, folder):
+    def test_raises_store_unavailable_for_errors_of_the_engine(self, open_store, folder):
         store = open_store()
         store.ensure_collection(NAME, SCHEMA)
         store.close()
@@ -270,7 +270,7 @@ class TestGuards:
             store.count(NAME)
 
     @pytest.mark.parametrize("dense", [[1.0], [1.0] * 5])
-    def test_takes_a_wrong_dimension_for_a_bug(self, open_store, dense):
+    def test_raises_value_error_for_a_wrong_dimension(self, open_store, dense):
         store = open_store()
         store.ensure_collection(NAME, SCHEMA)
         wrong = np.array(dense, dtype=np.float32)
@@ -328,7 +328,7 @@ class TestNames:
 
 
 class TestOptimize:
-    def test_changes_no_answer_that_was_exact(self, open_store):
+    def test_does_not_change_exact_results(self, open_store):
         store = open_store()
         store.ensure_collection(NAME, SCHEMA)
         store.upsert(NAME, [make_point(number) for number in range(200)])

@@ -19,20 +19,20 @@ def _own_store(settings, tmp_path):
 
 
 class TestGetStore:
-    def test_is_embedded_where_the_settings_say_so(self, settings):
+    def test_returns_the_embedded_store_by_settings(self, settings):
         settings.STRATA_VECTOR_STORE = "embedded"
 
         assert type(get_store()).__name__ == "EmbeddedStore"
         assert settings.STRATA_VECTORS_DIR.is_dir()
 
-    def test_is_a_client_where_the_settings_say_so(self, settings):
+    def test_returns_a_qdrant_client_by_settings(self, settings):
         settings.STRATA_VECTOR_STORE = "qdrant"
         settings.QDRANT_URL, settings.QDRANT_API_KEY = "http://localhost:1", ""
         settings.QDRANT_TIMEOUT_SECONDS = 5
 
         assert type(get_store()).__name__ == "QdrantStore"
 
-    def test_is_shared_by_all_threads(self, settings):
+    def test_returns_one_store_to_all_threads(self, settings):
         settings.STRATA_VECTOR_STORE = "embedded"
 
         with ThreadPoolExecutor(8) as threads:
@@ -40,7 +40,7 @@ class TestGetStore:
 
         assert len(made) == 1
 
-    def test_is_another_after_closing(self, settings):
+    def test_returns_another_store_after_closing(self, settings):
         settings.STRATA_VECTOR_STORE = "memory"
         first = get_store()
 
@@ -48,7 +48,7 @@ class TestGetStore:
 
         assert get_store() is not first
 
-    def test_refuses_a_kind_that_does_not_exist(self, settings):
+    def test_refuses_unknown_kinds(self, settings):
         settings.STRATA_VECTOR_STORE = "shoebox"
 
         with pytest.raises(ValueError, match="shoebox"):

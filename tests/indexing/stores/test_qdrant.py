@@ -88,7 +88,7 @@ class TestErrors:
         ],
         ids=["refused", "500", "503", "429"],
     )
-    def test_of_the_network_and_the_server_are_worth_a_retry(self, client, error):
+    def test_of_the_network_and_the_server_are_retryable(self, client, error):
         client.query_batch_points.side_effect = error
         client.upsert.side_effect = error
         client.get_collections.side_effect = error
@@ -113,7 +113,9 @@ class TestErrors:
         ],
         ids=["slow", "broken off", "504", "refused", "away", "429"],
     )
-    def test_tell_a_request_that_was_sent_from_one_that_was_not(self, client, error, is_silent):
+    def test_distinguish_requests_that_were_sent_from_those_that_were_not(
+        self, client, error, is_silent
+    ):
         client.delete.side_effect = error
 
         with pytest.raises(StoreUnavailable) as raised:
@@ -124,7 +126,7 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("status", "detail", "error", "words"), REFUSALS.values(), ids=REFUSALS
     )
-    def test_are_told_apart_by_status_and_text(self, client, status, detail, error, words):
+    def test_are_distinguished_by_status_and_text(self, client, status, detail, error, words):
         client.query_batch_points.side_effect = server_error(status, detail)
         client.upsert.side_effect = server_error(status, detail)
 
@@ -138,7 +140,7 @@ class TestErrors:
         assert bool(raised.value.fix) is (error is StoreRefused)
         assert raised.value.is_expected is (error is not StoreRejected)
 
-    def test_say_how_long_to_wait_where_the_server_does(self, client):
+    def test_have_the_retry_time_of_the_server(self, client):
         client.get_collections.side_effect = ResourceExhaustedResponse("Retry after 20s", 20)
 
         with pytest.raises(StoreBusy) as raised:
@@ -146,14 +148,14 @@ class TestErrors:
 
         assert (raised.value.retry_after, raised.value.is_retryable) == (20.0, True)
 
-    def test_of_a_server_that_is_not_there(self):
+    def test_are_raised_if_there_is_no_server(self):
         store = QdrantStore.connect("http://127.0.0.1:1")
 
         with pytest.raises(StoreUnavailable):
             store.ping()
         store.close()
 
-    def test_mean_a_missing_collection_where_the_server_says_so(self, client):
+    def test_are_lookup_errors_for_a_missing_collection(self, client):
         client.query_batch_points.side_effect = server_error(404, MISSING)
         client.count.side_effect = client.upsert.side_effect = server_error(404, MISSING)
         store = QdrantStore(client)
@@ -165,7 +167,7 @@ class TestErrors:
 
 
 class TestRequests:
-    def test_a_hybrid_search_is_one_with_both_rankings_fused_by_the_server(self, client):
+    def test_of_a_hybrid_search_contain_both_rankings_fused_by_the_server(self, client):
         client.query_batch_points.return_value = [models.QueryResponse(points=[])]
         query = Query(DENSE, SPARSE, RankFusion(prefetch=70), filter=Match("year", [2020]))
 
@@ -177,7 +179,7 @@ class TestRequests:
         assert [ranking.limit for ranking in request.prefetch] == [70, 70]
         assert all(ranking.filter is not None for ranking in request.prefetch)
 
-    def test_all_pages_examine_equally_many_candidates(self, client):
+    def test_of_all_pages_examine_equally_many_candidates(self, client):
         client.query_batch_points.return_value = [models.QueryResponse(points=[])]
         store = QdrantStore(client)
         pages = [Query(dense=DENSE, ef=200, offset=offset) for offset in (0, 10, 180, 300, 900)]
@@ -188,7 +190,7 @@ class TestRequests:
         asked = [call.args[1][0].params for call in client.method_calls]
         assert [params.hnsw_ef for params in asked] == [200, 200, 200, 4_096, 4_096]
 
-    def test_compare_quantized_vectors_again_in_full(self, client):
+    def test_rescore_quantized_vectors_with_full_vectors(self, client):
         client.query_batch_points.return_value = [models.QueryResponse(points=[])]
         store = QdrantStore(client)
 
@@ -200,7 +202,7 @@ class TestRequests:
             quantization = asked.params.quantization
             assert (quantization.rescore, quantization.oversampling) == (True, 2.0)
 
-    def test_are_exact_where_the_query_is(self, client):
+    def test_are_exact_for_an_exact_query(self, client):
         client.query_batch_points.return_value = [models.QueryResponse(points=[])]
 
         QdrantStore(client).search("papers", Query(dense=DENSE, is_exact=True))
@@ -208,7 +210,7 @@ class TestRequests:
         [call] = client.method_calls
         assert call.args[1][0].params == models.SearchParams(exact=True)
 
-    def test_writes_go_through_the_leader_of_a_shard(self, client):
+    def test_of_writes_go_through_the_leader_of_a_shard(self, client):
         store, point = QdrantStore(client), Point(uuid.uuid4(), DENSE, None, {})
         client.retrieve.return_value = [models.Record(id=str(point.id), payload={})]
 
@@ -221,7 +223,7 @@ class TestRequests:
             models.WriteOrdering.MEDIUM
         ] * 3
 
-    def test_searches_of_one_collection_are_asked_together(self, client):
+    def test_of_several_searches_of_one_collection_are_sent_together(self, client):
         client.query_batch_points.return_value = [models.QueryResponse(points=[])] * 2
 
         answers = QdrantStore(client).search_many(
@@ -233,7 +235,7 @@ class TestRequests:
         assert [request.using for request in call.args[1]] == ["dense", "sparse"]
         assert [request.with_payload for request in call.args[1]] == [False, True]
 
-    def test_the_fields_a_collection_lacks_are_indexed(self, client):
+    def test_index_the_fields_that_a_collection_lacks(self, client):
         client.collection_exists.return_value = True
         client.get_collection.return_value.payload_schema = {"year": object()}
 
@@ -245,7 +247,7 @@ class TestRequests:
         assert call.args[1] == "venue"
         assert not client.create_collection.called
 
-    def test_a_new_collection_soon_forgets_deleted_points(self, client):
+    def test_create_a_collection_that_soon_removes_deleted_points(self, client):
         client.collection_exists.return_value = False
         client.get_collection.return_value.payload_schema = {}
 
@@ -255,7 +257,7 @@ class TestRequests:
         config = call.kwargs["optimizers_config"]
         assert (config.deleted_threshold, config.vacuum_min_vector_number) == (0.05, 100)
 
-    def test_a_collection_another_process_made_first_is_fine(self, client):
+    def test_accept_a_collection_that_another_process_created_first(self, client):
         client.collection_exists.return_value = False
         client.create_collection.side_effect = server_error(409)
         client.get_collection.return_value.payload_schema = {}
@@ -271,7 +273,7 @@ class TestRequests:
 
 
 class TestBatches:
-    def test_are_no_larger_than_what_a_server_takes(self, client):
+    def test_are_not_larger_than_the_server_accepts(self, client):
         wide = np.random.default_rng(1).random(4_096).astype(np.float32)
         text = '\u4e2d "quoted" ' * 2_000
         points = [Point(uuid.uuid4(), wide, SPARSE, {"text": text}) for _ in range(400)]
@@ -285,7 +287,7 @@ class TestBatches:
             body = models.PointsList(points=batch).model_dump_json()
             assert len(body.encode()) < MAX_BODY_BYTES
 
-    def test_hold_a_limited_number_of_points(self):
+    def test_contain_a_limited_number_of_points(self):
         points = [Point(uuid.uuid4(), DENSE, None, {}) for _ in range(1_001)]
 
         sizes = [len(batch) for batch in cut_batches(points, estimate_point_bytes)]
@@ -299,7 +301,7 @@ class TestBatches:
 
 
 class TestPayloadOperations:
-    def test_are_as_many_as_there_are_different_changes(self):
+    def test_are_grouped_by_identical_changes(self):
         ids = [uuid.uuid4() for _ in range(500)]
         stored = {
             each: {"text": f"Chunk {n}.", "title": "Old", "venue": "pond"}
@@ -315,7 +317,7 @@ class TestPayloadOperations:
             [condition] = selected.filter.must
             assert condition.has_id == [str(each) for each in ids]
 
-    def test_are_none_where_nothing_changes_or_no_point_is_stored(self):
+    def test_are_empty_if_nothing_changes_or_no_point_is_stored(self):
         same, absent = uuid.uuid4(), uuid.uuid4()
 
         assert make_payload_operations({same: {"a": 1}}, {same: {"a": 1}, absent: {"a": 2}}) == []
@@ -359,7 +361,7 @@ class TestReconnectingTransport:
         yield server
         server.listener.close()
 
-    def test_repeats_a_request_if_a_kept_connection_is_broken(self, server):
+    def test_retries_a_request_if_a_kept_connection_is_broken(self, server):
         with httpx.Client(transport=ReconnectingTransport(), trust_env=False) as client:
             answers = [client.post(server.url, content=b"x").text for _ in range(3)]
 

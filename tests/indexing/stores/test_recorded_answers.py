@@ -90,7 +90,7 @@ def on_qdrant(settings, monkeypatch):
 
 
 @pytest.mark.parametrize("refusal", REFUSALS.values(), ids=list(REFUSALS))
-def test_a_refusal_is_told_and_everything_is_done_afterwards(build, server, refusal):
+def test_a_refusal_is_reported_and_the_work_is_done_afterwards(build, server, refusal):
     sync(build, give("A heron waits in the shallows."))
     plan_nodes(give("Reeds grow by the weir.").pk, build)
     server.fault(Action.FAIL, count=1_000, **refusal_as_fault(refusal))

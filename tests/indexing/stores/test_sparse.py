@@ -21,12 +21,12 @@ class TestBm25Encoder:
 
         assert len(set(document.indices)) == len(document.indices) == len(document.values) == 2
 
-    def test_weighs_queries_by_one(self):
+    def test_gives_query_terms_the_weight_one(self):
         query = Bm25Encoder(SparseSpec()).encode_query("gene gene protein")
 
         assert query.values == [1.0, 1.0]
 
-    def test_saturates_and_normalises_as_the_formula_says(self):
+    def test_agrees_with_the_bm25_formula(self):
         spec = SparseSpec(k=2.0, b=0.5, average_length=4)
 
         [weight] = Bm25Encoder(spec).encode_document("gene gene").values
@@ -76,7 +76,7 @@ class TestBm25Encoder:
         assert not set(bm25.encode_query("112").indices) & found
 
     @pytest.mark.parametrize("language", [*sorted(LANGUAGES), "none"])
-    def test_keeps_numbers_apart_in_every_language(self, language):
+    def test_distinguishes_numbers_in_every_language(self, language):
         bm25 = get_bm25_encoder(SparseSpec(language=language))
         numbers = [str(number) for number in (*range(130), *range(1990, 2030), 1_000_000)]
 
@@ -95,20 +95,20 @@ class TestBm25Encoder:
         for part in ("37", "3"):
             assert not set(bm25.encode_query(part).indices) & found
 
-    def test_keeps_stop_words_and_forms_apart_without_a_language(self):
+    def test_keeps_stop_words_and_word_forms_without_a_language(self):
         encoder = Bm25Encoder(SparseSpec(language="none"))
 
         assert len(encoder.encode_query("the run running").indices) == 3
 
     @pytest.mark.parametrize("tokenizer", TOKENIZERS)
-    def test_has_every_tokenizer(self, tokenizer):
+    def test_supports_every_tokenizer(self, tokenizer):
         assert Bm25Encoder(SparseSpec(tokenizer=tokenizer)).encode_query("tokens").indices
 
     @pytest.mark.parametrize("language", sorted(LANGUAGES))
-    def test_has_every_language(self, language):
+    def test_supports_every_language(self, language):
         Bm25Encoder(SparseSpec(language=language))
 
-    def test_names_the_languages_there_are(self):
+    def test_names_the_available_languages(self):
         with pytest.raises(InvalidSpec, match=r"sparse.language: 'klingon'.*english.*none"):
             parse_spec("notes", "sparse: {language: klingon}")
 

@@ -33,7 +33,7 @@ def url(*parts: object) -> str:
 
 
 class TestPlanView:
-    def test_says_what_applying_would_do(self, client, specs, build):
+    def test_returns_what_applying_would_change(self, client, specs, build):
         sync(build, give())
         specs(SHORTER)
 
@@ -43,13 +43,13 @@ class TestPlanView:
         assert answer["kinds"]["chunk"]["rebuilt"] > 1
         assert any(change.startswith("chunks.strategies") for change in answer["changes"])
 
-    def test_knows_no_other_parameters(self, client, specs):
+    def test_refuses_unknown_parameters(self, client, specs):
         answer = client.get(url("plan"), {"exactly": "true"})
 
         assert answer.status_code == 400
         assert (answer.json()["field"], answer.json()["allowed"]) == ("exactly", ["exact"])
 
-    def test_names_the_specs_there_are(self, client, specs):
+    def test_names_the_existing_specs(self, client, specs):
         answer = client.get("/api/v1/indexes/nothing/plan/")
 
         assert answer.status_code == 404
@@ -76,7 +76,7 @@ class TestBuildViewSet:
         assert (body["number"], body["state"]) == (build.number + 1, "building")
         assert (body["promotion"], body["max_calls"]) == ("when_complete", 5)
 
-    def test_applies_changes_that_cost_nothing(self, client, specs, build):
+    def test_applies_changes_that_need_no_build(self, client, specs, build):
         specs("title: Other words\n")
 
         answer = client.post(url("builds"), {}, format="json")
@@ -84,13 +84,13 @@ class TestBuildViewSet:
         assert (answer.status_code, answer.json()["state"]) == (200, "live")
         assert IndexBuild.objects.live().get(index="plain").spec.title == "Other words"
 
-    def test_lists_them(self, client, beside, build):
+    def test_lists_builds(self, client, beside, build):
         answer = client.get(url("builds")).json()
 
         assert [row["number"] for row in answer["results"]] == [build.number, beside.number]
         assert answer["results"][1]["artifacts_missing"] == 0
 
-    def test_counts_what_is_missing(self, client, specs, build):
+    def test_counts_missing_documents(self, client, specs, build):
         sync(build, give())
         specs(SHORTER)
         begun = lifecycle.apply_spec("plain")
@@ -98,7 +98,7 @@ class TestBuildViewSet:
         assert client.get(url("builds", begun.number)).json()["artifacts_missing"] == 1
 
     @pytest.mark.parametrize(("force", "asked"), [(False, "when_complete"), (True, "forced")])
-    def test_asks_for_promotion(self, client, beside, force, asked):
+    def test_requests_a_promotion(self, client, beside, force, asked):
         answer = client.post(
             url("builds", beside.number, "promote"), {"force": force}, format="json"
         )
@@ -106,7 +106,7 @@ class TestBuildViewSet:
         assert answer.status_code == 202
         assert answer.json()["promotion"] == asked
 
-    def test_pauses_resumes_and_gives_up(self, client, beside):
+    def test_pauses_resumes_and_cancels_a_build(self, client, beside):
         paused = client.post(url("builds", beside.number, "pause")).json()
         resumed = client.post(url("builds", beside.number, "resume")).json()
         cancelled = client.post(url("builds", beside.number, "cancel")).json()
@@ -115,12 +115,12 @@ class TestBuildViewSet:
         assert resumed["paused_at"] is None
         assert cancelled["state"] == "retired"
 
-    def test_refuses_to_pause_what_is_live(self, client, build):
+    def test_refuses_to_pause_the_live_build(self, client, build):
         answer = client.post(url("builds", build.number, "pause"))
 
         assert (answer.status_code, answer.json()["code"]) == (409, "no_such_build")
 
-    def test_names_the_builds_there_are(self, client, build):
+    def test_names_the_existing_builds(self, client, build):
         answer = client.get(url("builds", 99))
 
         assert answer.status_code == 404
@@ -128,21 +128,21 @@ class TestBuildViewSet:
 
 
 class TestRollBackView:
-    def test_goes_back(self, client, beside, build):
+    def test_makes_the_previous_build_live(self, client, beside, build):
         lifecycle.promote_build(beside)
 
         answer = client.post(url("rollback"))
 
         assert (answer.status_code, answer.json()["number"]) == (200, build.number)
 
-    def test_says_when_there_is_nothing_to_go_back_to(self, client, build):
+    def test_answers_409_without_a_standby_build(self, client, build):
         answer = client.post(url("rollback"))
 
         assert (answer.status_code, answer.json()["code"]) == (409, "no_such_build")
 
 
 class TestPruneView:
-    def test_names_what_it_gave_up(self, client, beside, build):
+    def test_returns_the_retired_builds(self, client, beside, build):
         lifecycle.promote_build(beside)
 
         answer = client.post(url("prune")).json()

@@ -28,7 +28,7 @@ def wakes(monkeypatch):
 
 
 class TestCreate:
-    def test_regenerates_what_is_requested(
+    def test_regenerates_the_requested_type(
         self, api, build, django_capture_on_commit_callbacks, embedder
     ):
         artifact = give()
@@ -48,7 +48,7 @@ class TestCreate:
             "made_due": Node.objects.count(), "pending": 0, "failed": 0,
         }  # fmt: skip
 
-    def test_lets_a_key_have_only_so_many_unfinished(self, api, settings, wakes):
+    def test_limits_the_unfinished_regenerations_of_a_key(self, api, settings, wakes):
         settings.STRATA_KEY_WAITING_JOBS = 2
         requests = [{"type": "chunk", "index": "plain", "offset": number} for number in range(3)]
         first, second, third = (api.post(REGENERATE, each, format="json") for each in requests)
@@ -56,7 +56,7 @@ class TestCreate:
         assert [each.status_code for each in (first, second, third)] == [202, 202, 429]
         assert third.json() == {
             "code": "too_many_jobs",
-            "detail": "2 regenerations of this key are waiting already, its limit.",
+            "detail": "This key already has 2 waiting regenerations, which is its limit.",
             "fix": "Try again when some of them are done.",
         }
         assert int(third["Retry-After"]) > 0
@@ -66,7 +66,7 @@ class TestCreate:
         api.post(f"{REGENERATE}{first.json()['id']}/cancel")
         assert api.post(REGENERATE, requests[2], format="json").status_code == 202
 
-    def test_keeps_what_is_given(self, api, wakes, django_capture_on_commit_callbacks):
+    def test_stores_the_given_parameters(self, api, wakes, django_capture_on_commit_callbacks):
         given = {
             "type": "all", "index": "plain", "only_missing": True, "stale": True, "limit": 5,
             "offset": 2, "artifacts": [str(uuid4())],
@@ -105,7 +105,9 @@ class TestCreate:
             ({"artifacts": [0]}, 400, "invalid", "artifacts.0", None),
         ],
     )
-    def test_says_what_is_wrong_and_what_is_allowed(self, api, given, status, code, field, allowed):
+    def test_names_the_wrong_field_and_what_is_allowed(
+        self, api, given, status, code, field, allowed
+    ):
         answer = api.post(REGENERATE, given, format="json")
 
         assert answer.status_code == status
@@ -113,13 +115,13 @@ class TestCreate:
         assert allowed is None or allowed in answer.json()["allowed"]
         assert not Regeneration.objects.exists()
 
-    def test_wants_a_key(self, build):
+    def test_requires_a_key(self, build):
         assert APIClient().post(REGENERATE).status_code == 401
 
 
 class TestRetrieve:
     @pytest.mark.parametrize("name", [str(UUID(int=7)), "x"])
-    def test_says_that_there_is_none(self, api, name):
+    def test_answers_404_for_an_unknown_id(self, api, name):
         answer = api.get(f"{REGENERATE}{name}/")
 
         assert answer.status_code == 404
@@ -127,7 +129,7 @@ class TestRetrieve:
 
 
 class TestList:
-    def test_shows_the_newest_first_by_pages(self, api):
+    def test_is_paged_newest_first(self, api):
         first, second, third = (begin_regeneration(["chunk"], offset=n) for n in range(3))
 
         answer = api.get(REGENERATE, {"limit": 2}).json()
@@ -137,13 +139,13 @@ class TestList:
         following = api.get(answer["next"]).json()
         assert [each["id"] for each in following["results"]] == [str(first.pk)]
 
-    def test_refuses_what_it_does_not_know(self, api):
+    def test_refuses_unknown_parameters(self, api):
         assert api.get(REGENERATE, {"state": "done"}).json()["allowed"] == ["limit", "offset"]
 
 
 class TestCancel:
     @pytest.mark.parametrize("slash", ["", "/"])
-    def test_calls_it_off(self, api, slash):
+    def test_cancels_a_regeneration(self, api, slash):
         row = begin_regeneration(["chunk"])
 
         answer = api.post(f"{REGENERATE}{row.pk}/cancel{slash}")
@@ -153,5 +155,5 @@ class TestCancel:
         row.refresh_from_db()
         assert row.state == "cancelled"
 
-    def test_says_that_there_is_none(self, api):
+    def test_answers_404_for_an_unknown_id(self, api):
         assert api.post(f"{REGENERATE}{uuid4()}/cancel").status_code == 404

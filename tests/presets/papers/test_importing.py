@@ -29,7 +29,7 @@ def verdicts(papers) -> list[str | None]:
 
 
 class TestAddPapers:
-    def test_keeps_all_that_is_known_of_a_paper(self):
+    def test_stores_all_metadata_of_a_paper(self):
         [given] = add_papers("papers", [OWLS])
 
         artifact = Artifact.objects.get(pk=given.artifact_id)
@@ -45,13 +45,13 @@ class TestAddPapers:
             "doi": "10.99999/owl.1",
         }
 
-    def test_leaves_out_what_has_no_abstract(self):
+    def test_leaves_out_papers_without_an_abstract(self):
         [given] = add_papers("papers", [replace(OWLS, abstract="")])
 
         assert (given.artifact_id, given.verdict, given.error) == (None, None, None)
         assert not Artifact.objects.exists()
 
-    def test_changes_nothing_where_nothing_changed(self):
+    def test_changes_nothing_when_run_again(self):
         papers = [replace(OWLS, id=f"2031.owl-main.{n}") for n in range(30)]
         assert set(verdicts(papers)) == {"added"}
         before = list(Artifact.objects.values_list("pk", "revision"))
@@ -63,7 +63,7 @@ class TestAddPapers:
         assert list(Artifact.objects.values_list("pk", "revision")) == before
         assert len(queries) <= 4  # one transaction and one query, for any number of papers
 
-    def test_takes_over_what_changed(self):
+    def test_updates_changed_papers(self):
         verdicts([OWLS])
 
         assert verdicts([replace(OWLS, abstract="Owls hear better.")]) == ["revised"]
@@ -73,7 +73,7 @@ class TestAddPapers:
         assert artifact.pages.get().text == "Owls hear better."
         assert "awards" not in artifact.metadata
 
-    def test_gives_a_failed_one_again(self):
+    def test_adds_a_failed_paper_again(self):
         verdicts([OWLS])
         Artifact.objects.update(state=Artifact.State.FAILED)
 
@@ -81,7 +81,7 @@ class TestAddPapers:
 
         assert Artifact.objects.get().state == Artifact.State.PARSED
 
-    def test_reports_what_is_wrong_and_goes_on(self, monkeypatch):
+    def test_reports_errors_and_continues(self, monkeypatch):
         def refuse_owls(index, *, title, **given):
             if title == "Owls":
                 raise InvalidInput("No owls here.")
@@ -99,7 +99,7 @@ class TestAddPapers:
         assert (missing.name, missing.error) == ("2031.owl.xml", unread)
         assert added.verdict == "added"
 
-    def test_stops_where_there_is_no_room_and_keeps_what_it_said_was_added(self, monkeypatch):
+    def test_stops_if_the_disk_is_full_and_keeps_added_papers(self, monkeypatch):
         monkeypatch.setattr(importing, "PAPERS_PER_TRANSACTION", 2)
         add_artifact, left = importing.add_artifact, iter(range(3))
 

@@ -22,8 +22,8 @@ def quoted(answer, cited):
     return pairs
 
 
-class TestASentence:
-    def test_rests_on_the_words_most_like_it(self, contexts):
+class TestFindCitations:
+    def test_cites_the_most_similar_sentence(self, contexts):
         answer = "Boats go out before dawn [1]. On Sunday nobody sails [3]."
 
         assert quoted(answer, find_citations(answer, contexts)) == [
@@ -39,7 +39,7 @@ class TestASentence:
             "It turns [1] at noon. More.",
         ],
     )
-    def test_is_marked_within_and_behind(self, contexts, answer):
+    def test_accepts_marks_inside_and_after_a_sentence(self, contexts, answer):
         cited = find_citations(answer, contexts)
 
         [[said, words]] = quoted(answer, cited)
@@ -48,21 +48,21 @@ class TestASentence:
         assert words == "The tide turns at noon."
 
     @pytest.mark.parametrize("marks", ["[1][3]", "[1, 3]", "[1;3]", "[1] [3]", "[1][3][1]"])
-    def test_may_rest_on_several(self, contexts, marks):
+    def test_accepts_several_passages_in_one_sentence(self, contexts, marks):
         cited = find_citations(f"Nobody sails at noon {marks}.", contexts)
 
         assert [citation.number for citation in cited.citations] == [1, 3]
 
-    def test_without_a_mark_rests_on_nothing(self, contexts):
+    def test_returns_no_citation_without_a_mark(self, contexts):
         assert find_citations("The tide turns at noon.", contexts).citations == []
 
-    def test_counts_marks_that_name_no_passage(self, contexts):
+    def test_counts_marks_of_unknown_passages(self, contexts):
         cited = find_citations("The tide turns at noon [1][2]. Gulls follow [99].", contexts)
 
         assert [citation.number for citation in cited.citations] == [1]
         assert cited.unknown_marks == 2
 
-    def test_is_named_with_what_it_belongs_to(self, contexts):
+    def test_returns_node_source_and_artifact_of_a_citation(self, contexts):
         [citation] = find_citations("Nobody sails [3].", contexts).citations
 
         payload = contexts[1].passage.hit.payload

@@ -9,10 +9,10 @@ def go_on(partial_answer, *pieces):
 
 
 class TestContinuation:
-    def test_takes_pieces_as_they_come(self):
+    def test_returns_pieces_unchanged(self):
         assert go_on("", "Her", "ons.") == (["Her", "ons."], "Herons.")
 
-    def test_goes_on_after_what_was_there(self):
+    def test_continues_after_the_partial_answer(self):
         assert go_on(BEGUN, " and ", "wait.") == ([" and ", "wait."], f"{BEGUN} and wait.")
 
     def test_removes_a_repetition_of_the_partial_answer(self):
@@ -27,5 +27,5 @@ class TestContinuation:
         assert new == ["", "Herons also wait."]
         assert text == f"{BEGUN}Herons also wait."
 
-    def test_does_not_take_a_word_or_two_for_a_repetition(self):
+    def test_does_not_treat_one_or_two_words_as_a_repetition(self):
         assert go_on("The ", "The ", "Hague")[1] == "The The Hague"

@@ -55,8 +55,8 @@ class TestAnswersFromTheDemo:
             ("Who was the first principal keeper?", "Aldous Brekke"),
         ],
     )
-    def test_begin_with_the_sentence_that_answers(self, question, said, passages, embedder):
+    def test_begin_with_the_answering_sentence(self, question, said, passages, embedder):
         assert said in quote(question, passages, embedder)[0]
 
-    def test_are_not_given_where_no_sentence_answers(self, passages, embedder):
+    def test_are_empty_if_no_sentence_answers(self, passages, embedder):
         assert quote("Who repaired the boathouse in 1975?", passages, embedder) == []

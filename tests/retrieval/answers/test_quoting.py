@@ -37,8 +37,8 @@ def texts_of(quotations):
     return [quotation.sentence.text for quotation in quotations]
 
 
-class TestQuote:
-    def test_takes_the_sentence_that_answers(self, embed):
+class TestSelectQuotations:
+    def test_selects_the_answering_sentence(self, embed):
         contexts = [make_context(1, HARBOUR), make_context(2, BAKERY)]
 
         found = select_quotations(
@@ -47,7 +47,7 @@ class TestQuote:
 
         assert texts_of(found) == ["Boats leave the harbour before dawn."]
 
-    def test_begins_with_the_sentence_that_answers_best(self, embed):
+    def test_begins_with_the_best_answering_sentence(self, embed):
         contexts = [make_context(1, BAKERY), make_context(2, HARBOUR)]
 
         found = select_quotations(
@@ -56,7 +56,7 @@ class TestQuote:
 
         assert texts_of(found)[0] == "Boats leave the harbour before dawn."
 
-    def test_knows_what_was_said_before_a_sentence(self, embed):
+    def test_considers_the_text_before_a_sentence(self, embed):
         """The pronoun stands for the lamp, which only the heading names."""
         storm = "Mary was in charge. She kept it burning all night."
         oil = "The lamp was burning oil. It was filled by hand."
@@ -74,7 +74,7 @@ class TestQuote:
 
         assert texts_of(found) == ["She kept it burning all night."]
 
-    def test_prefers_what_is_asked_for(self, embed):
+    def test_prefers_a_sentence_with_the_requested_kind_of_answer(self, embed):
         text = "The tower is tall and white. The tower is thirty metres tall."
 
         found = select_quotations(
@@ -83,7 +83,7 @@ class TestQuote:
 
         assert texts_of(found) == ["The tower is thirty metres tall."]
 
-    def test_quotes_nothing_where_no_sentence_answers(self, embed):
+    def test_quotes_nothing_if_no_sentence_answers(self, embed):
         contexts = [make_context(1, HARBOUR), make_context(2, BAKERY)]
 
         found = select_quotations(
@@ -118,7 +118,7 @@ class TestQuote:
 
         assert len(found) == len(set(found))
 
-    def test_leaves_out_what_answers_far_less_well(self, embed):
+    def test_leaves_out_sentences_that_answer_much_worse(self, embed):
         contexts = [make_context(1, HARBOUR), make_context(2, BAKERY)]
 
         found = select_quotations(
@@ -127,7 +127,7 @@ class TestQuote:
 
         assert "Flour comes by rail." not in texts_of(found)
 
-    def test_bounds_what_is_embedded(self, embed):
+    def test_limits_the_number_of_embedded_sentences(self, embed):
         many = " ".join(f"Sentence number {n} speaks of boats." for n in range(200))
 
         select_quotations("boats", [make_context(1, many)], max_sentences=2, embed=embed)
@@ -135,14 +135,14 @@ class TestQuote:
         assert embed.calls == [MAX_EMBEDDED_SENTENCES]
 
     @pytest.mark.parametrize("text", ["", "   ", "\n\n"])
-    def test_embeds_nothing_where_nothing_is_said(self, embed, text):
+    def test_embeds_nothing_without_text(self, embed, text):
         assert (
             select_quotations("boats", [make_context(1, text)], max_sentences=2, embed=embed) == []
         )
         assert select_quotations("boats", [], max_sentences=2, embed=embed) == []
         assert embed.calls == []
 
-    def test_takes_a_question_without_words(self, embed):
+    def test_accepts_a_question_without_words(self, embed):
         assert (
             select_quotations("???", [make_context(1, HARBOUR)], max_sentences=1, embed=embed) == []
         )
@@ -150,11 +150,11 @@ class TestQuote:
 
 class TestIsHeading:
     @pytest.mark.parametrize("text", ["The Great Storm", "THE GREAT STORM", "A Light, 6", "Light"])
-    def test_knows_headings_and_running_heads(self, text):
+    def test_is_true_for_headings_and_running_heads(self, text):
         assert is_heading(text, ["A Light", "The great storm"])
 
     @pytest.mark.parametrize("text", ["The great storm.", "The great storm came", "5 metres"])
-    def test_takes_nothing_else_for_one(self, text):
+    def test_is_false_for_sentences_and_measures(self, text):
         assert not is_heading(text, ["A Light", "The great storm"])
 
 

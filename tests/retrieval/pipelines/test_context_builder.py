@@ -16,7 +16,7 @@ def build(passages, *, limit=10, **settings):
 
 
 class TestContextBuilder:
-    def test_takes_the_best_for_hits_and_numbers_them(self):
+    def test_selects_and_numbers_the_best_passages(self):
         given = [make_passage(number, f"Text {number}.") for number in range(1, 5)]
 
         passages, contexts = build(given, limit=3)
@@ -26,7 +26,7 @@ class TestContextBuilder:
             (1, "Text 1."), (2, "Text 2."), (3, "Text 3."),
         ]  # fmt: skip
 
-    def test_keeps_to_its_room_and_cuts_the_last_at_the_end_of_a_sentence(self):
+    def test_respects_its_limit_and_cuts_the_last_text_after_a_sentence(self):
         given = [make_passage(number, (SENTENCE * 6 + f"Number {number}.")) for number in (1, 2, 3)]
 
         passages, contexts = build(given, max_chars=700)
@@ -36,7 +36,7 @@ class TestContextBuilder:
         assert contexts[1].text == (SENTENCE * 5).strip()
         assert sum(len(each.text) for each in contexts) <= 700
 
-    def test_leaves_out_what_is_too_little_to_say_anything(self):
+    def test_leaves_out_a_text_that_would_be_cut_too_short(self):
         given = [make_passage(1, SENTENCE * 6), make_passage(2, SENTENCE * 8)]
 
         assert [each.number for each in build(given, max_chars=500)[1]] == [1]
@@ -60,7 +60,7 @@ class TestContextBuilder:
         assert passages == [stale, new]
         assert [each.text for each in contexts] == ["It is so."]
 
-    def test_takes_the_chunk_for_a_question(self):
+    def test_uses_the_chunk_of_a_question(self):
         asked = make_passage(1, "What?", kind="question", chunk_text="The chunk.")
 
         assert build([asked])[1][0].text == "The chunk."
@@ -68,6 +68,6 @@ class TestContextBuilder:
     def test_makes_no_contexts_without_passages(self):
         assert build([]) == ([], [])
 
-    def test_refuses_too_little_room(self):
+    def test_refuses_a_limit_that_is_too_small(self):
         with pytest.raises(InvalidInput, match="must be 200 or more"):
             ContextBuilder(max_chars=10)

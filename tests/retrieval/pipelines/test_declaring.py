@@ -23,7 +23,7 @@ class TestParseDeclaration:
     def test_orders_components_after_their_senders(self):
         assert parse_declaration("mine", SOUND).execution_order == ["fusion", "context"]
 
-    def test_takes_the_full_name_of_a_component_of_ours(self):
+    def test_accepts_the_full_name_of_a_component(self):
         text = SOUND.replace("type: Fusion", "type: retrieval.pipelines.fusion.Fusion")
 
         assert parse_declaration("mine", text).components["fusion"].type_name == "Fusion"
@@ -41,13 +41,13 @@ class TestParseDeclaration:
             "",
         ],
     )
-    def test_refuses_every_other_class_and_names_those_there_are(self, type):
+    def test_refuses_every_other_class_and_names_the_components(self, type):
         error = refusal(SOUND.replace("type: Fusion", f"type: '{type}'"))
 
         assert "components.fusion.type" in str(error)
         assert "Fusion" in error.allowed
 
-    def test_imports_nothing_for_a_class_it_refuses(self, tmp_path, monkeypatch):
+    def test_does_not_import_a_refused_class(self, tmp_path, monkeypatch):
         (tmp_path / "trap.py").write_text("raise SystemExit('it was imported')")
         monkeypatch.syspath_prepend(tmp_path)
 
@@ -64,7 +64,7 @@ class TestParseDeclaration:
     def test_refuses_parameters_that_name_a_type(self, parameters):
         text = SOUND.replace("type: Fusion", f"type: Fusion, init_parameters: {parameters}")
 
-        assert "the key type is not allowed" in str(refusal(text))
+        assert "the key 'type' is not allowed" in str(refusal(text))
 
     @pytest.mark.parametrize(
         ("text", "said"),
@@ -80,7 +80,7 @@ class TestParseDeclaration:
             (SOUND.replace("  fusion:", "  Fu-sion:"), "is not a valid name for a component"),
             (
                 "components: {fusion: {type: Fusion}}",
-                "exactly one component must be a ContextBuilder",
+                "there must be exactly one ContextBuilder",
             ),
             (SOUND.replace("fusion.passages", "fission.passages"), "does not name a component"),
             (
@@ -89,37 +89,37 @@ class TestParseDeclaration:
             ),
         ],
     )
-    def test_says_what_is_wrong(self, text, said):
+    def test_reports_invalid_declarations(self, text, said):
         assert said in str(refusal(text)).replace(
             "fusion -> context -> fusion", "context -> fusion -> context"
         )
 
 
 class TestReadDeclaration:
-    def test_finds_those_of_ours(self):
+    def test_finds_the_pipelines_of_strata(self):
         names = {each.name for each in read_declarations() if not isinstance(each, InvalidPipeline)}
 
         assert {"plain", "papers"} <= names
 
-    def test_takes_the_file_of_a_user_in_place_of_ours(self, declare):
+    def test_prefers_the_file_of_a_user(self, declare):
         declare("plain", SOUND)
 
         assert list(read_declaration("plain").components) == ["fusion", "context"]
 
-    def test_names_those_there_are(self):
+    def test_names_the_existing_pipelines(self):
         with pytest.raises(UnknownPipeline) as caught:
             read_declaration("../secrets")
 
         assert {"plain", "papers"} <= set(caught.value.allowed)
 
-    def test_gives_the_mistake_in_place_of_a_file_that_has_one(self, declare):
+    def test_returns_the_error_of_an_invalid_file(self, declare):
         declare("mine", "components: [")
 
         [mistake] = [each for each in read_declarations() if isinstance(each, InvalidPipeline)]
         assert str(mistake).startswith("mine.yaml is not YAML")
 
     @pytest.mark.parametrize("name", ["Mine", "my pipeline", "mine.v2"])
-    def test_refuses_files_whose_names_no_spec_could_name(self, declare, name):
+    def test_refuses_files_with_invalid_names(self, declare, name):
         declare(name, SOUND)
 
         with pytest.raises(InvalidPipeline, match="named after the file"):

@@ -17,19 +17,19 @@ from tests.retrieval.pipelines.making import make_passage
 VECTORS = np.array([[1, 0], [1, 0], [0, 1]], dtype=np.float32)
 
 
-class TestPickDiverse:
+class TestSelectByMmr:
     def test_agrees_with_an_example_computed_by_hand(self):
         picked = select_by_mmr([1.0, 0.9, 0.5], VECTORS, lambda_weight=0.5, limit=3)
 
         assert [row for row, _ in picked] == [0, 2, 1]
         assert [value for _, value in picked] == pytest.approx([0.5, 0.25, 0.45 - 0.5])
 
-    def test_goes_by_relevance_alone_at_one(self):
+    def test_orders_by_relevance_only_at_one(self):
         picked = select_by_mmr([0.5, 1.0, 0.9], VECTORS, lambda_weight=1, limit=3)
 
         assert [row for row, _ in picked] == [1, 2, 0]
 
-    def test_picks_no_more_than_are_wanted(self):
+    def test_selects_at_most_the_limit(self):
         assert len(select_by_mmr([1.0, 0.9, 0.5], VECTORS, lambda_weight=0.5, limit=2)) == 2
 
 
@@ -49,7 +49,7 @@ class TestStackVectors:
 
 
 class TestDiversity:
-    def test_passes_all_unchanged_at_one(self):
+    def test_changes_nothing_at_one(self):
         passages = [make_passage("a"), make_passage("b")]
 
         assert Diversity().run(passages=passages, limit=1)["passages"] == passages
@@ -74,7 +74,7 @@ class TestDiversity:
         assert diverse[1].steps[-1].details["rank_before"] == 3
         assert {each.score_kind for each in diverse} == {"mmr"}
 
-    def test_passes_what_an_index_no_longer_holds(self, build):
+    def test_keeps_passages_that_are_no_longer_in_the_index(self, build):
         Index.objects.create(name="notes")  # the passages' index, without a live build
 
         passages = [make_passage("a", score=2.0), make_passage("b", score=1.0)]
@@ -84,6 +84,6 @@ class TestDiversity:
         )
 
     @pytest.mark.parametrize("relevance", [-0.1, 1.1])
-    def test_refuses_shares_beyond_the_whole(self, relevance):
+    def test_refuses_a_relevance_outside_zero_to_one(self, relevance):
         with pytest.raises(InvalidInput):
             Diversity(relevance=relevance)

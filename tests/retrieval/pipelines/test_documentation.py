@@ -24,7 +24,7 @@ class TestGuide:
     def test_shows_a_pipeline_that_loads(self):
         assert load_pipeline(parse_declaration("minutes", EXAMPLE)).hits_component == "context"
 
-    def test_shows_what_the_check_says(self):
+    def test_shows_the_message_of_the_check(self):
         wrong = EXAMPLE.replace("unique: artifact", "unique: author")
 
         with pytest.raises(InvalidPipeline) as caught:
@@ -41,7 +41,7 @@ class TestGuide:
 
         assert capsys.readouterr().out.endswith(" May\n")
 
-    def test_names_every_input_a_run_gives(self):
+    def test_names_every_run_input(self):
         assert all(f"`{name}`" in GUIDE for name in RUN_INPUTS)
 
 

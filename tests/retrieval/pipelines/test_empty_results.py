@@ -37,26 +37,26 @@ def notes(query: str, **given: Any) -> list[str]:
     return [note for note in found.notes if "matches the filter" in note]
 
 
-class TestAnEmptyAnswer:
-    def test_names_the_filter_that_leaves_nothing_beside_others(self, papers):
+class TestNotesOfAnEmptyResult:
+    def test_name_the_condition_that_leaves_nothing_together_with_others(self, papers):
         [note] = notes("papers with an award by Schutze")
 
         assert '{"authors": "Hinrich Schütze"}' in note
         assert '{"awards": "Best Paper"}' in note
         assert "together with" in note
 
-    def test_names_the_filter_that_matches_nothing_at_all(self, papers):
+    def test_name_the_condition_that_matches_nothing(self, papers):
         [note] = notes("senses of words", filter={"authors": "Ada Lovelace", "year": {"gte": 2030}})
 
         assert note == ('No passage of this index matches the filter {"year": {"gte": 2030}}.')
 
-    def test_says_nothing_where_a_passage_is_found(self, papers):
+    def test_are_absent_if_a_passage_is_found(self, papers):
         found = find_hits(AskRequest("papers", "papers by Schutze"))
 
         assert len(found.passages) == 1
         assert not [note for note in found.notes if "matches the filter" in note]
 
-    def test_says_it_for_a_plain_pipeline_too(self, papers):
+    def test_are_written_for_the_plain_pipeline_too(self, papers):
         [note] = notes("senses", filter={"year": 1900}, pipeline="plain")
 
         assert "1900" in note

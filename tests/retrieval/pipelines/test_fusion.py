@@ -29,7 +29,7 @@ class TestFusion:
         )
         assert {each.score_kind for each in fused} == {"similarity_and_rank"}
 
-    def test_scores_by_rank_alone_where_asked_to(self):
+    def test_can_score_by_rank_only(self):
         fused = fuse(
             make_ranking("q", make_passage("a"), make_passage("b")),
             make_ranking("r", make_passage("b")),
@@ -62,7 +62,7 @@ class TestFusion:
         assert names(fused) == ["a", "c"]  # Y is second, not third, for q
         assert fused[0].score == fused[1].score == pytest.approx(1 / 61 + 1 / 62)
 
-    def test_takes_questions_of_one_chunk_for_one_passage(self):
+    def test_treats_questions_of_one_chunk_as_one_passage(self):
         asked = {"kind": "question", "chunk_id": "7"}
 
         fused = fuse(
@@ -72,12 +72,12 @@ class TestFusion:
 
         assert names(fused) == ["a"]
 
-    def test_hands_on_so_many_times_the_hits_that_are_wanted(self):
+    def test_returns_a_multiple_of_the_limit(self):
         ranking = make_ranking("q", *(make_passage(name) for name in "abcdefgh"))
 
         assert len(fuse(ranking, limit=2, multiplier=3)) == 6
 
-    def test_tells_of_every_query_that_found_a_passage(self):
+    def test_stores_every_query_that_found_a_passage(self):
         [fused] = fuse(make_ranking("q", make_passage("a")), make_ranking("r", make_passage("a")))
 
         *found, fusion = fused.steps
@@ -89,7 +89,7 @@ class TestFusion:
         assert fuse(make_ranking("q")) == []
 
     @pytest.mark.parametrize("given", [{"w": 2}, {"rrf_k": 0}, {"multiplier": 0}])
-    def test_refuses_numbers_out_of_bounds(self, given):
+    def test_refuses_parameters_out_of_range(self, given):
         with pytest.raises(InvalidInput) as caught:
             Fusion(**given)
 
@@ -97,7 +97,7 @@ class TestFusion:
 
 
 class TestPassage:
-    def test_is_not_copied_on_its_way(self):
+    def test_is_not_copied_by_deepcopy(self):
         passage = make_passage("a")
         ranking = make_ranking("q", passage)
 

@@ -65,13 +65,13 @@ class TestIdentifierLookup:
             ("P19-1001 or 2020.acl-main.1", f"{HERONS} or {GRANITE}"),
         ],
     )
-    def test_puts_what_a_document_says_in_the_place_of_its_name(self, papers, query, searched):
+    def test_replaces_an_identifier_by_the_text_of_its_document(self, papers, query, searched):
         answer = search_store(query)
 
         assert answer["query"] == searched
         assert answer["notes"] == []
 
-    def test_names_the_documents_it_found(self, papers):
+    def test_returns_the_documents_it_found(self, papers):
         assert search_store("like p19-1001")["identified"] == [
             {
                 "identifier": "p19-1001",
@@ -80,7 +80,7 @@ class TestIdentifierLookup:
             }
         ]
 
-    def test_says_which_name_no_document_has(self, papers):
+    def test_notes_unknown_identifiers(self, papers):
         answer = search_store("papers like P99-9999")
 
         assert answer == {
@@ -89,33 +89,33 @@ class TestIdentifierLookup:
             "notes": ["No document of notes is called P99-9999."],
         }
 
-    def test_leaves_alone_what_only_looks_like_a_name(self, papers):
+    def test_ignores_text_that_only_resembles_an_identifier(self, papers):
         for query in ("XP19-1001", "P19-10012", "in 2020", "the 10.5/mm rule"):
             assert search_store(query) == {"query": query, "identified": [], "notes": []}
 
-    def test_looks_up_so_many_and_says_so(self, papers):
+    def test_limits_the_number_of_identifiers_with_a_note(self, papers):
         answer = search_store(" ".join(f"P19-100{n}" for n in range(MAX_IDENTIFIERS + 2)))
 
         assert answer["notes"][0] == f"Only the first {MAX_IDENTIFIERS} identifiers were looked up."
         assert len(answer["notes"]) == MAX_IDENTIFIERS  # this and those of unknown ones
 
-    def test_has_nothing_to_do_where_the_spec_names_nothing(self, build):
+    def test_does_nothing_if_the_spec_declares_no_identifiers(self, build):
         assert search_store("P19-1001", index="plain")["notes"] == []
 
-    def test_has_nothing_to_do_where_nothing_is_live(self, db):
+    def test_does_nothing_without_a_live_build(self, db):
         Index.objects.create(name="empty")
 
         assert search_store("P19-1001", index="empty")["query"] == "P19-1001"
 
 
-class TestFindNames:
-    def test_takes_a_name_within_another_for_part_of_it(self):
+class TestFindIdentifierMatches:
+    def test_ignores_an_identifier_inside_another(self):
         [name] = find_identifier_matches("10.18653/v1/P19-1001", SPECS)
 
         assert name.text == "10.18653/v1/P19-1001"
         assert name.field == "doi"
 
-    def test_counts_in_code_points(self):
+    def test_returns_offsets_in_code_points(self):
         [name] = find_identifier_matches("🌊 P19-1001 🌊", SPECS)
 
         assert (name.start, name.end) == (2, 10)

@@ -31,7 +31,7 @@ def refusal(text):
 
 @pytest.mark.usefixtures("stand_ins")
 class TestLoadPipeline:
-    def test_gives_a_run_s_inputs_to_all_that_nothing_is_connected_to(self):
+    def test_connects_run_inputs_to_unconnected_sockets(self):
         loaded = load(ASKING)
 
         assert set(loaded.run_inputs["filters"]) == {"index", "query", "filter"}
@@ -58,7 +58,7 @@ class TestLoadPipeline:
              "nothing is connected to needy.wish", None),
         ],
     )  # fmt: skip
-    def test_says_what_is_wrong(self, old, new, said, allowed):
+    def test_reports_invalid_pipelines(self, old, new, said, allowed):
         assert old in ASKING
 
         error = refusal(ASKING.replace(old, new))
@@ -67,13 +67,13 @@ class TestLoadPipeline:
         assert allowed is None or allowed in error.allowed
 
 
-class TestOurPipelines:
+class TestShippedPipelines:
     @pytest.mark.parametrize("name", ["plain", "papers"])
     def test_load(self, name):
         assert load_pipeline(read_declaration(name)).name == name
 
     @pytest.mark.parametrize("name", ["plain", "papers"])
-    def test_are_in_the_format_of_haystack(self, name):
+    def test_are_valid_haystack_pipelines(self, name):
         from haystack import Pipeline
 
         declaration = read_declaration(name)
@@ -89,7 +89,7 @@ class TestOurPipelines:
 
 @pytest.mark.usefixtures("stand_ins")
 class TestGetPipeline:
-    def test_loads_each_once(self, declare, monkeypatch):
+    def test_loads_each_pipeline_once(self, declare, monkeypatch):
         declare("mine", ASKING)
         made = []
         real = loading.load_pipeline
@@ -107,7 +107,7 @@ class TestGetPipeline:
         assert len(made) == 1
         assert got[0] is got[1] is got[2]
 
-    def test_has_its_components_warm_up_before_the_first_question(self, monkeypatch):
+    def test_warms_up_components_before_the_first_question(self, monkeypatch):
         warmed = []
         monkeypatch.setattr(
             components.FilterParser, "warm_up", lambda self: warmed.append(self), raising=False
@@ -118,7 +118,7 @@ class TestGetPipeline:
 
         assert len(warmed) == 1
 
-    def test_answers_for_one_while_the_model_of_another_loads(self, declare, monkeypatch):
+    def test_returns_one_pipeline_while_the_model_of_another_loads(self, declare, monkeypatch):
         declare("mine", ASKING)
         is_loading, may_end = threading.Event(), threading.Event()
 
@@ -145,7 +145,7 @@ class TestGetPipeline:
 
 
 class TestTelemetry:
-    def test_is_off_before_haystack_is_there(self):
+    def test_is_disabled_before_haystack_is_imported(self):
         code = (
             "import retrieval.pipelines, haystack.telemetry._telemetry as t; "
             "assert t.telemetry is None"
@@ -155,10 +155,10 @@ class TestTelemetry:
 
 
 class TestChecks:
-    def test_find_nothing_wrong_with_ours(self):
+    def test_accept_the_shipped_pipelines(self):
         assert checks.check_pipelines() == checks.check_pipelines_load() == []
 
-    def test_name_a_file_that_is_not_valid(self, declare):
+    def test_name_an_invalid_file(self, declare):
         declare("mine", "components: [")
 
         [message] = checks.check_pipelines()
@@ -166,21 +166,21 @@ class TestChecks:
         assert message.id == "retrieval.E002"
         assert message.msg.startswith("mine.yaml is not YAML")
 
-    def test_name_a_parameter_that_is_not_there(self, declare):
+    def test_name_an_invalid_parameter(self, declare):
         declare("mine", ASKING.replace("unique: artifact", "unique: author"))
 
         [message] = checks.check_pipelines_load()
 
         assert "fusion.init_parameters.unique" in message.msg
 
-    def test_name_a_folder_that_is_not_there(self, settings, tmp_path):
+    def test_name_a_missing_folder(self, settings, tmp_path):
         settings.STRATA_PIPELINES_DIR = str(tmp_path / "nowhere")
 
         [message] = checks.check_pipelines()
 
         assert message.id == "retrieval.E001"
 
-    def test_name_a_spec_whose_pipeline_is_not_there(self, monkeypatch):
+    def test_name_a_spec_with_an_unknown_pipeline(self, monkeypatch):
         spec = IndexSpec.model_validate({"name": "minutes", "search": {"pipeline": "gone"}})
         monkeypatch.setattr(checks, "get_specs", lambda: {"minutes": spec})
 
@@ -195,7 +195,7 @@ class TestChecks:
         with pytest.raises(SystemCheckError, match=r"fusion\.init_parameters\.unique"):
             call_command("check")
 
-    def test_leave_haystack_alone_outside_the_check_command(self):
+    def test_do_not_import_haystack_outside_the_check_command(self):
         code = (
             "import django, sys; django.setup(); "
             "from django.core.checks import run_checks; run_checks(); "

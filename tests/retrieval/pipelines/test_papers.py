@@ -61,7 +61,7 @@ def described(found: PipelineHits) -> set[tuple[str, str, int]]:
 
 @pytest.mark.django_db(transaction=True)
 class TestPapers:
-    def test_gives_only_papers_that_the_question_asks_for(self, papers):
+    def test_returns_only_papers_that_match_the_question(self, papers):
         found, _ = ask("machine translation papers since 2019 at ACL by Ada Lovelace")
 
         assert described(found) == {("Ada Lovelace", "acl", 2020)}
@@ -70,7 +70,7 @@ class TestPapers:
         [note] = found.notes
         assert "1 wording instead of 3" in note
 
-    def test_finds_what_is_like_a_paper_named_in_a_sentence(self, papers):
+    def test_finds_papers_similar_to_a_named_one(self, papers):
         found, _ = ask("something like 2020.acl-main.21, please", limit=4)
 
         assert [each["identifier"] for each in found.identified] == ["2020.acl-main.21"]
@@ -78,7 +78,7 @@ class TestPapers:
         assert all("parsing" in title for title in titles)
         assert found.filter is None
 
-    def test_stops_early_where_a_question_is_about_something_else(self, papers):
+    def test_stops_early_for_a_question_on_another_subject(self, papers):
         found, answer = ask("best pizza in Rome")
 
         assert found.refusal is not None
@@ -86,14 +86,14 @@ class TestPapers:
         assert answer is None
         assert set(found.took_ms) == {"filters", "total"}
 
-    def test_says_what_it_cannot_honour(self, papers):
+    def test_notes_conditions_that_it_cannot_apply(self, papers):
         found, _ = ask("parsing papers by Zyx Qwerty in the last 3 years at ICML")
 
         assert found.refusal is None
-        assert len([note for note in found.notes if "is not filtered by" in note]) == 2
+        assert len([note for note in found.notes if "is not used as a filter" in note]) == 2
         assert set(found.filter) == {"year"}
 
-    def test_answers_in_sentences_that_stand_in_their_sources(self, papers):
+    def test_answers_in_sentences_of_the_sources(self, papers):
         found, answer = ask("how are sentences translated?")
 
         assert found.passages

@@ -16,12 +16,12 @@ def reword(query: str, index: str = "plain", **settings: Any) -> Any:
 
 
 class TestReformulator:
-    def test_begins_with_the_question_as_it_is(self, build):
+    def test_begins_with_the_unchanged_question(self, build):
         question = "  What is known about  phrase tables in machine translation?"
 
         assert reword(question)["queries"][0] == question
 
-    def test_adds_what_the_question_asks_about(self, build):
+    def test_adds_the_key_words_of_the_question(self, build):
         question = "What is known about phrase tables and why are they used in machine translation?"
 
         assert reword(question)["queries"] == [question, "phrase tables machine translation"]
@@ -46,17 +46,17 @@ class TestReformulator:
             ("Why are phrase tables used in what is translated?", "2 wordings instead of 3"),
         ],
     )
-    def test_says_that_it_searches_fewer_wordings_without_a_model(self, build, query, said):
+    def test_notes_that_it_searches_fewer_wordings_without_a_model(self, build, query, said):
         [note] = reword(query)["notes"]
 
         assert said in note
         assert "without a language model" in note
 
-    def test_says_nothing_where_all_wordings_were_written(self, build):
+    def test_adds_no_note_if_all_wordings_were_written(self, build):
         assert reword("Why are phrase tables used?", count=2)["notes"] == []
         assert reword("machine translation", count=1)["notes"] == []
 
-    def test_adds_the_title_of_the_best_document_where_it_is_told_to(self, build):
+    def test_can_add_the_title_of_the_best_document(self, build):
         sync(build, give("Yeast breathes in the dough.", title="How bread rises"))
         sync(build, give("Granite cools under the ground.", title="Slow stones"))
 
@@ -65,27 +65,27 @@ class TestReformulator:
         assert queries == ["yeast in dough", "How bread rises"]
         assert reword("yeast in dough")["queries"] == ["yeast in dough"]
 
-    def test_takes_an_index_that_holds_nothing(self, build):
+    def test_accepts_an_empty_index(self, build):
         assert reword("yeast in dough", uses_titles=True)["queries"] == ["yeast in dough"]
 
-    def test_does_not_know_other_indexes(self, build):
+    def test_refuses_an_unknown_index(self, build):
         with pytest.raises(UnknownIndex):
             reword("yeast", index="absent")
 
-    def test_may_be_told_to_leave_the_question_alone(self, build, endpoint: Endpoint):
+    def test_can_keep_only_the_question(self, build, endpoint: Endpoint):
         assert reword("Why does yeast breathe in the dough?", count=1)["queries"] == [
             "Why does yeast breathe in the dough?"
         ]
         assert endpoint.requests == []
 
     @pytest.mark.parametrize("count", [0, 11])
-    def test_refuses_to_write_none_or_too_many(self, count):
+    def test_refuses_a_count_out_of_range(self, count):
         with pytest.raises(InvalidInput, match="between 1 and 10"):
             Reformulator(count=count)
 
 
 class TestWithALanguageModel:
-    def test_takes_its_wordings_each_once_and_no_more_than_asked(self, build, endpoint: Endpoint):
+    def test_adds_its_distinct_wordings_up_to_the_count(self, build, endpoint: Endpoint):
         wordings = [
             "Why bread rises?",  # the question again
             "fermentation  of dough",
@@ -103,7 +103,7 @@ class TestWithALanguageModel:
         ]  # fmt: skip
         assert reworded["notes"] == []
 
-    def test_says_so_where_it_writes_fewer(self, build, endpoint: Endpoint):
+    def test_adds_a_note_if_it_writes_fewer(self, build, endpoint: Endpoint):
         endpoint.scripts = [says(json.dumps({"queries": ["why bread rises"]}))]
 
         [note] = reword("why bread rises")["notes"]
@@ -123,7 +123,7 @@ class TestWithALanguageModel:
         assert fence in system
 
     @pytest.mark.parametrize("script", [fails(401), says("no JSON")])
-    def test_is_done_without_where_it_fails(self, build, endpoint: Endpoint, script):
+    def test_is_replaced_by_the_rules_if_it_fails(self, build, endpoint: Endpoint, script):
         endpoint.scripts = [script]
 
         reworded = reword("Why is it that the yeast breathes in the dough?")
@@ -131,7 +131,7 @@ class TestWithALanguageModel:
         assert len(reworded["queries"]) == 2
         assert "did not answer" in reworded["notes"][0]
 
-    def test_is_not_asked_where_the_pipeline_says_so(self, build, endpoint: Endpoint):
+    def test_is_not_asked_if_the_pipeline_disables_it(self, build, endpoint: Endpoint):
         reword("Why does yeast breathe in the dough?", uses_model=False)
 
         assert endpoint.requests == []

@@ -19,18 +19,18 @@ def harbour(build):
 
 
 class TestRelevanceGate:
-    def test_lets_pass_what_a_passage_is_about(self, harbour):
+    def test_accepts_a_question_about_a_passage(self, harbour):
         question = "When do boats leave the harbour?"
 
         assert ask(question) == {"query": question, "queries": [question], "notes": []}
 
-    def test_refuses_what_no_passage_is_about(self, harbour):
+    def test_refuses_a_question_about_no_passage(self, harbour):
         outcome = ask("how do I bake sourdough bread?")
 
         assert list(outcome) == ["refusal"]
         assert "Plain holds nothing" in outcome["refusal"].detail
 
-    def test_says_that_it_does_not_test_other_languages(self, harbour):
+    def test_notes_that_it_does_not_test_other_languages(self, harbour):
         question = "Wie backe ich ein Sauerteigbrot?"
 
         [note] = ask(question, languages=["en"])["notes"]
@@ -44,13 +44,13 @@ class TestRelevanceGate:
 
         assert "the embedding model another" in note
 
-    def test_refuses_nothing_unless_told_to(self, harbour):
+    def test_refuses_nothing_at_similarity_zero(self, harbour):
         assert "refusal" not in ask("how do I bake sourdough bread?", min_similarity=0.0)
 
-    def test_lets_pass_everything_where_there_is_nothing(self, build):
+    def test_accepts_every_question_to_an_empty_index(self, build):
         assert "refusal" not in ask("how do I bake sourdough bread?")
 
-    def test_lets_pass_a_question_that_names_a_document(self, db, store, embedder):
+    def test_accepts_a_question_that_names_a_document(self, db, store, embedder):
         identifiers = {"paper": {"pattern": "[A-Z][0-9]{2}-[0-9]{4}"}}
         build = make_build("papers", identifiers=identifiers)
         sync(build, give("Boats leave.", index="papers"))
@@ -58,7 +58,7 @@ class TestRelevanceGate:
         assert "refusal" not in ask("what is like P19-1001?", index="papers")
         assert "refusal" in ask("what is like it?", index="papers")
 
-    def test_does_not_know_other_indexes(self, build):
+    def test_refuses_an_unknown_index(self, build):
         with pytest.raises(UnknownIndex):
             ask("boats", index="absent")
 
@@ -73,14 +73,14 @@ class TestRelevanceGate:
         assert refused.value.field == field
 
 
-class TestPlain:
-    def test_refuses_what_the_index_is_not_about(self, harbour):
+class TestPlainPipeline:
+    def test_refuses_a_question_on_another_subject(self, harbour):
         found = find_hits(AskRequest("plain", "how do I bake sourdough bread?"))
 
         assert found.refusal is not None
         assert found.passages == []
 
-    def test_answers_what_it_is_about(self, harbour):
+    def test_answers_a_question_on_the_subject_of_the_index(self, harbour):
         found = find_hits(AskRequest("plain", "When do boats leave the harbour?"))
 
         assert found.refusal is None

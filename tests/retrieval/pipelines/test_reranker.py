@@ -27,10 +27,10 @@ def model(tmp_path):
 
 
 class TestReranker:
-    def test_is_off_without_a_model(self):
+    def test_does_nothing_without_a_model(self):
         assert rerank() == {"passages": PASSAGES, "notes": []}
 
-    def test_orders_by_the_cross_encoder_s_scores(self, model):
+    def test_orders_by_the_scores_of_the_cross_encoder(self, model):
         answer = rerank(model=model)
 
         assert names(answer["passages"]) == ["heron fish", "heron", "fish", "granite"]
@@ -38,13 +38,13 @@ class TestReranker:
         assert {each.score_kind for each in answer["passages"]} == {"cross_encoder"}
         assert answer["notes"] == []
 
-    def test_tells_what_it_did_to_each(self, model):
+    def test_stores_its_step_in_each_passage(self, model):
         first = rerank(model=model)["passages"][0]
 
         assert first.steps[-1].component == "reranker"
         assert first.steps[-1].details == {"by": model, "rank_before": 4, "rank": 1, "score": 2}
 
-    def test_leaves_those_behind_the_candidates_as_they_came(self, model):
+    def test_keeps_the_order_of_passages_after_the_candidates(self, model):
         assert names(rerank(model=model, candidates=2)["passages"]) == [
             "heron", "granite", "fish", "heron fish"
         ]  # fmt: skip
@@ -75,18 +75,18 @@ class TestReranker:
         assert answer["notes"] == ["Reranking took longer than 50 ms and was skipped."]
         assert is_stopped.wait(30)
 
-    def test_is_loaded_before_a_question_waits_for_it(self, model, monkeypatch):
+    def test_loads_its_model_in_warm_up(self, model, monkeypatch):
         reranker = Reranker(model=model)
         reranker.warm_up()
         monkeypatch.setattr(cross_encoders, "_load_encoder", None)
 
         assert reranker.run(query="heron", passages=PASSAGES)["notes"] == []
 
-    def test_says_which_model_is_not_there(self):
+    def test_names_the_unavailable_model(self):
         with pytest.raises(ModelUnavailable, match="acme"):
             rerank(model="acme/unheard-of")
 
-    def test_passes_what_a_postprocessor_lets_through(self):
+    def test_returns_the_passages_of_a_postprocessor(self):
         passages = [make_passage("a", score=0.2), make_passage("b", score=0.9)]
 
         answer = rerank(
@@ -97,7 +97,7 @@ class TestReranker:
 
         assert names(answer["passages"]) == ["b"]
 
-    def test_takes_the_order_a_postprocessor_gives(self):
+    def test_uses_the_order_of_a_postprocessor(self):
         answer = rerank(postprocessor="LongContextReorder")
 
         assert sorted(names(answer["passages"])) == sorted(names(PASSAGES))
@@ -121,13 +121,13 @@ class TestReranker:
             ({"candidates": 0}, "candidates"),
         ],
     )
-    def test_refuses_what_may_not_be_set(self, given, field):
+    def test_refuses_parameters_that_are_not_allowed(self, given, field):
         with pytest.raises(InvalidInput) as caught:
             Reranker(**given)
 
         assert caught.value.field == field
 
-    def test_says_what_a_postprocessor_lacks(self, monkeypatch):
+    def test_names_the_missing_library_of_a_postprocessor(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "sentence_transformers", None)
 
         with pytest.raises(ModelUnavailable, match="SentenceTransformerRerank"):

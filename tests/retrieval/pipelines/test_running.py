@@ -55,8 +55,8 @@ def artifact_ids(found):
 
 
 @pytest.mark.django_db(transaction=True)
-class TestRun:
-    def test_tells_what_was_found_then_the_pieces_then_the_answer(self, notes):
+class TestRunPipeline:
+    def test_yields_hits_then_pieces_then_the_answer(self, notes):
         found, *pieces, answer = collect(ASKED)
 
         assert isinstance(found, PipelineHits)
@@ -64,7 +64,7 @@ class TestRun:
         assert pieces == AnswerSynthesiser.pieces
         assert answer == Answer("It stands still.", "a test", [])
 
-    def test_says_all_there_is_to_say_of_what_it_found(self, notes):
+    def test_returns_queries_filters_notes_and_times_with_the_hits(self, notes):
         [found, *_] = collect(replace(ASKED, query="heron award since 2019"))
 
         assert found.pipeline == "mine"
@@ -88,34 +88,34 @@ class TestRun:
         assert found.refusal.detail == "There is no pizza here."
         assert found.passages == []
 
-    def test_lets_given_and_parsed_filters_both_hold(self, notes):
+    def test_applies_given_and_parsed_filters(self, notes):
         question = replace(ASKED, query="the heron since 2019", filter={"year": {"lte": 2020}})
 
         [found, *_] = collect(question)
 
         assert set(artifact_ids(found)) == {str(notes[1].pk), str(notes[2].pk)}
 
-    def test_gives_no_more_hits_than_are_wanted(self, notes):
+    def test_returns_at_most_the_limit(self, notes):
         [found, *_] = collect(replace(ASKED, limit=2))
 
         assert len(found.passages) == 2
 
-    def test_writes_no_answer_where_none_is_wanted(self, notes):
+    def test_writes_no_answer_if_none_is_wanted(self, notes):
         assert [type(each) for each in collect(replace(ASKED, wants_answer=False))] == [
             PipelineHits
         ]
 
-    def test_goes_on_with_an_answer_that_broke_off(self, notes):
+    def test_continues_a_partial_answer(self, notes):
         *_, answer = collect(replace(ASKED, partial_answer="Well: "))
 
         assert answer.text == "Well: It stands still."
 
-    def test_asks_as_the_live_spec_says_unless_told_otherwise(self, notes):
+    def test_uses_the_pipeline_of_the_live_spec_by_default(self, notes):
         [found, *_] = collect(replace(ASKED, pipeline=None))
 
         assert found.pipeline == "mine"
 
-    def test_finds_nothing_where_nothing_is_live(self, notes):
+    def test_finds_nothing_without_a_live_build(self, notes):
         Index.objects.create(name="empty")
 
         [found, *_] = collect(replace(ASKED, index="empty"))
@@ -133,20 +133,20 @@ class TestRun:
             ({"query": "a broken question"}, "query"),
         ],
     )
-    def test_raises_what_is_wrong_with_the_question_as_it_is(self, notes, changes, field):
+    def test_raises_an_error_for_wrong_parameters(self, notes, changes, field):
         with pytest.raises(InvalidInput) as caught:
             collect(replace(ASKED, **changes))
 
         assert caught.value.field == field
 
-    def test_names_the_indexes_and_pipelines_there_are(self, notes):
+    def test_names_the_existing_indexes_and_pipelines(self, notes):
         with pytest.raises(UnknownIndex):
             collect(replace(ASKED, index="atlantis"))
         with pytest.raises(UnknownPipeline) as caught:
             check_ask_request(replace(ASKED, pipeline="yours"))
         assert "mine" in caught.value.allowed
 
-    def test_passes_on_what_the_store_raises(self, notes, monkeypatch):
+    def test_raises_errors_of_the_store(self, notes, monkeypatch):
         def fail(requests):
             raise StoreUnavailable("It is away.")
 
@@ -170,7 +170,7 @@ class TestRun:
         assert asyncio.run(leave_early()) == []
         assert AnswerSynthesiser.spoken < 1_000
 
-    def test_stops_when_whoever_waits_is_cancelled(self, notes, monkeypatch):
+    def test_stops_when_its_task_is_cancelled(self, notes, monkeypatch):
         monkeypatch.setattr(AnswerSynthesiser, "pieces", ["word "] * 1_000)
         monkeypatch.setattr(AnswerSynthesiser, "pause", 0.01)
 
@@ -192,7 +192,7 @@ class TestRun:
         assert asyncio.run(cancel()) == []
         assert AnswerSynthesiser.spoken < 1_000
 
-    def test_runs_for_many_at_once(self, notes):
+    def test_supports_simultaneous_runs(self, notes):
         async def ask(question):
             async with aclosing(run_pipeline(question)) as results:
                 return [result async for result in results]
@@ -208,25 +208,25 @@ class TestRun:
         assert firsts == [str(note.pk) for note in notes] * 3
 
 
-class TestFind:
-    def test_finds_what_a_run_finds(self, notes):
+class TestFindHits:
+    def test_returns_the_hits_of_a_run(self, notes):
         found = find_hits(ASKED)
 
         assert artifact_ids(found)[0] == str(notes[0].pk)
         assert found.queries[0] == ASKED.query
         assert found.took_ms["total"] > 0
 
-    def test_says_why_it_refuses(self, notes):
+    def test_returns_a_refusal(self, notes):
         assert find_hits(replace(ASKED, query="pizza")).refusal is not None
 
-    def test_raises_what_a_component_raises(self, notes):
+    def test_raises_errors_of_a_component(self, notes):
         with pytest.raises(InvalidInput, match="This is broken"):
             find_hits(replace(ASKED, query="broken"))
 
 
-class TestOurPipelines:
+class TestShippedPipelines:
     @pytest.mark.parametrize("pipeline", ["plain", "papers"])
-    def test_find_chunks_by_their_questions_where_chunks_are_not_embedded(
+    def test_find_chunks_by_their_questions_if_chunks_are_not_embedded(
         self, db, store, embedder, pipeline
     ):
         hyde = make_build("hyde", chunks={"embed": False}, questions={"count": 2})
@@ -246,7 +246,7 @@ class TestOurPipelines:
 
 
 class TestExplainPassage:
-    def test_tells_the_way_of_a_hit_in_order(self, notes):
+    def test_returns_the_steps_of_a_hit_in_order(self, notes):
         [first, *_] = find_hits(ASKED).passages
 
         *retrieved, fused = explain_passage(first)
@@ -267,7 +267,7 @@ class TestWhyNot:
     def node_of(self, artifact):
         return Node.objects.get(artifact=artifact.pk).point_id
 
-    def test_says_which_hit_it_is(self, notes):
+    def test_names_the_rank_of_a_hit(self, notes):
         for sought in (notes[0], self.node_of(notes[0])):
             why_not = self.absence(sought)
 
@@ -275,15 +275,15 @@ class TestWhyNot:
             assert why_not["reason"] == "It is hit number 1."
             assert why_not["ranks"][0]["fused"] == 1
 
-    def test_says_that_there_is_none_of_this_id(self, notes):
+    def test_reports_an_unknown_id(self, notes):
         assert self.absence(uuid4())["lost_at"] == "index"
 
-    def test_says_no_more_of_what_another_index_holds(self, notes, build):
+    def test_reports_an_id_of_another_index_as_unknown(self, notes, build):
         other = give("Elsewhere.", index="plain")
 
         assert self.absence(other)["reason"] == "notes has no node and no artifact of this id."
 
-    def test_says_that_the_store_lacks_its_point(self, notes):
+    def test_reports_a_missing_point(self, notes):
         collection = Index.objects.get(name="notes").live_build.collection("chunk")
         get_store().delete(collection, [self.node_of(notes[0])])
 
@@ -292,7 +292,7 @@ class TestWhyNot:
         assert why_not["lost_at"] == "store"
         assert "verify --repair" in why_not["reason"]
 
-    def test_says_that_it_is_not_synced(self, notes):
+    def test_reports_a_node_that_is_not_synced(self, notes):
         Node.objects.filter(artifact=notes[0].pk).update(
             state=Node.State.FAILED, last_error="It is poison."
         )
@@ -308,13 +308,13 @@ class TestWhyNot:
         assert why_not["lost_at"] == "filter"
         assert why_not["condition"] == {"year": {"gte": 2019}}
 
-    def test_names_the_component_whose_limit_cut_it(self, notes):
+    def test_names_the_component_whose_limit_excluded_it(self, notes):
         why_not = self.absence(notes[2], limit=1, query="heron waits fish shallows dawn")
 
         assert why_not["lost_at"] in {"retriever", "fusion", "context"}
         assert why_not["ranks"][0]["fused"] > 1
 
-    def test_says_that_another_passage_of_its_document_stands_for_it(self, notes, embedder):
+    def test_reports_that_another_passage_of_its_document_was_chosen(self, notes, embedder):
         long = give("\n\n".join(PARAGRAPHS * 3), title="All", index="notes")
         sync(Index.objects.get(name="notes").live_build, long)
         [shown] = [
@@ -329,5 +329,5 @@ class TestWhyNot:
         assert why_not["reason"] == "Another passage of its document stands for it."
         assert why_not["lost_at"] == "fusion"
 
-    def test_says_that_the_question_was_refused(self, notes):
+    def test_reports_that_the_question_was_refused(self, notes):
         assert self.absence(notes[0], query="pizza")["lost_at"] == "question"

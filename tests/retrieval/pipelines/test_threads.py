@@ -24,13 +24,13 @@ class Counter:
 
 @pytest.mark.django_db(transaction=True)
 class TestInThreads:
-    def test_keeps_the_event_loop_free(self):
+    def test_does_not_block_the_event_loop(self):
         answer = asyncio.run(Counter().run_async(least=3))
 
         assert answer["count"] == 3
         assert answer["thread"] != threading.current_thread().name
 
-    def test_puts_away_connections_before_and_after(self, monkeypatch):
+    def test_closes_old_connections_before_and_after(self, monkeypatch):
         put_away = []
 
         def close_and_note():
@@ -43,7 +43,7 @@ class TestInThreads:
 
         assert put_away == [answer["thread"]] * 2
 
-    def test_leaves_a_synchronous_run_in_its_thread(self):
+    def test_runs_a_synchronous_call_in_its_own_thread(self):
         answer = Counter().run()
 
         assert answer["thread"] == threading.current_thread().name

@@ -40,10 +40,10 @@ class TestJoinFilters:
             ),
         ],
     )
-    def test_makes_one_filter_that_holds_where_all_do(self, filters, joined):
+    def test_returns_one_filter_that_requires_all(self, filters, joined):
         assert join_filters(filters) == joined
 
-    def test_changes_none_of_them(self):
+    def test_does_not_change_its_inputs(self):
         given = {"all_of": [{"a": 1}], "year": {"gte": 2015}}
 
         join_filters([given, {"all_of": [{"b": 2}], "year": {"lt": 2019}}])
@@ -51,7 +51,7 @@ class TestJoinFilters:
         assert given == {"all_of": [{"a": 1}], "year": {"gte": 2015}}
 
 
-class TestFindRemainder:
+class TestExtractTopic:
     @pytest.mark.parametrize(
         ("question", "read", "remainder"),
         [
@@ -68,10 +68,10 @@ class TestFindRemainder:
             ("papers which were since 2019", "since 2019", ""),
         ],
     )
-    def test_leaves_the_topic(self, question, read, remainder):
+    def test_removes_the_clauses_that_were_read(self, question, read, remainder):
         start = question.index(read)
 
         assert extract_topic(question, [(start, start + len(read))]) == remainder
 
-    def test_leaves_a_question_alone_of_which_nothing_was_read(self):
+    def test_returns_the_whole_question_if_nothing_was_read(self):
         assert extract_topic(" papers on parsing ", []) == "papers on parsing"

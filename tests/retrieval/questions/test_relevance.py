@@ -53,6 +53,6 @@ def target(db, store):
 
 
 class TestIsRelevant:
-    def test_tells_what_an_index_is_about(self, target):
+    def test_distinguishes_relevant_from_irrelevant_questions(self, target):
         assert [question for question in ELSEWHERE if is_relevant(target, question, 0.4)] == []
         assert [question for question in HERE if not is_relevant(target, question, 0.4)] == []

@@ -48,10 +48,10 @@ class TestPeople:
             ("", []),
         ],
     )
-    def test_are_found_by_what_is_said_of_them(self, name, meant):
+    def test_are_found_by_parts_of_their_names(self, name, meant):
         assert who(self.KNOWN, name) == meant
 
-    def test_are_found_among_sixty_thousand(self):
+    def test_are_found_among_sixty_thousand_names(self):
         many = PersonLookup(f"{chr(65 + n % 26)}nna M{n // 60:04d}" for n in range(60_000))
 
         found = [who(many, f"M{number:04d}") for number in range(100)]
@@ -65,7 +65,7 @@ class TestNames:
         [ValueSpec(value="tacl", synonyms=("Transactions of the ACL",))],
     )
 
-    def test_are_found_at_a_word_the_longest_first(self):
+    def test_are_found_at_a_word_longest_first(self):
         words = fold_words("in Transactions of the ACL")
 
         assert self.KNOWN.find(words, 1) == (("tacl",), 4)
@@ -93,7 +93,7 @@ class TestMarks:
         assert self.KNOWN.find(fold_words(said)) == meant
 
 
-class TestReadValues:
+class TestGetValueLookups:
     SPEC = IndexSpec.model_validate(
         {"name": "papers", "metadata": {"authors": {"type": "keyword", "said_as": "person"}}}
     )
@@ -111,17 +111,17 @@ class TestReadValues:
     def find(self, name, **given):
         return get_value_lookups(self.SPEC, "papers", ALL, **given).people("authors").find((name,))
 
-    def test_gives_what_the_points_hold(self, collection):
+    def test_returns_the_values_of_the_points(self, collection):
         assert self.find("lovelace") == ["Ada Lovelace"]
 
-    def test_looks_again_after_so_many_seconds(self, collection, store):
+    def test_reads_the_store_again_after_the_maximum_age(self, collection, store):
         assert self.find("hopper") == []
         self.write(store, 2, "Grace Hopper")
 
         assert self.find("hopper", max_age_seconds=60) == []
         assert self.find("hopper", max_age_seconds=0) == ["Grace Hopper"]
 
-    def test_makes_nothing_anew_where_nothing_came(self, collection, monkeypatch):
+    def test_reuses_the_lookup_if_no_value_changed(self, collection, monkeypatch):
         self.find("lovelace")
         monkeypatch.setattr(values, "_make_lookup", None)
 
@@ -136,7 +136,7 @@ class TestReadValues:
 
         assert self.find("hopper", max_age_seconds=0) == ["Grace Hopper"]
 
-    def test_forgets_collections_that_nobody_asks_for(self, collection, store, monkeypatch):
+    def test_drops_unused_collections_from_the_cache(self, collection, store, monkeypatch):
         self.find("lovelace")
         monkeypatch.setattr(values, "UNUSED_CACHE_SECONDS", 0.01)
         time.sleep(0.02)
@@ -144,5 +144,5 @@ class TestReadValues:
 
         assert [name for name, *_ in values._cache[store]] == ["another"]
 
-    def test_takes_a_field_of_another_kind_for_empty(self, collection):
+    def test_returns_an_empty_lookup_for_a_field_of_another_kind(self, collection):
         assert get_value_lookups(self.SPEC, "papers", ALL).names("authors").find(("ada",)) is None

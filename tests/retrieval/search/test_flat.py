@@ -48,7 +48,7 @@ class TestSearchChunks:
         ("mode", "score_kind"),
         [(Mode.HYBRID, "rrf"), (Mode.DENSE, "cosine"), (Mode.SPARSE, "bm25")],
     )
-    def test_finds_what_says_it(self, build, mode, score_kind):
+    def test_finds_the_text_with_the_words(self, build, mode, score_kind):
         wanted, other = give("Granite cools slowly."), give("Yeast breathes in the dough.")
         sync(build, wanted, other)
 
@@ -80,14 +80,14 @@ class TestSearchChunks:
 
         assert len(queries) == 2  # index and build; rows and sources
 
-    def test_leaves_the_database_alone_where_it_may_not_verify(self, notes):
+    def test_does_not_read_rows_without_verification(self, notes):
         with CaptureQueriesContext(connection) as queries:
             answer = ask(verify=False)
 
         assert len(queries) == 1  # index and build
         assert {hit.verdict for hit in answer.hits} == {None}
 
-    def test_serves_pages_that_neither_overlap_nor_leave_gaps(self, notes):
+    def test_returns_pages_without_overlaps_or_gaps(self, notes):
         whole = ids(ask(limit=30))
 
         pages = [ids(ask(limit=7, offset=offset)) for offset in range(0, 35, 7)]
@@ -95,7 +95,7 @@ class TestSearchChunks:
         assert [each for page in pages for each in page] == whole
         assert len(set(whole)) == 30
 
-    def test_fills_the_page_where_hits_are_dropped(self, build, notes):
+    def test_fills_the_page_if_hits_are_dropped(self, build, notes):
         deleting = ids(ask(limit=10))[::2]
         Node.objects.filter(point_id__in=deleting).delete()
 
@@ -121,21 +121,21 @@ class TestSearchChunks:
 
         assert len(ask(index=build).hits) == 10
 
-    def test_keeps_to_a_filter(self, notes):
+    def test_respects_a_filter(self, notes):
         chosen = str(notes[3].pk)
 
         answer = ask(filter={"artifact_id": chosen})
 
         assert [hit.payload["artifact_id"] for hit in answer.hits] == [chosen]
 
-    def test_keeps_to_a_least_score(self, notes):
+    def test_respects_a_minimum_score(self, notes):
         scores = [hit.score for hit in ask(limit=30).hits]
 
         answer = ask(limit=30, min_score=scores[11])
 
         assert [hit.score for hit in answer.hits] == [s for s in scores if s >= scores[11]]
 
-    def test_ranks_by_meaning_where_the_query_has_no_terms(self, notes):
+    def test_ranks_by_similarity_if_the_query_has_no_terms(self, notes):
         answer = ask("the", limit=3)  # a stop word
 
         assert len(answer.hits) == 3
@@ -145,13 +145,13 @@ class TestSearchChunks:
     def test_answers_the_same_twice(self, notes):
         assert ids(ask()) == ids(ask())
 
-    def test_says_how_long_each_stage_took(self, notes):
+    def test_returns_the_time_of_each_stage(self, notes):
         took = ask().took_ms
 
         assert took.keys() == {"embed", "search", "verify", "total"}
         assert took["total"] >= took["embed"] + took["search"] + took["verify"]
 
-    def test_passes_on_that_the_store_is_away(self, notes, monkeypatch):
+    def test_raises_the_error_of_an_unavailable_store(self, notes, monkeypatch):
         def refuse(*args):
             raise StoreUnavailable
 
@@ -174,13 +174,13 @@ class TestSearchChunks:
             ({"filter": {"yaer": 1}}, "filter.yaer"),
         ],
     )
-    def test_refuses_what_it_cannot_answer(self, build, given, field):
+    def test_refuses_wrong_parameters(self, build, given, field):
         with pytest.raises(InvalidInput) as refused:
             ask(**given)
 
         assert refused.value.field == field
 
-    def test_names_the_indexes_there_are(self, build):
+    def test_names_the_existing_indexes(self, build):
         with pytest.raises(UnknownIndex) as refused:
             ask(index="plian")
 
@@ -217,7 +217,7 @@ class TestSearchOfSeveralIndexes:
         assert [hit.index for hit in answer.hits] == ["second", "plain"]
         assert embedded == ["granite cools"]
 
-    def test_pages_through_both(self, build, second):
+    def test_returns_pages_over_both_indexes(self, build, second):
         sync(build, *[give(text) for text in SENTENCES[:9]])
         sync(second, *[give(text, index="second") for text in SENTENCES[9:20]])
         request = SearchRequest(indexes=["plain", "second"], query="heron nests", limit=20)
@@ -231,7 +231,7 @@ class TestSearchOfSeveralIndexes:
         assert [each for page in pages for each in page] == whole
         assert len(set(whole)) == 20
 
-    def test_ranks_them_as_one_whatever_their_settings(self, build, second):
+    def test_ranks_them_together_despite_different_settings(self, build, second):
         right = "A recursive depth tracking counter is kept for each frame."
         others = ["Each counter is kept.", "For each frame.", "Depth is kept."]
         sync(build, give(right), *[give(f"{text} {n}") for n, text in enumerate(SENTENCES[:4])])
@@ -258,7 +258,9 @@ class TestSearchOfSeveralIndexes:
         return IndexBuild.objects.get(pk=second.pk)
 
     @pytest.mark.parametrize("mode", Mode)
-    def test_replaces_cosines_of_different_models(self, build, second_of_another_model, mode):
+    def test_does_not_compare_cosines_of_different_models(
+        self, build, second_of_another_model, mode
+    ):
         sync(build, *[give(text) for text in SENTENCES[:4]])
         sync(second_of_another_model, *[give(text, index="second") for text in SENTENCES[4:8]])
         request = SearchRequest(
@@ -317,7 +319,7 @@ class TestHitCheck:
         assert [hit.verdict for hit in answer.hits] == [Verdict.STALE]
         assert answer.stale_ids == [node.artifact_id]
 
-    def test_omits_stale_hits_where_asked_to(self, node):
+    def test_omits_stale_hits_on_request(self, node):
         Source.objects.update(text="Basalt cools fast.")
 
         answer = ask("granite", stale=StaleHitPolicy.OMIT)
@@ -376,7 +378,7 @@ class TestHitCheck:
             {"text_hash": "0" * 64},
         ],
     )
-    def test_drops_counts_and_reports_what_is_not_its_sources_text(
+    def test_drops_counts_and_reports_a_hit_whose_text_is_not_in_its_source(
         self, build, node, changes, caplog
     ):
         rewrite_payload(build, node, **changes)
@@ -407,7 +409,7 @@ class TestHitCheck:
         assert len(hits) > 1
         assert {hit.verdict for hit in hits} == {Verdict.EXACT}
 
-    def test_drops_a_point_nobody_planned(self, build, node, embedder):
+    def test_drops_a_point_without_a_node(self, build, node, embedder):
         stranger = Point(uuid.uuid4(), embedder.embed_query("granite"), None, {"text": "granite"})
         get_store().upsert(build.collection("chunk"), [stranger])
 
@@ -428,7 +430,7 @@ class TestExplain:
         sync(build, *[give(text, external_id=str(n)) for n, text in enumerate(texts)])
 
     @pytest.mark.parametrize(("dense", "sparse"), [(1.0, 1.0), (2.0, 0.5), (0.0, 1.0), (1.0, 0.0)])
-    def test_adds_up_to_the_score_whatever_ties(self, build, twins, dense, sparse):
+    def test_adds_up_to_the_score_despite_ties(self, build, twins, dense, sparse):
         change_search(build, dense_weight=dense, sparse_weight=sparse, prefetch=5)
 
         hits = ask("heron nests", limit=20, explain=True).hits
@@ -441,12 +443,12 @@ class TestExplain:
             assert all(share.rank <= 5 for share in shares if share)
 
     @pytest.mark.parametrize("mode", [Mode.DENSE, Mode.SPARSE])
-    def test_gives_the_rank_where_one_ranking_stood_alone(self, notes, mode):
+    def test_returns_the_rank_of_a_single_ranking(self, notes, mode):
         hits = ask(mode=mode, offset=3, limit=2, explain=True).hits
 
         shares = [getattr(hit.explanation, mode) for hit in hits]
         assert [share.rank for share in shares] == [4, 5]
         assert [share.contribution for share in shares] == [hit.score for hit in hits]
 
-    def test_explains_nothing_unless_asked(self, notes):
+    def test_is_left_out_by_default(self, notes):
         assert {hit.explanation for hit in ask().hits} == {None}

@@ -67,7 +67,7 @@ def talks(deck) -> list[Artifact]:
 
 
 class TestSummariesThatRulesWrote:
-    def test_are_shown_and_do_not_count(self, talks, deck):
+    def test_are_shown_but_do_not_affect_the_ranking(self, talks, deck):
         by_a_person = [group.score for group in ask(mode=Mode.DENSE).artifacts]
         Summary.objects.update(model_name=EXTRACTIVE_MODEL_NAME)
         sync(deck, *talks)
@@ -84,7 +84,7 @@ class TestSummariesThatRulesWrote:
 
 class TestSearchHierarchical:
     @pytest.mark.parametrize("mode", list(Mode))
-    def test_ranks_first_what_says_it(self, talks, mode):
+    def test_ranks_the_matching_artifact_first(self, talks, mode):
         [best, *_] = ask(mode=mode).artifacts
 
         assert best.artifact_id == str(talks[0].pk)
@@ -106,7 +106,7 @@ class TestSearchHierarchical:
                 assert hits == sorted(hits, reverse=True)
                 assert page.score == max([*hits, *([page.summary.score] if page.summary else [])])
 
-    def test_puts_everything_under_what_it_belongs_to(self, talks):
+    def test_groups_chunks_under_their_pages_and_artifacts(self, talks):
         for artifact in ask(limit=50).artifacts:
             if artifact.summary:
                 assert artifact.summary.payload["entity_id"] == artifact.artifact_id
@@ -116,12 +116,12 @@ class TestSearchHierarchical:
                 assert {hit.payload["page_id"] for hit in hits} == {page.page_id}
                 assert {hit.payload["artifact_id"] for hit in hits} == {artifact.artifact_id}
 
-    def test_gives_each_page_three_chunks_at_most(self, talks):
+    def test_returns_at_most_three_chunks_of_each_page(self, talks):
         pages = [page for artifact in ask(limit=50).artifacts for page in artifact.pages]
 
         assert max(len(page.chunks) for page in pages) == 3
 
-    def test_names_pages_and_artifacts_known_through_chunks_alone(self, talks):
+    def test_returns_pages_and_artifacts_found_only_by_chunks(self, talks):
         reset("page_summary", artifact=talks[0])
         reset("artifact_summary", artifact=talks[0])
 
@@ -133,7 +133,7 @@ class TestSearchHierarchical:
         assert best.pages[0].summary is None
         assert len(best.pages[0].chunks) == 3
 
-    def test_puts_first_what_has_more_hits_among_equals(self):
+    def test_ranks_artifacts_of_equal_score_by_their_number_of_hits(self):
         target = Target("deck", 1, SPEC, ("chunk",), "deck.page_embeddings.1", EVERYTHING)
 
         def found(number, score, artifact, page):
@@ -156,7 +156,7 @@ class TestSearchHierarchical:
         assert [group.artifact_id for group in groups] == ["c", "b", "a"]
         assert [page.page_id for page in groups[1].pages] == ["b2", "b1"]
 
-    def test_names_pages_known_through_their_summary_alone(self, talks):
+    def test_returns_pages_found_only_by_their_summary(self, talks):
         reset("chunk", artifact=talks[0])
 
         best = next(each for each in ask().artifacts if each.artifact_id == str(talks[0].pk))
@@ -164,13 +164,13 @@ class TestSearchHierarchical:
         assert best.pages
         assert all(page.summary and not page.chunks for page in best.pages)
 
-    def test_counts_artifacts(self, talks):
+    def test_limits_the_number_of_artifacts(self, talks):
         whole = shape(ask(limit=50))
 
         assert len(whole) == 4
         assert shape(ask(limit=2)) == whole[:2]
 
-    def test_asks_the_model_and_the_store_once_and_the_database_thrice(
+    def test_takes_one_model_call_one_store_request_and_three_queries(
         self, talks, embedder, monkeypatch
     ):
         ask()
@@ -195,7 +195,7 @@ class TestSearchHierarchical:
         assert first.fusion.prefetch == 100
         assert len(queries) == 3  # index and build; chunks and sources; summaries and pages
 
-    def test_keeps_to_a_filter(self, talks):
+    def test_respects_a_filter(self, talks):
         answer = ask(filter={"artifact_id": str(talks[3].pk)})
 
         assert [artifact.artifact_id for artifact in answer.artifacts] == [str(talks[3].pk)]
@@ -206,7 +206,7 @@ class TestSearchHierarchical:
     def test_finds_nothing_in_an_empty_index(self, deck):
         assert ask().artifacts == []
 
-    def test_takes_several_indexes(self, talks):
+    def test_accepts_several_indexes(self, talks):
         other = make_build("other", **KINDS)
         artifact, _ = add_artifact("other", TextContent((PARAGRAPHS[1],)), title="Elsewhere")
         write_all(other, artifact)
@@ -238,13 +238,13 @@ class TestSearchHierarchical:
             ({"filter": {"yaer": 1}}, "filter.yaer"),
         ],
     )
-    def test_refuses_what_it_cannot_answer(self, deck, given, field):
+    def test_refuses_wrong_parameters(self, deck, given, field):
         with pytest.raises(InvalidInput) as refused:
             ask(**given)
 
         assert refused.value.field == field
 
-    def test_wants_summaries_and_chunks(self, deck, build):
+    def test_requires_summaries_and_chunks(self, deck, build):
         make_build("summaries-only", chunks={"embed": False}, page_summaries=True)
 
         for index, missing in (("plain", "summaries"), ("summaries-only", "embedded chunks")):
@@ -254,13 +254,13 @@ class TestSearchHierarchical:
             assert "deck" in refused.value.allowed
             assert not {"plain", "summaries-only"} & set(refused.value.allowed)
 
-    def test_names_the_indexes_there_are(self, deck):
+    def test_names_the_existing_indexes(self, deck):
         with pytest.raises(UnknownIndex) as refused:
             ask(index="dekc")
 
         assert refused.value.allowed == ["deck"]
 
-    def test_passes_on_that_the_store_is_away(self, talks, monkeypatch):
+    def test_raises_the_error_of_an_unavailable_store(self, talks, monkeypatch):
         def refuse(*args):
             raise StoreUnavailable
 
@@ -297,7 +297,7 @@ class TestHitCheck:
         assert groups[str(talks[0].pk)].summary is None
         assert 2 not in [group.page_index for group in groups[str(talks[0].pk)].pages]
 
-    def test_drops_what_belongs_to_a_deleted_document(self, talks):
+    def test_drops_hits_of_a_deleted_document(self, talks):
         gone = str(talks[0].pk)
         talks[0].delete()
 
@@ -306,7 +306,7 @@ class TestHitCheck:
         assert gone not in [artifact.artifact_id for artifact in answer.artifacts]
         assert answer.dropped.orphans > 5
 
-    def test_drops_counts_and_reports_what_was_not_written(self, talks, deck, caplog):
+    def test_drops_counts_and_reports_hits_with_a_wrong_text(self, talks, deck, caplog):
         node = Node.objects.get(kind="page_summary", page=talks[0].pages.get(index=2))
         collection = deck.collection("page_summary")
         payload = get_store().retrieve(collection, [node.point_id])[node.point_id].payload
@@ -322,7 +322,7 @@ class TestHitCheck:
         assert best.page_id == str(node.page_id)
         assert best.summary is None
 
-    def test_leaves_the_ledger_alone_where_it_may_not_verify(self, talks):
+    def test_does_not_read_the_ledger_without_verification(self, talks):
         Summary.objects.all().delete()
 
         with CaptureQueriesContext(connection) as queries:
@@ -331,7 +331,7 @@ class TestHitCheck:
         assert len(queries) == 1
         assert {hit.verdict for hit in answer.artifacts[0].pages[0].chunks} == {None}
 
-    def test_serves_the_old_text_flagged_until_the_new_is_synced(self, talks, deck):
+    def test_returns_the_old_text_as_stale_until_the_new_one_is_synced(self, talks, deck):
         source = talks[0].pages.get(index=0).sources.get()
         source.text = "Herons stand."
         source.save()

@@ -15,7 +15,7 @@ SQLITE_PARAMETERS = 32_766  # default limit of one SQLite statement
 
 @pytest.mark.parametrize("kind", ["question", "page_summary", "concept", "compound"])
 class TestHitChecks:
-    def test_read_the_rows_of_twenty_builds_in_statements_the_database_takes(self, build, kind):
+    def test_read_the_rows_of_twenty_builds_in_valid_statements(self, build, kind):
         targets = [
             Target("plain", build.pk + n, build.spec, (kind,), "any", EVERYTHING) for n in range(20)
         ]

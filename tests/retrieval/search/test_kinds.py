@@ -119,7 +119,7 @@ class TestSearchSummaries:
         ("mode", "score_kind"),
         [(Mode.HYBRID, "rrf"), (Mode.DENSE, "cosine"), (Mode.SPARSE, "bm25")],
     )
-    def test_finds_the_page_that_says_it(self, notes, full, mode, score_kind):
+    def test_finds_the_matching_page(self, notes, full, mode, score_kind):
         answer = search_summaries(request(mode=mode), SummaryType.PAGE)
 
         [best, *_] = answer.hits
@@ -138,12 +138,12 @@ class TestSearchSummaries:
             (SummaryType.ALL, ["artifact_summary"] + ["page_summary"] * 4),
         ],
     )
-    def test_keeps_to_the_type_asked_for(self, notes, type, kinds):
+    def test_returns_only_the_requested_type(self, notes, type, kinds):
         answer = search_summaries(request(), type)
 
         assert sorted(hit.payload["kind"] for hit in answer.hits) == kinds
 
-    def test_keeps_to_a_filter_beside_its_type(self, own):
+    def test_respects_a_filter_and_a_type(self, own):
         write_notes(own)
         name = own.index_id
         other = give("Granite crystals of another note.", index=name, metadata={"year": 2021})
@@ -154,7 +154,7 @@ class TestSearchSummaries:
 
         assert ids(answer) == [other.pages.get().pk]
 
-    def test_pages_without_gaps_though_some_are_dropped(self, notes):
+    def test_returns_pages_without_gaps_if_hits_are_dropped(self, notes):
         whole = ids(search_summaries(request()))
         Node.objects.filter(point_id=whole[1]).delete()
 
@@ -162,7 +162,7 @@ class TestSearchSummaries:
 
         assert [each for page in pages for each in page] == [whole[0], *whole[2:]]
 
-    def test_asks_the_database_twice_however_many_hits(self, own):
+    def test_takes_two_database_queries_for_any_number_of_hits(self, own):
         name = own.index_id
         write_all(own, *[give(f"Granite number {n}.", index=name) for n in range(20)])
         search_summaries(request(index=name))
@@ -189,7 +189,7 @@ class TestSearchSummaries:
         assert "full" in refused.value.allowed
         assert "plain" not in refused.value.allowed
 
-    def test_names_the_indexes_that_have_the_very_type(self, notes):
+    def test_names_the_indexes_that_have_the_requested_type(self, notes):
         make_build("pages-only", page_summaries=True)
 
         assert search_summaries(request(index="pages-only")).hits == []
@@ -216,7 +216,7 @@ class TestHitCheckOfSummaries:
         assert set(verdicts.values()) == {Verdict.EXACT}
         assert answer.stale_ids == [notes.pk]
 
-    def test_flags_the_artifact_with_a_page_that_was_saved_anew(self, notes):
+    def test_flags_the_artifact_of_a_changed_page(self, notes):
         page = notes.pages.get(index=1)
         page.text = "Basalt cools fast."
         page.save()
@@ -227,7 +227,7 @@ class TestHitCheckOfSummaries:
         assert verdicts["artifact_summary", None] == Verdict.STALE
         assert verdicts["page_summary", 0] == Verdict.EXACT
 
-    def test_omits_stale_hits_where_asked_to(self, notes):
+    def test_omits_stale_hits_on_request(self, notes):
         notes.pages.filter(index=1).update(text="Basalt cools fast.")
 
         answer = search_summaries(request(stale=StaleHitPolicy.OMIT))
@@ -240,12 +240,12 @@ class TestHitCheckOfSummaries:
 
         assert self.verdicts()["page_summary", 1] == Verdict.STALE
 
-    def test_flags_an_artifact_of_which_a_page_was_never_summarised(self, notes):
+    def test_flags_an_artifact_with_a_page_without_summary(self, notes):
         Page.objects.create(artifact=notes, index=4, text="A fifth page.")
 
         assert self.verdicts()["artifact_summary", None] == Verdict.STALE
 
-    def test_asks_no_summary_of_a_page_without_text(self, notes):
+    def test_ignores_pages_without_text(self, notes):
         Page.objects.create(artifact=notes, index=4, text="")
 
         assert self.verdicts()["artifact_summary", None] == Verdict.EXACT
@@ -284,7 +284,7 @@ class TestHitCheckOfSummaries:
             {"kind": "artifact_summary"},
         ],
     )
-    def test_drops_counts_and_reports_what_was_not_written(
+    def test_drops_counts_and_reports_a_hit_with_a_wrong_text(
         self, notes, full, rewrite_payload, changes, caplog
     ):
         node = Node.objects.get(kind="page_summary", page__index=1)
@@ -311,14 +311,14 @@ class TestHitCheckOfSummaries:
         assert answer.hits == []
         assert answer.dropped.orphans == 5
 
-    def test_says_nothing_where_it_may_not_verify(self, notes):
+    def test_is_skipped_without_verification(self, notes):
         notes.pages.update(text="Basalt cools fast.")
 
         assert set(self.verdicts(verify=False).values()) == {None}
 
 
 class TestSearchQuestions:
-    def test_answers_with_the_chunk_by_its_best_question(self, notes):
+    def test_returns_the_chunk_with_its_best_question(self, notes):
         answer = search_questions(request("why is it so that granite cools slowly"))
 
         [best, *_] = answer.hits
@@ -327,7 +327,7 @@ class TestSearchQuestions:
         assert best.verdict == Verdict.EXACT
 
     @pytest.mark.parametrize("mode", list(Mode))
-    def test_names_each_chunk_once(self, many, mode):
+    def test_returns_each_chunk_once(self, many, mode):
         answer = search_questions(request("heron nests", index="hyde", mode=mode, limit=100))
 
         chunks = [hit.payload["chunk_id"] for hit in answer.hits]
@@ -335,7 +335,7 @@ class TestSearchQuestions:
 
     @pytest.mark.parametrize("verify", [True, False])
     @pytest.mark.parametrize("mode", list(Mode))
-    def test_counts_chunks_across_pages(self, many, mode, verify):
+    def test_returns_pages_of_distinct_chunks(self, many, mode, verify):
         asked = request("heron nests", index="hyde", mode=mode, limit=30, verify=verify)
         whole = search_questions(asked)
 
@@ -348,7 +348,7 @@ class TestSearchQuestions:
         scores = [hit.score for hit in whole.hits]
         assert scores == sorted(scores, reverse=True)
 
-    def test_keeps_the_highest_score_of_each(self, many, embedder):
+    def test_keeps_the_highest_score_of_each_chunk(self, many, embedder):
         answer = search_questions(request("why heron", index="hyde", mode=Mode.DENSE, limit=30))
 
         best = {}
@@ -357,7 +357,7 @@ class TestSearchQuestions:
             best.setdefault(point.payload["chunk_id"], point.score)
         assert {hit.payload["chunk_id"]: hit.score for hit in answer.hits} == best
 
-    def test_lets_the_next_question_stand_for_a_chunk_whose_best_is_dropped(self, many):
+    def test_uses_the_next_question_of_a_chunk_if_the_best_is_dropped(self, many):
         asked = request("why is it so that heron number 3 nests", index="hyde", limit=30)
         before = search_questions(asked).hits
         Node.objects.filter(point_id=before[0].node_id).delete()
@@ -369,7 +369,7 @@ class TestSearchQuestions:
         assert chunks[before[0].payload["chunk_id"]].node_id != before[0].node_id
         assert after.dropped.orphans == 1
 
-    def test_goes_on_where_one_chunk_has_all_the_best_questions(self, hyde):
+    def test_finds_other_chunks_if_one_has_all_the_best_questions(self, hyde):
         chatty, *others = [
             give(f"Heron number {n} nests near water.", index=hyde.index_id) for n in range(6)
         ]
@@ -385,7 +385,7 @@ class TestSearchQuestions:
         assert len(answer.hits) == 6
         assert answer.hits[0].payload["artifact_id"] == str(chatty.pk)
 
-    def test_keeps_to_what_was_declared_of_the_chunk(self, hyde):
+    def test_filters_by_fields_of_the_chunk(self, hyde):
         bird, stone = (
             give("A heron.", index=hyde.index_id),
             give("A granite rock.", index=hyde.index_id),
@@ -435,7 +435,7 @@ class TestSearchQuestions:
         assert "hyde" in refused.value.allowed
         assert "plain" not in refused.value.allowed
 
-    def test_has_no_chunks_to_search(self, many):
+    def test_refuses_a_chunk_search_of_an_index_without_chunks(self, many):
         with pytest.raises(InvalidInput, match="hyde holds no chunks") as refused:
             search_chunks(request(index="hyde"))
 
@@ -475,7 +475,7 @@ class TestHitCheckOfQuestions:
             {"source_id": 7},
         ],
     )
-    def test_drops_counts_and_reports_what_is_not_its_sources_text(
+    def test_drops_counts_and_reports_a_hit_whose_text_is_not_in_its_source(
         self, full, node, rewrite_payload, changes, caplog
     ):
         rewrite_payload(full, node, **changes)

@@ -33,14 +33,14 @@ def notes(build):
     return artifacts
 
 
-class TestSearchQueries:
-    def test_ranks_for_each_query_in_their_order(self, notes):
+class TestSearchByQueries:
+    def test_returns_one_ranking_per_query_in_order(self, notes):
         rankings = ask().rankings
 
         best = [ranking[0].hit.payload["artifact_id"] for ranking in rankings]
         assert best == [str(notes[n].pk) for n in (0, 3, 1)]
 
-    def test_ranks_as_a_hybrid_search_does(self, notes):
+    def test_ranks_like_a_hybrid_search(self, notes):
         alone = search_chunks(SearchRequest(indexes=["plain"], query=QUERIES[0], explain=True))
 
         [ranking] = ask(QUERIES[0]).rankings
@@ -69,7 +69,7 @@ class TestSearchQueries:
         [asked] = requests
         assert len(asked) == 2 * len(QUERIES)
 
-    def test_keeps_the_exact_similarity_of_what_words_alone_found(self, notes, embedder):
+    def test_returns_the_exact_similarity_of_hits_found_by_words_only(self, notes, embedder):
         index = Index.objects.get(name="plain")
         change_search(index.live_build, dense_weight=0)
 
@@ -83,16 +83,16 @@ class TestSearchQueries:
             )[each.hit.node_id]
             assert each.similarity == pytest.approx(float(np.dot(wanted, stored.dense)), abs=1e-5)
 
-    def test_keeps_to_its_filter(self, notes):
+    def test_respects_its_filter(self, notes):
         only = {"artifact_id": str(notes[2].pk)}
 
         for ranking in ask(filter=only).rankings:
             assert {each.hit.payload["artifact_id"] for each in ranking} <= {str(notes[2].pk)}
 
-    def test_gives_no_more_than_the_limit_for_each(self, notes):
+    def test_returns_at_most_the_limit_for_each_query(self, notes):
         assert [len(ranking) for ranking in ask(limit=2).rankings] == [2, 2, 2]
 
-    def test_flags_what_is_stale_and_names_its_artifact(self, notes):
+    def test_flags_stale_hits_and_names_their_artifacts(self, notes):
         notes[0].sources.update(text="Basalt.")
 
         answer = ask()
@@ -106,7 +106,7 @@ class TestSearchQueries:
         assert verdicts[str(notes[1].pk)] == Verdict.EXACT
         assert answer.stale_ids == [notes[0].pk]
 
-    def test_fills_the_place_of_what_is_left_out(self, notes):
+    def test_fills_the_places_of_omitted_hits(self, notes):
         notes[0].sources.update(text="Basalt.")
 
         [ranking] = ask(QUERIES[0], limit=3, stale=StaleHitPolicy.OMIT).rankings
@@ -114,7 +114,7 @@ class TestSearchQueries:
         assert len(ranking) == 3
         assert str(notes[0].pk) not in {each.hit.payload["artifact_id"] for each in ranking}
 
-    def test_drops_what_has_no_row(self, notes):
+    def test_drops_hits_without_a_row(self, notes):
         Node.objects.filter(artifact=notes[0].pk).delete()
 
         answer = ask()
@@ -124,7 +124,7 @@ class TestSearchQueries:
             each.hit.payload["artifact_id"] for ranking in answer.rankings for each in ranking
         }
 
-    def test_answers_by_the_best_question_of_each_chunk_where_chunks_are_not_embedded(
+    def test_uses_the_best_question_of_each_chunk_if_chunks_are_not_embedded(
         self, db, store, embedder
     ):
         hyde = make_build("hyde", chunks={"embed": False}, questions={"count": 2})
@@ -135,7 +135,7 @@ class TestSearchQueries:
             chunks = [each.hit.passage_id for each in ranking]
             assert len(chunks) == len(set(chunks)) == len(PARAGRAPHS)
 
-    def test_finds_nothing_where_nothing_is_live(self, build):
+    def test_finds_nothing_without_a_live_build(self, build):
         Index.objects.create(name="empty")
 
         answer = ask(index="empty")
@@ -144,11 +144,11 @@ class TestSearchQueries:
         assert answer.builds == {"empty": None}
 
     @pytest.mark.parametrize("queries", [[], ["a"] * 11, ["a", "  "]])
-    def test_refuses_queries_that_are_none_too_many_or_empty(self, build, queries):
+    def test_refuses_no_queries_too_many_or_empty_ones(self, build, queries):
         with pytest.raises(InvalidInput):
             search_by_queries(MultiQueryRequest(index="plain", queries=queries), EVERYTHING)
 
-    def test_names_the_indexes_there_are(self, build):
+    def test_names_the_existing_indexes(self, build):
         with pytest.raises(UnknownIndex) as caught:
             ask(index="atlantis")
 

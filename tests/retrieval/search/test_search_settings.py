@@ -61,7 +61,7 @@ class TestARecipeOfANewerRelease:
 
         assert ask() == (build.number, True)
 
-    def test_is_refused_where_a_value_is_not_understood(self, build):
+    def test_is_refused_if_a_value_is_unknown(self, build):
         self.change_recipe(build, embedding={"provider": "telepathy"})
 
         answer = client_with_key().get("/api/v1/search/pages", {"index": "plain", "q": "yeast"})

@@ -88,7 +88,7 @@ def text_of(events):
 
 
 class TestAStream:
-    def test_brings_the_hits_then_the_answer_then_what_it_rests_on(self, service):
+    def test_sends_hits_then_the_answer_then_citations(self, service):
         [(_, first, metadata), *_, (_, last, done)] = events = ask(service)
 
         assert (first, last) == ("metadata", "done")
@@ -103,13 +103,13 @@ class TestAStream:
         )
         assert done["model_name"] == "a-model"
 
-    def test_is_held_back_by_no_proxy(self, service):
+    def test_has_headers_that_prevent_buffering_by_proxies(self, service):
         with asking(service) as response:
             assert response.headers["Content-Type"] == "text/event-stream"
             assert response.headers["X-Accel-Buffering"] == "no"
             assert response.headers["Cache-Control"] == "no-cache"
 
-    def test_goes_on_where_the_connection_broke(self, service, endpoint):
+    def test_continues_after_a_broken_connection(self, service, endpoint):
         endpoint.scripts = [
             streams("Boats leave ", then=on_and_on),
             streams("before dawn ", "[1]."),
@@ -128,7 +128,7 @@ class TestAStream:
         assert text_of(rest).endswith("before dawn [1].")
         assert "Boats leave" in endpoint.requests[-1].body["messages"][-1]["content"]
 
-    def test_says_what_went_wrong_after_the_hits(self, service, endpoint):
+    def test_sends_an_error_event_after_the_hits(self, service, endpoint):
         endpoint.scripts = [fails(500)]
 
         [(_, first, _), (_, last, error)] = ask(service)
@@ -147,7 +147,7 @@ class TestAClientThatLeaves:
 
         assert endpoint.broken.wait(30)
 
-    def test_leaves_nothing_behind_with_two_hundred_others(self, service, endpoint):
+    def test_leaves_no_connections_or_memory_after_two_hundred_repetitions(self, service, endpoint):
         endpoint.scripts = [on_and_on_from_the_start]
         process = Path(f"/proc/{service.process.pid}")
 
@@ -205,8 +205,8 @@ def resident_mib(process):
     raise LookupError("VmRSS")
 
 
-class TestOnePiece:
-    def test_holds_all_that_the_events_would(self, service):
+class TestAJsonAnswer:
+    def test_contains_all_that_the_events_contain(self, service):
         answer = service.api.post(
             "ask",
             json={"index": "plain", "query": "When do boats leave?"},
@@ -252,25 +252,25 @@ class TestAWrongQuestion:
         assert answer.json()["field"] == field
         assert answer.headers["Content-Type"] == "application/json"
 
-    def test_needs_a_key(self, service):
+    def test_requires_a_key(self, service):
         answer = httpx.post(f"{service.url}/api/v1/ask", json={"index": "plain", "query": "a"})
 
         assert answer.status_code == 401
 
-    def test_names_no_event_that_is_none(self, service):
+    def test_is_refused_with_a_malformed_event_id(self, service):
         with asking(service, since="yesterday") as response:
             assert response.status_code == 400
             assert json.loads(response.read())["field"] == "Last-Event-ID"
 
 
-class TestTheWire:
+class TestEventFormat:
     def write(self, events):
         async def collect():
             return [part async for part in ask_views._write_events(events)]
 
         return asyncio.run(asyncio.wait_for(collect(), 10))
 
-    def test_holds_an_event_in_lines(self):
+    def test_writes_an_event_as_lines(self):
         async def events():
             yield AnswerEvent("chunk", {"text": "a\nb ü"}, StreamPosition("x", 5))
 
@@ -314,7 +314,7 @@ class TestLimitsOfAKey:
 
         return ask
 
-    def test_refuse_one_answer_more_at_once(self, ask, settings):
+    def test_refuse_an_answer_over_the_limit(self, ask, settings):
         settings.STRATA_KEY_STREAMS = 1
         slot = limits.take_stream("key reader")
 

@@ -122,7 +122,7 @@ class TestEverySearch:
     def url(self, request):
         return request.param
 
-    def test_takes_a_body_as_it_takes_a_query_string(self, client, notes, url):
+    def test_accepts_a_body_like_a_query_string(self, client, notes, url):
         chosen = {"artifact_id": str(notes.pk)}
         parameters = {"index": "full", "query": "granite", "mode": "dense", "verify": False}
 
@@ -136,7 +136,7 @@ class TestEverySearch:
                 del answer["took_ms"]
             assert answers[0] == answers[1]
 
-    def test_wants_a_key(self, notes, url):
+    def test_requires_a_key(self, notes, url):
         assert APIClient().get(url, {"index": "full", "q": "granite"}).status_code == 401
 
     @pytest.mark.parametrize(
@@ -155,13 +155,13 @@ class TestEverySearch:
             ({"filter": '{"topics": "fish"}'}, "filter.topics"),
         ],
     )
-    def test_refuses_what_it_does_not_understand(self, client, full, url, given, field):
+    def test_refuses_wrong_parameters(self, client, full, url, given, field):
         answer = client.get(url, {"index": "full", "q": "granite", **given})
 
         assert answer.status_code == 400, answer.json()
         assert answer.json()["field"] == field
 
-    def test_names_the_indexes_that_could_answer(self, client, full, build, url):
+    def test_names_the_indexes_that_support_it(self, client, full, build, url):
         answer = client.get(url, {"index": "plain", "q": "granite"})
 
         assert answer.status_code == 400
@@ -169,10 +169,10 @@ class TestEverySearch:
         assert "full" in answer.json()["allowed"]
         assert "plain" not in answer.json()["allowed"]
 
-    def test_knows_no_index_of_another_name(self, client, full, url):
+    def test_answers_404_for_an_unknown_index(self, client, full, url):
         assert client.get(url, {"index": "fulll", "q": "granite"}).status_code == 404
 
-    def test_has_stale_artifacts_planned_anew(self, client, notes, planned, url):
+    def test_enqueues_stale_artifacts_for_planning(self, client, notes, planned, url):
         notes.pages.update(text="Something else.")
         Source.objects.update(text="Something else.")
 
@@ -182,7 +182,7 @@ class TestEverySearch:
 
 
 class TestSummarySearchView:
-    def test_answers_with_page_summaries_as_documented(self, client, notes, full):
+    def test_returns_page_summaries_as_documented(self, client, notes, full):
         parameters = {"index": "full", "q": "granite crystals", "type": "page_summary", "limit": 1}
 
         answer = client.get(SUMMARIES, parameters).json()
@@ -215,7 +215,7 @@ class TestSummarySearchView:
         }
         assert answer["build"] == full.number
 
-    def test_answers_with_artifact_summaries_as_documented(self, client, notes):
+    def test_returns_artifact_summaries_as_documented(self, client, notes):
         parameters = {"index": "full", "q": "granite", "type": "artifact_summary"}
 
         [hit] = client.get(SUMMARIES, parameters).json()["hits"]
@@ -225,7 +225,7 @@ class TestSummarySearchView:
         assert hit["page_count"] == 4
         assert not {"page_id", "page_index"} & hit.keys()
 
-    def test_lists_the_types_there_are(self, client, full):
+    def test_lists_the_allowed_types(self, client, full):
         answer = client.get(SUMMARIES, {"index": "full", "q": "granite", "type": "chapter"})
 
         assert answer.status_code == 400
@@ -234,7 +234,7 @@ class TestSummarySearchView:
 
 
 class TestQuestionSearchView:
-    def test_answers_with_chunks_as_documented(self, client, notes):
+    def test_returns_chunks_as_documented(self, client, notes):
         query = "why is it so that granite cools slowly"
 
         [hit] = client.get(QUESTIONS, {"index": "full", "q": query, "limit": 1}).json()["hits"]
@@ -263,7 +263,7 @@ class TestQuestionSearchView:
             "place": None,
         }
 
-    def test_names_the_index_of_each_hit_where_several_are_asked(self, client, notes):
+    def test_names_the_index_of_each_hit_of_several_indexes(self, client, notes):
         make_build("empty", questions=True)
 
         answer = client.get(QUESTIONS, {"index": "full,empty", "q": "granite"}).json()
@@ -273,7 +273,7 @@ class TestQuestionSearchView:
 
 
 class TestHierarchicalSearchView:
-    def test_answers_as_its_schema_says(self, client, notes):
+    def test_returns_artifacts_as_documented(self, client, notes):
         answer = client.post(
             HIERARCHICAL, {"index": "full", "query": "granite crystals"}, format="json"
         ).json()
@@ -284,14 +284,14 @@ class TestHierarchicalSearchView:
         assert artifact["pages"][0]["page_index"] == 1
         assert artifact["pages"][0]["summary_snippet"].startswith("Summary: Granite")
 
-    def test_leaves_out_what_it_does_not_know(self, client, notes):
+    def test_refuses_parameters_of_other_searches(self, client, notes):
         for name in ("offset", "min_score", "type"):
             answer = client.get(HIERARCHICAL, {"index": "full", "q": "granite", name: 1})
 
             assert answer.status_code == 400
             assert answer.json()["field"] == name
 
-    def test_takes_fifty_artifacts_at_most(self, client, notes):
+    def test_returns_at_most_fifty_artifacts(self, client, notes):
         assert (
             client.get(HIERARCHICAL, {"index": "full", "q": "a b", "limit": 50}).status_code == 200
         )
@@ -307,7 +307,7 @@ class TestHierarchicalSearchView:
         chunks = answer["artifacts"][0]["pages"][0]["supporting_chunks"]
         assert {"dense", "sparse", "fusion"} == chunks[0]["explain"].keys()
 
-    def test_names_the_index_of_each_artifact_where_several_are_asked(self, client, notes):
+    def test_names_the_index_of_each_artifact_of_several_indexes(self, client, notes):
         make_build("empty", **ALL_KINDS)
 
         answer = client.get(HIERARCHICAL, {"index": "full,empty", "q": "granite"}).json()
@@ -316,7 +316,7 @@ class TestHierarchicalSearchView:
         assert [artifact["index"] for artifact in answer["artifacts"]] == ["full"]
 
 
-class TestClip:
+class TestClipText:
     @pytest.mark.parametrize(
         ("text", "clipped"),
         [

@@ -27,7 +27,7 @@ class TestPipelineListView:
         client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
         return client
 
-    def test_lists_components_in_their_order_and_connections(self, client):
+    def test_lists_components_in_order_with_connections(self, client):
         content = client.get("/api/v1/pipelines/").json()
 
         assert content["count"] == len(content["results"]) == 2
@@ -39,29 +39,29 @@ class TestPipelineListView:
         assert plain["components"][1]["init_parameters"] == {"multiplier": 1}
         assert {"sender": "fusion.passages", "receiver": "context.passages"} in plain["connections"]
 
-    def test_says_what_is_wrong_with_a_file_it_leaves_out(self, client, broken):
+    def test_shows_the_error_of_an_invalid_file(self, client, broken):
         content = client.get("/api/v1/pipelines/").json()
 
         assert [each["name"] for each in content["results"]] == ["papers", "plain"]
         [mistake] = content["mistakes"]
         assert mistake.startswith("mine.yaml is not YAML")
 
-    def test_wants_a_key(self, db):
+    def test_requires_a_key(self, db):
         assert APIClient().get("/api/v1/pipelines/").status_code == 401
 
 
 class TestPipelinesPage:
-    def test_holds_what_its_script_draws(self, admin_client):
+    def test_contains_the_data_that_its_script_draws(self, admin_client):
         page = admin_client.get("/pipelines/").content.decode()
 
         data = re.search(r'<script id="pipelines"[^>]*>(.*?)</script>', page, re.DOTALL)
         assert [pipeline["name"] for pipeline in json.loads(data[1])] == ["papers", "plain"]
         assert page.count('class="drawing"') == 2
 
-    def test_says_what_is_wrong_with_a_file(self, admin_client, broken):
+    def test_shows_the_error_of_an_invalid_file(self, admin_client, broken):
         assert "mine.yaml is not YAML" in admin_client.get("/pipelines/").content.decode()
 
-    def test_is_for_those_signed_in(self, client, db):
+    def test_requires_a_sign_in(self, client, db):
         answer = client.get("/pipelines/")
 
         assert (answer.status_code, answer["Location"]) == (

@@ -39,7 +39,7 @@ def artifact(build):
 
 
 class TestPageSearchView:
-    def test_shows_a_write_or_says_that_it_does_not_yet(self, client, build, settings):
+    def test_waits_for_a_write_or_answers_409(self, client, build, settings):
         settings.STRATA_MIN_REVISION_SECONDS = 0.1
         artifact = give()
         asked = {"index": "plain", "query": "granite", "min_revision": artifact.revision}
@@ -67,7 +67,7 @@ class TestPageSearchView:
 
         assert (is_answered, is_freed) == (True, True)
 
-    def test_answers_with_hits_as_documented(self, client, artifact, build):
+    def test_returns_hits_as_documented(self, client, artifact, build):
         answer = client.get(URL, {"index": "plain", "q": "granite crystals", "limit": 1}).json()
 
         [hit] = answer["hits"]
@@ -97,7 +97,7 @@ class TestPageSearchView:
         assert answer["dropped"] == {"orphans": 0, "integrity_errors": 0}
 
     @pytest.mark.parametrize("url", [URL, f"{URL}/"])
-    def test_takes_a_body_as_it_takes_a_query_string(self, client, artifact, url):
+    def test_accepts_a_body_like_a_query_string(self, client, artifact, url):
         chosen = {"artifact_id": str(artifact.pk)}
         parameters = {"index": "plain", "query": "granite", "mode": "dense", "verify": False}
 
@@ -120,7 +120,7 @@ class TestPageSearchView:
             total = sum(share["contribution"] for share in shares if share)
             assert total == pytest.approx(hit["score"], abs=1e-6)
 
-    def test_names_the_index_of_each_hit_where_several_are_asked(self, client, artifact):
+    def test_names_the_index_of_each_hit_of_several_indexes(self, client, artifact):
         parameters = {"index": "plain,library", "q": "granite"}
 
         answer = client.get(URL, parameters).json()
@@ -128,7 +128,7 @@ class TestPageSearchView:
         assert answer["index"] == ["plain", "library"]
         assert {hit["index"] for hit in answer["hits"]} == {"plain"}
 
-    def test_wants_a_key(self, artifact):
+    def test_requires_a_key(self, artifact):
         answer = APIClient().get(URL, {"index": "plain", "q": "granite"})
 
         assert answer.status_code == 401
@@ -156,40 +156,40 @@ class TestPageSearchView:
             ({"filter": '{"yaer": 1}'}, "filter.yaer"),
         ],
     )
-    def test_refuses_what_it_does_not_understand(self, client, build, given, field):
+    def test_refuses_wrong_parameters(self, client, build, given, field):
         answer = client.get(URL, {"index": "plain", "q": "granite", **given})
 
         assert answer.status_code == 400, answer.json()
         assert answer.json()["field"] == field
 
-    def test_lists_the_parameters_there_are(self, client, build):
+    def test_lists_the_allowed_parameters(self, client, build):
         answer = client.get(URL, {"index": "plain", "q": "granite", "limitt": 5}).json()
 
         assert {"index", "query", "q", "limit", "filter", "stale"} <= set(answer["allowed"])
 
-    def test_lists_the_modes_there_are(self, client, build):
+    def test_lists_the_allowed_modes(self, client, build):
         answer = client.get(URL, {"index": "plain", "q": "granite", "mode": "psychic"}).json()
 
         assert answer["allowed"] == ["dense", "hybrid", "sparse"]
 
     @pytest.mark.parametrize("missing", ["index", "q"])
-    def test_refuses_a_search_for_nothing_or_nowhere(self, client, build, missing):
+    def test_refuses_a_search_without_query_or_index(self, client, build, missing):
         parameters = {"index": "plain", "q": "granite"}
         del parameters[missing]
 
         assert client.get(URL, parameters).status_code == 400
 
-    def test_refuses_a_body_that_is_no_object(self, client, build):
+    def test_refuses_a_body_that_is_not_an_object(self, client, build):
         assert client.post(URL, ["granite"], format="json").status_code == 400
 
-    def test_knows_no_index_of_another_name(self, client, build):
+    def test_answers_404_for_an_unknown_index(self, client, build):
         answer = client.get(URL, {"index": "plian", "q": "granite"})
 
         assert answer.status_code == 404
         assert answer.json()["code"] == "unknown_index"
         assert "plain" in answer.json()["allowed"]
 
-    def test_says_that_the_store_is_away(self, client, artifact, monkeypatch):
+    def test_answers_503_if_the_store_is_unavailable(self, client, artifact, monkeypatch):
         def refuse(*args):
             raise StoreUnavailable
 
@@ -200,7 +200,7 @@ class TestPageSearchView:
         assert answer.status_code == 503
         assert answer.json()["code"] == "store_unavailable"
 
-    def test_has_stale_artifacts_planned_anew(self, client, artifact, planned):
+    def test_enqueues_stale_artifacts_for_planning(self, client, artifact, planned):
         Source.objects.update(text="Something else.")
 
         answer = client.get(URL, {"index": "plain", "q": "granite"}).json()
@@ -208,7 +208,7 @@ class TestPageSearchView:
         assert {hit["verdict"] for hit in answer["hits"]} == {"stale"}
         assert planned == [artifact.pk]
 
-    def test_asks_for_that_once_however_many_search(self, client, artifact, planned):
+    def test_enqueues_a_stale_artifact_once_for_many_searches(self, client, artifact, planned):
         Source.objects.update(text="Something else.")
 
         for _ in range(3):
@@ -216,7 +216,7 @@ class TestPageSearchView:
 
         assert planned == [artifact.pk]
 
-    def test_answers_though_the_broker_is_away(self, client, artifact, monkeypatch):
+    def test_answers_if_the_broker_is_unavailable(self, client, artifact, monkeypatch):
         def refuse(*args, **kwargs):
             raise OperationalError("refused")
 
@@ -227,7 +227,7 @@ class TestPageSearchView:
 
         assert answer.status_code == 200
 
-    def test_leaves_nothing_to_plan_where_nothing_is_stale(self, client, artifact, planned):
+    def test_enqueues_nothing_if_nothing_is_stale(self, client, artifact, planned):
         client.get(URL, {"index": "plain", "q": "granite"})
 
         assert planned == []
@@ -244,7 +244,7 @@ class TestSourceView:
         assert len(sources) > 5
         return sources
 
-    def test_shows_the_source_and_where_its_chunks_lie(self, client, sources):
+    def test_shows_the_source_and_the_offsets_of_its_chunks(self, client, sources):
         source = sources[2]
 
         answer = client.get(reverse("source", args=[source.pk])).json()
@@ -261,7 +261,7 @@ class TestSourceView:
             assert piece == chunks[uuid.UUID(chunk["node_id"])]
 
     @pytest.mark.parametrize(("ordinal", "around"), [(2, [0, 1, 3, 4]), (0, [1, 2])])
-    def test_shows_the_neighbours_there_are(self, client, sources, ordinal, around):
+    def test_shows_existing_neighbours(self, client, sources, ordinal, around):
         answer = client.get(reverse("source", args=[sources[ordinal].pk]), {"window": 2}).json()
 
         assert [each["ordinal"] for each in answer["neighbours"]] == around
@@ -269,7 +269,7 @@ class TestSourceView:
             sources[each].text for each in around
         ]
 
-    def test_keeps_to_its_artifact(self, client, sources):
+    def test_shows_only_neighbours_of_the_same_artifact(self, client, sources):
         give("Another artifact altogether.")
 
         answer = client.get(reverse("source", args=[sources[-1].pk]), {"window": 10}).json()
@@ -277,13 +277,13 @@ class TestSourceView:
         assert {each["ordinal"] for each in answer["neighbours"]} < set(range(len(sources)))
 
     @pytest.mark.parametrize("given", [{"window": 11}, {"window": -1}, {"windw": 2}])
-    def test_refuses_what_it_does_not_understand(self, client, sources, given):
+    def test_refuses_wrong_parameters(self, client, sources, given):
         answer = client.get(reverse("source", args=[sources[0].pk]), given)
 
         assert answer.status_code == 400
         assert answer.json()["field"] == next(iter(given))
 
-    def test_knows_no_source_of_another_id(self, client, db):
+    def test_answers_404_for_an_unknown_source(self, client, db):
         answer = client.get(reverse("source", args=[uuid.uuid4()]))
 
         assert answer.status_code == 404

@@ -14,7 +14,7 @@ class TestChooseCentral:
 
         assert choose_by_centroid(vectors, 1) == [1]
 
-    def test_prefers_the_different_to_the_repeated(self):
+    def test_prefers_different_rows_to_repeated_ones(self):
         vectors = unit([1, 0.2, 0], [1, -0.2, 0], [0.5, 0, 1])
 
         assert sorted(choose_by_centroid(vectors, 2)) == [0, 2]
@@ -24,7 +24,7 @@ class TestChooseCentral:
 
         assert sorted(choose_by_centroid(vectors, 3)) in ([0, 2], [1, 2])
 
-    def test_takes_the_earlier_of_equals(self):
+    def test_prefers_the_first_of_equal_rows(self):
         assert choose_by_centroid(unit([1, 0], [0, 1]), 1) == [0]
 
     def test_accepts_vectors_that_cancel_out(self):

@@ -13,17 +13,17 @@ class TestGuessLanguage:
         ("text", "language"), [(ENGLISH, "en"), (GERMAN, "de"), (RUSSIAN, "ru")]
     )
     @pytest.mark.parametrize("expected", ["en", "fr", "xx"])
-    def test_goes_by_the_stop_words(self, text, language, expected):
+    def test_counts_stop_words(self, text, language, expected):
         assert guess_language(text, expected) == language
 
     @pytest.mark.parametrize("text", ["", "Vastus medialis", "in die", "12 😀"])
-    def test_is_what_was_expected_where_the_words_do_not_tell(self, text):
+    def test_returns_the_expected_language_if_the_words_do_not_decide(self, text):
         assert guess_language(text, "it") == "it"
 
 
 class TestLanguages:
     @pytest.mark.parametrize("language", STOP_WORD_LANGUAGES)
-    def test_have_stop_words_that_can_be_read(self, language, capsys):
+    def test_have_stop_word_lists(self, language, capsys):
         load_stop_words.cache_clear()
 
         assert len(load_stop_words(language)) > 30

@@ -6,23 +6,23 @@ from summaries.extractive import summarise_in_one_line
 from tests.summaries.extractive.texts import ENDLESS, ENGLISH, EVERY_TEXT
 
 
-class TestNameLine:
-    def test_is_the_first_sentence(self):
+class TestSummariseInOneLine:
+    def test_returns_the_first_sentence(self):
         line = summarise_in_one_line(ENGLISH, heading="")
 
         assert line == "The hip flexors lift the thigh towards the trunk."
 
-    def test_is_the_sentence_that_takes_up_the_heading(self):
+    def test_prefers_a_sentence_with_words_of_the_heading(self):
         line = summarise_in_one_line(ENGLISH, heading="Knee pain: when it hurts")
 
         assert line == "Stop when the knee hurts."
 
-    def test_passes_over_labels(self):
+    def test_skips_labels(self):
         assert summarise_in_one_line("Figure 3\n\nSquats make legs strong.", heading="") == (
             "Squats make legs strong."
         )
 
-    def test_ends_at_a_word_with_an_ellipsis_where_it_was_cut(self):
+    def test_cuts_after_a_word_with_an_ellipsis(self):
         line = summarise_in_one_line(ENDLESS, heading="", limit=60)
 
         assert line.endswith("…")
@@ -39,7 +39,7 @@ class TestNameLine:
         assert summarise_in_one_line(text, heading="")
 
     @given(st.text(), st.text(max_size=20), st.integers(2, 200))
-    def test_is_one_line_no_longer_than_the_limit_and_empty_for_blank_text_only(
+    def test_returns_one_line_within_the_limit_and_nothing_only_for_blank_text(
         self, text, heading, limit
     ):
         line = summarise_in_one_line(text, heading=heading, limit=limit)

@@ -6,7 +6,7 @@ from tests.summaries.extractive.texts import ENDLESS, EVERY_TEXT, UNBROKEN
 
 class TestQuotableSentences:
     @pytest.mark.parametrize("text", EVERY_TEXT.values(), ids=EVERY_TEXT)
-    def test_stand_where_they_say(self, text):
+    def test_have_exact_offsets(self, text):
         sentences = find_quotable_sentences(text)
 
         assert sentences
@@ -20,7 +20,7 @@ class TestQuotableSentences:
 
         assert sentence.text == "Squats make the legs strong."
 
-    def test_are_fragments_where_there_is_nothing_else(self):
+    def test_are_fragments_if_there_is_no_sentence(self):
         assert [sentence.text for sentence in find_quotable_sentences("Figure 3")] == ["Figure 3"]
 
     def test_begin_after_the_marker_of_a_list(self):
@@ -37,12 +37,12 @@ class TestQuotableSentences:
         assert MAX_SENTENCE_CHARS / 2 < len(sentence.text) <= MAX_SENTENCE_CHARS
         assert sentence.text.split()[-1] in ENDLESS.split()
 
-    def test_are_cut_anywhere_where_no_spaces_part_words(self):
+    def test_are_cut_anywhere_without_spaces(self):
         [sentence] = find_quotable_sentences(UNBROKEN)
 
         assert len(sentence.text) == MAX_SENTENCE_CHARS
 
-    def test_are_never_cut_inside_a_character_people_see(self):
+    def test_are_never_cut_inside_a_grapheme(self):
         family = "👩‍👩‍👧‍👦"
 
         [sentence] = find_quotable_sentences("a" + family * 100)
@@ -50,7 +50,7 @@ class TestQuotableSentences:
         assert sentence.text == "a" + family * (len(sentence.text) // len(family))
 
     @pytest.mark.parametrize("text", ["", " ", "\n\t\n"])
-    def test_of_a_blank_text_are_none(self, text):
+    def test_do_not_exist_in_a_blank_text(self, text):
         assert find_quotable_sentences(text) == []
 
 
@@ -59,11 +59,11 @@ class TestIsFragment:
         "text",
         ["Squats", "Table 4 on page 12", "| one | two | three | four |", "3.5 4.5 a b c d 8.25"],
     )
-    def test_holds_for_what_says_too_little(self, text):
+    def test_is_true_for_labels_and_single_words(self, text):
         assert is_fragment(text)
 
     @pytest.mark.parametrize(
         "text", ["Squats make legs strong.", "深蹲可以强化臀部。", "ช่วยลดอาการปวดหลัง"]
     )
-    def test_does_not_hold_for_a_sentence_in_any_script(self, text):
+    def test_is_false_for_a_sentence_in_any_script(self, text):
         assert not is_fragment(text)

@@ -34,7 +34,7 @@ def embedder():
 
 class TestSummariseText:
     @given(TEXTS, st.integers(1, 5))
-    def test_quotes_in_reading_order_no_more_than_asked_and_nothing_twice(self, text, count):
+    def test_quotes_distinct_sentences_in_reading_order_up_to_the_count(self, text, count):
         summary = summarise_text(text, sentence_count=count, embed=HASHING.embed_documents)
 
         assert len(summary) <= count
@@ -43,7 +43,7 @@ class TestSummariseText:
         assert all(one.end <= two.start for one, two in pairwise(summary))
         assert len({" ".join(each.text.casefold().split()) for each in summary}) == len(summary)
 
-    def test_chooses_what_most_of_the_text_is_about(self, embedder):
+    def test_selects_sentences_on_the_main_subject(self, embedder):
         aside = "My aunt once bought seventeen umbrellas."
         text = f"{aside} {ENGLISH} {ENGLISH.replace('The hip', 'Strong hip')}"
 
@@ -57,7 +57,7 @@ class TestSummariseText:
 
         assert " ".join(sentence.text for sentence in summary) == ENGLISH
 
-    def test_leaves_out_of_a_short_text_what_says_the_same(self, embedder):
+    def test_leaves_out_repetitions_in_a_short_text(self, embedder):
         text = "Keep your back straight now. Now keep your back straight! Bend both of the knees."
 
         summary = summarise_text(text, sentence_count=5, embed=embedder.embed_documents)
@@ -67,7 +67,7 @@ class TestSummariseText:
             "Bend both of the knees.",
         ]
 
-    def test_takes_a_repeated_line_once(self, embedder):
+    def test_quotes_a_repeated_line_once(self, embedder):
         [sentence] = summarise_text(REPEATED, sentence_count=3, embed=embedder.embed_documents)
 
         assert (sentence.start, sentence.end) == (0, len("Keep the back straight while lifting."))
@@ -83,7 +83,7 @@ class TestSummariseText:
         assert ENDLESS.startswith(sentence.text)
         assert len(sentence.text) <= 400
 
-    def test_looks_at_so_many_sentences_only_spread_over_all_of_a_long_text(self, embedder):
+    def test_embeds_an_evenly_spaced_sample_of_a_long_text(self, embedder):
         sentences = [f"Sentence number {n} speaks of topic{n} alone." for n in range(1_000)]
 
         summarise_text(" ".join(sentences), sentence_count=3, embed=embedder.embed_documents)
@@ -91,14 +91,14 @@ class TestSummariseText:
         assert embedder.embedded == sentences[:: 1_000 // MAX_EMBEDDED_SENTENCES]
 
     @pytest.mark.parametrize("text", ["", "  \n\t "])
-    def test_asks_nothing_about_a_blank_text(self, text, embedder):
+    def test_embeds_nothing_for_a_blank_text(self, text, embedder):
         assert summarise_text(text, sentence_count=3, embed=embedder.embed_documents) == []
         assert embedder.embedded == []
 
 
-class TestSummariseMany:
+class TestSummariseTexts:
     @given(st.lists(TEXTS, max_size=4))
-    def test_says_of_each_what_it_would_say_of_it_alone(self, texts):
+    def test_summarises_each_text_as_if_it_were_alone(self, texts):
         together = summarise_texts(texts, sentence_count=2, embed=HASHING.embed_documents)
 
         alone = [
@@ -106,7 +106,7 @@ class TestSummariseMany:
         ]
         assert together == alone
 
-    def test_embeds_everything_at_once(self, embedder):
+    def test_embeds_all_texts_at_once(self, embedder):
         calls = []
 
         def embed(texts):

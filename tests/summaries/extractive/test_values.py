@@ -24,7 +24,7 @@ def match_muscles(text):
     return match_field_values(text, {"muscles": MUSCLES}).get("muscles", [])
 
 
-class TestMatchValues:
+class TestMatchFieldValues:
     def test_finds_values_and_synonyms_in_the_order_of_the_spec(self):
         assert match_muscles("Quadriceps, iliopsoas and the back.") == [
             "back",
@@ -43,7 +43,7 @@ class TestMatchValues:
             "ＨＩＰ flexors",
         ],
     )
-    def test_knows_a_value_in_any_spelling(self, text):
+    def test_recognises_a_value_in_any_spelling(self, text):
         assert match_muscles(f"The {text} are short.") == ["hip_flexors"]
 
     @pytest.mark.parametrize("text", ["hips", "hipes"])
@@ -55,22 +55,22 @@ class TestMatchValues:
         ["hippo", "ship", "backing", "hip, flexors of the arm lower\n\nback"],
         ids=["before", "after", "ending", "apart"],
     )
-    def test_matches_whole_words_in_a_row_only(self, text):
+    def test_matches_only_consecutive_whole_words(self, text):
         assert "hip_flexors" not in match_muscles(text)
         assert "lower_back" not in match_muscles(text)
         assert len(match_muscles(text)) == (2 if " " in text else 0)
 
-    def test_counts_the_longest_where_wordings_overlap(self):
+    def test_counts_the_longest_of_overlapping_values(self):
         assert match_muscles("The hip flexors and the lower back.") == ["lower_back", "hip_flexors"]
 
-    def test_counts_the_longest_though_a_shorter_one_begins_before_it(self):
+    def test_counts_the_longest_even_if_a_shorter_one_begins_before_it(self):
         field = FieldSpec(type="keyword", values=["acute back", "back pain syndrome"])
 
         assert match_field_values("acute back pain syndrome", {"f": field}) == {
             "f": "back pain syndrome"
         }
 
-    def test_counts_the_shorter_where_it_stands_alone_as_well(self):
+    def test_counts_a_shorter_value_that_also_occurs_alone(self):
         assert match_muscles("The hip and its hip flexors.") == ["hip", "hip_flexors"]
 
     def test_lets_fields_match_the_same_words(self):
@@ -81,7 +81,7 @@ class TestMatchValues:
             "joint": "hip",
         }
 
-    def test_finds_values_inside_of_text_without_word_gaps(self):
+    def test_finds_values_in_text_without_spaces(self):
         assert match_muscles("深蹲可以强化臀部和髂腰肌。") == ["hip_flexors", "臀部"]
         assert match_muscles("ปวดสะโพกมาก") == ["臀部"]
         assert match_muscles("检查hip疼痛") == ["hip"]
@@ -92,24 +92,24 @@ class TestMatchValues:
         assert match_field_values("काम", {"f": field}) == {}
         assert match_field_values("राम का घर", {"f": field}) == {"f": "का"}
 
-    def test_does_not_cut_the_ending_of_words_that_are_no_plurals(self):
+    def test_does_not_cut_the_ending_of_words_that_are_not_plurals(self):
         field = FieldSpec(type="keyword", many=True, values=["pelvis", "AIDS", "thumbs"])
 
         assert match_field_values("First aid for the pelvi of a thumb", {"f": field}) == {
             "f": ["thumbs"]
         }
 
-    def test_takes_for_a_single_field_the_value_named_most_often(self):
+    def test_returns_the_most_frequent_value_of_a_single_field(self):
         text = "Anatomy first. The assessment and another assessment follow."
 
         assert match_field_values(text, {"topic": TOPIC}) == {"topic": "assessment"}
 
-    def test_takes_the_first_value_of_a_tie(self):
+    def test_returns_the_first_value_of_a_tie(self):
         assert match_field_values("A rehab protocol, then anatomy.", {"topic": TOPIC}) == {
             "topic": "rehab_protocol"
         }
 
-    def test_gives_small_letters_where_the_field_keeps_them(self):
+    def test_returns_lower_case_values_of_a_lowercase_field(self):
         field = FieldSpec(type="keyword", values=["ACL tear"], lowercase=True)
 
         assert match_field_values("An ACL tear.", {"f": field}) == {"f": "acl tear"}
@@ -132,7 +132,7 @@ class TestMatchValues:
         assert set(found) <= {text, "hip"}
 
     @given(st.text(st.characters(categories=["L"]), min_size=1, max_size=12))
-    def test_finds_any_word_that_is_declared(self, word):
+    def test_finds_any_declared_word(self, word):
         field = FieldSpec(type="keyword", values=[word])
 
         assert match_field_values(f"See: {word}.", {"f": field}) == {"f": word}

@@ -38,7 +38,7 @@ class TestOpenAnthology:
         assert len(papers(folder.parent)) == 4
 
     @pytest.mark.parametrize("place", ["", "notes.txt", "nowhere"])
-    def test_says_what_to_name_where_there_is_nothing(self, tmp_path, place):
+    def test_explains_what_to_name_if_there_are_no_files(self, tmp_path, place):
         (tmp_path / "notes.txt").write_text("not of it")
 
         with pytest.raises(InvalidInput) as refused:
@@ -46,14 +46,14 @@ class TestOpenAnthology:
 
         assert "xml/" in refused.value.fix
 
-    def test_refuses_a_table_of_names_that_is_none(self, folder):
+    def test_refuses_an_invalid_table_of_names(self, folder):
         (folder / "yaml" / "name_variants.yaml").write_text("- canonical: nobody\n")
 
         with pytest.raises(InvalidInput, match="table of names"):
             open_anthology(folder)
 
     @pytest.mark.parametrize("place", ["", "xml", "xml/2031.owl.xml.gz"])
-    def test_reads_gzipped_xml_as_it_reads_plain_xml(self, folder, place):
+    def test_reads_gzipped_xml_like_plain_xml(self, folder, place):
         plain = folder / "xml" / "2031.owl.xml"
         expected = papers(plain)
         plain.with_suffix(".xml.gz").write_bytes(gzip.compress(plain.read_bytes()))
@@ -89,23 +89,23 @@ class TestPapers:
     def test_without_an_abstract_have_an_empty_one(self, folder):
         assert papers(folder)[1].abstract == ""
 
-    def test_of_a_person_of_many_names_are_found_under_the_known_one(self, folder):
+    def test_of_a_person_with_several_names_include_the_canonical_name(self, folder):
         assert papers(folder)[2].authors == ("Ada Lind-Berg", "Ada Lind")
 
-    def test_of_two_people_of_one_name_are_not_given_to_either(self, folder):
+    def test_of_two_people_with_one_name_are_assigned_to_neither(self, folder):
         assert papers(folder)[3].authors == ("Cy Ro",)
 
-    def test_that_were_withdrawn_say_so(self, folder):
+    def test_that_were_withdrawn_are_marked(self, folder):
         assert [paper.is_retracted for paper in papers(folder)] == [False, False, True, False]
 
-    def test_are_named_with_the_table_of_names_of_today(self, folder):
+    def test_use_the_current_table_of_names(self, folder):
         (folder / "yaml" / "people.yaml").write_text(
             "ada-lind:\n  names:\n  - {first: Ada, last: Lind}\n  - {first: Ada, last: Lind-Berg}\n"
         )
 
         assert papers(folder)[2].authors == ("Ada Lind-Berg", "Ada Lind")
 
-    def test_before_broken_xml_are_read_and_the_break_is_said(self, folder):
+    def test_before_invalid_xml_are_read_and_the_error_is_reported(self, folder):
         path = folder / "xml" / "2031.owl.xml"
         path.write_text(path.read_text().partition('<paper id="3">')[0])
 
@@ -195,7 +195,7 @@ class TestLines:
             ('{"id": "a", "year": "x"}', "year"),
         ],
     )
-    def test_that_are_wrong_are_named_and_the_next_is_read(self, tmp_path, line, said):
+    def test_that_are_invalid_are_reported_and_the_next_is_read(self, tmp_path, line, said):
         path = tmp_path / "papers.jsonl"
         path.write_text(f"{line}\n{json.dumps(self.LINE)}\n")
 
@@ -206,7 +206,7 @@ class TestLines:
         assert said in str(wrong)
         assert isinstance(right, Paper)
 
-    def test_end_where_the_archive_is_cut_off(self, tmp_path):
+    def test_end_with_an_error_if_the_archive_is_truncated(self, tmp_path):
         path = tmp_path / "papers.jsonl.gz"
         path.write_bytes(gzip.compress(json.dumps(self.LINE).encode() * 1_000)[:-20])
 
@@ -226,20 +226,20 @@ class TestMakeId:
             (("2020.acl", "main", "1"), "2020.acl-main.1"),
         ],
     )
-    def test_names_papers_as_the_anthology_does(self, parts, name):
+    def test_returns_the_ids_of_the_anthology(self, parts, name):
         assert make_paper_id(*parts) == name
 
 
 @pytest.mark.skipif(not SLICE.is_dir(), reason="needs ../shared/data/acl")
 class TestRealSlice:
-    def test_is_read_without_a_complaint_or_a_trace_of_markup(self):
+    def test_is_read_without_warnings_or_markup(self):
         read = papers(SLICE)
 
         assert all(isinstance(paper, Paper) for paper in read)
         assert len({paper.id for paper in read}) == len(read) == 2_307
         assert not [p.id for p in read if "<" in p.title or "\\text" in p.title + p.abstract]
 
-    def test_agrees_with_what_the_papers_themselves_give_as_their_address(self):
+    def test_has_the_ids_of_the_urls_of_the_papers(self):
         text = (SLICE / "xml" / "P19.xml").read_text()
 
         assert all(f">{paper.id}</url>" in text for paper in papers(SLICE / "xml" / "P19.xml"))

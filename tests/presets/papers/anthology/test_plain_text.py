@@ -30,16 +30,16 @@ class TestClean:
             "C:\\1 and a lone \\",
         ],
     )
-    def test_leaves_alone_what_only_looks_like_latex(self, text):
+    def test_keeps_text_that_only_resembles_latex(self, text):
         assert to_plain_text(text) == text
 
     @pytest.mark.parametrize("text", ["\\textit{open", "$\\frac{1$", "\\", "{" * 2_000])
-    def test_comes_to_an_end_with_broken_latex(self, text):
+    def test_terminates_with_invalid_latex(self, text):
         assert isinstance(to_plain_text(text), str)
 
 
 class TestReadMarkup:
-    def test_reads_formulas_and_passes_over_comments_and_tags(self):
+    def test_reads_formulas_and_skips_comments_and_tags(self):
         element = etree.fromstring(
             "<abstract>A <b>bold <i>and</i></b> <tex-math>\\alpha</tex-math><!-- no --> end"
             "</abstract>"
@@ -47,7 +47,7 @@ class TestReadMarkup:
 
         assert markup_to_text(element) == "A bold and α end"
 
-    def test_keeps_a_percent_sign_in_a_formula_and_what_follows(self):
+    def test_keeps_a_percent_sign_in_a_formula_and_the_text_after_it(self):
         element = etree.fromstring("<abstract><tex-math>3-25% + x</tex-math></abstract>")
 
         assert markup_to_text(element).replace(" ", "") == "3-25%+x"

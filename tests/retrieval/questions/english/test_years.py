@@ -11,7 +11,7 @@ def read(text):
     return [year.clause.condition for year in find_year_clauses(text, "year", TODAY)]
 
 
-class TestFindYears:
+class TestFindYearClauses:
     @pytest.mark.parametrize(
         ("said", "meant"),
         [
@@ -47,7 +47,7 @@ class TestFindYears:
         assert read(f"parsing {said}") == [{"year": meant}]
 
     @pytest.mark.parametrize("said", ["not since 2019", "but not after 2019", "excluding 2019"])
-    def test_reads_what_is_refused(self, said):
+    def test_reads_negated_phrases(self, said):
         [condition] = read(f"parsing {said}")
 
         assert set(condition) == {"not"}
@@ -60,10 +60,10 @@ class TestFindYears:
             "corpus (2009-2017) of speeches", "in recent years", "depuis 2019", "seit 2019",
         ],
     )  # fmt: skip
-    def test_leaves_other_numbers_alone(self, text):
+    def test_ignores_other_numbers(self, text):
         assert read(text) == []
 
-    def test_says_where_a_month_was_meant(self):
+    def test_returns_the_month_of_a_phrase(self):
         [year] = find_year_clauses("since 3 May 2019", "year", TODAY) or find_year_clauses(
             "since May 2019", "year", TODAY
         )

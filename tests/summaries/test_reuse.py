@@ -29,7 +29,9 @@ def said(build: IndexBuild, model) -> list[str]:
 
 
 class TestANewBuild:
-    def test_takes_over_what_rules_wrote_by_the_same_recipe(self, wide, written, settings, store):
+    def test_reuses_texts_written_by_rules_with_the_same_recipe(
+        self, wide, written, settings, store
+    ):
         begun = begin(settings, SPEC + "sparse: {language: none}\n")
 
         services.plan_written_texts(written.pk, begun)
@@ -40,7 +42,7 @@ class TestANewBuild:
         write_all(begun, written)
         assert verify_build(begun).is_sound
 
-    def test_has_written_anew_what_its_recipe_changes(self, wide, written, settings):
+    def test_writes_texts_again_whose_recipe_changed(self, wide, written, settings):
         begun = begin(settings, SPEC.replace("count: 2", "count: 3"))
 
         services.plan_written_texts(written.pk, begun)
@@ -48,7 +50,7 @@ class TestANewBuild:
         assert Annotation.objects.get(build=begun).state == "due"
         assert not Summary.objects.of_pages().filter(build=begun, state="due").exists()
 
-    def test_takes_over_what_was_written_by_hand_whatever_its_recipe(self, wide, written, settings):
+    def test_reuses_edited_texts_despite_another_recipe(self, wide, written, settings):
         page = Page.objects.get()
         services.edit_summary(written.pk, page.pk, "Herons, by hand.")
         services.edit_summary(written.pk, None, "All herons, by hand.")
@@ -61,7 +63,7 @@ class TestANewBuild:
         assert said(begun, Summary) == ["Herons, by hand.", "All herons, by hand."]
         assert due_count(begun) == 0
 
-    def test_has_written_anew_what_another_writer_wrote(self, wide, writer, settings, embedder):
+    def test_writes_texts_of_another_writer_again(self, wide, writer, settings, embedder):
         artifact = give("The heron stands in the shallows at dawn.", index="wide")
         write_all(wide, artifact)  # by a language model, whose completions are stored separately
         begun = begin(settings, SPEC + "sparse: {language: none}\n")
@@ -72,7 +74,7 @@ class TestANewBuild:
 
 
 class TestACallLimit:
-    def test_pauses_the_build_once_its_calls_are_made(self, wide, writer, settings):
+    def test_pauses_the_build_once_it_is_reached(self, wide, writer, settings):
         artifact = give("One heron.", index="wide")
         other = give("Two herons.", index="wide")
         begun = begin(settings, SPEC + "sparse: {language: none}\n")

@@ -35,7 +35,7 @@ def texts(count: int) -> list[str]:
     ]
 
 
-def test_embedding_leaves_the_loop_free():
+def test_embedding_does_not_block_the_event_loop():
     embedder = embedding.get_embedder(EmbeddingSpec())
 
     lags = asyncio.run(measure_lags(embedder.aembed_documents(texts(256))))
@@ -48,7 +48,7 @@ def test_embedding_leaves_the_loop_free():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_adding_and_searching_leave_the_loop_free(store):
+def test_adding_and_searching_do_not_block_the_event_loop(store):
     load_specs()
     items = [EvidenceInput(f"https://one.example/{n}", text) for n, text in enumerate(texts(16))]
     decisions = []

@@ -33,7 +33,7 @@ def edited_meanwhile(monkeypatch, store):
 
 
 class TestSearchChunks:
-    def test_finds_the_document_as_it_is_then(self, build, edited_meanwhile):
+    def test_returns_the_edited_document(self, build, edited_meanwhile):
         sync(build, give("The heron stood.", external_id="a"))
         edited_meanwhile(lambda: sync(build, give("The heron flew.", external_id="a")))
 
@@ -44,7 +44,7 @@ class TestSearchChunks:
 
 
 class TestSearchHierarchical:
-    def test_finds_the_document_as_it_is_then(self, db, store, embedder, edited_meanwhile):
+    def test_returns_the_edited_document(self, db, store, embedder, edited_meanwhile):
         build = make_build("deck", page_summaries=True)
         write_all(build, give("The heron stood.", index="deck", external_id="a"))
 
