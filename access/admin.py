@@ -38,11 +38,6 @@ class LinesField(forms.CharField):
 
 
 class RightsForm(forms.ModelForm):
-    scope = forms.ChoiceField(
-        choices=[(scope.value, scope.value) for scope in Scope],
-        initial=Scope.SEARCH.value,
-        help_text="manage includes write, and write includes search.",
-    )
     indexes = LinesField(help_text="One name on each line; empty for all indexes.")
     groups = LinesField(help_text="One group on each line; empty for all documents.")
 
@@ -141,11 +136,7 @@ class GroupRightsInline(admin.StackedInline):
         # Whoever may only edit groups could otherwise give one of their own more than they have.
         return bool(request.user.is_superuser)
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return bool(request.user.is_superuser)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return bool(request.user.is_superuser)
+    has_change_permission = has_delete_permission = has_add_permission
 
 
 admin.site.unregister(Group)

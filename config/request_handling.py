@@ -14,11 +14,10 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Any, Final, ParamSpec, TypeVar
+from typing import IO, Any, Final, TypeVar
 from urllib.parse import unquote_to_bytes
 from wsgiref.util import FileWrapper
 
@@ -31,7 +30,6 @@ from config.errors import exception_handler
 from core.exceptions import BodyTimeout, StrataError, TooLarge, TooManyStreams
 from documents.originals import require_free_disk
 
-P = ParamSpec("P")
 R = TypeVar("R")
 
 STREAM_PATH: Final = "/api/v1/ask"
@@ -76,8 +74,12 @@ async def handle_request(scope: dict[str, Any], receive: Any, send: Any) -> None
             return
         environ |= {"wsgi.input": body.file, "CONTENT_LENGTH": str(body.byte_count)}
         body.file.seek(0)
-        run = _run_in_live_thread if scope["path"] == LIVE_PATH else _run_in_thread
-        await _send_answer(await run(_call_django, environ), receive, send)
+        if scope["path"] == LIVE_PATH:
+            loop = asyncio.get_running_loop()
+            answer = await loop.run_in_executor(_live_thread, _call_django, environ)
+        else:
+            answer = await _run_in_thread(_call_django, environ)
+        await _send_answer(answer, receive, send)
     except _ClientLeft:
         pass
     except StrataError as error:
@@ -86,14 +88,8 @@ async def handle_request(scope: dict[str, Any], receive: Any, send: Any) -> None
         body.file.close()
 
 
-async def _run_in_thread(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    call = partial(function, *args, **kwargs)
-    return await asyncio.get_running_loop().run_in_executor(_threads, call)
-
-
-async def _run_in_live_thread(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    call = partial(function, *args, **kwargs)
-    return await asyncio.get_running_loop().run_in_executor(_live_thread, call)
+async def _run_in_thread(function: Callable[..., R], *args: Any) -> R:
+    return await asyncio.get_running_loop().run_in_executor(_threads, function, *args)
 
 
 # --- The body --------------------------------------------------------------------------------

@@ -381,10 +381,9 @@ def _save_upload(file: UploadedFile) -> FileContent:
 
 def _parse_artifact_id(artifact_id: str) -> UUID:
     try:
-        parsed = UUID(artifact_id)
+        return UUID(artifact_id)
     except ValueError:
         raise UnknownArtifact from None
-    return parsed
 
 
 @contextmanager

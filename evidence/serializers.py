@@ -171,17 +171,6 @@ class RelatedEvidenceParametersSerializer(StrictSerializer):
     min_revision = serializers.IntegerField(required=False, min_value=0)
 
 
-def read_evidence_inputs(
-    data: Any,
-) -> tuple[list[EvidenceInput | RejectedEvidence], float | None]:
-    """
-    Raises:
-        InvalidInput: the body is wrong as a whole.
-    """
-    given = AddEvidenceSerializer.read(data)
-    return given["items"], given.get("threshold")
-
-
 def _read_evidence_input(position: int, data: Any) -> EvidenceInput | RejectedEvidence:
     try:
         given = EvidenceInputSerializer.read(data)
@@ -298,11 +287,7 @@ class EvidenceSearchAnswerSerializer(PageSearchAnswerSerializer):
     hits = EvidenceHitSerializer(many=True)
 
 
-def render_decisions(decisions: list[EvidenceDecision]) -> dict[str, Any]:
-    return {"verdicts": [_render_decision(each) for each in decisions]}
-
-
-def _render_decision(decision: EvidenceDecision) -> dict[str, Any]:
+def render_decision(decision: EvidenceDecision) -> dict[str, Any]:
     content: dict[str, Any] = {"url": decision.url, "verdict": str(decision.verdict)}
     if decision.error is not None:
         return content | {"error": describe_error(decision.error)}

@@ -24,9 +24,8 @@ from evidence.serializers import (
     RelatedEvidenceParametersSerializer,
     SimilarEvidenceParametersSerializer,
     SingleEvidenceSerializer,
-    read_evidence_inputs,
     read_search_parameters,
-    render_decisions,
+    render_decision,
     render_evidence_answer,
 )
 from evidence.services import add_evidence
@@ -63,9 +62,11 @@ class EvidenceViewSet(viewsets.ViewSet):
         updated (the URL was known with other content or another citation). After an error none is
         stored.
         """
-        items, threshold = read_evidence_inputs(request.data)
-        decisions = add_evidence(index, items, threshold=threshold, grant=get_grant(request))
-        return Response(render_decisions(decisions))
+        given = AddEvidenceSerializer.read(request.data)
+        decisions = add_evidence(
+            index, given["items"], threshold=given.get("threshold"), grant=get_grant(request)
+        )
+        return Response({"verdicts": [render_decision(each) for each in decisions]})
 
     @extend_schema(
         operation_id="find_similar_evidence",

@@ -328,9 +328,9 @@ class LanguageModelWriter:
                     try:
                         completion = call.result()
                     except LanguageModelError as error:
-                        if error.is_retryable or error.is_about_setup:
+                        if error.is_expected:
                             queued.clear()
-                        yield first, None, error, _cost_of_failure(error)
+                        yield first, None, error, _cost_of(error, failure_count=1)
                         for key in duplicate_keys:
                             yield key, None, error, LanguageModelCost()
                         continue
@@ -341,25 +341,22 @@ class LanguageModelWriter:
                             "content": completion.value.model_dump(mode="json"),
                         },
                     )
-                    cost = LanguageModelCost(
-                        call_count=completion.call_count,
-                        prompt_tokens=completion.prompt_tokens,
-                        completion_tokens=completion.completion_tokens,
-                    )
                     answered = CompletionValue(completion.value, completion.model_name)
-                    yield first, answered, None, cost
+                    yield first, answered, None, _cost_of(completion)
                     for key in duplicate_keys:
                         yield key, answered, None, LanguageModelCost(reused_count=1)
         finally:  # if the caller stops early, queued calls are not sent
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _cost_of_failure(error: LanguageModelError) -> LanguageModelCost:
+def _cost_of(
+    result: llm.Completion[Any] | LanguageModelError, failure_count: int = 0
+) -> LanguageModelCost:
     return LanguageModelCost(
-        call_count=error.call_count,
-        failure_count=1,
-        prompt_tokens=error.prompt_tokens,
-        completion_tokens=error.completion_tokens,
+        call_count=result.call_count,
+        failure_count=failure_count,
+        prompt_tokens=result.prompt_tokens,
+        completion_tokens=result.completion_tokens,
     )
 
 

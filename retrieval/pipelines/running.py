@@ -277,9 +277,7 @@ def _make_pipeline_hits(
     total_ms: float,
 ) -> PipelineHits:
     in_order = [outputs[component] for component in loaded.execution_order if component in outputs]
-    merged_outputs: dict[str, Any] = {}
-    for content in in_order:
-        merged_outputs |= content
+    merged_outputs = _merge_mappings(in_order)
     refusal = merged_outputs.get("refusal")
     if refusal is None:
         _require_hits(loaded, loaded.hits_component in outputs)

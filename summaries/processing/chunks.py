@@ -5,6 +5,7 @@ is read, every value is validated, and every text must occur in the document.
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -126,7 +127,7 @@ class _ChunkReader:
         self._keys = list_chunk_keys(spec)
         self._ids: dict[str, int] = {}  # chunk id -> position of its first occurrence
         self._places: dict[ChunkLocation, int] = {}
-        self._corrected_positions: dict[str, list[int]] = {}
+        self._corrected_positions = defaultdict[str, list[int]](list)
 
     def read(self, part: LocatedValue) -> AnnotatedChunk:
         if not isinstance(part.value, dict):
@@ -154,11 +155,9 @@ class _ChunkReader:
         )
         self._check_unique(chunk, parts)
         if "page_index" in parts and self._read_integer(parts["page_index"]) != page.index:
-            self._corrected_positions.setdefault("page_index", []).append(
-                parts["page_index"].key_at
-            )
+            self._corrected_positions["page_index"].append(parts["page_index"].key_at)
         if "heading" in parts and self._read_string(parts["heading"]) != source.heading:
-            self._corrected_positions.setdefault("heading", []).append(parts["heading"].key_at)
+            self._corrected_positions["heading"].append(parts["heading"].key_at)
         return chunk
 
     def describe_corrections(self) -> list[str]:
@@ -205,10 +204,8 @@ class _ChunkReader:
     def _read_offsets(
         self, parts: Mapping[str, LocatedValue], source: Source, text: str
     ) -> tuple[int, int]:
-        start, end = (
-            self._read_integer(parts["start_offset"]),
-            self._read_integer(parts["end_offset"]),
-        )
+        start = self._read_integer(parts["start_offset"])
+        end = self._read_integer(parts["end_offset"])
         is_at_offset = source.text.startswith(text, start)
         if is_at_offset and end == start + len(text):
             return start, end
@@ -225,9 +222,7 @@ class _ChunkReader:
                 f"start_offset: the text is not at this offset and occurs more than once in source "
                 f"{source.ordinal}, so its place is ambiguous",
             )
-        self._corrected_positions.setdefault("start_offset", []).append(
-            parts["start_offset"].key_at
-        )
+        self._corrected_positions["start_offset"].append(parts["start_offset"].key_at)
         return found, found + len(text)
 
     def _read_strategy(self, part: LocatedValue) -> str:

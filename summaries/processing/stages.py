@@ -260,7 +260,7 @@ class FileInspection:
                         summary=draft.summary,
                         fields=dict(draft.fields),
                     )
-                elif error is not None and (error.is_retryable or error.is_about_setup):
+                elif error is not None and error.is_expected:
                     outage = error
                 else:
                     warnings.append(f"Nothing is written about chunk {chunk.chunk_id}: {error}")
@@ -309,8 +309,7 @@ class FileInspection:
             if self.manifest.spec_fingerprint != self.build.fingerprint:
                 warnings.append(
                     f"{CHUNKS_FILE_NAME} was made by another recipe than {self.build} has; "
-                    "every value in "
-                    "it fits this one."
+                    "every value in it fits this one."
                 )
         self._set_counts(chunks, self.manifest.counts.dropped_values)
         return chunks

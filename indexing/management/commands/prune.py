@@ -1,4 +1,3 @@
-from contextlib import ExitStack
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -27,8 +26,7 @@ class Command(StrataCommand):
         for build in pruned:
             self.stdout.write(f"{build} is given up.")
         if find_server() is None and has_embedded_store():
-            with ExitStack() as stack:
-                stack.enter_context(exclusive_store_access())
+            with exclusive_store_access():
                 count = remove_retired_builds(grace_seconds=0)  # no other process searches
             self.stdout.write(f"Builds removed: {count}")
             return

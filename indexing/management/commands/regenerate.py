@@ -7,7 +7,6 @@ from uuid import UUID
 from django.core.management.base import CommandError, CommandParser
 
 from core.enqueueing import enqueue_on_commit
-from core.exceptions import InvalidInput, UnknownIndex
 from core.local_workers import local_workers
 from core.running_server import RunningServer, ServerUnreachable, find_server
 from indexing import tasks
@@ -90,19 +89,15 @@ class Command(StrataCommand):
         with ExitStack() as stack:
             if runs_workers_here:
                 stack.enter_context(exclusive_store_access())
-            try:
-                regeneration = begin_regeneration(
-                    types or [ALL_TYPES],
-                    index=index,
-                    category=category,
-                    is_for_missing=only_missing,
-                    is_for_stale=stale,
-                    limit=limit,
-                    offset=offset,
-                )
-            except (InvalidInput, UnknownIndex) as error:
-                allowed_text = f" Allowed: {', '.join(error.allowed)}." if error.allowed else ""
-                raise CommandError(f"{error}{allowed_text}") from None
+            regeneration = begin_regeneration(
+                types or [ALL_TYPES],
+                index=index,
+                category=category,
+                is_for_missing=only_missing,
+                is_for_stale=stale,
+                limit=limit,
+                offset=offset,
+            )
             try:
                 if runs_workers_here:
                     stack.enter_context(local_workers())  # their first reconciliation starts it
