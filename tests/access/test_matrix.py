@@ -297,7 +297,7 @@ class TestMcpTools:
     """Tools send requests to REST, so that a wrong scope in the table would hide a tool or show one
     that is refused."""
 
-    def test_need_the_scope_of_the_operations_they_stand_for(self):
+    def test_require_the_scope_of_their_operations(self):
         scopes = {name: (tool.scope, tool.operations) for name, tool in TOOLS.items()}
         scopes["of specs"] = (DECLARED_SCOPE, DECLARED_OPERATIONS)
         scopes["resources"] = (Scope.SEARCH, resources.OPERATIONS)

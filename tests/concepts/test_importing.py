@@ -162,7 +162,7 @@ class TestImportConcepts:
         assert imported.returncode == 0, imported.stderr
         assert found.stdout.startswith("1. Fish  ")
 
-    def test_says_in_a_sentence_what_it_cannot_read(self, bring, tmp_path):
+    def test_reports_a_file_that_it_cannot_read(self, bring, tmp_path):
         broken = tmp_path / "broken.graphml"
         broken.write_text("<graphml><node")
 

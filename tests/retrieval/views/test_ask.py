@@ -354,7 +354,7 @@ class TestLimitsOfAKey:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_answers_where_threads_serve(client, build):
+def test_events_are_sent_under_wsgi(client, build):
     """Under WSGI."""
     secret = ApiKey.issue("tests")[1]
 
