@@ -3,7 +3,6 @@
 ``serve`` runs them beside the web server; commands run them when no server is running.
 """
 
-import ctypes
 import logging
 import threading
 import time
@@ -27,7 +26,6 @@ _celery_logger = logging.getLogger("celery.worker")
 # One syncs, one writes texts, one delivers webhooks, two extract concepts and compare them; the
 # others read files and plan.
 WORKER_THREADS = 7
-MEMORY_TRIM_SECONDS = 3.0  # one call takes some milliseconds
 DRAIN_SECONDS = 3.0  # current work may finish; the rest continues at the next start
 
 
@@ -74,15 +72,12 @@ def run_local_workers() -> Iterator[None]:
         work.stop_requested.clear()
     workers = InProcessCelery()
     workers.start()
-    stop_event = threading.Event()
-    threading.Thread(target=_return_freed_memory, args=[stop_event], daemon=True).start()
     enqueue_reconciliation()
     model_tried.connect(_resume_work)
     try:
         yield
     finally:
         model_tried.disconnect(_resume_work)
-        stop_event.set()
         for work in BACKGROUND_WORKERS:
             work.stop_requested.set()
         deadline = time.monotonic() + DRAIN_SECONDS
@@ -95,14 +90,3 @@ def run_local_workers() -> Iterator[None]:
 def _resume_work(**kwargs: Any) -> None:
     """Enqueue the work that waits for a model."""
     enqueue_reconciliation()
-
-
-def _return_freed_memory(stop_event: threading.Event) -> None:
-    """Make glibc return freed memory to the system regularly; no effect on other C libraries.
-
-    Otherwise glibc keeps memory that large documents needed briefly, in one heap per thread: a
-    gigabyte after a few dozen files.
-    """
-    malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    while malloc_trim is not None and not stop_event.wait(MEMORY_TRIM_SECONDS):
-        malloc_trim(0)
