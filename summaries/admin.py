@@ -61,13 +61,11 @@ def rewrite_and_enqueue(rows: QuerySet[Any]) -> int:
 
 
 def show_summaries_queued(model_admin: ServiceRowAdmin, request: HttpRequest, count: int) -> None:
-    message = ngettext("%d summary queued.", "%d summaries queued.", count) % count
-    model_admin.message_user(request, message, messages.SUCCESS)
+    model_admin.show_count(request, "%d summary queued.", "%d summaries queued.", count)
 
 
 def show_chunks_queued(model_admin: ServiceRowAdmin, request: HttpRequest, count: int) -> None:
-    message = ngettext("%d chunk queued.", "%d chunks queued.", count) % count
-    model_admin.message_user(request, message, messages.SUCCESS)
+    model_admin.show_count(request, "%d chunk queued.", "%d chunks queued.", count)
 
 
 # --- Artifacts and pages ---------------------------------------------------------------------
