@@ -38,9 +38,9 @@ class KeyViewSet(viewsets.ViewSet):
 
         The answer holds its secret, which is not stored and not shown again.
         """
-        given = KeyRequestSerializer.read(request.data)
-        scope = Scope(given.pop("scope"))
-        key, secret = _get_issuer(request).issue_key(given.pop("name"), scope=scope, **given)
+        data = KeyRequestSerializer.read(request.data)
+        scope = Scope(data.pop("scope"))
+        key, secret = _get_issuer(request).issue_key(data.pop("name"), scope=scope, **data)
         return Response({**render_key(key), "secret": secret}, status=status.HTTP_201_CREATED)
 
     @extend_schema(operation_id="revoke_key", responses={200: KeySerializer})

@@ -71,16 +71,16 @@ class ConceptViewSet(viewsets.ViewSet):
     def list(self, request: Request, index: str) -> Response:
         """List the concepts of an index, by label."""
         require_index(index)
-        given = ConceptFilterSerializer.read(request.query_params)
+        parameters = ConceptFilterSerializer.read(request.query_params)
         grant = get_grant(request)
         concepts = Concept.objects.visible_to(grant).of_index(index)
-        if given.get("evidence") == "none":
+        if parameters.get("evidence") == "none":
             concepts = concepts.without_evidence()
-        elif given.get("evidence") == "some":
+        elif parameters.get("evidence") == "some":
             concepts = concepts.with_evidence()
-        if "label" in given:
-            concepts = concepts.filter(label__icontains=given["label"])
-        page, answer = paginate(request, concepts.order_by("label", "pk"), given)
+        if "label" in parameters:
+            concepts = concepts.filter(label__icontains=parameters["label"])
+        page, answer = paginate(request, concepts.order_by("label", "pk"), parameters)
         return Response({**answer, "results": render_concepts(list(page), grant)})
 
     @extend_schema(
@@ -94,8 +94,8 @@ class ConceptViewSet(viewsets.ViewSet):
         The concept is embedded, so that searches find it by meaning.
         """
         require_index(index)
-        given = ConceptInputSerializer.read(request.data)
-        concept = services.create_concept(index, given.pop("label"), **given)
+        data = ConceptInputSerializer.read(request.data)
+        concept = services.create_concept(index, data.pop("label"), **data)
         rendered = _render_concept(concept.pk, get_grant(request))
         return Response(rendered, status=status.HTTP_201_CREATED)
 
@@ -115,9 +115,9 @@ class ConceptViewSet(viewsets.ViewSet):
         Omitted fields stay unchanged.
         """
         grant = get_grant(request)
-        given = ConceptPatchSerializer.read(request.data)
+        data = ConceptPatchSerializer.read(request.data)
         get_concept(concept_id, grant)
-        services.edit_concept(concept_id, **given)
+        services.edit_concept(concept_id, **data)
         return Response(_render_concept(concept_id, grant))
 
     @extend_schema(operation_id="remove_concept", responses={200: DeletionSerializer})
@@ -137,10 +137,10 @@ class ConceptViewSet(viewsets.ViewSet):
     def merge(self, request: Request, concept_id: UUID) -> Response:
         """Merge other concepts into this one, with their evidence and relationships."""
         grant = get_grant(request)
-        given = MergeSerializer.read(request.data)
-        for each in (concept_id, *given["concepts"]):
+        data = MergeSerializer.read(request.data)
+        for each in (concept_id, *data["concepts"]):
             get_concept(each, grant)
-        services.merge_concepts(concept_id, given["concepts"])
+        services.merge_concepts(concept_id, data["concepts"])
         return Response(_render_concept(concept_id, grant))
 
     @extend_schema(
@@ -150,10 +150,10 @@ class ConceptViewSet(viewsets.ViewSet):
     )
     def instances(self, request: Request, concept_id: UUID) -> Response:
         """List the quotes that are evidence of a concept, lost ones included."""
-        given = PagingSerializer.read(request.query_params)
+        parameters = PagingSerializer.read(request.query_params)
         get_concept(concept_id, get_grant(request))
         rows = Instance.objects.filter(concept=concept_id).select_related("artifact", "source")
-        page, answer = paginate(request, rows, given)
+        page, answer = paginate(request, rows, parameters)
         return Response({**answer, "results": [render_instance(each) for each in page]})
 
     @extend_schema(
@@ -167,13 +167,13 @@ class ConceptViewSet(viewsets.ViewSet):
         201: the quote was added. 200: it exists already.
         """
         grant = get_grant(request)
-        given = QuoteSerializer.read(request.data)
+        data = QuoteSerializer.read(request.data)
         get_concept(concept_id, grant)
         instance, is_new = instances.add_instance(
             concept_id,
-            given["quote"],
-            source_id=given.get("source"),
-            artifact_id=given.get("artifact"),
+            data["quote"],
+            source_id=data.get("source"),
+            artifact_id=data.get("artifact"),
             grant=grant,
         )
         code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
@@ -221,11 +221,11 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
     def list(self, request: Request, index: str) -> Response:
         """List the relationship types of an index, by name."""
         require_index(index)
-        given = RelationshipTypeFilterSerializer.read(request.query_params)
+        parameters = RelationshipTypeFilterSerializer.read(request.query_params)
         kinds = RelationshipType.objects.visible_to(get_grant(request)).of_index(index)
-        if "category" in given:
-            kinds = kinds.filter(category=given["category"].lower())
-        page, answer = paginate(request, kinds.order_by("name", "pk"), given)
+        if "category" in parameters:
+            kinds = kinds.filter(category=parameters["category"].lower())
+        page, answer = paginate(request, kinds.order_by("name", "pk"), parameters)
         return Response({**answer, "results": [render_relationship_type(kind) for kind in page]})
 
     @extend_schema(
@@ -239,8 +239,8 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
         The type is embedded, so that searches find it by meaning.
         """
         require_index(index)
-        given = RelationshipTypeInputSerializer.read(request.data)
-        kind = services.create_relationship_type(index, given.pop("name"), **given)
+        data = RelationshipTypeInputSerializer.read(request.data)
+        kind = services.create_relationship_type(index, data.pop("name"), **data)
         rendered = _render_type(kind.pk, get_grant(request))
         return Response(rendered, status=status.HTTP_201_CREATED)
 
@@ -263,9 +263,9 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
         Omitted fields stay unchanged.
         """
         grant = get_grant(request)
-        given = RelationshipTypePatchSerializer.read(request.data)
+        data = RelationshipTypePatchSerializer.read(request.data)
         _render_type(type_id, grant)  # it must be visible
-        services.edit_relationship_type(type_id, **given)
+        services.edit_relationship_type(type_id, **data)
         return Response(_render_type(type_id, grant))
 
     @extend_schema(
@@ -297,14 +297,14 @@ class RelationshipViewSet(viewsets.ViewSet):
     def list(self, request: Request, index: str) -> Response:
         """List the relationships of an index."""
         require_index(index)
-        given = RelationshipFilterSerializer.read(request.query_params)
+        parameters = RelationshipFilterSerializer.read(request.query_params)
         edges = Relationship.objects.visible_to(get_grant(request)).of_index(index)
         edges = edges.with_concepts_and_type()
-        if "concept" in given:
-            edges = edges.involving(given["concept"])
-        if "type" in given:
-            edges = edges.filter(type=given["type"])
-        page, answer = paginate(request, edges, given)
+        if "concept" in parameters:
+            edges = edges.involving(parameters["concept"])
+        if "type" in parameters:
+            edges = edges.filter(type=parameters["type"])
+        page, answer = paginate(request, edges, parameters)
         return Response({**answer, "results": [render_relationship(edge) for edge in page]})
 
     @extend_schema(
@@ -318,9 +318,9 @@ class RelationshipViewSet(viewsets.ViewSet):
         201: the relationship was created. 200: it exists already.
         """
         require_index(index)
-        given = RelationshipInputSerializer.read(request.data)
+        data = RelationshipInputSerializer.read(request.data)
         edge, is_new = services.relate_concepts(
-            index, given["source"], given["type"], given["target"], get_grant(request)
+            index, data["source"], data["type"], data["target"], get_grant(request)
         )
         code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
         return Response(_render_relationship(edge.pk, get_grant(request)), status=code)

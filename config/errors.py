@@ -52,6 +52,7 @@ from core.exceptions import (
     TooLarge,
     TooManyStreams,
     UnknownIndex,
+    is_connection_lost,
 )
 from core.serializers import describe_error, to_invalid_input
 from documents.exceptions import (
@@ -201,7 +202,7 @@ def _translate_error(error: Exception) -> Response | None:
         wait = math.ceil(error.retry_after or RETRY_AFTER_SECONDS)
         headers = {"Retry-After": str(wait)} if status in {429, 503} else {}
         return Response(describe_error(error), status=status, headers=headers)
-    if isinstance(error, (OperationalError, InterfaceError)):
+    if isinstance(error, (OperationalError, InterfaceError)) or is_connection_lost(error):
         logger.exception("The database did not answer")
         return _service_unavailable(
             "database_unavailable", "The database did not answer; try again."

@@ -20,7 +20,7 @@ from django.db import DatabaseError, connection, models, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from core.exceptions import StrataError
+from core.exceptions import StrataError, is_expected
 
 logger = logging.getLogger(__name__)
 
@@ -119,8 +119,8 @@ class Claim(Generic[Row]):
             with self.renewed():
                 yield
         except Exception as error:
-            if isinstance(error, StrataError) and error.is_expected:
-                self.give_back(error.with_fix())
+            if is_expected(error):
+                self.give_back(describe_error(error))
                 raise
             self.charge(error)
         else:
@@ -184,7 +184,7 @@ def _lease_expiry() -> Any:
     return Now() + timedelta(seconds=settings.STRATA_LEASE_SECONDS)
 
 
-def describe_error(error: Exception) -> str:
+def describe_error(error: BaseException) -> str:
     return (
         error.with_fix() if isinstance(error, StrataError) else f"{type(error).__name__}: {error}"
     )

@@ -8,7 +8,7 @@ from tempfile import SpooledTemporaryFile
 from typing import Any
 
 from django.conf import settings
-from django.db import DatabaseError, OperationalError, transaction
+from django.db import DatabaseError, InternalError, OperationalError, transaction
 
 from access.grants import EVERYTHING, Grant
 from core.exceptions import StrataError, TooLarge
@@ -22,6 +22,8 @@ logger = logging.getLogger(__name__)
 GROUP_LINES = 25  # lines that share a transaction: a commit waits for the disk
 GROUP_BYTES = 4 * 2**20
 GROUP_ATTEMPTS = 3
+# A lock timeout, a deadlock or a lost connection: nothing of the group is saved, so try again.
+UNSAVED = (OperationalError, InternalError)
 # Between two groups. A writer that waits for SQLite's lock tries again every 25 to 100 ms: without
 # a pause a long batch would keep planning from starting, and the model idle, until its last line.
 PAUSE_SECONDS = 0.05
@@ -75,7 +77,7 @@ def _add_group(index: str, group: list[Line], grant: Grant) -> list[dict[str, An
         try:
             with transaction.atomic():
                 return [_add_line(index, line, grant) for line in group]
-        except OperationalError:  # a lock timeout or a deadlock: try again
+        except UNSAVED:
             logger.warning("A group of a batch could not be stored", exc_info=not tries_left)
     error = {
         "code": "database_unavailable",
@@ -95,7 +97,7 @@ def _add_line(index: str, line: Line, grant: Grant) -> dict[str, Any]:
             artifact, verdict = add_artifact(index, **data, grant=grant)
     except StrataError as error:
         return _rejected(line, describe_error(error))
-    except OperationalError:
+    except UNSAVED:
         raise
     except (DatabaseError, ValueError, TypeError):
         # A defect of the server; the lines after this one are still added.

@@ -249,14 +249,14 @@ def validate_text_artifact(data: Any) -> dict[str, Any]:
     Raises:
         InvalidInput: names the first wrong field.
     """
-    given = TextArtifactSerializer.read(data)
+    fields = TextArtifactSerializer.read(data)
     return {
-        "content": TextContent(tuple(given["pages"])),
-        "title": given.get("title") or None,
-        "url": given.get("url") or None,
-        "metadata": given.get("metadata"),
-        "external_id": given.get("external_id"),
-        "groups": given.get("groups"),
+        "content": TextContent(tuple(fields["pages"])),
+        "title": fields.get("title") or None,
+        "url": fields.get("url") or None,
+        "metadata": fields.get("metadata"),
+        "external_id": fields.get("external_id"),
+        "groups": fields.get("groups"),
     }
 
 

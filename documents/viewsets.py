@@ -117,16 +117,16 @@ class ArtifactViewSet(viewsets.ViewSet):
     def list(self, request: Request, index: str) -> Response:
         """List the artifacts of an index."""
         require_index(index)
-        given = ArtifactFilterSerializer.read(request.query_params)
+        parameters = ArtifactFilterSerializer.read(request.query_params)
         documents = Artifact.objects.visible_to(get_grant(request)).filter(index=index)
         artifacts = get_catalog().with_status(documents, index)
         for name in ("status", "external_id", "media_type"):
-            if name in given:
-                artifacts = artifacts.filter(**{name: given[name]})
-        if "title" in given:
-            artifacts = artifacts.filter(title__icontains=given["title"])
-        artifacts = artifacts.order_by(given["ordering"], "id")
-        page, answer = paginate(request, artifacts, given)
+            if name in parameters:
+                artifacts = artifacts.filter(**{name: parameters[name]})
+        if "title" in parameters:
+            artifacts = artifacts.filter(title__icontains=parameters["title"])
+        artifacts = artifacts.order_by(parameters["ordering"], "id")
+        page, answer = paginate(request, artifacts, parameters)
         return Response({**answer, "results": render_artifacts(list(page))})
 
     @extend_schema(
@@ -145,25 +145,25 @@ class ArtifactViewSet(viewsets.ViewSet):
         require_index(index)
         grant, holder = get_grant(request), get_holder(request)
         if _is_form(request.content_type):
-            given = FileArtifactSerializer.read(request.data)
+            data = FileArtifactSerializer.read(request.data)
             _require_room_for_upload(holder)
-            if given.get("metadata"):
+            if data.get("metadata"):
                 # Check the metadata before the file is written.
-                get_catalog().clean_metadata(index, given["metadata"])
+                get_catalog().clean_metadata(index, data["metadata"])
             artifact, verdict = services.add_artifact(
                 index,
-                _save_upload(given["file"]),
-                title=given.get("title") or None,
-                metadata=given.get("metadata"),
-                external_id=given.get("external_id"),
-                url=given.get("url") or None,
-                groups=given.get("groups"),
+                _save_upload(data["file"]),
+                title=data.get("title") or None,
+                metadata=data.get("metadata"),
+                external_id=data.get("external_id"),
+                url=data.get("url") or None,
+                groups=data.get("groups"),
                 grant=grant,
                 added_by=holder,
             )
         else:
-            given = validate_text_artifact(request.data)
-            artifact, verdict = services.add_artifact(index, **given, grant=grant)
+            data = validate_text_artifact(request.data)
+            artifact, verdict = services.add_artifact(index, **data, grant=grant)
         return _add_response(artifact, verdict, grant)
 
     @extend_schema(
@@ -211,9 +211,9 @@ class ArtifactViewSet(viewsets.ViewSet):
         Fields that are not given stay as they are.
         """
         pk, grant = _parse_artifact_id(artifact_id), get_grant(request)
-        given = ArtifactUpdateSerializer.read(request.data)
+        data = ArtifactUpdateSerializer.read(request.data)
         with _raise_unknown_artifact(pk):
-            services.update_artifact(pk, **given, grant=grant)
+            services.update_artifact(pk, **data, grant=grant)
         return Response(_load_and_render(pk, grant))
 
     @extend_schema(
@@ -280,10 +280,10 @@ class ArtifactViewSet(viewsets.ViewSet):
     def pages(self, request: Request, artifact_id: str) -> Response:
         """List the pages of an artifact, without their text."""
         pk = _parse_artifact_id(artifact_id)
-        given = PagingSerializer.read(request.query_params)
+        parameters = PagingSerializer.read(request.query_params)
         artifact = _get_visible(pk, get_grant(request))
         pages = artifact.pages.order_by("index").annotate(char_count=Length("text"))
-        page, answer = paginate(request, pages.defer("text"), given)
+        page, answer = paginate(request, pages.defer("text"), parameters)
         results = [
             {
                 "id": str(row.pk),

@@ -64,11 +64,11 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
     )
     def list(self, request: Request) -> Response:
         """List evaluation runs, newest first."""
-        given = EvaluationListParametersSerializer.read(request.query_params)
+        parameters = EvaluationListParametersSerializer.read(request.query_params)
         rows = get_grant(request).limit(EvaluationRun.objects.without_large_fields())
-        if index := given.get("index"):
+        if index := parameters.get("index"):
             rows = rows.filter(index=index)
-        page, answer = paginate(request, rows, given)
+        page, answer = paginate(request, rows, parameters)
         return Response(answer | {"results": [render_run(run) for run in page]})
 
     @extend_schema(
@@ -81,16 +81,14 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
 
         It uses the given judgements, or else the index's golden queries.
         """
-        given = EvaluationRequestSerializer.read(request.data)
-        get_grant(request).require(given["index"])
+        data = EvaluationRequestSerializer.read(request.data)
+        get_grant(request).require(data["index"])
         run = create_run(
-            given["index"],
-            systems=given.get("systems", ()),
-            baseline=given.get("against", ""),
-            measures=given.get("measures", DEFAULT_MEASURES),
-            judged=make_judged_queries(given["queries"], given["qrels"])
-            if "qrels" in given
-            else None,
+            data["index"],
+            systems=data.get("systems", ()),
+            baseline=data.get("against", ""),
+            measures=data.get("measures", DEFAULT_MEASURES),
+            judged=make_judged_queries(data["queries"], data["qrels"]) if "qrels" in data else None,
             asked_by=get_holder(request),
         )
         enqueue_on_commit(tasks.measure_run, run_id=str(run.pk))
@@ -165,16 +163,16 @@ class JudgementViewSet(viewsets.ViewSet):
     )
     def list(self, request: Request) -> Response:
         """List judgements, newest first."""
-        given = JudgementListParametersSerializer.read(request.query_params)
+        parameters = JudgementListParametersSerializer.read(request.query_params)
         grant = get_grant(request)
         rows = grant.limit(Judgement.objects.filter(is_visible(grant, "artifact__")))
-        if "index" in given:
-            rows = rows.filter(index=given["index"])
-        if "query" in given:
-            rows = rows.filter(query=given["query"])
-        if "verdict" in given:
-            rows = rows.filter(is_good=given["verdict"] == VERDICT_NAMES[True])
-        page, answer = paginate(request, rows, given)
+        if "index" in parameters:
+            rows = rows.filter(index=parameters["index"])
+        if "query" in parameters:
+            rows = rows.filter(query=parameters["query"])
+        if "verdict" in parameters:
+            rows = rows.filter(is_good=parameters["verdict"] == VERDICT_NAMES[True])
+        page, answer = paginate(request, rows, parameters)
         return Response(answer | {"results": [render_judgement(each) for each in page]})
 
     @extend_schema(
@@ -191,16 +189,16 @@ class JudgementViewSet(viewsets.ViewSet):
 
         A later judgement of the same query and the same artifact or page replaces it.
         """
-        given = JudgementRequestSerializer.read(request.data)
+        data = JudgementRequestSerializer.read(request.data)
         grant = get_grant(request)
-        grant.require(given["index"])
+        grant.require(data["index"])
         judgement, is_new = save_judgement(
-            given["index"],
-            given["query"],
-            is_good=given["verdict"] == VERDICT_NAMES[True],
+            data["index"],
+            data["query"],
+            is_good=data["verdict"] == VERDICT_NAMES[True],
             judged_by=str(request.user),
-            node_id=given.get("node_id"),
-            artifact_id=given.get("artifact_id"),
+            node_id=data.get("node_id"),
+            artifact_id=data.get("artifact_id"),
             grant=grant,
         )
         answered = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK

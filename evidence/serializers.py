@@ -111,7 +111,7 @@ class FindingsField(serializers.ListField):
     child = EvidenceInputSerializer()
 
     def run_child_validation(self, data: list[Any]) -> Any:
-        return [_read_evidence_input(position, given) for position, given in enumerate(data)]
+        return [_read_evidence_input(position, item) for position, item in enumerate(data)]
 
 
 class AddEvidenceSerializer(ThresholdSerializer):
@@ -173,18 +173,18 @@ class RelatedEvidenceParametersSerializer(StrictSerializer):
 
 def _read_evidence_input(position: int, data: Any) -> EvidenceInput | RejectedEvidence:
     try:
-        given = EvidenceInputSerializer.read(data)
+        fields = EvidenceInputSerializer.read(data)
     except InvalidInput as error:
         url = data.get("url") if isinstance(data, dict) else None
         error.field = ".".join(filter(None, ["items", str(position), error.field]))
         return RejectedEvidence(clean_text(url) if isinstance(url, str) else "", error)
-    citation = given.get("citation")
+    citation = fields.get("citation")
     if citation is None:
-        return EvidenceInput(given["url"], given["content"])
+        return EvidenceInput(fields["url"], fields["content"])
     said = {
         name: _clean_citation_value(value) for name, value in citation.items() if name != "title"
     }
-    return EvidenceInput(given["url"], given["content"], citation.get("title") or None, said)
+    return EvidenceInput(fields["url"], fields["content"], citation.get("title") or None, said)
 
 
 def _clean_citation_value(value: Any) -> Any:
@@ -197,12 +197,12 @@ def read_search_parameters(serializer: type[StrictSerializer], data: Any) -> dic
     Raises:
         InvalidInput: names the first wrong field.
     """
-    given = serializer.read(data)
-    name = "q" if "q" in given else "query"
-    query = given.pop(name)
+    fields = serializer.read(data)
+    name = "q" if "q" in fields else "query"
+    query = fields.pop(name)
     if not query.strip():
         raise InvalidInput("The query is empty.", field=name)
-    return given | {"query": query}
+    return fields | {"query": query}
 
 
 # --- What is answered ------------------------------------------------------------------------

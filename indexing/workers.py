@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from core.exceptions import StrataError
+from core.exceptions import StrataError, is_connection_lost
 from core.workers import BatchWorker
 from indexing.exceptions import StoreBusy
 from indexing.models import IndexBuild, IndexBuildQuerySet
@@ -39,9 +39,11 @@ class BuildWorker(BatchWorker[int]):
             if isinstance(error, StoreBusy):
                 self._waits_until[key] = time.monotonic() + (error.retry_after or 0.0)
             return False
-        except Exception:
-            # For example of an unavailable database; it must not block the other builds.
-            logger.exception("Work on %s met with a defect", build)
+        except Exception as error:  # it must not block the other builds
+            if is_connection_lost(error):
+                logger.warning("Work on %s waits: %s", build, error)
+            else:
+                logger.exception("Work on %s met with a defect", build)
             return False
         if count:
             self._set_problem(build, None)

@@ -135,7 +135,7 @@ async def _start_answer(
             if isinstance(result, PipelineHits):
                 stored.node_ids = [passage.id for passage in result.passages]
                 await _store(answer_id, stored)
-                metadata = await asyncio.to_thread(render, question, result)
+                metadata = await run_in_thread(render, question, result)
                 if is_restart:
                     metadata["restarted"] = True
                 yield AnswerEvent("metadata", metadata, StreamPosition(answer_id, 0))

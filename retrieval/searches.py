@@ -169,7 +169,7 @@ def run_search(name: str, parameters: Any, grant: Grant) -> SearchResponse:
         And the errors of the retriever.
     """
     search = SEARCHES[name]
-    given = search.parameters.read(parameters)
-    query = given.pop("query")
-    answer = load_retriever(name)(**given, grant=grant).search(query)
+    fields = search.parameters.read(parameters)
+    query = fields.pop("query")
+    answer = load_retriever(name)(**fields, grant=grant).search(query)
     return SearchResponse(search.render(answer), answer.stale_ids)

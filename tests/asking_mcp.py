@@ -1,6 +1,8 @@
-"""MCP requests with the test client: REST answers in the test's own thread and transaction."""
+"""Requests whose views run threads, answered in the test's own thread and transaction; MCP requests
+with the test client."""
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -18,8 +20,11 @@ def answer_in_this_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another thread would not see what the test's transaction holds."""
 
     async def run_here(function: Any, *args: Any, **given: Any) -> Any:
+        if threading.current_thread() is threading.main_thread():  # it runs the loop of a stream
+            return function(*args, **given)
         return await sync_to_async(function)(*args, **given)
 
+    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
     monkeypatch.setattr(request_handling, "_run_in_thread", run_here)
     monkeypatch.setattr(asyncio, "to_thread", run_here)
 

@@ -26,10 +26,19 @@ def _read_flag(name: str) -> bool:
     return value in {"1", "true"}
 
 
+# PostgreSQL ends the session of a process that sends no statement for this long within a
+# transaction. A process that is frozen or cut off would otherwise keep its row locks, and others
+# would wait for them. Adding findings asks Qdrant within its transaction, so this must be longer
+# than QDRANT_TIMEOUT_SECONDS. 0: no limit.
+STRATA_IDLE_TRANSACTION_SECONDS = int(os.environ.get("STRATA_IDLE_TRANSACTION_SECONDS", 60))
+
+
 def _parse_database_url(url: str) -> dict[str, object]:
     parts = urlsplit(url)
     if parts.scheme not in {"postgres", "postgresql"}:
         raise ImproperlyConfigured("DATABASE_URL must start with postgresql://")
+    given = dict(parse_qsl(parts.query))  # libpq parameters such as sslmode
+    idle_limit = f"-c idle_in_transaction_session_timeout={STRATA_IDLE_TRANSACTION_SECONDS}s"
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path.lstrip("/")),
@@ -44,7 +53,8 @@ def _parse_database_url(url: str) -> dict[str, object]:
         "OPTIONS": {
             "application_name": "strata",
             "connect_timeout": 5,  # seconds
-            **dict(parse_qsl(parts.query)),  # libpq parameters such as sslmode
+            **given,
+            "options": f"{idle_limit} {given.get('options', '')}",
         },
     }
 

@@ -1,8 +1,9 @@
-"""Wait in a command for artifacts or a regeneration, whichever process does the work."""
+"""Wait in a command for documents, concepts or a regeneration, whichever process does the work."""
 
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from uuid import UUID
 
 from django.core.management.base import CommandError
@@ -16,10 +17,10 @@ from indexing.awaited_work import count_awaited_work
 from indexing.comparison_text import describe_comparison
 from indexing.exceptions import ModelLoading
 from indexing.lifecycle import count_missing
-from indexing.models import IndexBuild, Regeneration
+from indexing.models import IndexBuild, Node, Regeneration
 from indexing.progress import get_index_progress
 from indexing.regeneration import RegenerationProgress, get_regeneration, get_regeneration_progress
-from indexing.services import count_standalone_rows
+from indexing.services import count_standalone_rows, count_unfinished_standalone_rows
 
 WAIT_POLL_SECONDS = 0.2
 LOG_LINE_SECONDS = 10.0  # between two lines without a terminal
@@ -63,17 +64,31 @@ def wait_for_artifacts(index: str, artifact_ids: set[UUID]) -> None:
             remaining = [pk for pk in head if pk in open_ids] + remaining[IDS_PER_QUERY:]
             if open_ids:
                 time.sleep(WAIT_POLL_SECONDS)
-    _wait_for_other_apps(index, artifact_ids)
+    _wait_until_none_left(
+        index, "Finding concepts", partial(count_awaited_work, index, artifact_ids)
+    )
 
 
-def _wait_for_other_apps(index: str, artifact_ids: set[UUID]) -> None:
-    progressed_at, left = time.monotonic(), count_awaited_work(index, artifact_ids)
+def wait_for_standalone_rows(index: str) -> int:
+    """Wait until every concept and relationship type of an index can be searched or has failed;
+    return how many have failed.
+
+    Raises:
+        CommandError: nothing moves, for a reason that is known.
+    """
+    build = IndexBuild.objects.live().get(index=index)
+    _wait_until_none_left(index, "Indexing", partial(count_unfinished_standalone_rows, build))
+    return Node.objects.filter(build=build, artifact=None, state=Node.State.FAILED).count()
+
+
+def _wait_until_none_left(index: str, label: str, count: Callable[[], int]) -> None:
+    progressed_at, left = time.monotonic(), count()
     if not left:
         return
-    with progress_bar("Finding concepts", left) as advance:
+    with progress_bar(label, left) as advance:
         while left:
             time.sleep(WAIT_POLL_SECONDS)
-            now_left = count_awaited_work(index, artifact_ids)
+            now_left = count()
             if now_left < left:
                 advance(left - now_left)
             if now_left != left:

@@ -16,7 +16,7 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from core.exceptions import StrataError
+from core.exceptions import is_expected
 from core.leases import NO_LEASE, describe_error
 from indexing.drafting import get_drafter
 from indexing.kinds import KINDS
@@ -74,7 +74,7 @@ def regenerate_next_artifacts(
     except _ClaimLost:
         return False
     except Exception as error:
-        if isinstance(error, StrataError) and error.is_expected:
+        if is_expected(error):
             claim.give_back(describe_error(error))
         else:  # after some attempts, the next worker gives up only this artifact
             claim.rows.update(last_error=describe_error(error), **NO_LEASE)

@@ -17,7 +17,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
-from core.exceptions import StrataError
+from core.exceptions import is_expected
 from core.leases import Claim, describe_error
 from core.text import hash_text
 from documents.exceptions import Unparsable
@@ -128,7 +128,7 @@ class DocumentPlanner:
         except BaseException as error:
             claims, self._plans = {plan.claim for plan in self._plans}, []
             for claim in claims:
-                if isinstance(error, StrataError) and error.is_expected:
+                if is_expected(error):
                     claim.give_back(describe_error(error))
                 elif isinstance(error, Exception):
                     claim.charge(error)
@@ -225,7 +225,7 @@ class DocumentPlanner:
     def _fail(self, plan: _DocumentPlan, error: Exception) -> None:
         """Drop a document that cannot be planned; raise errors that other documents would meet,
         too."""
-        if self._raises_all or (isinstance(error, StrataError) and error.is_expected):
+        if self._raises_all or is_expected(error):
             raise error
         self._plans.remove(plan)
         plan.claim.charge(error, pk=plan.document.pk)

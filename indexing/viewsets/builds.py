@@ -39,8 +39,8 @@ class PlanView(NeedsAllDocuments):
     )
     def get(self, request: Request, index: str) -> Response:
         """Estimate what applying the current spec of the index would cost."""
-        given = PlanParametersSerializer.read(request.query_params)
-        return Response(estimate_build(index, is_exact=given["exact"]).as_json())
+        parameters = PlanParametersSerializer.read(request.query_params)
+        return Response(estimate_build(index, is_exact=parameters["exact"]).as_json())
 
 
 @extend_schema(tags=TAGS)
@@ -110,15 +110,15 @@ class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
 
         202: it is being built. 200: no stored data changes, and searches already use the spec.
         """
-        given = ApplySerializer.read(request.data)
+        data = ApplySerializer.read(request.data)
         asked = (
-            IndexBuild.Promotion.WHEN_COMPLETE if given["promote"] else IndexBuild.Promotion.MANUAL
+            IndexBuild.Promotion.WHEN_COMPLETE if data["promote"] else IndexBuild.Promotion.MANUAL
         )
         build = lifecycle.apply_spec(
             index,
             promotion=asked,
-            max_calls=given.get("max_calls"),
-            max_minutes=given.get("max_minutes"),
+            max_calls=data.get("max_calls"),
+            max_minutes=data.get("max_minutes"),
         )
         tasks.enqueue_reconciliation()
         is_live = build.state == IndexBuild.State.LIVE
@@ -142,9 +142,9 @@ class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
 
         Its ``comparison`` then shows the result.
         """
-        given = PromoteSerializer.read(request.data)
+        data = PromoteSerializer.read(request.data)
         build = lifecycle.get_build(index, int(number))
-        lifecycle.request_promotion(build, is_forced=given["force"])
+        lifecycle.request_promotion(build, is_forced=data["force"])
         return self._change_response(build, status.HTTP_202_ACCEPTED)
 
     @extend_schema(operation_id="pause_build", request=None, responses=CHANGE_RESPONSES)

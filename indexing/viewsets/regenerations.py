@@ -45,9 +45,9 @@ class RegenerationViewSet(NeedsAllDocuments, viewsets.ViewSet):
     )
     def list(self, request: Request) -> Response:
         """List regenerations, newest first."""
-        given = PagingSerializer.read(request.query_params)
+        parameters = PagingSerializer.read(request.query_params)
         regenerations = get_grant(request).limit(Regeneration.objects.all())
-        page, answer = paginate(request, regenerations, given)
+        page, answer = paginate(request, regenerations, parameters)
         return Response(answer | {"results": [_render(each) for each in page]})
 
     @extend_schema(
@@ -57,17 +57,17 @@ class RegenerationViewSet(NeedsAllDocuments, viewsets.ViewSet):
     )
     def create(self, request: Request) -> Response:
         """Make and embed nodes again, in every build that is not retired."""
-        given = RegenerateSerializer.read(request.data)
-        _check_index(given.get("index"), get_grant(request))
+        data = RegenerateSerializer.read(request.data)
+        _check_index(data.get("index"), get_grant(request))
         regeneration = begin_regeneration(
-            [given["type"]],
-            index=given.get("index"),
-            category=given["category"],
-            artifact_ids=given.get("artifacts"),
-            is_for_missing=given["only_missing"],
-            is_for_stale=given["stale"],
-            limit=given.get("limit"),
-            offset=given["offset"],
+            [data["type"]],
+            index=data.get("index"),
+            category=data["category"],
+            artifact_ids=data.get("artifacts"),
+            is_for_missing=data["only_missing"],
+            is_for_stale=data["stale"],
+            limit=data.get("limit"),
+            offset=data["offset"],
             asked_by=get_holder(request),
         )
         enqueue_on_commit(tasks.regenerate, regeneration_id=str(regeneration.pk))

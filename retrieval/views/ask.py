@@ -3,7 +3,7 @@
     POST api/v1/ask     a thread checks the key, the parameters and the index;
                         then on the event loop: answer_stream.stream_answer -> events -> response
 
-Under WSGI, all events are sent at once after the last one.
+Under WSGI, the thread that sends the events runs the event loop.
 
 Source of the format: HTML Living Standard, section 9.2, "Server-sent events".
 """
@@ -11,9 +11,9 @@ Source of the format: HTML Living Standard, section 9.2, "Server-sent events".
 import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
@@ -49,6 +49,8 @@ from retrieval.serializers.schema import (
 from retrieval.views.searches import enqueue_planning_of_stale_hits
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 HEARTBEAT_SECONDS: Final = 10.0  # proxies cut connections that are silent, often after 60
 ASK_RESPONSES: Final = {
@@ -90,7 +92,7 @@ class _ReadQuestion(HttpResponse):
 class _AnswerStream(StreamingHttpResponse):
     """Frees the slot of the answer when Django closes the response, however it ended."""
 
-    def __init__(self, parts: AsyncGenerator[bytes, None], slot: str) -> None:
+    def __init__(self, parts: AsyncGenerator[bytes, None] | Iterator[bytes], slot: str) -> None:
         super().__init__(parts, content_type=EVENT_STREAM)
         self._slot = slot
 
@@ -157,16 +159,14 @@ async def answer_question(request: HttpRequest) -> HttpResponseBase:
     events = stream_answer(
         read.question, caller=read.caller, render=_render, resume_from=read.since
     )
-    wire = _write_events(_end_with_error_event(events))
-    if isinstance(request, ASGIRequest) and not _wants_json(request):
-        response: HttpResponseBase = _AnswerStream(wire, read.slot)
-    else:
+    if _wants_json(request):
         try:
-            if _wants_json(request):
-                return await _answer_as_json(events)
-            response = HttpResponse([part async for part in wire], content_type=EVENT_STREAM)
+            return await _answer_as_json(events)
         finally:
             await asyncio.to_thread(free_slot, read.slot)
+    parts = _write_events(_end_with_error_event(events))
+    is_on_loop = isinstance(request, ASGIRequest)
+    response = _AnswerStream(parts if is_on_loop else _iterate(parts), read.slot)
     response.headers["Cache-Control"] = "no-cache"
     response.headers["X-Accel-Buffering"] = "no"  # keeps nginx from buffering the events
     return response
@@ -252,7 +252,7 @@ async def _write_events(events: AsyncGenerator[AnswerEvent, None]) -> AsyncGener
     try:
         while True:
             if following is None:
-                following = asyncio.create_task(_next_event(events))
+                following = asyncio.create_task(_take_next(events))
             await asyncio.wait([following], timeout=HEARTBEAT_SECONDS)
             if not following.done():
                 yield b": still here\n\n"
@@ -268,8 +268,18 @@ async def _write_events(events: AsyncGenerator[AnswerEvent, None]) -> AsyncGener
         await events.aclose()
 
 
-async def _next_event(events: AsyncGenerator[AnswerEvent, None]) -> AnswerEvent | None:
-    return await anext(events, None)
+async def _take_next(iterator: AsyncGenerator[T, None]) -> T | None:
+    return await anext(iterator, None)
+
+
+def _iterate(parts: AsyncGenerator[bytes, None]) -> Iterator[bytes]:
+    """Take the parts one by one, on an event loop of this thread."""
+    with asyncio.Runner() as runner:
+        try:
+            while (part := runner.run(_take_next(parts))) is not None:
+                yield part
+        finally:
+            runner.run(parts.aclose())
 
 
 def _encode_event(event: AnswerEvent) -> bytes:

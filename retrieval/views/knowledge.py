@@ -57,11 +57,11 @@ class ConceptEvidenceView(APIView):
         return self._respond(request, concept_id, request.data)
 
     def _respond(self, request: Request, concept_id: UUID, content: Any) -> Response:
-        given = requests.EvidenceParametersSerializer.read(content)
+        parameters = requests.EvidenceParametersSerializer.read(content)
         grant = get_grant(request)
         concept = get_concept(concept_id, grant)
-        ranked = concept_evidence.rank_instances(concept, given.get("query"), grant)
-        page = ranked[given["offset"] : given["offset"] + given["limit"]]
+        ranked = concept_evidence.rank_instances(concept, parameters.get("query"), grant)
+        page = ranked[parameters["offset"] : parameters["offset"] + parameters["limit"]]
         hits = answers.render_ranked_instances(page)
         return Response(
             {
@@ -86,9 +86,9 @@ class ConceptContextView(APIView):
     def get(self, request: Request, concept_id: UUID) -> Response:
         """The sources that quote a concept, with their neighbours."""
         content = read_query_string(request.query_params)
-        given = requests.ContextParametersSerializer.read(content)
+        parameters = requests.ContextParametersSerializer.read(content)
         concept = get_concept(concept_id, get_grant(request))
-        sources = concept_evidence.read_concept_context(concept, **given)
+        sources = concept_evidence.read_concept_context(concept, **parameters)
         return Response(
             {
                 "index": concept.index,
@@ -111,11 +111,13 @@ class ConceptPathsView(APIView):
     def get(self, request: Request, concept_id: UUID) -> Response:
         """Chains of relationships from a concept whose types are similar to the given words."""
         content = read_query_string(request.query_params)
-        given = requests.PathParametersSerializer.read(content)
+        parameters = requests.PathParametersSerializer.read(content)
         concept = get_concept(concept_id, get_grant(request))
         index = concept.index
-        words = given.pop("like")
-        paths, asked = graph.find_paths(index, concept.pk, words, grant=get_grant(request), **given)
+        words = parameters.pop("like")
+        paths, asked = graph.find_paths(
+            index, concept.pk, words, grant=get_grant(request), **parameters
+        )
         for nearest in asked:
             enqueue_planning_of_stale_hits(nearest.stale_ids)
         return Response(
@@ -140,19 +142,19 @@ class SimilarSourcesView(APIView):
     def get(self, request: Request, source_id: UUID) -> Response:
         """Sources of one or several indexes that are similar to a given source."""
         content = read_query_string(request.query_params)
-        given = requests.SimilarSourcesParametersSerializer.read(content)
+        parameters = requests.SimilarSourcesParametersSerializer.read(content)
         from retrieval.retrievers import SourceRetriever  # imports LlamaIndex
 
         grant = get_grant(request)
         source, vector = sources.compute_source_vector(source_id, grant)
         index = source.artifact.index
-        names = given.pop("index", [index])
+        names = parameters.pop("index", [index])
         sources.require_same_model([index, *names], grant)
         excluded = {"source_id": str(source_id)}
-        if given.pop("other_documents"):
+        if parameters.pop("other_documents"):
             excluded = {"artifact_id": str(source.artifact_id)}
         retriever = SourceRetriever(
-            names, grant=grant, mode=Mode.DENSE, filter={"not": excluded}, **given
+            names, grant=grant, mode=Mode.DENSE, filter={"not": excluded}, **parameters
         )
         answer = retriever.search_by_vector(vector)
         return make_response(SearchResponse(answers.render_source_hits(answer), answer.stale_ids))
@@ -172,37 +174,37 @@ class EmergentPairListView(APIView):
         """Pairs of similar concepts without a relationship, most similar first, with the sources
         that bridge them."""
         content = read_query_string(request.query_params)
-        given = requests.EmergentParametersSerializer.read(content)
+        parameters = requests.EmergentParametersSerializer.read(content)
         grant = get_grant(request)
-        grant.require(given["index"])
-        require_index(given["index"])
-        shown, answer = _find_pairs(request, given, grant)
+        grant.require(parameters["index"])
+        require_index(parameters["index"])
+        shown, answer = _find_pairs(request, parameters, grant)
         found = bridges.find_bridges(
-            given["index"], shown, grant, min_similarity=given["bridge_similarity"]
+            parameters["index"], shown, grant, min_similarity=parameters["bridge_similarity"]
         )
         results = [answers.render_emergent_pair(pair, found.get(pair.pk, [])) for pair in shown]
         return Response({**answer, "results": results})
 
 
 def _find_pairs(
-    request: Request, given: dict[str, Any], grant: Grant
+    request: Request, parameters: dict[str, Any], grant: Grant
 ) -> tuple[list[EmergentPair], dict[str, Any]]:
     """The pairs of one page, and the fields of the answer beside them."""
-    least = given.get("min_similarity", settings.STRATA_EMERGENT_SIMILARITY)
-    if given["state"] == "open" and least < settings.STRATA_EMERGENT_SIMILARITY:
+    least = parameters.get("min_similarity", settings.STRATA_EMERGENT_SIMILARITY)
+    if parameters["state"] == "open" and least < settings.STRATA_EMERGENT_SIMILARITY:
         shown, count = emergent.compute_open_pairs(
-            given["index"],
+            parameters["index"],
             grant,
             min_similarity=least,
-            limit=given["limit"],
-            offset=given["offset"],
+            limit=parameters["limit"],
+            offset=parameters["offset"],
         )
-        return shown, render_page_head(request, count, given)
-    pairs = EmergentPair.objects.visible_to(grant).filter(first__index=given["index"])
-    pairs = pairs.open() if given["state"] == "open" else pairs.dismissed()
-    if "min_similarity" in given:
+        return shown, render_page_head(request, count, parameters)
+    pairs = EmergentPair.objects.visible_to(grant).filter(first__index=parameters["index"])
+    pairs = pairs.open() if parameters["state"] == "open" else pairs.dismissed()
+    if "min_similarity" in parameters:
         pairs = pairs.filter(similarity__gte=least)
-    page, answer = paginate(request, pairs.select_related("first", "second"), given)
+    page, answer = paginate(request, pairs.select_related("first", "second"), parameters)
     return list(page), answer
 
 
@@ -218,9 +220,9 @@ class EmergentPairAcceptView(APIView):
     )
     def post(self, request: Request, pair_id: UUID) -> Response:
         """Create a relationship from a pair; the pair is then no longer open."""
-        given = requests.AcceptPairSerializer.read(request.data)
+        data = requests.AcceptPairSerializer.read(request.data)
         _require_visible_pair(pair_id, request)
-        edge = accept_pair(pair_id, given["type"], is_reversed=given["reversed"])
+        edge = accept_pair(pair_id, data["type"], is_reversed=data["reversed"])
         named = Relationship.objects.with_concepts_and_type().get(pk=edge.pk)
         return Response(render_relationship(named), status=status.HTTP_201_CREATED)
 

@@ -134,8 +134,8 @@ class SourceView(APIView):
     def get(self, request: Request, source_id: UUID) -> Response:
         """Read a source."""
         content = read_query_string(request.query_params)
-        given = SourceParametersSerializer.read(content)
-        context = read_source_context(source_id, get_grant(request), **given)
+        parameters = SourceParametersSerializer.read(content)
+        context = read_source_context(source_id, get_grant(request), **parameters)
         return Response(render_source_context(context))
 
 

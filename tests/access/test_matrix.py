@@ -1,13 +1,11 @@
 """Every route × every role: who is let in, and what keys for other indexes see. The routes are read
 from the URL configuration, so that a route without a rule fails."""
 
-import asyncio
 import re
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Group
 from django.core.cache import cache
 from django.utils import timezone
@@ -103,10 +101,7 @@ def with_session(user: Any) -> APIClient:
 def no_work(monkeypatch):
     monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda: None)
     monkeypatch.setattr(tasks.reconcile_indexes, "delay", lambda: None)
-    # Another thread would not see what the test's transaction holds.
-    monkeypatch.setattr(
-        asyncio, "to_thread", lambda call, *args, **given: sync_to_async(call)(*args, **given)
-    )
+    answer_in_this_thread(monkeypatch)
 
 
 @pytest.fixture
@@ -302,11 +297,7 @@ class TestMcpTools:
     """Tools send requests to REST, so that a wrong scope in the table would hide a tool or show one
     that is refused."""
 
-    @pytest.fixture(autouse=True)
-    def here(self, monkeypatch):
-        answer_in_this_thread(monkeypatch)
-
-    def test_need_the_scope_of_the_operations_they_stand_for(self):
+    def test_require_the_scope_of_their_operations(self):
         scopes = {name: (tool.scope, tool.operations) for name, tool in TOOLS.items()}
         scopes["of specs"] = (DECLARED_SCOPE, DECLARED_OPERATIONS)
         scopes["resources"] = (Scope.SEARCH, resources.OPERATIONS)

@@ -1,10 +1,15 @@
 import json
+from contextlib import nullcontext
 
 import networkx
 import pytest
 from django.core.management import CommandError, call_command
 
+from concepts.management.commands import import_concepts
 from concepts.models import Concept, Instance, Relationship, RelationshipType
+from indexing.management import waiting
+from indexing.models import Node
+from indexing.services import sync_nodes
 from tests.concepts.conftest import INDEX
 from tests.factories import give
 
@@ -29,19 +34,31 @@ LINES = [
 def bring(knowledge, tmp_path, capsys, wakes):
     give("The heron stands in the shallows.", index=INDEX, external_id="doc-1")
 
-    def bring(*lines, path=None):
+    def bring(*lines, path=None, wait=False):
         """Run the command; return its exit status and output."""
         if path is None:
             path = tmp_path / "graph.jsonl"
             path.write_text("\n".join(json.dumps(line) for line in lines))
         try:
-            call_command("import_concepts", str(path), index=INDEX)
+            call_command("import_concepts", str(path), index=INDEX, wait=wait)
             status = 0
         except SystemExit as stop:
             status = stop.code
         return status, *capsys.readouterr()
 
     return bring
+
+
+@pytest.fixture
+def work_elsewhere(monkeypatch):
+    """Have this done while the command waits."""
+
+    def have_done(work):
+        monkeypatch.setattr(import_concepts, "ensure_workers", nullcontext)
+        monkeypatch.setattr(import_concepts, "trigger_reconciliation", lambda: None)
+        monkeypatch.setattr(waiting.time, "sleep", lambda seconds: work())
+
+    return have_done
 
 
 class TestImportConcepts:
@@ -120,7 +137,32 @@ class TestImportConcepts:
             "b RELATED TO Heron",
         }
 
-    def test_says_in_a_sentence_what_it_cannot_read(self, bring, tmp_path):
+    def test_waits_until_all_can_be_searched(self, bring, knowledge, work_elsewhere):
+        work_elsewhere(lambda: sync_nodes(knowledge))
+
+        status, _, _ = bring(*LINES[1:3], wait=True)
+
+        assert status == 0
+        assert list(Node.objects.values_list("state", flat=True)) == ["synced", "synced"]
+
+    def test_says_how_many_failed(self, bring, work_elsewhere):
+        work_elsewhere(lambda: Node.objects.update(state=Node.State.FAILED))
+
+        status, out, _ = bring(LINES[1], wait=True)
+
+        assert (status, out.splitlines()[-1]) == (1, "1 failed")
+
+    def test_does_the_work_without_a_server(self, idle, tmp_path):
+        graph = tmp_path / "graph.jsonl"
+        graph.write_text(json.dumps(LINES[1]))
+
+        imported = idle.manage("import_concepts", str(graph), "--index", INDEX, "--wait")
+        found = idle.manage("concepts", "search", "Fish", "--index", INDEX)
+
+        assert imported.returncode == 0, imported.stderr
+        assert found.stdout.startswith("1. Fish  ")
+
+    def test_reports_a_file_that_it_cannot_read(self, bring, tmp_path):
         broken = tmp_path / "broken.graphml"
         broken.write_text("<graphml><node")
 

@@ -1,8 +1,9 @@
 import json
 
+import psycopg
 import pytest
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
-from django.db import OperationalError
+from django.db import InternalError, OperationalError
 from django.http import Http404
 from django.test import RequestFactory
 from kombu.exceptions import OperationalError as BrokerError
@@ -14,6 +15,9 @@ from config import errors
 from config.errors import HTTP_STATUS, exception_handler, http_status
 from core.exceptions import InvalidInput, StrataError, TooLarge
 from indexing.exceptions import ModelUnavailable, StoreUnavailable
+
+IDLE = InternalError("the session was ended")
+IDLE.__cause__ = psycopg.errors.IdleInTransactionSessionTimeout()
 
 
 def every_condition(base: type[StrataError] = StrataError) -> list[type[StrataError]]:
@@ -103,6 +107,7 @@ class TestExceptionHandler:
             (RequestDataTooBig(), 413, "too_large"),
             (SuspiciousOperation(), 400, "malformed"),
             (OperationalError("database is locked"), 503, "database_unavailable"),
+            (IDLE, 503, "database_unavailable"),
             (BrokerError("refused"), 503, "broker_unavailable"),
         ],
     )

@@ -61,6 +61,14 @@ class TestEnvironment:
         assert database["NAME"] == "strata"
         assert database["OPTIONS"]["sslmode"] == "require"
 
+    def test_ends_sessions_that_are_idle_in_a_transaction(self, read):
+        url = f"{REQUIRED['DATABASE_URL']}&options=-c%20search_path%3Dstrata"
+
+        [database] = values(read("DATABASES", DATABASE_URL=url))["DATABASES"].values()
+
+        limit = "-c idle_in_transaction_session_timeout=60s"
+        assert database["OPTIONS"]["options"] == f"{limit} -c search_path=strata"
+
     def test_splits_hosts_at_commas(self, read):
         assert values(read("ALLOWED_HOSTS"))["ALLOWED_HOSTS"] == ["strata.example", "other.example"]
 

@@ -97,7 +97,7 @@ class TestWorking:
 
 class TestRenewed:
     @pytest.mark.django_db(transaction=True)
-    def test_holds_the_rows_for_as_long_as_the_work_takes(self, rows, settings):
+    def test_renews_the_lease_while_the_work_runs(self, rows, settings):
         settings.STRATA_LEASE_SECONDS = 0.6
         claim = rows.claim(3)
         first_until = rows[0].leased_until

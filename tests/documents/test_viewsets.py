@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import OperationalError
+from django.db import InternalError, OperationalError
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -431,12 +431,15 @@ class TestBatch:
 
         assert (answer.status_code, answer.json()["code"]) == (404, "unknown_index")
 
-    def test_rejects_lines_that_the_database_refuses(self, api, monkeypatch):
+    @pytest.mark.parametrize(
+        "error", [OperationalError("database is locked"), InternalError("the session was ended")]
+    )
+    def test_rejects_lines_that_the_database_refuses(self, api, monkeypatch, error):
         calls = []
 
         def refuse_lock(*args: Any, **kwargs: Any) -> None:
             calls.append(args)
-            raise OperationalError("database is locked")
+            raise error
 
         monkeypatch.setattr(batches, "add_artifact", refuse_lock)
 

@@ -263,6 +263,6 @@ class TestCommandsBesideAServer:
         figures = json.loads(capsys.readouterr().out)
         assert [each["measures"]["R@100"] for each in figures] == [0.5, 0.5, 0.5]
 
-    def test_say_what_it_answered(self):
+    def test_report_errors_of_the_server(self):
         with pytest.raises(CommandError, match=r"plian.*Allowed: .*plain"):
             call_command("search", "granite", "--index", "plian")

@@ -104,6 +104,6 @@ class TestSearches:
         assert ONE not in related
         assert THREE in related
 
-    def test_say_which_indexes_take_evidence(self, findings):
+    def test_name_the_indexes_that_accept_evidence(self, findings):
         with pytest.raises(CommandError, match=r"Allowed: evidence\..* \[invalid, field index\]"):
             call_command("evidence", "similar", WORDS, "--index=plain")

@@ -36,6 +36,7 @@ SETTINGS = {
     "STRATA_TEST_SYNC_BATCH": "16",
     "STRATA_TEST_EMBED_SECONDS": "0.01",
     "QDRANT_TIMEOUT_SECONDS": str(QDRANT_TIMEOUT_SECONDS),
+    "STRATA_IDLE_TRANSACTION_SECONDS": str(2 * QDRANT_TIMEOUT_SECONDS),
     "STRATA_TEST_UNCONFIRMED_SECONDS": str(5 * QDRANT_TIMEOUT_SECONDS),
     "WEB_CONCURRENCY": "1",
 }
@@ -206,14 +207,6 @@ class Rig(Production):
         """Whether a worker holds a lease on nodes now."""
         return bool(
             self.postgres.ask("SELECT count(*) FROM indexing_node WHERE leased_until > now()")
-        )
-
-    def is_in_transaction(self) -> bool:
-        """Whether a process has an open transaction and sends no statement."""
-        return bool(
-            self.postgres.ask(
-                "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'"
-            )
         )
 
 

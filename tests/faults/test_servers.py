@@ -107,13 +107,12 @@ def worker_log(rig):
 
 
 def freeze_at_work(rig, worker, pauses):
-    """Stop the worker while it holds a lease on a batch, but no lock of the database: PostgreSQL
-    keeps the locks of a stopped process, and who writes to these documents waits for it."""
+    """Stop the worker while it holds a lease on a batch."""
     while True:
         wait_for(rig.is_claimed)
         time.sleep(next(pauses))
         os.killpg(worker.pid, signal.SIGSTOP)
-        if rig.is_claimed() and not rig.is_in_transaction():
+        if rig.is_claimed():
             return
         os.killpg(worker.pid, signal.SIGCONT)
 

@@ -1,12 +1,10 @@
 """A service that has something of everything that the API reads, changes and removes."""
 
-import asyncio
 import shutil
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from asgiref.sync import sync_to_async
 
 from access.models import ApiKey
 from concepts.emergent_pairs import update_emergent_pairs
@@ -25,6 +23,7 @@ from indexing.embedding import get_embedder
 from indexing.models import IndexBuild, Node
 from indexing.regeneration import begin_regeneration
 from indexing.services import load_specs
+from tests.asking_mcp import answer_in_this_thread
 from tests.clients import client_with_key
 from tests.clip import DIMENSION
 from tests.factories import PARAGRAPHS, give, sync
@@ -69,10 +68,7 @@ def filled(db, store, models, settings, tmp_path, monkeypatch) -> SimpleNamespac
     """The ids of what there is, by the names of the API's path parameters, and some more."""
     monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda: None)
     monkeypatch.setattr(tasks.reconcile_indexes, "delay", lambda: None)
-    # Another thread would not see what the test's transaction holds.
-    monkeypatch.setattr(
-        asyncio, "to_thread", lambda call, *args, **given: sync_to_async(call)(*args, **given)
-    )
+    answer_in_this_thread(monkeypatch)
     settings.STRATA_MIN_REVISION_SECONDS = 0.0
     settings.STRATA_GOLDEN_DIR = tmp_path / "golden"
     settings.STRATA_SPECS_DIR = tmp_path / "specs"

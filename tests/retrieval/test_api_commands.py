@@ -1,24 +1,19 @@
-"""The commands that print what the API answers, with the API in this process. The documents are
-indexed once for all tests."""
+"""The commands that print what the API answers, with the API in this process; for ``ask`` see
+``test_ask_command``. The documents are indexed once for all tests."""
 
-import asyncio
 import json
 import sys
 from types import SimpleNamespace
 
 import pytest
-from asgiref.sync import sync_to_async
 from django.core.management import CommandError, call_command
 from django.core.management.base import OutputWrapper
 
 from documents.services import TextContent, add_artifact
-from indexing.models import IndexBuild
 from indexing.services import load_specs
 from retrieval.management.answer_printing import AnswerPrinter
-from retrieval.management.commands import ask
 from retrieval.searches import SEARCHES
-from retrieval.serializers.schema import HIT_EXAMPLE
-from tests.factories import PARAGRAPHS, give, sync
+from tests.factories import PARAGRAPHS
 from tests.openapi.conftest import fill_knowledge
 from tests.openapi.document import Document
 from tests.retrieval.test_tools import FIELDS, TOOLS
@@ -61,12 +56,9 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(scope="module")
 def stored(shared_store) -> SimpleNamespace:
-    """Notes in the index plain, notes with questions and tools in physio, and some concepts."""
+    """Notes in an index with questions and tools, and some concepts."""
     load_specs()
     ids = SimpleNamespace()
-    for number, text in enumerate(PARAGRAPHS):
-        artifact = give(text, title=f"Note {number}")
-        sync(IndexBuild.objects.live().get(index="plain"), artifact)
     asked = make_build("asked", metadata=FIELDS, tools=TOOLS, questions={"count": 3})
     notes, _ = add_artifact("asked", TextContent(tuple(PARAGRAPHS)), title="Notes")
     write_all(asked, notes)
@@ -179,74 +171,3 @@ class TestConcepts:
             run("concepts", "evidence", UNKNOWN_ID)
         with pytest.raises(CommandError, match=r"\[not_found\]"):
             run("concepts", "context", "heron")
-
-
-def event(kind: str, **data) -> tuple[str, dict]:
-    return kind, data
-
-
-class TestPrintedEvents:
-    """What ``ask`` prints of the events of an answer."""
-
-    FOUND = event("metadata", relevant=True, refusal=None, notes=["No year."], hits=[HIT_EXAMPLE])
-
-    def print_events(self, capsys, *events) -> list[str]:
-        ask.Command()._print_events(iter(events))
-        return capsys.readouterr().out.splitlines()
-
-    def test_are_an_answer_and_the_cited_passages(self, capsys):
-        other = HIT_EXAMPLE | {"text": "Not cited."}
-        found = event("metadata", **self.FOUND[1] | {"hits": [other, HIT_EXAMPLE]})
-        end = event("done", citations=[{"number": 2}], model_name="a-model")
-        pieces = event("chunk", text="At sun"), event("chunk", text="set.\x1b[2J [2]")
-
-        lines = self.print_events(capsys, found, *pieces, end)
-
-        assert lines[0] == "At sunset.\N{REPLACEMENT CHARACTER}[2J [2]"
-        assert lines[1].startswith("2. Keeper's handbook  page 1")
-        assert lines[2:] == ["   The lamp is lit at sunset.", "Written by a-model."]
-
-    def test_are_all_passages_where_no_answer_was_written(self, capsys):
-        lines = self.print_events(capsys, self.FOUND, event("done", citations=[], model_name=None))
-
-        assert lines[0] == "No answer was written."
-        assert lines[-1] == "   The lamp is lit at sunset."
-
-    def test_are_the_reason_of_a_refusal(self, capsys):
-        refusal = {"detail": "It holds nothing about bread.", "fix": "Ask about lamps."}
-        found = event("metadata", relevant=False, refusal=refusal, notes=[], hits=[])
-
-        lines = self.print_events(capsys, found, event("done", citations=[], model_name=None))
-
-        assert lines == ["It holds nothing about bread. Ask about lamps."]
-
-
-class TestAsk:
-    QUESTION = "What does the heron wait for?"
-
-    @pytest.fixture(autouse=True)
-    def one_thread(self, monkeypatch):
-        """Another thread would not see what the test's transaction holds."""
-        monkeypatch.setattr(
-            asyncio, "to_thread", lambda call, *args, **given: sync_to_async(call)(*args, **given)
-        )
-
-    def test_prints_the_answer_and_the_passages_it_cites(self, run):
-        out = run("ask", self.QUESTION, "--index=plain")
-        whole = json.loads(run("ask", self.QUESTION, "--index=plain", "--json"))
-
-        assert out.startswith(f"{whole['answer']}\n")
-        numbers = [citation["number"] for citation in whole["citations"]]
-        for number in numbers:
-            title = whole["hits"][number - 1]["artifact"]["title"]
-            assert has_line(out, f"{number}. {title}  page 1")
-        assert numbers
-        assert out.endswith("Quoted from the documents.\n")
-
-    def test_says_why_it_cannot_answer(self, run):
-        with pytest.raises(CommandError, match=r"Allowed: .*plain.*\[unknown_index, field index"):
-            run("ask", self.QUESTION, "--index=plian")
-        with pytest.raises(CommandError, match=r"papers.*\[unknown_pipeline"):
-            run("ask", self.QUESTION, "--index=plain", "--pipeline=nothing")
-        with pytest.raises(CommandError, match=r"--filter is not valid JSON.*\[malformed\]"):
-            run("ask", self.QUESTION, "--index=plain", "--filter={")

@@ -111,13 +111,13 @@ class TestHybridFusion:
 
         assert fuse_collections(self.RANKINGS, fusion).fused == []
 
-    def test_knows_rank_and_score_in_each_ranking(self):
+    def test_returns_rank_and_score_in_each_ranking(self):
         ranking = fuse_collections(self.RANKINGS, HybridFusion())
 
         assert ranking.dense == {1: (1, 0.9), 2: (2, 0.8), 3: (3, 0.7)}
         assert ranking.sparse == {3: (1, 5.0), 4: (2, 4.0)}
 
-    def test_fuses_only_so_many_of_each(self):
+    def test_fuses_only_the_requested_candidates_of_each_ranking(self):
         ranking = fuse_collections(self.RANKINGS, HybridFusion(prefetch=1))
 
         assert [id for id, _ in ranking.fused] == [1, 3]

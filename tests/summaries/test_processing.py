@@ -834,7 +834,7 @@ class TestAnIndexWithoutQuestions:
         assert len(load(out / CHUNKS_FILE_NAME)) == 2
 
     @pytest.mark.parametrize("flags", [[], ["--embed"]])
-    def test_says_what_is_missing(self, build, file, out, flags):
+    def test_is_refused_for_writing_and_embedding(self, build, file, out, flags):
         with pytest.raises(CommandError, match=r"^plain.yaml has no questions"):
             process(file, out, *flags, index="plain")
 

@@ -1,13 +1,11 @@
 """Two tenants in the same indexes, each with documents that only it may see, and public ones."""
 
-import asyncio
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.test import override_settings
 from rest_framework.test import APIClient
@@ -75,10 +73,6 @@ def filled(shared_store, pair, tmp_path_factory) -> Iterator[Tenants]:  # noqa: 
         _use_small_models(pair, monkeypatch)
         monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda: None)
         monkeypatch.setattr(tasks.reconcile_indexes, "delay", lambda: None)
-        # Another thread would not see what the test's transaction holds.
-        monkeypatch.setattr(
-            asyncio, "to_thread", lambda call, *args, **given: sync_to_async(call)(*args, **given)
-        )
         answer_in_this_thread(monkeypatch)
         monkeypatch.setattr(mcp_endpoint, "FORWARDED_HEADERS", ("Authorization", HEADER))
         load_specs()

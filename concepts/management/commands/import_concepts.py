@@ -1,13 +1,15 @@
 import sys
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
 from concepts.importing import import_statement, read_statements
-from core.running_server import find_server
 from indexing.management.base_command import StrataCommand
+from indexing.management.local_work import ensure_workers, trigger_reconciliation
+from indexing.management.waiting import wait_for_standalone_rows
 from indexing.models import Index
 
 PLURALS = {
@@ -28,11 +30,33 @@ class Command(StrataCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", type=Path, help="A .jsonl or a .graphml file.")
         parser.add_argument("--index", required=True)
+        parser.add_argument(
+            "--wait",
+            action="store_true",
+            help="Wait until every concept and relationship type of the index can be searched or "
+            "has failed; the exit status is 1 if any failed. Without a server, the command does "
+            "the work.",
+        )
 
-    def handle(self, *, path: Path, index: str, **options: Any) -> None:
+    def handle(self, *, path: Path, index: str, wait: bool, **options: Any) -> None:
         names = list(Index.objects.not_being_removed().values_list("name", flat=True))
         if index not in names:
             raise CommandError(f"There is no index named {index!r}; allowed: {', '.join(names)}.")
+        failed_count = 0
+        with ensure_workers() if wait else nullcontext():
+            refused_count = self._import(path, index)
+            trigger_reconciliation()
+            if wait:
+                failed_count = wait_for_standalone_rows(index)
+        if refused_count:
+            self.stdout.write(f"{refused_count} refused")
+        if failed_count:
+            self.stdout.write(f"{failed_count} failed")
+        if refused_count or failed_count:
+            sys.exit(1)
+
+    def _import(self, path: Path, index: str) -> int:
+        """Import the statements, and print how many were added; return how many were refused."""
         added: Counter[str] = Counter()
         unchanged: Counter[str] = Counter()
         refused_count = 0
@@ -48,12 +72,7 @@ class Command(StrataCommand):
                         (added if imported.is_new else unchanged)[imported.kind] += 1
         except OSError as error:
             raise CommandError(f"{path} cannot be read: {error.strerror}.") from None
-        server = find_server()
-        if server is not None:
-            server.reconcile()
         for kind, plural in PLURALS.items():
             if added[kind] or unchanged[kind]:
                 self.stdout.write(f"{plural}: {added[kind]} added, {unchanged[kind]} already there")
-        if refused_count:
-            self.stdout.write(f"{refused_count} refused")
-            sys.exit(1)
+        return refused_count

@@ -118,7 +118,7 @@ class TestOffsets:
         assert all(text[chunk.start : chunk.end] == chunk.text for chunk in chunks)
         assert all(chunk.start % 17 == 0 for chunk in chunks)
 
-    def test_are_refused_where_the_nodes_are_no_parts_of_the_text(self):
+    def test_are_refused_if_the_nodes_are_not_parts_of_the_text(self):
         with pytest.raises(UnchunkableText, match="'shouting' returned a node that is not"):
             split("Quiet words.", "shouting")
 

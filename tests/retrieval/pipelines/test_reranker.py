@@ -57,7 +57,7 @@ class TestReranker:
             titled[1].id, titled[0].id
         ]  # fmt: skip
 
-    def test_is_skipped_and_says_so_when_over_its_budget(self, model, monkeypatch):
+    def test_is_skipped_with_a_note_after_its_time_budget(self, model, monkeypatch):
         encoder = cross_encoders.get_cross_encoder_loader(model).get()
         is_stopped = threading.Event()
 
