@@ -9,7 +9,6 @@ from django.contrib import admin, messages
 from django.contrib.admin.widgets import AdminTextareaWidget
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils.translation import ngettext
 
 from concepts import emergent_pairs, extraction, services, tasks
 from concepts.models import (
@@ -291,8 +290,7 @@ def requeue_extractions(
     count = extraction.requeue_extractions(rows)
     for build in IndexBuild.objects.live().filter(index__in=indexes):
         enqueue_on_commit(tasks.extract_concepts, build_id=build.pk)
-    message = ngettext("%d source queued.", "%d sources queued.", count) % count
-    model_admin.message_user(request, message, messages.SUCCESS)
+    model_admin.show_count(request, "%d source queued.", "%d sources queued.", count)
 
 
 class IndexOfExtractionFilter(IndexFilter):

@@ -242,10 +242,8 @@ def _drf_error_response(error: exceptions.APIException) -> Response:
     code, detail = error.default_code, str(error.detail)
     if isinstance(error.detail, exceptions.ErrorDetail):
         code = error.detail.code or code
-    response = _error_response(error.status_code, DRF_CODE_OVERRIDES.get(code, code), detail)
-    for name, value in headers.items():
-        response[name] = value
-    return response
+    content = {"code": DRF_CODE_OVERRIDES.get(code, code), "detail": detail}
+    return Response(content, status=error.status_code, headers=headers)
 
 
 def _error_response(status: int, code: str, detail: str) -> Response:

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 from uuid import UUID
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.core.paginator import Paginator
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.functional import cached_property
+from django.utils.translation import ngettext
 
 MAX_COUNTED_ROWS = 10_000  # rows: a hundred pages of the list
 
@@ -68,6 +69,10 @@ class ServiceRowAdmin(admin.ModelAdmin):
         """Allow queueing actions to users with the change permission, even if rows are
         read-only."""
         return super().has_change_permission(request)
+
+    def show_count(self, request: HttpRequest, one: str, many: str, count: int) -> None:
+        """Show what an action did to so many rows."""
+        self.message_user(request, ngettext(one, many, count) % count, messages.SUCCESS)
 
 
 class ReadOnlyAdmin(ServiceRowAdmin):

@@ -141,11 +141,14 @@ def _name_search(kind: str) -> str:
 # --- The table -------------------------------------------------------------------------------
 
 
-def _make_tool(name: str, operation_id: str, *others: str, **facts: Any) -> Tool:
+def _make_tool(
+    name: str, operation_id: str, *others: str, scope: Scope = Scope.SEARCH, **facts: Any
+) -> Tool:
     """A tool that calls the first operation and needs the rights of all of them."""
     return Tool(
         name=name,
         function=call_operation(operation_id),
+        scope=scope,
         operations=(operation_id, *others),
         make_schema=partial(read_schema, operation_id),
         **facts,
@@ -161,8 +164,8 @@ TOOLS: Final[Mapping[str, Tool]] = {
             Scope.SEARCH,
             tuple(
                 operation_id
-                for search in SEARCHES.values()
-                for operation_id in (search.operation_id, f"{search.operation_id}_by_body")
+                for kind, search in SEARCHES.items()
+                for operation_id in (search.operation_id, _name_search(kind))
             ),
             "Search the passages of one or several indexes, or their summaries, questions, "
             "sources or concepts. Each hit names its document, page and characters, and says "
@@ -175,7 +178,6 @@ TOOLS: Final[Mapping[str, Tool]] = {
             "ask",
             "ask_by_body",
             "ask",
-            scope=Scope.SEARCH,
             description="Ask a question in a whole sentence. The answer cites the passages below "
             "it by their numbers. Filters such as years and names are read from the question.",
             render=rendering.render_ask,
@@ -183,14 +185,12 @@ TOOLS: Final[Mapping[str, Tool]] = {
         _make_tool(
             "get_source",
             "read_source",
-            scope=Scope.SEARCH,
             description="Read the whole source around a hit, and its neighbours in the document.",
             render=rendering.render_source,
         ),
         _make_tool(
             "list_indexes",
             "v1_indexes_list",
-            scope=Scope.SEARCH,
             description="List the indexes that can be searched, and what each holds.",
             render=rendering.render_indexes,
         ),
@@ -212,7 +212,6 @@ TOOLS: Final[Mapping[str, Tool]] = {
             "find_similar_evidence",
             "find_related_evidence",
             "find_similar_evidence",
-            scope=Scope.SEARCH,
             description="Find stored findings that are similar to a claim or a question.",
             render=rendering.render_search,
         ),
@@ -220,7 +219,6 @@ TOOLS: Final[Mapping[str, Tool]] = {
             "search_concepts",
             "search_concepts_by_body",
             "search_concepts",
-            scope=Scope.SEARCH,
             description="Search concepts by their meaning, with the quotes that support them.",
             render=rendering.render_search,
             is_public=True,
@@ -228,14 +226,12 @@ TOOLS: Final[Mapping[str, Tool]] = {
         _make_tool(
             "get_concept_context",
             "read_concept_context",
-            scope=Scope.SEARCH,
             description="Read the sources that a concept quotes, and their neighbours.",
             render=rendering.render_concept_context,
         ),
         _make_tool(
             "find_paths",
             "find_paths",
-            scope=Scope.SEARCH,
             description="Find chains of relationships from a concept whose types are similar to "
             "given words, such as supports or contradicts.",
             render=rendering.render_paths,

@@ -52,22 +52,15 @@ def enqueue_writing_of_due_builds() -> None:
         enqueue_on_commit(tasks.write_due_texts, build_id=build_id)
 
 
-def rewrite_and_enqueue(rows: QuerySet[Any]) -> int:
+def rewrite_and_show(
+    model_admin: ServiceRowAdmin, request: HttpRequest, rows: QuerySet[Any]
+) -> None:
     count = services.request_rewrite(
         rows.filter(build__in=IndexBuild.objects.not_retired().values("pk"))
     )
     enqueue_writing_of_due_builds()
-    return count
-
-
-def show_summaries_queued(model_admin: ServiceRowAdmin, request: HttpRequest, count: int) -> None:
-    message = ngettext("%d summary queued.", "%d summaries queued.", count) % count
-    model_admin.message_user(request, message, messages.SUCCESS)
-
-
-def show_chunks_queued(model_admin: ServiceRowAdmin, request: HttpRequest, count: int) -> None:
-    message = ngettext("%d chunk queued.", "%d chunks queued.", count) % count
-    model_admin.message_user(request, message, messages.SUCCESS)
+    one, many = ("summary", "summaries") if rows.model is Summary else ("chunk", "chunks")
+    model_admin.show_count(request, f"%d {one} queued.", f"%d {many} queued.", count)
 
 
 # --- Artifacts and pages ---------------------------------------------------------------------
@@ -80,7 +73,7 @@ def summarise_artifacts_again(
     model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Artifact]
 ) -> None:
     summaries = Summary.objects.filter(artifact__in=select_rows(queryset), is_by_hand=False)
-    show_summaries_queued(model_admin, request, rewrite_and_enqueue(summaries))
+    rewrite_and_show(model_admin, request, summaries)
 
 
 @admin.action(description="Write questions again, except those by hand", permissions=["queue"])
@@ -88,7 +81,7 @@ def rewrite_artifact_questions(
     model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Artifact]
 ) -> None:
     chunks = Annotation.objects.filter(artifact__in=select_rows(queryset), is_by_hand=False)
-    show_chunks_queued(model_admin, request, rewrite_and_enqueue(chunks))
+    rewrite_and_show(model_admin, request, chunks)
 
 
 @admin.action(description="Retry failed", permissions=["queue"])
@@ -122,7 +115,7 @@ def summarise_pages_again(
     model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Page]
 ) -> None:
     summaries = Summary.objects.filter(page__in=select_rows(queryset), is_by_hand=False)
-    show_summaries_queued(model_admin, request, rewrite_and_enqueue(summaries))
+    rewrite_and_show(model_admin, request, summaries)
 
 
 offer_actions(
@@ -291,7 +284,7 @@ class SummaryAdmin(WrittenTextAdmin):
 
     @admin.action(description="Summarise again", permissions=["queue"])
     def summarise_again(self, request: HttpRequest, queryset: QuerySet[Summary]) -> None:
-        show_summaries_queued(self, request, rewrite_and_enqueue(select_rows(queryset)))
+        rewrite_and_show(self, request, select_rows(queryset))
 
 
 @admin.register(Annotation)
@@ -337,4 +330,4 @@ class AnnotationAdmin(WrittenTextAdmin):
 
     @admin.action(description="Write questions again", permissions=["queue"])
     def rewrite_questions(self, request: HttpRequest, queryset: QuerySet[Annotation]) -> None:
-        show_chunks_queued(self, request, rewrite_and_enqueue(select_rows(queryset)))
+        rewrite_and_show(self, request, select_rows(queryset))

@@ -12,7 +12,6 @@ from django.db.models.functions import Coalesce, Left
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.html import format_html
-from django.utils.translation import ngettext
 
 from core.admin import ReadOnlyAdmin, ServiceRowAdmin, offer_actions, select_rows
 from core.enqueueing import enqueue_on_commit
@@ -96,8 +95,7 @@ def enqueue_sync_of_pending_builds() -> None:
 
 
 def show_queued(model_admin: ServiceRowAdmin, request: HttpRequest, node_count: int) -> None:
-    message = ngettext("%d node queued.", "%d nodes queued.", node_count) % node_count
-    model_admin.message_user(request, message, messages.SUCCESS)
+    model_admin.show_count(request, "%d node queued.", "%d nodes queued.", node_count)
 
 
 @admin.action(description="Embed again", permissions=["queue"])
@@ -129,8 +127,7 @@ class IndexAdmin(UndeletableRowAdmin):
         """Enqueue the reconciliation, which always covers every index."""
         tasks.enqueue_reconciliation()
         count = queryset.count()
-        message = ngettext("Reconciling %d index.", "Reconciling %d indexes.", count) % count
-        self.message_user(request, message, messages.SUCCESS)
+        self.show_count(request, "Reconciling %d index.", "Reconciling %d indexes.", count)
 
     @admin.action(description="Verify", permissions=["queue"])
     def verify(self, request: HttpRequest, queryset: QuerySet[Index]) -> None:
@@ -147,12 +144,12 @@ class IndexAdmin(UndeletableRowAdmin):
         builds = IndexBuild.objects.not_retired().filter(index__in=select_rows(queryset))
         for build in builds:
             enqueue_on_commit(tasks.verify_build, build_id=build.pk, repair=repair)
-        message = ngettext(
+        self.show_count(
+            request,
             "Verifying %d build. The report will appear on its page.",
             "Verifying %d builds. The reports will appear on their pages.",
             len(builds),
         )
-        self.message_user(request, message % len(builds), messages.SUCCESS)
 
     @admin.action(description="Apply the spec", permissions=["queue"])
     def apply_spec(self, request: HttpRequest, queryset: QuerySet[Index]) -> None:

@@ -134,7 +134,6 @@ class RegenerationAdmin(ReadOnlyAdmin):
         running = [*select_rows(queryset).filter(state=Regeneration.State.RUNNING)]
         for regeneration in running:
             cancel_regeneration(regeneration)
-        message = ngettext(
-            "%d regeneration cancelled.", "%d regenerations cancelled.", len(running)
+        self.show_count(
+            request, "%d regeneration cancelled.", "%d regenerations cancelled.", len(running)
         )
-        self.message_user(request, message % len(running), messages.SUCCESS)
