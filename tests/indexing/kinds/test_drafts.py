@@ -12,7 +12,6 @@ from documents.models import Artifact, Page, Source
 from indexing.drafting import get_drafter, get_drafters, get_standalone_drafters
 from indexing.models import Node
 from indexing.services import draft_rows, draft_standalone_rows, plan_nodes
-from indexing.text_nodes import make_text_node
 from summaries.models import Annotation
 from tests.written import WRITER, make_build, write_summary
 
@@ -52,19 +51,6 @@ def make_artifact(number: int, **values) -> Artifact:
         pk=make_id(number), index="all", identity=str(number), state="parsed", **values
     )
     return Artifact.objects.with_sources().get(pk=artifact.pk)
-
-
-def to_text_node(row):
-    names = (
-        "kind", "point_id", "artifact_id", "text", "text_hash", "source_hash", "page_id",
-        "source_id", "strategy", "chunk_index", "start_offset", "end_offset", "context",
-        "token_count", "details",
-    )  # fmt: skip
-    return make_text_node(
-        **{name: getattr(row, name) for name in names},
-        page_index=row.page.index if row.page else None,
-        source_ordinal=row.source.ordinal if row.source else None,
-    )
 
 
 @pytest.fixture
@@ -160,7 +146,7 @@ class TestTextNodes:
                 for node in drafter.draft(artifact, build):
                     row = Node.from_text_node(node, artifact, build)
 
-                    assert to_text_node(row) == node
+                    assert row.to_text_node() == node
                     assert (row.kind, str(row.point_id)) == (kind, node.node_id)
 
     def test_of_a_standalone_kind_name_no_artifact(self, build, entities):
@@ -168,7 +154,7 @@ class TestTextNodes:
             node = drafter.draft(entities[kind], build)
             row = Node.from_text_node(node, None, build)
 
-            assert to_text_node(row) == node
+            assert row.to_text_node() == node
             assert (row.artifact_id, row.source_id, row.point_id) == (None, None, entities[kind].pk)
 
     def test_are_equal_after_storing_them(self, build, document):
@@ -180,7 +166,7 @@ class TestTextNodes:
             for node in drafter.draft(document, build)
         }
         for row in Node.objects.select_related("page", "source"):
-            assert to_text_node(row) == drafted.pop(str(row.point_id))
+            assert row.to_text_node() == drafted.pop(str(row.point_id))
         assert not drafted
 
     def test_name_their_source_and_page(self, build, document):
