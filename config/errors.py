@@ -52,8 +52,8 @@ from core.exceptions import (
     TooLarge,
     TooManyStreams,
     UnknownIndex,
-    is_connection_lost,
 )
+from core.expected_errors import is_connection_lost
 from core.serializers import describe_error, to_invalid_input
 from documents.exceptions import (
     ContentConflict,

@@ -6,8 +6,6 @@ programs; ``fix`` tells a person what to do.
 
 from collections.abc import Iterable
 
-from django.db import InterfaceError, InternalError, OperationalError
-
 
 class StrataError(Exception):
     """Something went wrong."""
@@ -97,17 +95,3 @@ class TooManyStreams(StrataError):
 
     code = "too_many_streams"
     is_retryable = True
-
-
-def is_connection_lost(error: BaseException) -> bool:
-    """Whether PostgreSQL or the network ended the connection to the database. PostgreSQL does so to
-    a process that was frozen within a transaction. The next query connects again."""
-    if not isinstance(error, (OperationalError, InterfaceError, InternalError)):
-        return False
-    state = getattr(error.__cause__, "sqlstate", "")  # None: the connection broke without a reason
-    return state is None or state.startswith(("08", "57P")) or state == "25P03"
-
-
-def is_expected(error: BaseException) -> bool:
-    """Whether work that meets the error waits and is tried again, which costs no attempt."""
-    return is_connection_lost(error) or (isinstance(error, StrataError) and error.is_expected)

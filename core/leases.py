@@ -20,7 +20,8 @@ from django.db import DatabaseError, connection, models, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from core.exceptions import StrataError, is_expected
+from core.exceptions import StrataError
+from core.expected_errors import is_expected
 
 logger = logging.getLogger(__name__)
 

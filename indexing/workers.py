@@ -4,7 +4,8 @@ import logging
 import time
 from collections.abc import Callable
 
-from core.exceptions import StrataError, is_connection_lost
+from core.exceptions import StrataError
+from core.expected_errors import is_connection_lost
 from core.workers import BatchWorker
 from indexing.exceptions import StoreBusy
 from indexing.models import IndexBuild, IndexBuildQuerySet

@@ -16,7 +16,7 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from core.exceptions import is_expected
+from core.expected_errors import is_expected
 from core.leases import NO_LEASE, describe_error
 from indexing.drafting import get_drafter
 from indexing.kinds import KINDS

@@ -17,7 +17,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
-from core.exceptions import is_expected
+from core.expected_errors import is_expected
 from core.leases import Claim, describe_error
 from core.text import hash_text
 from documents.exceptions import Unparsable

@@ -388,7 +388,7 @@ class TestAnswersInTheDocs:
             assert one.get("similarity") == pytest.approx(other.get("similarity"), abs=0.01)
 
     def test_are_the_references_of_a_finding(self, service):
-        [names] = re.findall(r"in `references`\s+what repeats it: `([\w, ]+)`", EVIDENCE)
+        [names] = re.findall(r"in `references`\s+what\s+repeats it: `([\w, ]+)`", EVIDENCE)
 
         hits = ask(service, "aspirin", "indexes/evidence/evidence/similar?limit=5")["hits"]
 
