@@ -10,5 +10,11 @@ if __name__ == "__main__":
 
     from indexing.model_loading import waiting_for_models
 
-    with waiting_for_models():
-        execute_from_command_line(sys.argv)
+    try:
+        with waiting_for_models():
+            execute_from_command_line(sys.argv)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The program that reads the output has ended, such as head. Python flushes it once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

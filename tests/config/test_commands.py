@@ -259,3 +259,15 @@ class TestDemo:
 def count_artifacts() -> Counter[str]:
     """By index."""
     return Counter(Artifact.objects.values_list("index", flat=True))
+
+
+def test_a_closed_output_ends_a_command_without_a_traceback():
+    command = subprocess.Popen(
+        [sys.executable, "manage.py", "help"],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert command.stdout is not None
+    command.stdout.close()
+
+    assert command.communicate()[1] == b""
+    assert command.returncode == 1
