@@ -11,7 +11,7 @@ from django.core.checks import CheckMessage, Error, register
 MIN_SECRET_CHARS = 16  # characters
 
 
-@register()
+@register("strata")
 def check_admin_key(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
     secret = settings.STRATA_ADMIN_KEY
     if not secret:
@@ -37,7 +37,7 @@ def check_admin_key(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> l
     return []
 
 
-@register()
+@register("strata")
 def check_openid(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
     names = ["STRATA_OIDC_ISSUER", "STRATA_OIDC_CLIENT_ID", "STRATA_OIDC_CLIENT_SECRET"]
     missing = [name for name in names if not getattr(settings, name)]
@@ -90,7 +90,7 @@ KEY_LIMITS = (
 )
 
 
-@register()
+@register("strata")
 def check_key_limits(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
     return [
         Error(

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
 
-@register
+@register("strata")
 def check_emergent_similarity(**kwargs: Any) -> list[CheckMessage]:
     """Check that STRATA_EMERGENT_SIMILARITY is above 0 and at most 1."""
     if 0 < settings.STRATA_EMERGENT_SIMILARITY <= 1:

@@ -13,7 +13,7 @@ MAX_OVERLAP_WORDS = MIN_WORDS // 2
 LIMITS = ("STRATA_PARSE_MAX_PAGES", "STRATA_PARSE_MAX_TEXT_CHARS", "STRATA_MAX_DOCUMENT_NODES")
 
 
-@register()
+@register("strata")
 def check_document_limits(
     app_configs: Sequence[AppConfig] | None, **kwargs: Any
 ) -> list[CheckMessage]:
@@ -28,7 +28,7 @@ def check_document_limits(
     ]
 
 
-@register()
+@register("strata")
 def check_virus_scanner(
     app_configs: Sequence[AppConfig] | None, **kwargs: Any
 ) -> list[CheckMessage]:
@@ -45,7 +45,7 @@ def check_virus_scanner(
     ]
 
 
-@register()
+@register("strata")
 def check_source_overlap(
     app_configs: Sequence[AppConfig] | None, **kwargs: Any
 ) -> list[CheckMessage]:

@@ -13,7 +13,7 @@ from indexing.exceptions import InvalidSpec
 from indexing.spec import OPTIONS_BY_PARSER, IndexSpec, NodeParserStrategy, StoreSpec, parse_spec
 
 
-@register
+@register("strata")
 def check_specs(**kwargs: Any) -> list[CheckMessage]:
     """Every spec file is valid, and no two indexes share a collection."""
     folder = Path(settings.STRATA_SPECS_DIR)
@@ -74,7 +74,7 @@ def _check_added_node_parsers(spec: IndexSpec) -> None:
                 raise InvalidSpec(f"{spec.name}.yaml: chunks.strategies: {error}") from None
 
 
-@register
+@register("strata")
 def check_lease_seconds(**kwargs: Any) -> list[CheckMessage]:
     """A batch must be small enough for other work, and a lease longer than one slow statement."""
     if settings.STRATA_LEASE_SECONDS >= 30 and settings.STRATA_SYNC_BATCH <= 2_000:
@@ -88,7 +88,7 @@ def check_lease_seconds(**kwargs: Any) -> list[CheckMessage]:
     ]
 
 
-@register
+@register("strata")
 def check_unconfirmed_seconds(**kwargs: Any) -> list[CheckMessage]:
     """The wait before an unconfirmed write is checked exceeds the Qdrant timeout."""
     timeout = getattr(settings, "QDRANT_TIMEOUT_SECONDS", 0)

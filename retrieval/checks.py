@@ -13,7 +13,7 @@ from retrieval.pipelines.declaring import find_pipeline_files, read_declarations
 from retrieval.pipelines.loading import load_pipeline
 
 
-@register
+@register("strata")
 def check_pipelines(**kwargs: Any) -> list[CheckMessage]:
     """Check every pipeline file, as far as possible without Haystack, and that every pipeline that
     a spec names exists."""

@@ -10,7 +10,7 @@ from indexing.spec.loaded import get_specs
 from summaries.prompts import read_prompt_template
 
 
-@register
+@register("strata")
 def check_prompts(**kwargs: Any) -> list[CheckMessage]:
     """Check that every prompt named by a spec exists and is a valid template."""
     try:
@@ -37,7 +37,7 @@ def check_prompts(**kwargs: Any) -> list[CheckMessage]:
     return messages
 
 
-@register
+@register("strata")
 def check_language_model_settings(**kwargs: Any) -> list[CheckMessage]:
     """Warn if only one of the two settings is set: rules would write the texts without notice."""
     if bool(settings.STRATA_LLM_BASE_URL) == bool(settings.STRATA_LLM_MODEL):

@@ -13,7 +13,7 @@ GENERATE_COMMAND = (
 )
 
 
-@register()
+@register("strata")
 def check_urls(**kwargs: Any) -> list[CheckMessage]:
     return [
         Error(
@@ -26,7 +26,7 @@ def check_urls(**kwargs: Any) -> list[CheckMessage]:
     ]
 
 
-@register()
+@register("strata")
 def check_secret(**kwargs: Any) -> list[CheckMessage]:
     if not settings.STRATA_WEBHOOK_URLS:
         return []

@@ -12,6 +12,7 @@ from core.exceptions import StrataError
 
 class Command(BaseCommand):
     help = "Create, list and revoke API keys."
+    requires_system_checks = ["strata"]  # Django's own import every view
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
