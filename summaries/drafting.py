@@ -1,6 +1,7 @@
 """Drafts the nodes of page summaries, artifact summaries and questions."""
 
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -35,9 +36,10 @@ if TYPE_CHECKING:
 State = WrittenText.State
 
 
-class _WrittenTextDrafter:
+class _WrittenTextDrafter(ABC):
+    @abstractmethod
     def _rows(self, artifact_ids: Collection[UUID], build: IndexBuild) -> QuerySet[Any]:
-        raise NotImplementedError
+        """The written texts of these artifacts."""
 
     def find_unwritten(self, artifact_ids: Collection[UUID], build: IndexBuild) -> set[UUID]:
         return _artifact_ids(self._rows(artifact_ids, build).filter(state=State.DUE))
