@@ -95,7 +95,7 @@ CASES = {
     "the database, after the commit": (wire_commits, database_away, True),
 }
 # Calls from one exception to the next, because a round has some hundred statements.
-STRIDE = {} if IS_LONG else {wire_statements: 80, wire_commits: 8, wire_store: 3, wire_model: 2}
+STRIDE = {} if IS_LONG else {wire_statements: 60, wire_commits: 5, wire_store: 3, wire_model: 2}
 
 
 class TestAnException:
