@@ -187,12 +187,18 @@ class TestCorpus:
         assert after == {"exact": before["exact"] | {str(flipped.pk)}}
 
     def _verdicts(self, corpus, ask) -> dict[str, set[str]]:
-        """Verdict -> the sources that have it, over all passages and quotes."""
+        """Verdict -> the sources that have it, over all passages and quotes.
+
+        Left out are sources that no concept quotes: near misses of equal score fill the end of a
+        list of 100 hits, and which of them do so changes with the order of the points.
+        """
+        quoted = {str(pk) for pk in Instance.objects.values_list("source", flat=True)}
         found: dict[str, set[str]] = {}
         for query in ("closing mentions once more beside harvest", "opening tells how study begun"):
             answer = ask("search/sources", query=query, limit=100, include_concepts=True)
             for source_id, _, _, _, verdict in proofs(answer):
-                found.setdefault(verdict, set()).add(source_id)
+                if source_id in quoted:
+                    found.setdefault(verdict, set()).add(source_id)
         ids = Instance.objects.values_list("concept", flat=True).distinct()
         for concept_id in ids:
             for source_id, _, _, _, verdict in proofs(ask(f"concepts/{concept_id}/evidence")):
