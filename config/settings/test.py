@@ -22,3 +22,4 @@ STRATA_MODEL_WAIT_SECONDS = 120.0  # enough on a slow machine
 CELERY_TASK_ALWAYS_EAGER = True
 CELERY_TASK_EAGER_PROPAGATES = True
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+WHITENOISE_AUTOREFRESH = True  # each client of a test would look for all static files first
