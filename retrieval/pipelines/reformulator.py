@@ -35,7 +35,7 @@ class Reformulator:
     and with ``uses_titles`` the title of the best matching document (a simple form of Rocchio's
     pseudo-relevance feedback). Near-duplicates are dropped, so a title, a claim or a few key words
     often keep one wording; more of them would find less
-    (docs/decisions/0019-rules-reword-only-what-asks.md). If there are fewer than ``count``, a note
+    (docs/decisions/0019-rules-reword-only-questions.md). If there are fewer than ``count``, a note
     says how many and why.
     """
 
