@@ -165,7 +165,7 @@ def _make_rejection_note(model_filter: ModelFilter, reason: str) -> str:
     )
     return (
         f"The language model read the filter {model_filter.field[:40]}: {value} "
-        f"from “{model_filter.words[:60]}”. It is not used: {reason}."
+        f"from “{model_filter.words[:60]}”. It was left out: {reason}."
     )
 
 
