@@ -38,8 +38,8 @@ class _EntityForm(forms.ModelForm):
         if not self.instance._state.adding:
             del self.fields["index"]
             return
-        receiving = IndexBuild.objects.not_retired()
-        names = sorted({build.index_id for build in receiving if build.spec.concepts})
+        builds = IndexBuild.objects.not_retired()
+        names = sorted({build.index_id for build in builds if build.spec.concepts})
         field: Any = self.fields["index"]
         field.choices = [(name, name) for name in names]
 
@@ -102,7 +102,7 @@ class EvidenceFilter(admin.SimpleListFilter):
         return concepts.with_evidence() if self.value() == "some" else concepts
 
 
-class IndexOfRelationshipFilter(IndexFilter):
+class RelationshipIndexFilter(IndexFilter):
     lookup = "source__index"
 
 
@@ -202,7 +202,7 @@ class RelationshipForm(forms.ModelForm):
 class RelationshipAdmin(ServiceRowAdmin):
     form = RelationshipForm
     list_display = ["source", "type", "target"]
-    list_filter = [IndexOfRelationshipFilter]
+    list_filter = [RelationshipIndexFilter]
     list_select_related = ["source", "type", "target"]
     search_fields = ["source__label", "target__label", "type__name"]
     raw_id_fields = ["source", "type", "target"]
@@ -255,7 +255,7 @@ class ReviewFilter(admin.SimpleListFilter):
         return pairs.dismissed() if self.value() == "dismissed" else pairs
 
 
-class IndexOfPairFilter(IndexFilter):
+class PairIndexFilter(IndexFilter):
     lookup = "first__index"
 
 
@@ -267,7 +267,7 @@ class EmergentPairAdmin(ServiceRowAdmin):
     fields = ["first", "second", "similarity", "type", "is_reversed"]
     readonly_fields = ["first", "second", "similarity"]
     list_display = ["__str__", "similarity", "found_at", "dismissed_at"]
-    list_filter = [ReviewFilter, IndexOfPairFilter]
+    list_filter = [ReviewFilter, PairIndexFilter]
     list_select_related = ["first", "second"]
     search_fields = ["first__label", "second__label"]
     id_fields = ["pk", "first", "second"]
@@ -293,7 +293,7 @@ def requeue_extractions(
     model_admin.show_count(request, "%d source queued.", "%d sources queued.", count)
 
 
-class IndexOfExtractionFilter(IndexFilter):
+class ExtractionIndexFilter(IndexFilter):
     lookup = "source__artifact__index"
 
 
@@ -303,7 +303,7 @@ class ExtractionAdmin(ReadOnlyAdmin):
         "source", "state", "model_name", "concept_count", "refused_count", "attempts",
         "written_at",
     ]  # fmt: skip
-    list_filter = ["state", IndexOfExtractionFilter]
+    list_filter = ["state", ExtractionIndexFilter]
     list_select_related = ["source__artifact"]
     search_fields = ["source__artifact__title", "last_error"]
     search_help_text = "Title, error, or the id of the source or its document."

@@ -1,7 +1,7 @@
-"""Emergent relationships: stores pairs of concepts whose vectors are similar.
+"""Finds emergent pairs, which are pairs of concepts with similar vectors, and stores them.
 
-The store is searched for a few neighbours of each concept whose vector changed since the last
-search, so the cost grows with the number of concepts, not with the number of pairs.
+Each concept whose vector changed since the last search is searched for a few neighbours in the
+vector store, so the cost grows with the number of concepts, not with the number of pairs.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ from indexing.models import IndexBuild, Node, NodeQuerySet
 from indexing.stores import Query, get_store
 from indexing.stores.base import DenseVector
 
-MAX_CONCEPTS_PER_CALL = 1_024  # large, because each call's query for due concepts reads all of them
+MAX_CONCEPTS_PER_CALL = 1_024  # large, because each call looks through all concepts for due ones
 CONCEPTS_PER_REQUEST = 128  # concepts per request to the store
 
 Pair = tuple[UUID, UUID]
@@ -28,12 +28,12 @@ Pair = tuple[UUID, UUID]
 
 def nodes_due_for_pairing(build: IndexBuild) -> NodeQuerySet:
     """Nodes of concepts whose emergent pairs were not computed for their current vector."""
-    known = Concept.objects.filter(
+    up_to_date = Concept.objects.filter(
         pk=OuterRef("point_id"), pairing_input_hash=OuterRef("input_hash")
     )
     nodes = Node.objects.filter(build=build, kind="concept", state=Node.State.SYNCED)
-    there = Concept.objects.filter(pk=OuterRef("point_id"))
-    return nodes.filter(Exists(there), ~Exists(known))
+    existing = Concept.objects.filter(pk=OuterRef("point_id"))
+    return nodes.filter(Exists(existing), ~Exists(up_to_date))
 
 
 def update_emergent_pairs(
@@ -56,23 +56,24 @@ def update_emergent_pairs(
     for start in range(0, len(due), CONCEPTS_PER_REQUEST):
         if should_stop():
             break
-        concept_slice = dict(due[start : start + CONCEPTS_PER_REQUEST])
-        _update_pairs_of(build, concept_slice)
-        count += len(concept_slice)
+        batch = dict(due[start : start + CONCEPTS_PER_REQUEST])
+        _update_pairs_of(build, batch)
+        count += len(batch)
     return count
 
 
 def _update_pairs_of(build: IndexBuild, due: Mapping[UUID, str]) -> None:
+    """``due``: concept id -> hash of its vector's input."""
     vectors = _read_vectors(build, due)
-    near = _find_similar_pairs(build, vectors)
+    found_pairs = _find_similar_pairs(build, vectors)
     with transaction.atomic():
         # Lock the concepts and leave out deleted ones. The stored hash makes a concept that changed
         # meanwhile due again.
         locked = Concept.objects.select_for_update(of=("self",)).filter(pk__in=due).order_by("pk")
         ids = set(locked.values_list("pk", flat=True))
-        _save_pairs(build, ids, vectors, near)
-        surveyed = [Concept(pk=pk, pairing_input_hash=due[pk]) for pk in ids]
-        Concept.objects.bulk_update(surveyed, ["pairing_input_hash"])
+        _save_pairs(build, ids, vectors, found_pairs)
+        concepts = [Concept(pk=pk, pairing_input_hash=due[pk]) for pk in ids]
+        Concept.objects.bulk_update(concepts, ["pairing_input_hash"])
 
 
 @transaction.atomic
@@ -94,7 +95,7 @@ def accept_pair(pair_id: UUID, type_id: UUID, *, is_reversed: bool = False) -> R
 
 @transaction.atomic
 def dismiss_pair(pair_id: UUID) -> EmergentPair:
-    """Dismiss a pair: it is no longer listed as open while its concepts stay similar.
+    """Dismiss a pair, so that it is not listed as open for as long as its concepts stay similar.
 
     Raises:
         UnknownEmergentPair: there is no pair with this id.
@@ -123,9 +124,11 @@ def _find_similar_pairs(
     build: IndexBuild, vectors: Mapping[UUID, DenseVector]
 ) -> dict[Pair, float]:
     collection = build.collection("concept")
-    most = settings.STRATA_EMERGENT_NEIGHBOURS + 1  # each concept finds itself, too
-    least = settings.STRATA_EMERGENT_SIMILARITY
-    queries = [Query(dense=vector, limit=most, min_score=least) for vector in vectors.values()]
+    limit = settings.STRATA_EMERGENT_NEIGHBOURS + 1  # each concept finds itself, too
+    min_similarity = settings.STRATA_EMERGENT_SIMILARITY
+    queries = [
+        Query(dense=vector, limit=limit, min_score=min_similarity) for vector in vectors.values()
+    ]
     answers = get_store().search_many([(collection, query) for query in queries])
     return {
         _order_pair(concept_id, point.id): point.score
@@ -139,29 +142,32 @@ def _save_pairs(
     build: IndexBuild,
     ids: set[UUID],
     vectors: Mapping[UUID, DenseVector],
-    near: Mapping[Pair, float],
+    found_pairs: Mapping[Pair, float],
 ) -> None:
     """Store the pairs of these concepts that are still similar; delete their other pairs."""
-    held = {(row.first_id, row.second_id): row for row in EmergentPair.objects.involving(ids)}
-    ends = {end for pair in held.keys() - near.keys() for end in pair} - vectors.keys()
-    known = {**vectors, **_read_vectors(build, dict.fromkeys(ends, ""))}
-    similarities = dict(near)
-    for pair in held.keys() - near.keys():
-        # Other neighbours may have displaced this pair from the results although it is still
-        # similar.
-        if all(end in known for end in pair):
-            similarity = cosine(known[pair[0]], known[pair[1]])
+    stored_pairs = {
+        (row.first_id, row.second_id): row for row in EmergentPair.objects.involving(ids)
+    }
+    ends = {
+        end for pair in stored_pairs.keys() - found_pairs.keys() for end in pair
+    } - vectors.keys()
+    vectors_by_id = {**vectors, **_read_vectors(build, dict.fromkeys(ends, ""))}
+    similarities = dict(found_pairs)
+    for pair in stored_pairs.keys() - found_pairs.keys():
+        # A pair may still be similar although nearer neighbours displaced it from the results.
+        if all(end in vectors_by_id for end in pair):
+            similarity = cosine(vectors_by_id[pair[0]], vectors_by_id[pair[1]])
             if similarity >= settings.STRATA_EMERGENT_SIMILARITY:
                 similarities[pair] = similarity
     EmergentPair.objects.filter(
-        pk__in=[row.pk for pair, row in held.items() if pair not in similarities]
+        pk__in=[row.pk for pair, row in stored_pairs.items() if pair not in similarities]
     ).delete()
     ends = {end for pair in similarities for end in pair}
-    there = set(Concept.objects.filter(pk__in=ends).values_list("pk", flat=True))
+    existing_ids = set(Concept.objects.filter(pk__in=ends).values_list("pk", flat=True))
     rows = [
         EmergentPair(first_id=first, second_id=second, similarity=similarity)
         for (first, second), similarity in sorted(similarities.items())
-        if first in there and second in there
+        if first in existing_ids and second in existing_ids
     ]
     EmergentPair.objects.bulk_create(
         rows,

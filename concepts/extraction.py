@@ -137,7 +137,7 @@ def extract_concepts(build: IndexBuild, should_stop: Callable[[], bool] = lambda
             call_count += outcome.cost.call_count
             if outcome.error is not None and outcome.error.is_expected:
                 outage = outcome.error
-            elif outcome.error is not None or outcome.findings is not None:
+            elif outcome.error is not None or outcome.result is not None:
                 _save_result_or_error(build, claim, outcome)
             if should_stop():
                 claim.give_back()
@@ -183,7 +183,7 @@ def _save_result_or_error(
     try:
         _save_result(build, claim, outcome)
     except Exception as error:
-        logger.warning("What was found in source %s cannot be kept", outcome.key, exc_info=True)
+        logger.warning("Could not save the result of extraction %s", outcome.key, exc_info=True)
         claim.rows.filter(pk=outcome.key).update(last_error=describe_error(error), **NO_LEASE)
 
 
@@ -195,34 +195,34 @@ def _save_result(build: IndexBuild, claim: Claim[Extraction], outcome: Extractio
             return  # deleted with its source, or claimed by another worker
         row.lease_token = row.leased_until = None
         row.is_cache_bypassed = False
-        if outcome.findings is None:
+        if outcome.result is None:
             row.state, row.last_error = State.FAILED, str(outcome.error)
         else:
             row.state, row.last_error, row.attempts = State.WRITTEN, "", 0
-            row.model_name, row.written_at = outcome.findings.model_name, Now()
+            row.model_name, row.written_at = outcome.result.model_name, Now()
             row.concept_count, row.refused_count = _add_extracted(
-                build.index_id, row.source, outcome.findings
+                build.index_id, row.source, outcome.result
             )
         row.save()
 
 
-def _add_extracted(index: str, source: Source, findings: ExtractionResult) -> tuple[int, int]:
+def _add_extracted(index: str, source: Source, result: ExtractionResult) -> tuple[int, int]:
     """Add the extracted concepts and relationships; return the number of concepts added, and the
     number of quotes, relationships and concepts without quotes that were refused."""
-    added_count = refused = 0
-    for found in findings.concepts:
+    added_count = refused_count = 0
+    for found in result.concepts:
         found_quotes = [
             quote for quote in found.quotes if find_quote(source.text, quote) is not None
         ]
-        refused += len(found.quotes) - len(found_quotes)
+        refused_count += len(found.quotes) - len(found_quotes)
         if not found_quotes or not _is_valid_name(found.label, MAX_LABEL_CHARS):
-            refused += not found.quotes
+            refused_count += not found.quotes
             continue
         _add_concept(index, source, found, found_quotes)
         added_count += 1
-    for relationship in findings.relationships:
-        refused += not _add_relationship(index, source, relationship)
-    return added_count, refused
+    for relationship in result.relationships:
+        refused_count += not _add_relationship(index, source, relationship)
+    return added_count, refused_count
 
 
 def _add_concept(index: str, source: Source, found: ConceptResponse, quotes: list[str]) -> None:
@@ -245,11 +245,11 @@ def _add_relationship(index: str, source: Source, found: RelationshipResponse) -
         return False
     if not _is_valid_name(found.type, MAX_NAME_CHARS):
         return False
-    kind = find_relationship_type(index, found.type)
-    if kind is None:
+    relationship_type = find_relationship_type(index, found.type)
+    if relationship_type is None:
         category = found.category if len(found.category) <= 60 else ""
-        kind = create_relationship_type(index, found.type, category=category)
-    relate_concepts(index, ends[0].pk, kind.pk, ends[1].pk)
+        relationship_type = create_relationship_type(index, found.type, category=category)
+    relate_concepts(index, ends[0].pk, relationship_type.pk, ends[1].pk)
     return True
 
 

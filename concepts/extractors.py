@@ -51,10 +51,10 @@ class ExtractionResult:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionOutcome:
-    """The outcome for one source. If ``findings`` and ``error`` are None, it was not processed."""
+    """The outcome for one source. If ``result`` and ``error`` are None, it was not processed."""
 
     key: Any
-    findings: ExtractionResult | None
+    result: ExtractionResult | None
     error: StrataError | None = None
     cost: LanguageModelCost = field(default_factory=LanguageModelCost)
 
@@ -79,12 +79,12 @@ def extract_from_texts(
     bypass_keys = {key for key, source_input in inputs.items() if source_input.is_cache_bypassed}
     completions = LanguageModelWriter().complete_prompts(prompts, ExtractionResponse, bypass_keys)
     for key, answer, error, cost in completions:
-        findings = None
+        result = None
         if answer is not None:
-            said: Any = answer.value
+            response: Any = answer.value
             concepts = [
                 each.model_copy(update={"quotes": each.quotes[:QUOTES_PER_CONCEPT]})
-                for each in said.concepts[: concept_spec.per_source]
+                for each in response.concepts[: concept_spec.per_source]
             ]
-            findings = ExtractionResult(concepts, said.relationships, answer.model_name)
-        yield ExtractionOutcome(key, findings, error, cost)
+            result = ExtractionResult(concepts, response.relationships, answer.model_name)
+        yield ExtractionOutcome(key, result, error, cost)

@@ -115,8 +115,8 @@ def _import_concept(index: str, where: str, content: Mapping[str, Any]) -> Itera
 
 
 def _add_missing_fields(concept: Concept, description: str, terms: list[str]) -> None:
-    held = {normalise_name(term) for term in concept.search_terms}
-    new = [term for term in terms if normalise_name(term) not in held]
+    known_terms = {normalise_name(term) for term in concept.search_terms}
+    new = [term for term in terms if normalise_name(term) not in known_terms]
     if new or (description and not concept.description):
         edit_concept(
             concept.pk,
@@ -151,16 +151,18 @@ def _import_relationship_type(
 ) -> Iterator[ImportResult]:
     name = _get_string(content, "name", is_required=True)
     category, description = _get_string(content, "category"), _get_string(content, "description")
-    kind = find_relationship_type(index, name)
-    if kind is None:
+    relationship_type = find_relationship_type(index, name)
+    if relationship_type is None:
         create_relationship_type(index, name, category=category, description=description)
-    elif (category and not kind.category) or (description and not kind.description):
+    elif (category and not relationship_type.category) or (
+        description and not relationship_type.description
+    ):
         edit_relationship_type(
-            kind.pk,
-            category=kind.category or category,
-            description=kind.description or description,
+            relationship_type.pk,
+            category=relationship_type.category or category,
+            description=relationship_type.description or description,
         )
-    yield ImportResult(where, "relationship_type", is_new=kind is None)
+    yield ImportResult(where, "relationship_type", is_new=relationship_type is None)
 
 
 def _import_relationship(
@@ -168,8 +170,8 @@ def _import_relationship(
 ) -> Iterator[ImportResult]:
     ends = [_require_concept(index, content, field) for field in ("source", "target")]
     name = _get_string(content, "relationship_type", is_required=True)
-    kind = find_relationship_type(index, name) or _create_type(index, name)
-    _, is_new = relate_concepts(index, ends[0].pk, kind.pk, ends[1].pk)
+    relationship_type = find_relationship_type(index, name) or _create_type(index, name)
+    _, is_new = relate_concepts(index, ends[0].pk, relationship_type.pk, ends[1].pk)
     yield ImportResult(where, "relationship", is_new=is_new)
 
 
@@ -231,11 +233,11 @@ def _read_graphml(path: Path) -> Iterator[ImportStatement]:
         yield ImportStatement(f"{path.name}: node {node}", "concept", content)
     for source, target, attributes in graph.edges(data=True):
         where = f"{path.name}: edge {source} -> {target}"
-        said = (attributes.get(name) for name in ("type", "relationship_type", "label"))
-        name = next((str(each) for each in said if each), DEFAULT_RELATIONSHIP_TYPE)
+        given_types = (attributes.get(name) for name in ("type", "relationship_type", "label"))
+        name = next((str(each) for each in given_types if each), DEFAULT_RELATIONSHIP_TYPE)
         if category := str(attributes.get("category") or ""):
-            about = {"name": name, "category": category}
-            yield ImportStatement(where, "relationship_type", about)
+            type_content = {"name": name, "category": category}
+            yield ImportStatement(where, "relationship_type", type_content)
         ends = {"source": labels[source], "target": labels[target]}
         yield ImportStatement(where, "relationship", {**ends, "relationship_type": name})
 

@@ -85,8 +85,8 @@ def relocate_instances(artifact_id: UUID) -> int:
 
 def find_artifacts_with_stale_instances() -> Iterable[UUID]:
     """Ids of parsed documents with quotes not yet relocated since the document changed."""
-    displaced = Instance.objects.stale().filter(artifact__state=Artifact.State.PARSED)
-    return displaced.order_by().values_list("artifact_id", flat=True).distinct()
+    stale = Instance.objects.stale().filter(artifact__state=Artifact.State.PARSED)
+    return stale.order_by().values_list("artifact_id", flat=True).distinct()
 
 
 def _select_sources(

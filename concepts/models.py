@@ -34,7 +34,7 @@ class EntityQuerySet(models.QuerySet[Any]):
         return self.filter(index=index)
 
     def named(self, index: str, name: str) -> Self:
-        """The one entity of an index with this name, in any case."""
+        """The entity of an index with this name, ignoring case."""
         return self.filter(index=index, name_hash=hash_name(name))
 
 
@@ -64,8 +64,8 @@ class Entity(RevisedRow):
 
 class ConceptQuerySet(EntityQuerySet):
     def visible_to(self, grant: Grant) -> "ConceptQuerySet":
-        """Concepts whose every quote is from a document that the grant includes, and concepts
-        without quotes: a description may tell what any of the quoted documents says."""
+        """Concepts without quotes, and concepts all of whose quotes are from documents that the
+        grant includes, because a description may repeat what any quoted document says."""
         concepts = grant.limit(self)
         if grant.sees_all_documents:
             return concepts

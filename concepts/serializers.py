@@ -215,8 +215,8 @@ class DeletionSerializer(serializers.Serializer):
 def render_concepts(concepts: Collection[Concept], grant: Grant) -> list[dict[str, Any]]:
     """Concepts that the grant includes, as ``ConceptSerializer`` describes them."""
     ids = [concept.pk for concept in concepts]
-    standing = Instance.objects.not_lost().filter(concept__in=ids).order_by()
-    counts = standing.values_list("concept").annotate(Count("pk"))
+    instances = Instance.objects.not_lost().filter(concept__in=ids).order_by()
+    counts = instances.values_list("concept").annotate(Count("pk"))
     evidence: dict[UUID, int] = dict(counts)
     degrees = count_relationships(ids, grant)
     return [
@@ -271,18 +271,18 @@ def check_instance(instance: Instance, source: Source | None) -> str:
         return "lost"
     if source is None or hash_text(source.text) != instance.source_hash:
         return "stale"
-    is_there = source.text[instance.start_offset : instance.end_offset] == instance.quote
-    return "exact" if is_there else "stale"
+    is_unchanged = source.text[instance.start_offset : instance.end_offset] == instance.quote
+    return "exact" if is_unchanged else "stale"
 
 
-def render_relationship_type(kind: RelationshipType) -> dict[str, Any]:
+def render_relationship_type(relationship_type: RelationshipType) -> dict[str, Any]:
     return {
-        "id": str(kind.pk),
-        "index": kind.index,
-        "name": kind.name,
-        "category": kind.category,
-        "description": kind.description,
-        "revision": kind.revision,
+        "id": str(relationship_type.pk),
+        "index": relationship_type.index,
+        "name": relationship_type.name,
+        "category": relationship_type.category,
+        "description": relationship_type.description,
+        "revision": relationship_type.revision,
     }
 
 

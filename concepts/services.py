@@ -32,12 +32,12 @@ def require_concept_index(index: str) -> None:
     Raises:
         InvalidInput: no build of the index holds concepts.
     """
-    receiving = IndexBuild.objects.not_retired()
-    if not any(build.spec.concepts for build in receiving.filter(index=index)):
+    builds = IndexBuild.objects.not_retired()
+    if not any(build.spec.concepts for build in builds.filter(index=index)):
         raise InvalidInput(
             f"The index {index} holds no concepts.",
             field="index",
-            allowed={build.index_id for build in receiving if build.spec.concepts},
+            allowed={build.index_id for build in builds if build.spec.concepts},
             fix="Set concepts: true in its spec.",
         )
 
@@ -56,8 +56,8 @@ def create_concept(
     """
     require_concept_index(index)
     label = _clean_name(label, "label", MAX_LABEL_CHARS)
-    terms, described = clean_search_terms(search_terms), _clean_description(description)
-    concept = Concept(index=index, label=label, description=described, search_terms=terms)
+    terms, description = clean_search_terms(search_terms), _clean_description(description)
+    concept = Concept(index=index, label=label, description=description, search_terms=terms)
     _save_entity(concept)
     return concept
 
@@ -194,12 +194,12 @@ def create_relationship_type(
     """
     require_concept_index(index)
     name = _clean_name(name, "name", MAX_NAME_CHARS)
-    described = _clean_description(description)
-    kind = RelationshipType(
-        index=index, name=name, category=_clean_category(category), description=described
+    description = _clean_description(description)
+    relationship_type = RelationshipType(
+        index=index, name=name, category=_clean_category(category), description=description
     )
-    _save_entity(kind)
-    return kind
+    _save_entity(relationship_type)
+    return relationship_type
 
 
 @transaction.atomic
@@ -216,15 +216,15 @@ def edit_relationship_type(
         UnknownRelationshipType: there is no relationship type with this id.
         ContentConflict, InvalidInput: as for ``create_relationship_type``.
     """
-    kind = _lock_type(type_id)
+    relationship_type = _lock_type(type_id)
     if name is not None:
-        kind.name = _clean_name(name, "name", MAX_NAME_CHARS)
+        relationship_type.name = _clean_name(name, "name", MAX_NAME_CHARS)
     if category is not None:
-        kind.category = _clean_category(category)
+        relationship_type.category = _clean_category(category)
     if description is not None:
-        kind.description = _clean_description(description)
-    _save_entity(kind)
-    return kind
+        relationship_type.description = _clean_description(description)
+    _save_entity(relationship_type)
+    return relationship_type
 
 
 def remove_relationship_type(type_id: UUID) -> int:
@@ -243,10 +243,10 @@ def find_relationship_type(index: str, name: str) -> RelationshipType | None:
 
 
 def _lock_type(type_id: UUID) -> RelationshipType:
-    kind = RelationshipType.objects.select_for_update().filter(pk=type_id).first()
-    if kind is None:
+    relationship_type = RelationshipType.objects.select_for_update().filter(pk=type_id).first()
+    if relationship_type is None:
         raise UnknownRelationshipType(field="id")
-    return kind
+    return relationship_type
 
 
 # --- Relationships ---------------------------------------------------------------------------
@@ -280,8 +280,8 @@ def relate_concepts(
 
 
 def restrict_concepts_of(instances: InstanceQuerySet) -> None:
-    """Keep the concepts of quotes that are about to be deleted hidden, if the quotes are from
-    documents with groups."""
+    """Mark the concepts of those instances that quote documents with groups, so that the concepts
+    stay hidden after the instances are deleted."""
     quoted = instances.exclude(artifact__groups=[]).values("concept")
     Concept.objects.filter(pk__in=quoted).update(is_restricted=True)
 

@@ -7,7 +7,8 @@ The flow:
     Source saved     -> commit -> tasks.relocate_instances
     documents planned          -> tasks.extract_concepts     if the spec asks for it
     each minute (beat)         -> tasks.reconcile_concepts   work that no signal enqueued, and
-    concepts synced            -> tasks.update_emergent_pairs  stores similar pairs for review
+                               -> tasks.update_emergent_pairs   for concepts synced since: stores
+                                  similar pairs for review
 
 Quotes are deleted with their document, concepts with their index. Before a document with groups is
 deleted, the concepts it quotes are marked, so that they stay hidden.

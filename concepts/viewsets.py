@@ -222,11 +222,11 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
         """List the relationship types of an index, by name."""
         require_index(index)
         parameters = RelationshipTypeFilterSerializer.read(request.query_params)
-        kinds = RelationshipType.objects.visible_to(get_grant(request)).of_index(index)
+        types = RelationshipType.objects.visible_to(get_grant(request)).of_index(index)
         if "category" in parameters:
-            kinds = kinds.filter(category=parameters["category"].lower())
-        page, answer = paginate(request, kinds.order_by("name", "pk"), parameters)
-        return Response({**answer, "results": [render_relationship_type(kind) for kind in page]})
+            types = types.filter(category=parameters["category"].lower())
+        page, answer = paginate(request, types.order_by("name", "pk"), parameters)
+        return Response({**answer, "results": [render_relationship_type(each) for each in page]})
 
     @extend_schema(
         operation_id="create_relationship_type",
@@ -240,8 +240,8 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
         """
         require_index(index)
         data = RelationshipTypeInputSerializer.read(request.data)
-        kind = services.create_relationship_type(index, data.pop("name"), **data)
-        rendered = _render_type(kind.pk, get_grant(request))
+        relationship_type = services.create_relationship_type(index, data.pop("name"), **data)
+        rendered = _render_type(relationship_type.pk, get_grant(request))
         return Response(rendered, status=status.HTTP_201_CREATED)
 
     @extend_schema(
@@ -363,10 +363,10 @@ def _render_concept(concept_id: UUID, grant: Grant) -> dict[str, Any]:
 
 
 def _render_type(type_id: UUID, grant: Grant) -> dict[str, Any]:
-    kind = RelationshipType.objects.visible_to(grant).filter(pk=type_id).first()
-    if kind is None:
+    relationship_type = RelationshipType.objects.visible_to(grant).filter(pk=type_id).first()
+    if relationship_type is None:
         raise UnknownRelationshipType(field="id")
-    return render_relationship_type(kind)
+    return render_relationship_type(relationship_type)
 
 
 def _render_relationship(relationship_id: UUID, grant: Grant) -> dict[str, Any]:

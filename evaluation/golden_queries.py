@@ -31,8 +31,8 @@ def read_golden_queries(index: str) -> JudgedQueries | None:
         InvalidInput: the folder cannot be read.
     """
     folder = golden_queries_folder(index)
-    written = read_judged_queries(folder) if folder.is_dir() else JudgedQueries({}, {})
-    golden = _merge_judgements(written, index)
+    from_folder = read_judged_queries(folder) if folder.is_dir() else JudgedQueries({}, {})
+    golden = _merge_judgements(from_folder, index)
     return golden if golden.queries else None
 
 
@@ -80,10 +80,10 @@ def _merge_judgements(from_folder: JudgedQueries, index: str) -> JudgedQueries:
         name = _format_judged_name(each)
         judged[name] = max(judged.get(name, 0), 1) if each.is_good else 0
     # A query without a relevant document cannot be measured.
-    answered = [query_id for query_id, judged in qrels.items() if _has_relevant(judged)]
+    measurable = [query_id for query_id, judged in qrels.items() if _has_relevant(judged)]
     return JudgedQueries(
-        {query_id: queries[query_id] for query_id in answered},
-        {query_id: qrels[query_id] for query_id in answered},
+        {query_id: queries[query_id] for query_id in measurable},
+        {query_id: qrels[query_id] for query_id in measurable},
     )
 
 

@@ -103,10 +103,10 @@ def measure_systems(
             started = time.perf_counter()
             system.answer_first_page(query)
             each.latencies_ms.append((time.perf_counter() - started) * 1_000)
-            places = deduplicate_locations(system.rank_locations(query), judged.qrels[query_id])
+            locations = deduplicate_locations(system.rank_locations(query), judged.qrels[query_id])
             # Ranks instead of scores, because ir_measures would reorder equal scores.
-            each.ranks[query_id] = {key: float(-rank) for rank, key in enumerate(places)}
-            each.top_locations[query_id] = list(places.values())[:TOP_HIT_COUNT]
+            each.ranks[query_id] = {key: float(-rank) for rank, key in enumerate(locations)}
+            each.top_locations[query_id] = list(locations.values())[:TOP_HIT_COUNT]
     return [
         SystemMeasurement(
             name,
@@ -124,12 +124,12 @@ def deduplicate_locations(
     """Rank each judged page or artifact once, best first, down to ``RANKING_DEPTH``. A hit counts
     for its page if that page was judged, and otherwise for its artifact."""
     ranked: dict[str, HitLocation] = {}
-    for place in locations:
-        key = place.artifact_id
-        if place.page_index is not None:
-            page = format_page_name(place.artifact_id, place.page_index)
+    for location in locations:
+        key = location.artifact_id
+        if location.page_index is not None:
+            page = format_page_name(location.artifact_id, location.page_index)
             key = page if page in grades else key
-        ranked.setdefault(key, place)
+        ranked.setdefault(key, location)
         if len(ranked) == RANKING_DEPTH:
             break
     return ranked

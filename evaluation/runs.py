@@ -277,10 +277,13 @@ def _make_details(
     """Return every query's values in query order, and the hits returned for the shown queries."""
     order = list(judged.queries)
     shown = _choose_shown_queries(measured, order, run.baseline)
-    places = [
-        place for query_id in shown for each in measured for place in each.top_locations[query_id]
+    locations = [
+        location
+        for query_id in shown
+        for each in measured
+        for location in each.top_locations[query_id]
     ]
-    names = _find_external_ids({place.artifact_id for place in places})
+    names = _find_external_ids({location.artifact_id for location in locations})
     return {
         "queries": order,
         "values": {
@@ -293,8 +296,8 @@ def _make_details(
         "returned": {
             query_id: {
                 each.system: [
-                    _render_location(place, judged.qrels[query_id], names)
-                    for place in each.top_locations[query_id]
+                    _render_location(location, judged.qrels[query_id], names)
+                    for location in each.top_locations[query_id]
                 ]
                 for each in measured
             }
@@ -321,17 +324,17 @@ def _choose_shown_queries(
 
 
 def _render_location(
-    place: HitLocation, judged: Mapping[str, int], names: Mapping[str, str]
+    location: HitLocation, judged: Mapping[str, int], names: Mapping[str, str]
 ) -> dict[str, Any]:
-    grade = judged.get(place.artifact_id)
-    if place.page_index is not None:
-        grade = judged.get(format_page_name(place.artifact_id, place.page_index), grade)
+    grade = judged.get(location.artifact_id)
+    if location.page_index is not None:
+        grade = judged.get(format_page_name(location.artifact_id, location.page_index), grade)
     return {
-        "artifact_id": place.artifact_id,
-        "external_id": names.get(place.artifact_id),
-        "title": place.title,
-        "page_index": place.page_index,
-        "text": " ".join(place.text.split())[:_SHOWN_CHARS],
+        "artifact_id": location.artifact_id,
+        "external_id": names.get(location.artifact_id),
+        "title": location.title,
+        "page_index": location.page_index,
+        "text": " ".join(location.text.split())[:_SHOWN_CHARS],
         "relevance": grade,
     }
 

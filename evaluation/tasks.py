@@ -69,7 +69,7 @@ class EvaluationWorker(Worker):
             logger.warning("The evaluation %s waits: %s", run, error)
             return False
         except RunTakenOver:
-            logger.info("The evaluation %s is not ours any more", run)
+            logger.info("Another worker has claimed the evaluation %s, or it was deleted", run)
         return True
 
 

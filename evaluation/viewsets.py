@@ -41,7 +41,7 @@ from evaluation.serializers import (
 )
 from evaluation.services import delete_judgement, save_judgement
 
-# --- Measurements ----------------------------------------------------------------------------
+# --- Evaluation runs -------------------------------------------------------------------------
 
 
 @extend_schema(tags=["Evaluation"])
@@ -147,7 +147,7 @@ def _find_run(run_id: str, grant: Grant) -> EvaluationRun:
     return run
 
 
-# --- Verdicts --------------------------------------------------------------------------------
+# --- Judgements ------------------------------------------------------------------------------
 
 
 @extend_schema(tags=["Evaluation"])

@@ -52,22 +52,22 @@ class _Quantity:
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What one sentence, or one text, says."""
+    """The facts of a sentence or a text."""
 
     words: frozenset[str]  # in lower case, plural -s removed
     quantities: tuple[_Quantity, ...]
     names: frozenset[str]
-    openers: frozenset[str]  # first words of sentences that look like plurals: seldom names
+    openers: frozenset[str]  # first words of sentences, seldom names: see ``_looks_ordinary``
     negation_count: int
 
 
 def find_difference(new: str, known: str) -> str | None:
-    """Name what the finding ``new`` says differently than ``known``: ``number``, ``negation``,
-    ``sign`` or ``name``; None if it adds no such fact.
+    """Return the kind of the first fact in which the finding ``new`` differs from ``known``:
+    ``number``, ``negation``, ``sign`` or ``name``; None if there is none.
 
     A number of ``new`` must occur in ``known``, with its unit. For each sentence of ``new``, the
-    most similar one of ``known`` must have as many negations, no word of the opposite sign alone,
-    and not another name in place of its names.
+    most similar one of ``known`` must have as many negations, no word opposite to one of its words
+    (such as fall and rise), and no other name in place of its names.
     """
     if new == known:
         return None
@@ -76,16 +76,23 @@ def find_difference(new: str, known: str) -> str | None:
     sentences = _split(known)
     known_sentences = [_read_facts(sentence) for sentence in sentences]
     for facts in map(_read_facts, set(_split(new)) - set(sentences)):
-        like = max(known_sentences, key=lambda other: _share_words(facts, other), default=None)
-        if like is None:
+        most_similar = max(
+            known_sentences,
+            key=lambda other: _compute_shared_word_ratio(facts, other),
+            default=None,
+        )
+        if most_similar is None:
             continue
-        if len(known_sentences) > 1 and _share_words(facts, like) < MIN_SHARED_WORDS:
+        if (
+            len(known_sentences) > 1
+            and _compute_shared_word_ratio(facts, most_similar) < MIN_SHARED_WORDS
+        ):
             continue
-        if _count_negations(facts, like) != _count_negations(like, facts):
+        if _count_negations(facts, most_similar) != _count_negations(most_similar, facts):
             return "negation"
-        if _has_opposite_sign(facts.words, like.words):
+        if _has_opposite_sign(facts.words, most_similar.words):
             return "sign"
-        if _has_other_names(facts, like):
+        if _has_other_names(facts, most_similar):
             return "name"
     return None
 
@@ -94,9 +101,9 @@ def _split(text: str) -> list[str]:
     return [text[each.start : each.end] for each in find_sentences(text)]
 
 
-def _share_words(one: _Facts, other: _Facts) -> float:
-    fewest = min(len(one.words), len(other.words))
-    return len(one.words & other.words) / fewest if fewest else 0.0
+def _compute_shared_word_ratio(one: _Facts, other: _Facts) -> float:
+    word_count = min(len(one.words), len(other.words))
+    return len(one.words & other.words) / word_count if word_count else 0.0
 
 
 # --- Reading ---------------------------------------------------------------------------------
@@ -227,7 +234,7 @@ def _find_unmatched(one: _Facts, other: _Facts) -> list[_Quantity]:
     ]
 
 
-def _are_equal(one: _Quantity, other: _Quantity, of_one: _Facts, of_other: _Facts) -> bool:
+def _are_equal(one: _Quantity, other: _Quantity, one_facts: _Facts, other_facts: _Facts) -> bool:
     if one.is_known_unit and other.is_known_unit:
         return one.unit == other.unit and math.isclose(one.base, other.base)
     if not math.isclose(one.value, other.value):
@@ -235,8 +242,8 @@ def _are_equal(one: _Quantity, other: _Quantity, of_one: _Facts, of_other: _Fact
     if not one.unit or not other.unit or _have_same_stem(one.unit, other.unit):
         return True
     # The word after a number is not always its unit: it may be elsewhere in the other text.
-    return (not one.is_known_unit and one.unit in of_other.words) or (
-        not other.is_known_unit and other.unit in of_one.words
+    return (not one.is_known_unit and one.unit in other_facts.words) or (
+        not other.is_known_unit and other.unit in one_facts.words
     )
 
 
@@ -248,7 +255,7 @@ def _have_same_stem(one: str, other: str) -> bool:
 
 
 def _count_negations(one: _Facts, other: _Facts) -> int:
-    """Count the negations of a sentence, with "unexposed" where the other says "exposed"."""
+    """Count the negations of ``one``; "unexposed" is one if ``other`` says "exposed"."""
     prefixed = {
         word[match.end() :]
         for word in one.words - other.words

@@ -1,7 +1,7 @@
 """Finds duplicate findings: those with similar vectors that differ in no fact (``differences.py``).
 
-The similarity of a finding to another is the lowest, over its chunks, of the best cosine with the
-other's chunks. For findings of one chunk, which most are, it is the cosine of the two.
+For each chunk of a finding, the best cosine with the chunks of the other finding is computed; the
+lowest of these is the similarity. Most findings have one chunk: their similarity is the cosine.
 """
 
 import hashlib
@@ -105,8 +105,8 @@ class DuplicateFinder:
         self._groups = sorted(grant.groups or ())  # of the findings to be added
         self._threshold = threshold
         self.read_recent()
-        self._added: dict[UUID, Vectors] = {}  # since then
-        self._removed_ids: set[UUID] = set()  # since then
+        self._added: dict[UUID, Vectors] = {}  # since ``read_recent``
+        self._removed_ids: set[UUID] = set()  # since ``read_recent``
         self._store_scores: list[list[dict[UUID, float]]] = []
 
     def read_recent(self) -> None:

@@ -74,7 +74,7 @@ NEGATIONS = frozenset(
 )
 NEGATING_PREFIX = re.compile(r"(?:un|non|in|im|ir|dis)(?=\w{4})")
 
-# Words of opposite signs, by what they are said of.
+# Pairs of word lists with opposite meanings.
 OPPOSITES: list[tuple[frozenset[str], frozenset[str]]] = [
     (frozenset(one.split()), frozenset(other.split()))
     for one, other in [

@@ -62,7 +62,8 @@ class EvidenceReferenceQuerySet(models.QuerySet["EvidenceReference"]):
 
 
 class EvidenceReference(FindingVectors):
-    """A finding that repeats a stored one. If that one is changed or deleted, it takes its place.
+    """A finding that repeats a stored one. If the stored one is changed or deleted, this one may
+    take its place.
 
     It has the groups that it would have as a document, so it may be hidden from those who see the
     finding that it repeats.

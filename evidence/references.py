@@ -1,4 +1,5 @@
-"""Keeps repeats of stored findings as references to them, and lets them take their place."""
+"""References, which are findings that repeat a stored one: reads and deletes them, and makes them
+findings when the stored one changes or is deleted."""
 
 import logging
 from collections.abc import Iterable
@@ -28,7 +29,7 @@ def read_references(
     return found
 
 
-def forget_references(
+def delete_references(
     index: str, external_id: str, grant: Grant, except_for: EvidenceReference | None = None
 ) -> None:
     """Delete the visible references with this id, because their URL was added again."""
@@ -40,11 +41,10 @@ def forget_references(
 
 
 def release_references(artifact: Artifact, *, only_outdated: bool) -> None:
-    """Let the oldest reference of a finding take its place as a finding of its own; the others
-    become references to it.
+    """Make the oldest reference of a finding a finding; the others become references to it.
 
-    Nobody loses a finding: a reference that more people may see than the new finding becomes one
-    of its own, too. ``only_outdated``: only references that repeat an earlier content of the
+    Nobody loses a finding: a reference that more people may see than the new finding becomes a
+    finding, too. ``only_outdated``: only references that repeat an earlier content of the
     artifact, or that more people may see than the artifact as it is now.
     """
     references = list(

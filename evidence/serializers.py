@@ -60,7 +60,7 @@ REFERENCE_EXAMPLE = {
     "added_at": "2026-03-02T09:30:04Z",
 }
 
-# --- What is taken ---------------------------------------------------------------------------
+# --- Requests --------------------------------------------------------------------------------
 
 
 class EvidenceCitationSerializer(StrictSerializer):
@@ -73,8 +73,8 @@ class EvidenceCitationSerializer(StrictSerializer):
     date = StringField(
         required=False,
         max_length=MAX_CITATION_CHARS,
-        help_text="Such as 2021-05-14, 2021-05, 2021, May 2021 or 14 May 2021. The first day "
-        "counts.",
+        help_text="Such as 2021-05-14, 2021-05, 2021, May 2021 or 14 May 2021. A month or a year "
+        "stands for its first day.",
     )
     authors = serializers.ListField(
         child=StringField(max_length=MAX_CITATION_CHARS), required=False, max_length=MAX_AUTHORS
@@ -106,7 +106,7 @@ ITEMS_EXAMPLE = {"items": [FINDING_EXAMPLE], "threshold": 0.9}
 
 
 class FindingsField(serializers.ListField):
-    """A list of findings, each read by itself: in place of a wrong one is its error."""
+    """A list of findings. Each is read by itself; an invalid one is replaced by its error."""
 
     child = EvidenceInputSerializer()
 
@@ -181,10 +181,12 @@ def _read_evidence_input(position: int, data: Any) -> EvidenceInput | RejectedEv
     citation = fields.get("citation")
     if citation is None:
         return EvidenceInput(fields["url"], fields["content"])
-    said = {
+    citation_fields = {
         name: _clean_citation_value(value) for name, value in citation.items() if name != "title"
     }
-    return EvidenceInput(fields["url"], fields["content"], citation.get("title") or None, said)
+    return EvidenceInput(
+        fields["url"], fields["content"], citation.get("title") or None, citation_fields
+    )
 
 
 def _clean_citation_value(value: Any) -> Any:
@@ -205,7 +207,7 @@ def read_search_parameters(serializer: type[StrictSerializer], data: Any) -> dic
     return fields | {"query": query}
 
 
-# --- What is answered ------------------------------------------------------------------------
+# --- Responses -------------------------------------------------------------------------------
 
 
 class EvidenceVerdictSerializer(serializers.Serializer):

@@ -35,7 +35,7 @@ from evidence.duplicates import (
     join_pages,
 )
 from evidence.models import EvidenceReference, RecentEvidence, Vectors, vector_values
-from evidence.references import forget_references
+from evidence.references import delete_references
 from indexing.losses import make_loss_error
 from indexing.models import Index, IndexBuild
 from retrieval.event_loop import run_in_thread
@@ -53,7 +53,7 @@ class EvidenceVerdict(StrEnum):
     ADDED = "added"
     DUPLICATE = "duplicate"  # it, or one with the same meaning, was already stored
     UPDATED = "updated"  # its URL was known, with other content or another citation
-    REJECTED = "rejected"  # it is not valid, or its URL is another's
+    REJECTED = "rejected"  # it is invalid, or its URL is that of a document the caller may not see
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class EvidenceInput:
 
 @dataclass(frozen=True, slots=True)
 class RejectedEvidence:
-    """A finding that cannot be read, and why; ``error.field`` leads to the mistake."""
+    """A finding that cannot be read, and why; ``error.field`` names the invalid field."""
 
     url: str
     error: StrataError
@@ -99,8 +99,8 @@ def find_evidence_build(index: str) -> IndexBuild:
     """The live build of an index that accepts evidence.
 
     Raises:
-        UnknownIndex: with the names there are.
-        InvalidInput: it takes none; with those that do.
+        UnknownIndex: lists the known names.
+        InvalidInput: the index accepts no evidence; lists those that do.
         PointsLost: the store has lost points of it.
     """
     require_index(index)
@@ -230,16 +230,18 @@ def _add_findings(
     )
     duplicates.search_store(findings)
     decisions: list[EvidenceDecision] = []
-    places = iter(range(len(findings)))
+    finding_indexes = iter(range(len(findings)))
     for position, item in enumerate(items):
         if isinstance(item, RejectedEvidence):
             decisions.append(_reject(item.url, item.error))
             continue
-        place = next(places)
+        finding_index = next(finding_indexes)
         try:
             with transaction.atomic():
                 decisions.append(
-                    _add_finding(build, duplicates, place, item, findings[place], grant)
+                    _add_finding(
+                        build, duplicates, finding_index, item, findings[finding_index], grant
+                    )
                 )
         except ContentConflict as error:
             error.field = f"items.{position}.url"
@@ -254,7 +256,7 @@ def _reject(url: str, error: StrataError) -> EvidenceDecision:
 def _add_finding(
     build: IndexBuild,
     duplicates: DuplicateFinder,
-    place: int,
+    finding_index: int,
     item: EvidenceInput,
     vectors: Vectors,
     grant: Grant,
@@ -265,7 +267,7 @@ def _add_finding(
     if known_artifact is None:
         while duplicate := duplicates.find_exact_duplicate(
             content
-        ) or duplicates.find_near_duplicate(place, content, vectors):
+        ) or duplicates.find_near_duplicate(finding_index, content, vectors):
             # Locked: if the stored finding were deleted now, this one would be lost, too.
             stored = Artifact.objects.select_for_update().filter(pk=duplicate.artifact_id).first()
             if stored is not None:
@@ -278,7 +280,7 @@ def _add_finding(
                     similarity=duplicate.similarity,
                 )
             duplicates.remove(duplicate.artifact_id)
-        forget_references(build.index_id, external_id, grant)
+        delete_references(build.index_id, external_id, grant)
     artifact, _ = add_artifact(
         build.index_id,
         content,
@@ -327,7 +329,7 @@ def _save_reference(
     reference, _ = EvidenceReference.objects.update_or_create(
         artifact=stored, external_id=external_id, groups=groups, defaults=values
     )
-    forget_references(build.index_id, external_id, grant, except_for=reference)
+    delete_references(build.index_id, external_id, grant, except_for=reference)
 
 
 def _delete_indexed_vectors(index: str) -> None:

@@ -1,4 +1,4 @@
-"""What happens to the references of a finding:
+"""Receivers that release the references of a finding:
 
     its content or groups change -> on save   -> references.release_references
     it is deleted                -> before it -> references.release_references

@@ -44,15 +44,15 @@ def parse_filter(content: object, spec: IndexSpec) -> Filter | None:
 
 
 def parse_value(
-    value: object, field_type: str, place: str, field_spec: FieldSpec | None = None
+    value: object, field_type: str, path: str, field_spec: FieldSpec | None = None
 ) -> Any:
     """Check a value of a field type (``text``, ``integer`` …) and convert it to the stored form.
 
     Raises:
-        InvalidInput: with ``place`` and the allowed values.
+        InvalidInput: with ``path`` and the allowed values.
     """
-    read = _READER_BY_FIELD_TYPE[field_type](value, place)
-    return read if field_spec is None else _normalise_value(read, field_spec, place)
+    read = _READER_BY_FIELD_TYPE[field_type](value, path)
+    return read if field_spec is None else _normalise_value(read, field_spec, path)
 
 
 @dataclass(slots=True)
@@ -60,45 +60,45 @@ class _FilterParser:
     spec: IndexSpec
     condition_count: int = 0
 
-    def parse_object(self, content: object, place: str, *, depth: int) -> Filter | None:
+    def parse_object(self, content: object, path: str, *, depth: int) -> Filter | None:
         if not isinstance(content, Mapping):
             raise InvalidInput(
                 f"A filter must be a JSON object of fields and values, not {_json_type(content)}.",
-                field=place,
+                field=path,
             )
         if depth > MAX_DEPTH:
-            raise InvalidInput(f"The filter is nested deeper than {MAX_DEPTH} levels.", field=place)
+            raise InvalidInput(f"The filter is nested deeper than {MAX_DEPTH} levels.", field=path)
         parts = [
-            self._parse_key(key, value, f"{place}.{key}", depth) for key, value in content.items()
+            self._parse_key(key, value, f"{path}.{key}", depth) for key, value in content.items()
         ]
         return _all_of([part for part in parts if part is not None])
 
-    def _parse_key(self, key: str, value: object, place: str, depth: int) -> Filter | None:
+    def _parse_key(self, key: str, value: object, path: str, depth: int) -> Filter | None:
         if key in {"all_of", "any_of"}:
             if not isinstance(value, list) or not value:
-                raise InvalidInput(f"{key} must be a list of at least one filter.", field=place)
+                raise InvalidInput(f"{key} must be a list of at least one filter.", field=path)
             parts = [
-                self.parse_object(part, f"{place}.{number}", depth=depth + 1)
+                self.parse_object(part, f"{path}.{number}", depth=depth + 1)
                 for number, part in enumerate(value)
             ]
             if None in parts:  # an empty object matches everything
                 number = parts.index(None)
-                raise InvalidInput("The filter is empty.", field=f"{place}.{number}")
+                raise InvalidInput("The filter is empty.", field=f"{path}.{number}")
             filters = [part for part in parts if part is not None]
             return _all_of(filters) if key == "all_of" else _any_of(filters)
         if key == "not":
-            negated = self.parse_object(value, place, depth=depth + 1)
+            negated = self.parse_object(value, path, depth=depth + 1)
             if negated is None:
-                raise InvalidInput("The filter is empty.", field=place)
+                raise InvalidInput("The filter is empty.", field=path)
             return Not(negated)
-        return self._parse_field(key, value, place)
+        return self._parse_field(key, value, path)
 
-    def _parse_field(self, name: str, value: object, place: str) -> Filter:
+    def _parse_field(self, name: str, value: object, path: str) -> Filter:
         fields = self.spec.filter_fields
         if name not in fields:
             raise InvalidInput(
                 f"The index {self.spec.name} has no field {name[:100]!r} to filter by.",
-                field=place[:200],
+                field=path[:200],
                 allowed=[*fields, *COMBINATORS],
             )
         field_type = fields[name]
@@ -108,38 +108,38 @@ class _FilterParser:
                 raise InvalidInput(
                     f"{name} is a {field_type} field: it takes a value or a list of values, not a "
                     "range.",
-                    field=place,
+                    field=path,
                 )
-            return self._parse_range(name, value, place, read_value)
+            return self._parse_range(name, value, path, read_value)
         if isinstance(value, list):
             if not value:
-                raise InvalidInput(f"{name} must have at least one value.", field=place)
-            places = [f"{place}.{number}" for number in range(len(value))]
+                raise InvalidInput(f"{name} must have at least one value.", field=path)
+            paths = [f"{path}.{number}" for number in range(len(value))]
             return self._make_match(
-                name, field_type, [read_value(*pair) for pair in zip(value, places, strict=True)]
+                name, field_type, [read_value(*pair) for pair in zip(value, paths, strict=True)]
             )
-        return self._make_match(name, field_type, [read_value(value, place)])
+        return self._make_match(name, field_type, [read_value(value, path)])
 
     def _parse_range(
         self,
         name: str,
         bounds: Mapping[str, object],
-        place: str,
+        path: str,
         read: Callable[[object, str], Any],
     ) -> Filter:
         for operator in bounds:
             if operator not in RANGE_OPERATORS:
                 raise InvalidInput(
                     f"{operator[:100]!r} is not a comparison.",
-                    field=f"{place}.{operator}"[:200],
+                    field=f"{path}.{operator}"[:200],
                     allowed=RANGE_OPERATORS,
                 )
         if not bounds:
             raise InvalidInput(
-                "A range must have at least one bound.", field=place, allowed=RANGE_OPERATORS
+                "A range must have at least one bound.", field=path, allowed=RANGE_OPERATORS
             )
         return Range(
-            name, **{bound: read(value, f"{place}.{bound}") for bound, value in bounds.items()}
+            name, **{bound: read(value, f"{path}.{bound}") for bound, value in bounds.items()}
         )
 
     def _make_match(self, name: str, field_type: str, values: Sequence[Any]) -> Filter:
@@ -153,20 +153,20 @@ class _FilterParser:
         """Make a function that checks a value of the field and converts it to the stored form."""
         field_spec = self.spec.metadata.get(name)
 
-        def read(value: object, place: str) -> Any:
+        def read(value: object, path: str) -> Any:
             self.condition_count += 1
             if self.condition_count > MAX_CONDITIONS:
                 raise InvalidInput(
                     f"The filter compares more than {MAX_CONDITIONS} values.", field="filter"
                 )
             if name in ID_FIELDS:
-                return _read_id(value, place)
-            return parse_value(value, field_type, place, field_spec)
+                return _read_id(value, path)
+            return parse_value(value, field_type, path, field_spec)
 
         return read
 
 
-def _normalise_value(value: Any, field_spec: FieldSpec, place: str) -> Any:
+def _normalise_value(value: Any, field_spec: FieldSpec, path: str) -> Any:
     if not isinstance(value, str):
         return value
     if field_spec.lowercase:
@@ -174,82 +174,80 @@ def _normalise_value(value: Any, field_spec: FieldSpec, place: str) -> Any:
     if field_spec.closed_values is not None and value not in field_spec.closed_values:
         raise InvalidInput(
             f"{value[:100]!r} is not an allowed value of this field.",
-            field=place,
+            field=path,
             allowed=field_spec.closed_values,
         )
     return value
 
 
-def _read_string(value: object, place: str) -> str:
+def _read_string(value: object, path: str) -> str:
     if not isinstance(value, str):
-        raise InvalidInput(f"The value must be a string, not {_json_type(value)}.", field=place)
+        raise InvalidInput(f"The value must be a string, not {_json_type(value)}.", field=path)
     if len(value) > MAX_VALUE_CHARS:
-        raise InvalidInput(f"The value is longer than {MAX_VALUE_CHARS} characters.", field=place)
+        raise InvalidInput(f"The value is longer than {MAX_VALUE_CHARS} characters.", field=path)
     if not is_text(value):
         raise InvalidInput(
-            "The value contains an unpaired surrogate, which is not valid Unicode.", field=place
+            "The value contains an unpaired surrogate, which is not valid Unicode.", field=path
         )
     return value
 
 
-def _read_nonblank_string(value: object, place: str) -> str:
-    text = _read_string(value, place)
+def _read_nonblank_string(value: object, path: str) -> str:
+    text = _read_string(value, path)
     if not text.strip():
-        raise InvalidInput("The value must hold at least one word.", field=place)
+        raise InvalidInput("The value must hold at least one word.", field=path)
     return text
 
 
-def _read_id(value: object, place: str) -> str:
-    text = _read_string(value, place)
+def _read_id(value: object, path: str) -> str:
+    text = _read_string(value, path)
     try:
         return str(uuid.UUID(text))
     except ValueError:
-        raise InvalidInput("The value must be an id (a UUID).", field=place) from None
+        raise InvalidInput("The value must be an id (a UUID).", field=path) from None
 
 
-def _read_integer(value: object, place: str) -> int:
+def _read_integer(value: object, path: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidInput(
-            f"The value must be a whole number, not {_json_type(value)}.", field=place
+            f"The value must be a whole number, not {_json_type(value)}.", field=path
         )
     if not -(2**63) <= value < 2**63:
-        raise InvalidInput("The value must fit in 64 bits.", field=place)
+        raise InvalidInput("The value must fit in 64 bits.", field=path)
     return value
 
 
-def _read_float(value: object, place: str) -> float:
+def _read_float(value: object, path: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InvalidInput(f"The value must be a number, not {_json_type(value)}.", field=place)
+        raise InvalidInput(f"The value must be a number, not {_json_type(value)}.", field=path)
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise InvalidInput("The value must be a finite number.", field=place)
+        raise InvalidInput("The value must be a finite number.", field=path)
     return number
 
 
-def _read_bool(value: object, place: str) -> bool:
+def _read_bool(value: object, path: str) -> bool:
     if not isinstance(value, bool):
-        raise InvalidInput(
-            f"The value must be true or false, not {_json_type(value)}.", field=place
-        )
+        raise InvalidInput(f"The value must be true or false, not {_json_type(value)}.", field=path)
     return value
 
 
-def _read_datetime(value: object, place: str) -> str:
+def _read_datetime(value: object, path: str) -> str:
     """Convert to UTC; a date without a time is midnight UTC, as in the store."""
     wrong = "The value must be a date and time as in RFC 3339."
     fix = "Write it as 2019-05-01T12:00:00Z."
     if not isinstance(value, str) or not _DATETIME.fullmatch(value):
-        raise InvalidInput(wrong, field=place, fix=fix)
+        raise InvalidInput(wrong, field=path, fix=fix)
     try:
         moment = datetime.fromisoformat(value.upper())
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
         return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
     except (ValueError, OverflowError):
-        raise InvalidInput("The date and time does not exist.", field=place, fix=fix) from None
+        raise InvalidInput("The date and time does not exist.", field=path, fix=fix) from None
 
 
 _READER_BY_FIELD_TYPE: dict[str, Callable[[object, str], Any]] = {

@@ -31,9 +31,9 @@ class HybridFusion:
 
 
 def mean_fusion(fusions: Collection[HybridFusion]) -> HybridFusion:
-    """The means of the settings of several indexes, by which they are ranked as one: scores by
-    different settings are not comparable. Of k it is the geometric mean, because k acts by its
-    ratios; of ``prefetch`` it is the largest."""
+    """Combine the settings of several indexes that are ranked as one, because scores by different
+    settings are not comparable: the means of the weights, the geometric mean of k, whose effect
+    depends on ratios, and the largest ``prefetch``."""
     return HybridFusion(
         k=round(geometric_mean([fusion.k for fusion in fusions])),
         dense_weight=fmean(fusion.dense_weight for fusion in fusions),
@@ -150,7 +150,9 @@ def fuse_collections(
         weights=[fusion.dense_weight] * len(dense) + [fusion.sparse_weight],
         k=fusion.k,
     )
-    dense_ranks = {id: place for ranking in dense for id, place in _rank(ranking).items()}
+    dense_ranks = {
+        id: rank_and_score for ranking in dense for id, rank_and_score in _rank(ranking).items()
+    }
     return HybridRanking(dense_ranks, _rank(sparse), fused)
 
 
@@ -163,13 +165,11 @@ def _rank(ranking: Sequence[tuple[int, float]]) -> dict[int, tuple[int, float]]:
 
 
 def comb_sum(scores: Collection[float]) -> float:
-    """Add the scores that several ways of searching gave to one thing, so that a thing found in
-    several ways ranks above one that was found equally well in only one of them.
-
-    A way that scores 0 or less adds nothing. If no way scores more, the result is the largest.
+    """Add the positive scores that several searches gave to one hit, so that it ranks above a hit
+    that only one of them found equally well. If no score is positive, return the largest.
 
     Source:
-        CombSUM: Fox and Shaw, "Combination of Multiple Searches", TREC-2, 1994. Weights of the ways
+        CombSUM: Fox and Shaw, "Combination of Multiple Searches", TREC-2, 1994. Weighted scores
         are the linear combination of Vogt and Cottrell, "Fusion Via a Linear Combination of
         Scores", Information Retrieval, 1999.
     """

@@ -41,22 +41,22 @@ HIT_KINDS: dict[str, HitKind] = {
     "concept": HitKind(
         "concepts",
         "retrieval.search.hit_checks.check_concepts",
-        "retrieval.serializers.answers.render_artifact_node",
+        "retrieval.serializers.answers.render_node_without_position",
     ),
     "relationship_type": HitKind(
         "relationships",
         "retrieval.search.hit_checks.check_relationship_types",
-        "retrieval.serializers.answers.render_artifact_node",
+        "retrieval.serializers.answers.render_node_without_position",
     ),
     "compound": HitKind(
         "structures",
         "retrieval.search.hit_checks.check_compounds",
-        "retrieval.serializers.answers.render_artifact_node",
+        "retrieval.serializers.answers.render_node_without_position",
     ),
     "image": HitKind(
         "images",
         "retrieval.search.hit_checks.check_images",
-        "retrieval.serializers.answers.render_artifact_node",
+        "retrieval.serializers.answers.render_node_without_position",
     ),
 }
 

@@ -1,6 +1,6 @@
 """The table of searches: how each is offered over REST and on the command line.
 
-A new search needs a retriever, one line here and one in ``retrieval/urls.py``.
+A new search needs a retriever and one entry here; ``retrieval/urls.py`` makes its routes from it.
 """
 
 from collections.abc import Callable, Iterable
@@ -83,8 +83,8 @@ SEARCHES: dict[str, Search] = {
         answers.render_structure_answer,
         schema.StructureSearchAnswerSerializer,
         "Search by chemical structure",
-        "Artifacts that hold a structure like the one given, best first; with words besides, "
-        "those that say such a thing too.",
+        "Artifacts with structures similar to the given one, best first. With a query, artifacts "
+        "whose passages answer it are ranked with them.",
     ),
     "images": Search(
         "search_images",
@@ -93,8 +93,8 @@ SEARCHES: dict[str, Search] = {
         answers.render_image_answer,
         schema.ImageSearchAnswerSerializer,
         "Search images by what they show",
-        "Artifacts whose images show what the query says, best first, beside those whose "
-        "passages say it.",
+        "Artifacts whose images show what the query says, best first. Artifacts whose passages "
+        "answer it are ranked with them, unless with_text is false.",
     ),
     "concepts": Search(
         "search_concepts",
@@ -103,7 +103,7 @@ SEARCHES: dict[str, Search] = {
         knowledge_answers.render_concept_hits,
         knowledge_schema.ConceptSearchAnswerSerializer,
         "Search concepts",
-        f"Concepts by their meaning, each with quotes that bear it. {EVIDENCE_DISCLAIMER}",
+        f"Concepts by their meaning, each with quotes that support it. {EVIDENCE_DISCLAIMER}",
     ),
     "relationships": Search(
         "search_relationships",
@@ -121,7 +121,7 @@ SEARCHES: dict[str, Search] = {
         knowledge_answers.render_source_hits,
         knowledge_schema.SourceSearchAnswerSerializer,
         "Search sources",
-        "Sources by the chunks of them that match, with offsets to highlight.",
+        "Sources by their matching chunks, with offsets to highlight.",
     ),
     "route": Search(
         "route_query",
@@ -139,9 +139,9 @@ SEARCHES: dict[str, Search] = {
         knowledge.BlendQuerySerializer,
         knowledge_answers.render_blended_concepts,
         knowledge_schema.ConceptSearchAnswerSerializer,
-        "Search concepts in every way",
-        "Concepts by their meaning, by sources that bear them and by the types of their "
-        "relationships; each once, by the sum of the weighted similarities of its ways. "
+        "Search concepts by meaning, sources and relationships",
+        "Concepts by their meaning, by sources that quote them and by the types of their "
+        "relationships; each once, by the sum of the weighted similarities. "
         f"{EVIDENCE_DISCLAIMER}",
     ),
     "subgraph": Search(
@@ -150,8 +150,8 @@ SEARCHES: dict[str, Search] = {
         knowledge.SubgraphQuerySerializer,
         knowledge_answers.render_subgraph,
         knowledge_schema.SubgraphAnswerSerializer,
-        "Draw the subgraph",
-        "Concepts, sources and types over a threshold, and every relationship of these concepts.",
+        "Read the subgraph around a query",
+        "Concepts, sources and types over a threshold, and relationships of these concepts.",
     ),
 }
 

@@ -158,8 +158,8 @@ class Annotation(WrittenText):
 
     @property
     def searched_texts(self) -> list[str]:
-        """The texts by which the chunk is found: its questions, without any its own text. A chunk
-        that a person took out has no writer, and is not found."""
+        """The texts by which the chunk is found: its questions, or its own text if it has none. A
+        chunk that a person left out of ``chunks.json`` has no model name, and is not found."""
         questions = list(dict.fromkeys(self.questions))
         return questions or ([self.text] if self.model_name else [])
 

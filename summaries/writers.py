@@ -96,7 +96,7 @@ class AnnotationDraft:
     fields: dict[str, Any]
     model_name: str
     dropped_value_count: int = 0
-    note: str = ""  # what is wrong with it, although it counts
+    note: str = ""  # a fault with which the annotation is still stored
 
 
 @dataclass(slots=True)
@@ -219,10 +219,13 @@ class LanguageModelWriter:
     ) -> Iterator[DraftOutcome[Key]]:
         prompts = {}
         for key, each in inputs.items():
-            about = spec.page_summaries if each.is_of_page else spec.artifact_summaries
-            assert about is not None
+            summary_spec = spec.page_summaries if each.is_of_page else spec.artifact_summaries
+            assert summary_spec is not None
             text = join_texts_within_limit(each.texts, settings.STRATA_LLM_CONTEXT_CHARS)
-            prompts[key] = render_prompt(about.prompt, text, sentences=about.sentences), about.model
+            prompts[key] = (
+                render_prompt(summary_spec.prompt, text, sentences=summary_spec.sentences),
+                summary_spec.model,
+            )
         for key, answer, error, cost in self.complete_prompts(
             prompts, SummaryResponse, _keys_bypassing_cache(inputs)
         ):
@@ -235,24 +238,24 @@ class LanguageModelWriter:
     def annotate(
         self, inputs: Mapping[Key, AnnotationInput], spec: IndexSpec
     ) -> Iterator[DraftOutcome[Key]]:
-        about = spec.questions
-        assert about is not None
+        question_spec = spec.questions
+        assert question_spec is not None
         fields = {name: each for name, each in spec.metadata.items() if each.type == "keyword"}
         prompts = {
             key: (
                 render_prompt(
-                    about.prompt,
+                    question_spec.prompt,
                     chunk.text[: settings.STRATA_LLM_CONTEXT_CHARS],
                     heading=chunk.heading,
-                    count=about.count,
-                    min_count=about.min_count,
+                    count=question_spec.count,
+                    min_count=question_spec.min_count,
                     fields=fields,
                 ),
-                about.model,
+                question_spec.model,
             )
             for key, chunk in inputs.items()
         }
-        min_count = about.min_count or 1
+        min_count = question_spec.min_count or 1
 
         def find_missing_questions(value: Any) -> str | None:
             count = len(_list_valid_questions(value.questions))
@@ -271,7 +274,7 @@ class LanguageModelWriter:
         ):
             draft = None
             if answer is not None:
-                draft = parse_annotation(answer.value, answer.model_name, fields, about)
+                draft = parse_annotation(answer.value, answer.model_name, fields, question_spec)
             yield DraftOutcome(key, draft, error, cost)
 
     def complete_prompts(
@@ -405,10 +408,10 @@ def make_annotation_schema(fields: Mapping[str, FieldSpec]) -> type[BaseModel]:
 
 
 def parse_annotation(
-    value: Any, model_name: str, fields: Mapping[str, FieldSpec], about: QuestionSpec
+    value: Any, model_name: str, fields: Mapping[str, FieldSpec], question_spec: QuestionSpec
 ) -> AnnotationDraft:
     """Make a draft from a response, without values the spec does not allow."""
-    questions = _list_valid_questions(value.questions)[: about.count]
+    questions = _list_valid_questions(value.questions)[: question_spec.count]
     found: dict[str, Any] = {}
     dropped_value_count = 0
     for name, field_spec in fields.items():
@@ -437,8 +440,8 @@ def parse_annotation(
         dropped_value_count=dropped_value_count,
         note=(
             f"The language model wrote {len(questions)} questions, also when asked again; "
-            f"{about.min_count} are wanted."
-            if len(questions) < (about.min_count or 0)
+            f"{question_spec.min_count} are wanted."
+            if len(questions) < (question_spec.min_count or 0)
             else ""
         ),
     )
@@ -457,7 +460,9 @@ def join_texts_within_limit(texts: Sequence[str], limit: int) -> str:
     """Join texts with blank lines, each truncated to its share of ``limit`` characters."""
     if sum(len(text) + 2 for text in texts) - 2 <= limit:
         return "\n\n".join(texts)
-    while len(texts) > max(1, limit // 100):  # halve them: keep a sentence of each
+    while len(texts) > max(
+        1, limit // 100
+    ):  # too little room for a sentence of each: drop every second
         texts = texts[::2]
     room = limit - 2 * (len(texts) - 1)
     # Long texts get the characters that short texts do not use.
@@ -477,6 +482,6 @@ def _completion_key(prompt: Prompt, schema: type[BaseModel], model_name: str) ->
 
 
 def _sentence_count(spec: IndexSpec, *, is_of_page: bool) -> int:
-    about = spec.page_summaries if is_of_page else spec.artifact_summaries
-    assert about is not None
-    return about.sentences
+    summary_spec = spec.page_summaries if is_of_page else spec.artifact_summaries
+    assert summary_spec is not None
+    return summary_spec.sentences

@@ -33,14 +33,14 @@ MAX_EMBEDDED_SENTENCES: Final = 12  # sentences: about 400 tokens, embedded whil
 TERMS_WEIGHT: Final = 0.6
 PASSAGE_WEIGHT: Final = 0.5
 ANSWER_TYPE_WEIGHT: Final = 0.2
-# The best sentence answers the question from this relevance on. `python -m benchmarks --only
-# answers` measures it, on passages embedded by all-MiniLM-L6-v2.
+# If the best sentence has less relevance, no sentence answers the question. Measured by `python -m
+# benchmarks --only answers`, on passages embedded by all-MiniLM-L6-v2.
 MIN_RELEVANCE: Final = 0.95
 # share of the best sentence's relevance that any other quoted sentence needs
 MIN_RELATIVE_RELEVANCE: Final = 0.94
 FULL_LINE_SHARE: Final = 0.85  # of the longest line of a text: a shorter line was not wrapped
 
-# The terms leave out the stop words of English, but not these.
+# Removed from English questions; the sparse encoder removes other stop words.
 _QUESTION_WORDS: Final = split_word_set(
     "how many much what which when where why who whom whose do does did each"
 )
@@ -100,8 +100,8 @@ def select_quotations(
     if relevance[best] < MIN_RELEVANCE:
         return []
     others = choose_by_marginal_relevance(vectors, relevance, max_sentences)
-    enough = MIN_RELATIVE_RELEVANCE * relevance[best]
-    rows = [best, *(row for row in others if row != best and relevance[row] >= enough)]
+    min_relevance = MIN_RELATIVE_RELEVANCE * relevance[best]
+    rows = [best, *(row for row in others if row != best and relevance[row] >= min_relevance)]
     return [
         Quotation(embedded[row].context, embedded[row].sentence) for row in rows[:max_sentences]
     ]

@@ -8,6 +8,7 @@ Every hit says how it was found.
     sources.py    sources by their chunks, and similar sources
     routing.py    the best entry point of a query; concepts found in several ways, blended
     graph.py      relationship paths by type similarity, and the subgraph around a query
+    emergent.py   pairs of similar concepts, below the similarity from which pairs are stored
     bridges.py    sources similar to both concepts of a pair
     concept_evidence.py  the quotes of a concept: by similarity to a query, and in their context
 """

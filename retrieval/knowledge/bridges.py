@@ -47,9 +47,9 @@ def find_bridges(
     hits_by_concept: dict[UUID, dict[UUID, SourceHit]] = {}
     for concept_id, point in stored.items():
         if point.dense is not None:
-            nearest = KnowledgeQuery([index], vector=point.dense, grant=grant)
+            knowledge_query = KnowledgeQuery([index], vector=point.dense, grant=grant)
             hits = search_sources(
-                nearest, limit=_SOURCES_PER_CONCEPT, min_similarity=min_similarity
+                knowledge_query, limit=_SOURCES_PER_CONCEPT, min_similarity=min_similarity
             )
             hits_by_concept[concept_id] = {hit.source_id: hit for hit in hits}
     return {

@@ -99,13 +99,13 @@ def _compute_similarities(
             by_source.setdefault(node.source_id, []).append(node)
     similarities: dict[object, float] = {}
     for instance in instances:
-        near = [
+        chunk_similarities = [
             float(np.dot(query_vector, vectors[node.point_id]))
             for node in by_source.get(instance.source_id, [])
             if _overlaps(node, instance)
         ]
-        if near:
-            similarities[instance.pk] = max(near)
+        if chunk_similarities:
+            similarities[instance.pk] = max(chunk_similarities)
     return similarities
 
 

@@ -44,7 +44,7 @@ class ConceptHit:
 
     @property
     def score(self) -> float:
-        return comb_sum([way.score for way in self.reasons])
+        return comb_sum([reason.score for reason in self.reasons])
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +56,19 @@ class RelationshipTypeHit:
 
 
 def search_concepts(
-    nearest: KnowledgeQuery, *, limit: int, offset: int = 0, min_similarity: float | None = None
+    knowledge_query: KnowledgeQuery,
+    *,
+    limit: int,
+    offset: int = 0,
+    min_similarity: float | None = None,
 ) -> list[ConceptHit]:
-    hits = nearest.find("concept", offset + limit, min_similarity=min_similarity)[offset:]
-    ways = {hit.node_id: [MatchReason("concept", hit.score)] for hit in hits}
-    return load_concepts(ways, nearest.grant, {hit.node_id: hit.verdict for hit in hits})
+    hits = knowledge_query.find("concept", offset + limit, min_similarity=min_similarity)[offset:]
+    reasons = {hit.node_id: [MatchReason("concept", hit.score)] for hit in hits}
+    return load_concepts(reasons, knowledge_query.grant, {hit.node_id: hit.verdict for hit in hits})
 
 
 def search_relationship_types(
-    nearest: KnowledgeQuery,
+    knowledge_query: KnowledgeQuery,
     *,
     limit: int,
     offset: int = 0,
@@ -72,10 +76,10 @@ def search_relationship_types(
     edges_shown: int = MAX_EDGES_SHOWN,
 ) -> list[RelationshipTypeHit]:
     """Find relationship types, each with its first ``edges_shown`` relationships."""
-    hits = nearest.find("relationship_type", offset + limit, min_similarity=min_similarity)
+    hits = knowledge_query.find("relationship_type", offset + limit, min_similarity=min_similarity)
     hits = hits[offset:]
     types = RelationshipType.objects.in_bulk([h.node_id for h in hits])
-    edges = _load_first_edges(types, edges_shown, nearest.grant) if edges_shown else {}
+    edges = _load_first_edges(types, edges_shown, knowledge_query.grant) if edges_shown else {}
     return [
         RelationshipTypeHit(
             types[hit.node_id],
@@ -99,7 +103,7 @@ def load_concepts(
     hits = [
         ConceptHit(
             concept,
-            sorted(reasons[pk], key=lambda way: -way.score),
+            sorted(reasons[pk], key=lambda reason: -reason.score),
             instances.get(pk, []),
             (verdicts or {}).get(pk),
         )

@@ -1,4 +1,5 @@
-"""Computes pairs of similar concepts that are below the similarity from which pairs are stored."""
+"""Computes pairs of similar concepts for a similarity below STRATA_EMERGENT_SIMILARITY, from which
+pairs are stored."""
 
 from uuid import UUID
 
@@ -17,7 +18,7 @@ MAX_CONCEPTS_COMPARED = 5_000  # each with each: about a second
 _ROWS_AT_ONCE = 512  # of the matrix of similarities
 _POINTS_PER_REQUEST = 500
 
-# Similarity, and the places of the two concepts.
+# Similarity, and the matrix rows of the two concepts.
 _Pair = tuple[float, int, int]
 
 
@@ -25,7 +26,7 @@ def compute_open_pairs(
     index: str, grant: Grant, *, min_similarity: float, limit: int, offset: int
 ) -> tuple[list[EmergentPair], int]:
     """Compare the visible concepts of an index with one another; return one page of the pairs that
-    are not dismissed and have no relationship, most similar first, and the number of all.
+    are not dismissed and have no relationship, most similar first, and the number of all pairs.
 
     A pair that is not stored is an unsaved row.
 
@@ -50,11 +51,11 @@ def compute_open_pairs(
     ends = {end for first, second, _ in page for end in (first, second)}
     shown = Concept.objects.in_bulk(list(ends))
     stored = EmergentPair.objects.filter(first__in=ends, second__in=ends)
-    known = {(pair.first_id, pair.second_id): pair for pair in stored}
+    stored_pairs = {(pair.first_id, pair.second_id): pair for pair in stored}
     pairs = []
     for first, second, score in page:
         if first in shown and second in shown:
-            pair = known.get((first, second), EmergentPair(similarity=score))
+            pair = stored_pairs.get((first, second), EmergentPair(similarity=score))
             pair.first, pair.second = shown[first], shown[second]
             pairs.append(pair)
     return pairs, count
@@ -71,24 +72,24 @@ def _read_vectors(
         for part in slices(ids, _POINTS_PER_REQUEST):
             stored = points.retrieve(build.collection("concept"), part, with_vectors=True)
             vectors |= {pk: each.dense for pk, each in stored.items() if each.dense is not None}
-    held = [pk for pk in ids if pk in vectors]
-    if not held:
+    embedded_ids = [pk for pk in ids if pk in vectors]
+    if not embedded_ids:
         return [], np.zeros((0, 0), dtype=np.float32)
-    matrix = np.stack([vectors[pk] for pk in held])
+    matrix = np.stack([vectors[pk] for pk in embedded_ids])
     norms = np.linalg.norm(matrix, axis=1, keepdims=True)
-    return held, (matrix / np.where(norms == 0, 1, norms)).astype(np.float32)
+    return embedded_ids, (matrix / np.where(norms == 0, 1, norms)).astype(np.float32)
 
 
 def _find_closed_pairs(index: str, ids: list[UUID]) -> set[tuple[int, int]]:
-    """The places of the pairs that have a relationship or are dismissed; the smaller first."""
-    places = {pk: place for place, pk in enumerate(ids)}
+    """The matrix rows of the pairs that are dismissed or have a relationship; the smaller first."""
+    row_by_id = {pk: row for row, pk in enumerate(ids)}
     edges = Relationship.objects.of_index(index).values_list("source_id", "target_id")
     dismissed = EmergentPair.objects.dismissed().filter(first__index=index)
     ends = [*edges, *dismissed.values_list("first_id", "second_id")]
     return {
-        (min(places[one], places[other]), max(places[one], places[other]))
+        (min(row_by_id[one], row_by_id[other]), max(row_by_id[one], row_by_id[other]))
         for one, other in ends
-        if one in places and other in places
+        if one in row_by_id and other in row_by_id
     }
 
 
@@ -99,7 +100,7 @@ def _rank_pairs(
     *,
     count: int,
 ) -> tuple[list[_Pair], int]:
-    """The ``count`` most similar pairs of rows, ties by their places, and the number of all."""
+    """The ``count`` most similar pairs of rows, ties by row, and the number of all pairs."""
     closed_by_first: dict[int, list[int]] = {}
     for first, second in closed:
         closed_by_first.setdefault(first, []).append(second)
@@ -116,6 +117,9 @@ def _rank_pairs(
         total += len(firsts)
         scores = similarities[firsts, seconds]
         order = np.lexsort((seconds, firsts, -scores))[:count]
-        best += [(float(scores[at]), int(firsts[at]) + start, int(seconds[at])) for at in order]
+        best += [
+            (float(scores[position]), int(firsts[position]) + start, int(seconds[position]))
+            for position in order
+        ]
         best = sorted(best, key=lambda pair: (-pair[0], pair[1:]))[:count]
     return best, total

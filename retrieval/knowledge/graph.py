@@ -81,10 +81,12 @@ def find_paths(
     """
     queries = [KnowledgeQuery([index], word, grant=grant) for word in words]
     type_similarities: dict[UUID, tuple[float, str]] = {}
-    for nearest in queries:
-        for hit in nearest.find("relationship_type", _MAX_TYPES, min_similarity=min_similarity):
+    for knowledge_query in queries:
+        for hit in knowledge_query.find(
+            "relationship_type", _MAX_TYPES, min_similarity=min_similarity
+        ):
             if hit.score > type_similarities.get(hit.node_id, (-2.0, ""))[0]:
-                type_similarities[hit.node_id] = (hit.score, nearest.query)
+                type_similarities[hit.node_id] = (hit.score, knowledge_query.query)
     frontier = [ConceptPath((), (concept_id,))]
     found: list[ConceptPath] = []
     for _ in range(depth):
@@ -95,15 +97,17 @@ def find_paths(
     return sorted(found, key=lambda path: path.sort_key)[:limit], queries
 
 
-def search_subgraph(nearest: KnowledgeQuery, *, threshold: float, limit: int) -> Subgraph:
+def search_subgraph(knowledge_query: KnowledgeQuery, *, threshold: float, limit: int) -> Subgraph:
     """Find concepts, sources and types more similar to a query than ``threshold``, at most
     ``limit`` of each, the edges of these concepts, and the instances that link them to these
     sources."""
-    concepts = search_concepts(nearest, limit=limit, min_similarity=threshold)
-    sources = search_sources(nearest, limit=limit, min_similarity=threshold)
-    types = search_relationship_types(nearest, limit=limit, min_similarity=threshold, edges_shown=0)
+    concepts = search_concepts(knowledge_query, limit=limit, min_similarity=threshold)
+    sources = search_sources(knowledge_query, limit=limit, min_similarity=threshold)
+    types = search_relationship_types(
+        knowledge_query, limit=limit, min_similarity=threshold, edges_shown=0
+    )
     ids = [hit.concept.pk for hit in concepts]
-    edges = Relationship.objects.visible_to(nearest.grant).with_concepts_and_type()
+    edges = Relationship.objects.visible_to(knowledge_query.grant).with_concepts_and_type()
     edges = edges.filter(Q(source__in=ids) | Q(target__in=ids))
     is_inside = Q(source__in=ids, target__in=ids)
     ranked = edges.alias(place=Case(When(is_inside, then=Value(0)), default=Value(1))).order_by(

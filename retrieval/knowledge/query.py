@@ -7,7 +7,7 @@ from uuid import UUID
 from access.grants import Grant
 from indexing.models import IndexBuild
 from indexing.stores import DenseVector
-from retrieval.search.flat import Hit, Stopwatch, leave_out_repeated_cuts, make_hit
+from retrieval.search.flat import Hit, Stopwatch, drop_repeated_chunks, make_hit
 from retrieval.search.hit_checks import HitChecks
 from retrieval.search.ranking import fetch_points
 from retrieval.search.request import Mode, StaleHitPolicy, check_query
@@ -97,7 +97,7 @@ class KnowledgeQuery:
         lowest = min_similarity if mode == Mode.DENSE else None
         hits: list[tuple[Hit, float]] = []
         for _ in range(_MAX_FETCHES):
-            served = leave_out_repeated_cuts(self._find_served(targets, mode, count, lowest))
+            served = drop_repeated_chunks(self._find_served(targets, mode, count, lowest))
             similarities = self._measure(served, mode)
             hits = [
                 (make_hit(found, self._hit_checks, {}), similarities[found.key])

@@ -34,7 +34,7 @@ class RoutingResult:
     def best_entry_point(self) -> tuple[str, UUID, float] | None:
         """Kind, id and similarity of the best hit. On a tie the concept wins, then the source."""
         best = [("concept", hit.concept.pk, hit.score) for hit in self.concepts[:1]]
-        # By rank, another source than the most similar one may be first.
+        # The mode ranks the sources, so the first need not be the most similar.
         best += [("source", hit.source_id, hit.similarity) for hit in self.sources]
         best += [("relationship_type", hit.type.pk, hit.reason.score) for hit in self.types[:1]]
         # The store's cosines of equal vectors differ in the last digits.
@@ -64,7 +64,7 @@ class RouteLimits:
 
 
 def route_query(
-    nearest: KnowledgeQuery,
+    knowledge_query: KnowledgeQuery,
     limits: RouteLimits,
     *,
     mode: Mode = Mode.DENSE,
@@ -74,45 +74,51 @@ def route_query(
     """``mode``, ``window`` and ``with_concepts`` apply to the sources."""
     concepts, sources, types = limits.concepts, limits.sources, limits.types
     return RoutingResult(
-        search_concepts(nearest, limit=concepts.limit, min_similarity=concepts.min_similarity),
+        search_concepts(
+            knowledge_query, limit=concepts.limit, min_similarity=concepts.min_similarity
+        ),
         search_sources(
-            nearest,
+            knowledge_query,
             limit=sources.limit,
             min_similarity=sources.min_similarity,
             mode=mode,
             window=window,
             with_concepts=with_concepts,
         ),
-        search_relationship_types(nearest, limit=types.limit, min_similarity=types.min_similarity),
+        search_relationship_types(
+            knowledge_query, limit=types.limit, min_similarity=types.min_similarity
+        ),
     )
 
 
 def blend_concepts(
-    nearest: KnowledgeQuery,
+    knowledge_query: KnowledgeQuery,
     *,
     limit: int,
     weights: BlendWeights,
     min_similarity: float | None = None,
 ) -> list[ConceptHit]:
     """Find concepts by three weighted similarities: of the concept itself, of the sources that
-    quote it, and of its relationships' types. Of each of the three the best counts, so that the
-    amount of evidence does not; ``comb_sum`` adds them. Each concept appears once."""
+    quote it, and of its relationships' types. Only the best of each of the three counts, so the
+    amount of evidence has no effect; ``comb_sum`` adds them. Each concept appears once."""
     best: dict[UUID, dict[str, MatchReason]] = {}
 
-    def keep_best_reason(concept_id: UUID, way: MatchReason) -> None:
-        ways = best.setdefault(concept_id, {})
-        if way.name not in ways or way.score > ways[way.name].score:
-            ways[way.name] = way
+    def keep_best_reason(concept_id: UUID, reason: MatchReason) -> None:
+        reasons_by_name = best.setdefault(concept_id, {})
+        if reason.name not in reasons_by_name or reason.score > reasons_by_name[reason.name].score:
+            reasons_by_name[reason.name] = reason
 
     verdicts = {}
-    for hit in nearest.find("concept", _CANDIDATES_PER_KIND, min_similarity=min_similarity):
+    for hit in knowledge_query.find("concept", _CANDIDATES_PER_KIND, min_similarity=min_similarity):
         verdicts[hit.node_id] = hit.verdict
         keep_best_reason(hit.node_id, MatchReason("concept", hit.score, weights.concept))
-    sources = search_sources(nearest, limit=_CANDIDATES_PER_KIND, min_similarity=min_similarity)
+    sources = search_sources(
+        knowledge_query, limit=_CANDIDATES_PER_KIND, min_similarity=min_similarity
+    )
     similarities = {hit.source_id: hit.similarity for hit in sources}
     instances = Instance.objects.not_lost().filter(source__in=list(similarities))
-    if not nearest.grant.sees_all_documents:
-        instances = instances.filter(concept__in=Concept.objects.visible_to(nearest.grant))
+    if not knowledge_query.grant.sees_all_documents:
+        instances = instances.filter(concept__in=Concept.objects.visible_to(knowledge_query.grant))
     for concept_id, source_id in (
         instances.order_by().values_list("concept_id", "source_id").distinct()
     ):
@@ -122,22 +128,22 @@ def blend_concepts(
             concept_id, MatchReason("source", similarities[source_id], weights.source, through)
         )
     for found in search_relationship_types(
-        nearest,
+        knowledge_query,
         limit=_CANDIDATES_PER_KIND,
         min_similarity=min_similarity,
         edges_shown=_MAX_EDGES_PER_TYPE,
     ):
         for edge in found.edges:
             through = {"relationship_type": str(found.type.pk), "relationship": str(edge.pk)}
-            way = MatchReason(
+            reason = MatchReason(
                 "relationship_type", found.reason.similarity, weights.relationship, through
             )
-            keep_best_reason(edge.source_id, way)
-            keep_best_reason(edge.target_id, way)
+            keep_best_reason(edge.source_id, reason)
+            keep_best_reason(edge.target_id, reason)
     ranked = sorted(best, key=lambda pk: (-_combine(best[pk]), pk))
     reasons = {pk: list(best[pk].values()) for pk in ranked[:limit]}
-    return load_concepts(reasons, nearest.grant, verdicts)
+    return load_concepts(reasons, knowledge_query.grant, verdicts)
 
 
-def _combine(ways: Mapping[str, MatchReason]) -> float:
-    return comb_sum([way.score for way in ways.values()])
+def _combine(reasons: Mapping[str, MatchReason]) -> float:
+    return comb_sum([reason.score for reason in reasons.values()])

@@ -50,7 +50,7 @@ class SourceHit:
 
 
 def search_sources(
-    nearest: KnowledgeQuery,
+    knowledge_query: KnowledgeQuery,
     *,
     limit: int,
     offset: int = 0,
@@ -63,11 +63,11 @@ def search_sources(
     """Find sources by their best chunk, best first. ``filter`` has the API's syntax; ``window``
     adds the adjacent sources on each side, ``with_concepts`` the quotes in each source with their
     concepts."""
-    chunks = _find_chunks_by_source(nearest, offset + limit, mode, filter, min_similarity)
+    chunks = _find_chunks_by_source(knowledge_query, offset + limit, mode, filter, min_similarity)
     found = list(chunks)[offset : offset + limit]
     sources = Source.objects.select_related("artifact", "page").defer("page__text").in_bulk(found)
     neighbours = load_adjacent_sources(sources.values(), window)
-    instances = _load_instances_by_source(found, nearest.grant) if with_concepts else {}
+    instances = _load_instances_by_source(found, knowledge_query.grant) if with_concepts else {}
     return [
         SourceHit(
             source_id,
@@ -161,7 +161,7 @@ def load_adjacent_sources(sources: Collection[Source], window: int) -> dict[UUID
 
 
 def _find_chunks_by_source(
-    nearest: KnowledgeQuery,
+    knowledge_query: KnowledgeQuery,
     limit: int,
     mode: Mode,
     filter: Mapping[str, Any] | None,
@@ -170,7 +170,9 @@ def _find_chunks_by_source(
     """Source id -> its chunks that were found, with their cosines; best source first."""
     count = limit * _CHUNKS_PER_SOURCE
     while True:
-        found = nearest.find_chunks(count, mode=mode, filter=filter, min_similarity=min_similarity)
+        found = knowledge_query.find_chunks(
+            count, mode=mode, filter=filter, min_similarity=min_similarity
+        )
         chunks: dict[UUID, list[tuple[Hit, float]]] = {}
         for hit, similarity in found:
             chunks.setdefault(UUID(hit.payload["source_id"]), []).append((hit, similarity))

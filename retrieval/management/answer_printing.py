@@ -121,11 +121,11 @@ class AnswerPrinter:
             self._print_note(concept["description"], 3)
         self._print_quotes(concept.get("evidence", []))
 
-    def _print_relationship_type(self, rank: int, kind: dict[str, Any]) -> None:
-        self._print_line(_format_heading(rank, kind["name"]), kind)
-        if kind["description"]:
-            self._print_note(kind["description"], 3)
-        for relationship in kind["relationships"]:
+    def _print_relationship_type(self, rank: int, relationship_type: dict[str, Any]) -> None:
+        self._print_line(_format_heading(rank, relationship_type["name"]), relationship_type)
+        if relationship_type["description"]:
+            self._print_note(relationship_type["description"], 3)
+        for relationship in relationship_type["relationships"]:
             self.print_text(_format_relationship(relationship), 3)
 
     def _print_source(self, rank: int, source: dict[str, Any]) -> None:

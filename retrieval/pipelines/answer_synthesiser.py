@@ -37,9 +37,9 @@ class AnswerSynthesiser:
     If a language model is configured, it writes the answer and marks its sentences with the numbers
     of the contexts. Without one, or with ``uses_model`` off, the answer consists of at most
     ``sentences`` sentences that answer the question, the best first, and is labelled
-    ``extractive``; if no sentence answers it, the answer says so. If a
-    configured model does not respond, that is an error: callers would take an extractive answer
-    for the model's.
+    ``extractive``; if no sentence answers it, the answer says so. If a configured model does not
+    respond, the component raises an error instead of quoting, because callers would take an
+    extractive answer for the model's.
 
     ``model``: empty for the model of the settings. ``prompt``: a file in ``templates/prompts/``.
     """
@@ -55,7 +55,7 @@ class AnswerSynthesiser:
         if not 1 <= sentences <= 20:
             raise InvalidInput("sentences must be between 1 and 20.", field="sentences")
         if max_tokens < 1:
-            raise InvalidInput("max_tokens is at least 1.", field="max_tokens")
+            raise InvalidInput("max_tokens must be 1 or more.", field="max_tokens")
         read_prompt_template(prompt)  # raises if there is no such prompt
         self.sentences = sentences
         self.uses_model = uses_model
@@ -119,8 +119,8 @@ class AnswerSynthesiser:
         pieces = model.astream(prompt.system, prompt.user, max_tokens=self.max_tokens)
         async with aclosing(pieces):  # type: ignore[type-var]
             async for piece in pieces:
-                if (new := written.add(piece)) and (room := emit_piece(new)) is not None:
-                    await room.wait()
+                if (new := written.add(piece)) and (drained := emit_piece(new)) is not None:
+                    await drained.wait()
         return {"answer": _make_cited_answer(written.text, contexts, model.name)}
 
     def _can_use_model(self) -> bool:

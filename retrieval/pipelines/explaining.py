@@ -69,10 +69,10 @@ def explain_absence(
         return unsynced.as_json(sought_id)
     points = VisiblePoints(grant)
     if not points.retrieve(target.collection, [node.point_id for node in nodes]):
-        reason = "Its row is synced and the store has no point of it: manage.py verify --repair."
+        reason = "Its ledger row is synced, but it has no point; run manage.py verify --repair."
         return _Loss("store", reason).as_json(sought_id)
     if condition := _find_failing_condition(target, nodes, filter):
-        reason = f"The filter leaves it out: {condition}"
+        reason = f"The filter excludes it: {condition}"
         return _Loss("filter", reason).as_json(sought_id, condition=condition)
     ids = {str(node.point_id) for node in nodes} | {str(sought_id)}
     ranks = _find_ranks(index, grant, ids, filter, queries)
@@ -186,19 +186,20 @@ def _explain_loss(
         for ranking in rankings
         for passage in ranking
     ):
-        return _Loss(component, "Another passage of its document stands for it.")
+        return _Loss(component, "Another passage of its document was kept instead.")
     if last_seen is not None:
-        came = f"It came from {last_seen[0]} at rank {last_seen[1]}"
-        reason = f"{came}; {component} handed on {returned_count}."
+        returned = f"{last_seen[0]} returned it at rank {last_seen[1]}"
+        reason = f"{returned}; it is not among the best {returned_count} that {component} returned."
         return _Loss(component, reason)
     best = min((found["fused"] for found in ranks if found["fused"]), default=None)
     if best is None:
         return _Loss(
             component,
-            f"No query found it among its best {MAX_CANDIDATES}, by vectors or by words.",
+            f"It is not among the best {MAX_CANDIDATES} passages of any query.",
         )
     return _Loss(
-        component, f"Its best rank for any query is {best}; {component} went {returned_count} deep."
+        component,
+        f"Its best rank for any query is {best}; {component} returned the best {returned_count}.",
     )
 
 

@@ -160,10 +160,10 @@ class FilterParser:
         values = get_value_lookups(
             target.spec, target.collection, points, max_age_seconds=max_age_seconds
         )
-        findings = parse_question(query, target.spec, values, today, named_year)
+        collector = parse_question(query, target.spec, values, today, named_year)
         if model_reading is not None:
-            add_model_filters(findings, model_reading.filters, target.spec, values, today)
-        return findings.make_parsed_question()
+            add_model_filters(collector, model_reading.filters, target.spec, values, today)
+        return collector.make_parsed_question()
 
     def _request_model_filters(
         self, query: str, target: Target, today: date

@@ -66,14 +66,16 @@ class IdentifierLookup:
         )
         identified: list[dict[str, Any]] = []
         replacements: dict[str, str] = {}
-        for name in matches:
-            if name.text not in found:
-                notes.append(f"No document of {index} is called {name.text}.")
+        for match in matches:
+            if match.text not in found:
+                notes.append(f"No document of {index} is called {match.text}.")
                 continue
-            artifact_id = found[name.text]["artifact_id"]
-            title = found[name.text]["artifact_title"]
-            identified.append({"identifier": name.text, "artifact_id": artifact_id, "title": title})
-            replacements[name.text] = texts.get(UUID(artifact_id)) or title
+            artifact_id = found[match.text]["artifact_id"]
+            title = found[match.text]["artifact_title"]
+            identified.append(
+                {"identifier": match.text, "artifact_id": artifact_id, "title": title}
+            )
+            replacements[match.text] = texts.get(UUID(artifact_id)) or title
         return {
             "query": replace_identifiers(query, matches, replacements),
             "identified": identified,
@@ -93,14 +95,14 @@ def find_identifier_matches(
             rf"(?<!\w)(?:{identifier.pattern})(?!\w)", query, flags=re.IGNORECASE
         )
     ]
-    names: list[IdentifierMatch] = []
+    kept: list[IdentifierMatch] = []
     for start, negative_end, match, field in sorted(matches, key=lambda found: found[:2]):
-        if names and start < names[-1].end:
+        if kept and start < kept[-1].end:
             continue
-        names.append(
+        kept.append(
             IdentifierMatch(match[0], field, *_include_url_or_prefix(query, start, -negative_end))
         )
-    return names
+    return kept
 
 
 def find_identified_documents(
@@ -110,13 +112,13 @@ def find_identified_documents(
     # Any vector works: only the filter selects points.
     dense = np.full(target.spec.embedding.dimension, 1, dtype=np.float32)
     queries = [
-        Query(dense=dense, filter=Match(name.field, _case_variants(name.text)), limit=1)
-        for name in matches
+        Query(dense=dense, filter=Match(match.field, _case_variants(match.text)), limit=1)
+        for match in matches
     ]
     points = VisiblePoints(target.grant)
     answers = points.search_many([(target.collection, query) for query in queries])
     found = {
-        name.text: hits[0].payload for name, hits in zip(matches, answers, strict=True) if hits
+        match.text: hits[0].payload for match, hits in zip(matches, answers, strict=True) if hits
     }
     if target.grant.sees_all_documents:
         return found
@@ -142,9 +144,9 @@ def replace_identifiers(
     query: str, matches: Sequence[IdentifierMatch], texts: Mapping[str, str]
 ) -> str:
     """The question with each identifier replaced by its text in ``texts``."""
-    for name in reversed(matches):
-        if name.text in texts:
-            query = f"{query[: name.start]}{texts[name.text]}{query[name.end :]}"
+    for match in reversed(matches):
+        if match.text in texts:
+            query = f"{query[: match.start]}{texts[match.text]}{query[match.end :]}"
     return query.strip()[:MAX_QUERY_CHARS]
 
 

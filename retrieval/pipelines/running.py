@@ -96,21 +96,21 @@ async def run_pipeline(question: AskRequest) -> AsyncGenerator[PipelineHits | st
     loaded = await run_in_thread(_check_and_load, question)
     events: asyncio.Queue[Any] = asyncio.Queue()
     loop = asyncio.get_running_loop()
-    room = asyncio.Event()  # set while the queue is empty; a component waits for it before writing
+    drained = asyncio.Event()  # set while the queue is empty; components wait for it
 
     # Callable from any thread; keeps the order of events. A function, because Haystack would
     # deep-copy the object of a bound method.
     def emit(event: Any) -> asyncio.Event:
-        room.clear()
+        drained.clear()
         loop.call_soon_threadsafe(events.put_nowait, event)
-        return room
+        return drained
 
     task = asyncio.create_task(_run_and_emit(loaded, question, emit))
     task.add_done_callback(lambda _: emit(_END))
     try:
         while True:
             if events.empty():
-                room.set()
+                drained.set()
             if (event := await events.get()) is _END:
                 break
             yield event
@@ -236,10 +236,10 @@ async def _run_components(
 
 
 async def _make_hits_async(
-    loaded: LoadedPipeline, question: AskRequest, outputs: Outputs, clock: "_ComponentTimer"
+    loaded: LoadedPipeline, question: AskRequest, outputs: Outputs, timer: "_ComponentTimer"
 ) -> PipelineHits:
     make = partial(
-        _make_pipeline_hits, loaded, question, dict(outputs), clock.took_ms, clock.total_ms
+        _make_pipeline_hits, loaded, question, dict(outputs), timer.took_ms, timer.total_ms
     )
     if question.why_not is None:
         return make()

@@ -106,7 +106,7 @@ def _list_examples(field_name: str, said_as: str, values: ValueLookups) -> list[
 
 
 def add_model_filters(
-    findings: ClauseCollector,
+    collector: ClauseCollector,
     filters: Sequence[ModelFilter],
     spec: IndexSpec,
     values: ValueLookups,
@@ -114,48 +114,48 @@ def add_model_filters(
 ) -> None:
     """Add the model's filters that the rules missed; add a note for each one rejected."""
     if len(filters) > MAX_FILTERS:
-        findings.notes.append(f"Only the first {MAX_FILTERS} filters were looked at.")
+        collector.notes.append(f"Only the first {MAX_FILTERS} filters were looked at.")
     for model_filter in filters[:MAX_FILTERS]:
         try:
-            _add_model_filter(findings, model_filter, spec, values, today)
+            _add_model_filter(collector, model_filter, spec, values, today)
         except _Rejected as rejected:
-            findings.notes.append(_make_rejection_note(model_filter, str(rejected)))
+            collector.notes.append(_make_rejection_note(model_filter, str(rejected)))
 
 
 def _add_model_filter(
-    findings: ClauseCollector,
+    collector: ClauseCollector,
     model_filter: ModelFilter,
     spec: IndexSpec,
     values: ValueLookups,
     today: date,
 ) -> None:
-    span = _locate_words(findings, model_filter.words)
+    span = _locate_words(collector, model_filter.words)
     if span is None:
-        raise _Rejected("the question does not say so")
-    if not findings.is_unparsed(*span):
+        raise _Rejected("the question does not contain these words")
+    if not collector.is_unparsed(*span):
         return  # already parsed by rules, quoted, or a document identifier
     field_spec = spec.metadata.get(model_filter.field)
     if field_spec is None or field_spec.said_as is None:
-        raise _Rejected("there is no such filter here")
-    text = findings.question[slice(*span)]
+        raise _Rejected("the index has no such filter")
+    text = collector.question[slice(*span)]
     try:
         condition = _CONDITION_READERS[field_spec.said_as](model_filter, text, values, today)
     except _UnknownValue as unknown:
-        findings.has_unknown_name = True
-        findings.unapplied_spans.append(span)
-        findings.notes.append(
-            make_unknown_note(findings.get_words(*span), str(unknown), model_filter.field)
+        collector.has_unknown_name = True
+        collector.unapplied_spans.append(span)
+        collector.notes.append(
+            make_unknown_note(collector.get_words(*span), str(unknown), model_filter.field)
         )
         return
-    is_negated = _follows_negation(findings.question, span[0])
+    is_negated = _follows_negation(collector.question, span[0])
     if (
         model_filter.is_excluded
         and not is_negated
-        and not _has_negation(findings.question)
-        and not is_not_english(findings.question)
+        and not _has_negation(collector.question)
+        and not is_not_english(collector.question)
     ):
-        raise _Rejected("the question refuses nothing")
-    findings.add_clauses([Clause(*span, condition, model_filter.is_excluded or is_negated)])
+        raise _Rejected("the question excludes nothing")
+    collector.add_clauses([Clause(*span, condition, model_filter.is_excluded or is_negated)])
 
 
 def _make_rejection_note(model_filter: ModelFilter, reason: str) -> str:
@@ -164,24 +164,23 @@ def _make_rejection_note(model_filter: ModelFilter, reason: str) -> str:
         or f"{model_filter.first_year or ''}–{model_filter.last_year or ''}"
     )
     return (
-        f"The language model read {model_filter.field[:40]}: {value} "
-        f"out of “{model_filter.words[:60]}”; {reason}. "
-        "It was left out."
+        f"The language model read the filter {model_filter.field[:40]}: {value} "
+        f"from “{model_filter.words[:60]}”. It was left out: {reason}."
     )
 
 
 # --- Checks against the question -------------------------------------------------------------
 
 
-def _locate_words(findings: ClauseCollector, words: str) -> Span | None:
+def _locate_words(collector: ClauseCollector, words: str) -> Span | None:
     """Span of these words in the question, ignoring case and spacing; unused spans first."""
     parts = [re.escape(part) for part in words.split()]
     if not parts:
         return None
     pattern = re.compile(r"(?<!\w)" + r"\s+".join(parts) + r"(?!\w)", re.IGNORECASE)
-    spans = [found.span() for found in pattern.finditer(findings.question)]
+    spans = [found.span() for found in pattern.finditer(collector.question)]
     return next(
-        (span for span in spans if findings.is_unparsed(*span)), spans[0] if spans else None
+        (span for span in spans if collector.is_unparsed(*span)), spans[0] if spans else None
     )
 
 
@@ -224,7 +223,7 @@ def _read_years(
         or not set(listed) <= mentioned_years
         or not set(bounds) <= allowed_bounds
     ):
-        raise _Rejected("its words say no such years")
+        raise _Rejected("these words name no such years")
     if listed:
         return {model_filter.field: unwrap_single(listed)}
     if model_filter.first_year == model_filter.last_year:
@@ -241,7 +240,7 @@ def _read_people(
     found = []
     for value in model_filter.values:
         if not _is_named_by(value, words):
-            raise _Rejected("its words do not name them")
+            raise _Rejected("these words do not name its values")
         known = people.find(fold_words(value))[:MAX_NAMESAKES]
         if not known:
             raise _UnknownValue(value)
@@ -264,7 +263,7 @@ def _read_names(
         elif resolved is None and _is_named_by(value, words):
             raise _UnknownValue(value)
         else:
-            raise _Rejected("its words do not name them")
+            raise _Rejected("these words do not name its values")
     if not model_filter.is_every:
         found = [list(dict.fromkeys(value for those in found for value in those))] if found else []
     return _make_condition(model_filter, found)
@@ -287,7 +286,7 @@ def _read_marks(
         for value in model_filter.values:
             wanted = [word for word in fold_words(value) if word in words]
             if not wanted:
-                raise _Rejected("its words do not name them")
+                raise _Rejected("these words do not name its values")
             found += marks.find(wanted)
     if not found:
         raise _UnknownValue(", ".join(model_filter.values))
@@ -305,7 +304,7 @@ _CONDITION_READERS: Final = {
 def _make_condition(model_filter: ModelFilter, matches: Sequence[Sequence[str]]) -> dict[str, Any]:
     """Combine the values found: each element of ``matches`` lists the matches of one name."""
     if not matches:
-        raise _Rejected("it names nothing")
+        raise _Rejected("the filter has no value")
     if model_filter.is_every and not model_filter.is_excluded and len(matches) > 1:
         return {"all_of": [{model_filter.field: unwrap_single(each)} for each in matches]}
     return {model_filter.field: unwrap_single([value for each in matches for value in each])}

@@ -9,7 +9,7 @@ from llama_index.core.schema import NodeWithScore
 from retrieval.retrievers.nodes import to_passage_nodes
 from retrieval.retrievers.ranked import RankedRetriever
 from retrieval.search import SearchAnswer
-from retrieval.search.flat import keep_best_of_each, leave_out_repeated_cuts, search_nodes
+from retrieval.search.flat import drop_repeated_chunks, keep_best_of_each, search_nodes
 from retrieval.search.targets import Candidate
 
 
@@ -27,7 +27,7 @@ class ChunkRetriever(RankedRetriever):
 
     def search(self, query: str) -> SearchAnswer:
         keep_distinct = (
-            keep_best_of_each_artifact if self.is_one_per_artifact else leave_out_repeated_cuts
+            keep_best_of_each_artifact if self.is_one_per_artifact else drop_repeated_chunks
         )
         request = self.make_request(query)
         return search_nodes(request, ["chunk"], self.grant, keep_distinct=keep_distinct)

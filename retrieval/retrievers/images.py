@@ -21,7 +21,7 @@ class ImageRetriever(SpaceRetriever):
         self.with_text = with_text
 
     def search(self, query: str) -> ArtifactsAnswer:
-        return self.search_beside(query, query if self.with_text else None)
+        return self.search_space_and_passages(query, query if self.with_text else None)
 
     def search_space(self, request: SearchRequest) -> SearchAnswer:
         return search_nodes(request, ["image"], self.grant)

@@ -50,7 +50,7 @@ class KnowledgeRetriever(IndexRetriever[KnowledgeAnswer[Found]]):
         self.min_similarity = min_similarity
 
     @abstractmethod
-    def find(self, nearest: KnowledgeQuery) -> Found:
+    def find(self, knowledge_query: KnowledgeQuery) -> Found:
         """Find the hits nearest to a query."""
 
     def search(self, query: str) -> KnowledgeAnswer[Found]:
@@ -60,9 +60,11 @@ class KnowledgeRetriever(IndexRetriever[KnowledgeAnswer[Found]]):
         """Search with a vector of the indexes' model instead of a query."""
         return self._answer(KnowledgeQuery(self.indexes, vector=vector, grant=self.grant))
 
-    def _answer(self, nearest: KnowledgeQuery) -> KnowledgeAnswer[Found]:
-        found = self.find(nearest)
-        return KnowledgeAnswer(nearest.builds, found, nearest.stale_ids, nearest.took_ms)
+    def _answer(self, knowledge_query: KnowledgeQuery) -> KnowledgeAnswer[Found]:
+        found = self.find(knowledge_query)
+        return KnowledgeAnswer(
+            knowledge_query.builds, found, knowledge_query.stale_ids, knowledge_query.took_ms
+        )
 
 
 class ConceptRetriever(KnowledgeRetriever[list[ConceptHit]]):
@@ -72,9 +74,12 @@ class ConceptRetriever(KnowledgeRetriever[list[ConceptHit]]):
         super().__init__(index, **options)
         self.offset = offset
 
-    def find(self, nearest: KnowledgeQuery) -> list[ConceptHit]:
+    def find(self, knowledge_query: KnowledgeQuery) -> list[ConceptHit]:
         return search_concepts(
-            nearest, limit=self.top_k, offset=self.offset, min_similarity=self.min_similarity
+            knowledge_query,
+            limit=self.top_k,
+            offset=self.offset,
+            min_similarity=self.min_similarity,
         )
 
     def to_nodes(self, answer: KnowledgeAnswer[list[ConceptHit]]) -> list[NodeWithScore]:
@@ -88,9 +93,12 @@ class RelationshipTypeRetriever(KnowledgeRetriever[list[RelationshipTypeHit]]):
         super().__init__(index, **options)
         self.offset = offset
 
-    def find(self, nearest: KnowledgeQuery) -> list[RelationshipTypeHit]:
+    def find(self, knowledge_query: KnowledgeQuery) -> list[RelationshipTypeHit]:
         return search_relationship_types(
-            nearest, limit=self.top_k, offset=self.offset, min_similarity=self.min_similarity
+            knowledge_query,
+            limit=self.top_k,
+            offset=self.offset,
+            min_similarity=self.min_similarity,
         )
 
     def to_nodes(self, answer: KnowledgeAnswer[list[RelationshipTypeHit]]) -> list[NodeWithScore]:
@@ -120,9 +128,9 @@ class SourceRetriever(KnowledgeRetriever[list[SourceHit]]):
         self.window = window
         self.with_concepts = with_concepts
 
-    def find(self, nearest: KnowledgeQuery) -> list[SourceHit]:
+    def find(self, knowledge_query: KnowledgeQuery) -> list[SourceHit]:
         return search_sources(
-            nearest,
+            knowledge_query,
             limit=self.top_k,
             offset=self.offset,
             mode=self.mode,
@@ -168,9 +176,9 @@ class RoutingRetriever(KnowledgeRetriever[RoutingResult]):
         self.window = window
         self.with_concepts = with_concepts
 
-    def find(self, nearest: KnowledgeQuery) -> RoutingResult:
+    def find(self, knowledge_query: KnowledgeQuery) -> RoutingResult:
         return route_query(
-            nearest,
+            knowledge_query,
             self.limits,
             mode=self.mode,
             window=self.window,
@@ -203,9 +211,12 @@ class BlendRetriever(KnowledgeRetriever[list[ConceptHit]]):
         super().__init__(index, **options)
         self.weights = BlendWeights(concept_weight, source_weight, relationship_weight)
 
-    def find(self, nearest: KnowledgeQuery) -> list[ConceptHit]:
+    def find(self, knowledge_query: KnowledgeQuery) -> list[ConceptHit]:
         return blend_concepts(
-            nearest, limit=self.top_k, weights=self.weights, min_similarity=self.min_similarity
+            knowledge_query,
+            limit=self.top_k,
+            weights=self.weights,
+            min_similarity=self.min_similarity,
         )
 
     def to_nodes(self, answer: KnowledgeAnswer[list[ConceptHit]]) -> list[NodeWithScore]:
@@ -219,9 +230,9 @@ class SubgraphRetriever(KnowledgeRetriever[Subgraph]):
     def __init__(self, index: Any, *, min_similarity: float = 0.7, **options: Any) -> None:
         super().__init__(index, min_similarity=min_similarity, **options)
 
-    def find(self, nearest: KnowledgeQuery) -> Subgraph:
+    def find(self, knowledge_query: KnowledgeQuery) -> Subgraph:
         assert self.min_similarity is not None
-        return search_subgraph(nearest, threshold=self.min_similarity, limit=self.top_k)
+        return search_subgraph(knowledge_query, threshold=self.min_similarity, limit=self.top_k)
 
     def to_nodes(self, answer: KnowledgeAnswer[Subgraph]) -> list[NodeWithScore]:
         return _to_nodes_of_each_kind(answer.found)
@@ -252,16 +263,17 @@ def _to_concept_node(hit: ConceptHit) -> NodeWithScore:
 
 
 def _to_relationship_type_node(hit: RelationshipTypeHit) -> NodeWithScore:
-    kind = hit.type
+    relationship_type = hit.type
     metadata = {
         "kind": "relationship_type",
-        "index": kind.index,
-        "name": kind.name,
-        "category": kind.category,
+        "index": relationship_type.index,
+        "name": relationship_type.name,
+        "category": relationship_type.category,
         "verdict": str(hit.verdict),
     }
     return NodeWithScore(
-        node=make_text_node(str(kind.pk), kind.text, metadata, {}), score=hit.reason.score
+        node=make_text_node(str(relationship_type.pk), relationship_type.text, metadata, {}),
+        score=hit.reason.score,
     )
 
 

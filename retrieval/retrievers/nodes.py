@@ -22,10 +22,10 @@ from retrieval.search import Hit
 from summaries.models import Annotation
 
 # build_id, source_id, strategy, chunk_index
-ChunkPlace = tuple[int, UUID | None, str, int | None]
+ChunkPosition = tuple[int, UUID | None, str, int | None]
 
 
-def find_neighbour_ids(hits: Sequence[Hit]) -> dict[ChunkPlace, UUID]:
+def find_neighbour_ids(hits: Sequence[Hit]) -> dict[ChunkPosition, UUID]:
     """Map the place of every chunk of the hits' sources to its id.
 
     Chunks that are not embedded have no ledger rows; their ids are read from their annotations.
@@ -33,11 +33,13 @@ def find_neighbour_ids(hits: Sequence[Hit]) -> dict[ChunkPlace, UUID]:
     nodes = Node.objects.filter(kind="chunk").exclude(state=Node.State.DELETING)
     embedded = [hit for hit in hits if "chunk" in hit.spec.kinds]
     not_embedded = [hit for hit in hits if "chunk" not in hit.spec.kinds]
-    places = _find_places(nodes, "point_id", embedded)
-    return places | _find_places(Annotation.objects.all(), "chunk_id", not_embedded)
+    positions = _find_positions(nodes, "point_id", embedded)
+    return positions | _find_positions(Annotation.objects.all(), "chunk_id", not_embedded)
 
 
-def _find_places(rows: QuerySet[Any], id_field: str, hits: Sequence[Hit]) -> dict[ChunkPlace, UUID]:
+def _find_positions(
+    rows: QuerySet[Any], id_field: str, hits: Sequence[Hit]
+) -> dict[ChunkPosition, UUID]:
     if not hits:
         return {}
     rows = rows.filter(
@@ -57,9 +59,9 @@ def to_passage_nodes(scored_hits: Sequence[tuple[Hit, float]]) -> list[NodeWithS
     neighbours = find_neighbour_ids([hit for hit, _ in scored_hits])
     return [
         NodeWithScore(
-            node=(to_asked_chunk_node if hit.payload.get("kind") == "question" else to_chunk_node)(
-                hit, neighbours
-            ),
+            node=(
+                to_question_chunk_node if hit.payload.get("kind") == "question" else to_chunk_node
+            )(hit, neighbours),
             score=score,
         )
         for hit, score in scored_hits
@@ -68,7 +70,7 @@ def to_passage_nodes(scored_hits: Sequence[tuple[Hit, float]]) -> list[NodeWithS
 
 def to_chunk_node(
     hit: Hit,
-    neighbours: Mapping[ChunkPlace, UUID],
+    neighbours: Mapping[ChunkPosition, UUID],
     *,
     extra_metadata: Mapping[str, Any] | None = None,
 ) -> TextNode:
@@ -83,7 +85,7 @@ def to_chunk_node(
     )
 
 
-def to_asked_chunk_node(hit: Hit, neighbours: Mapping[ChunkPlace, UUID]) -> TextNode:
+def to_question_chunk_node(hit: Hit, neighbours: Mapping[ChunkPosition, UUID]) -> TextNode:
     """Convert a question hit to the node of the chunk that answers it."""
     payload = hit.payload
     declared = {name: payload[name] for name in hit.spec.metadata if name in payload}
@@ -122,7 +124,7 @@ def _make_passage_node(
     hit: Hit,
     node_id: str,
     text: str,
-    neighbours: Mapping[ChunkPlace, UUID],
+    neighbours: Mapping[ChunkPosition, UUID],
     extra_metadata: Mapping[str, Any],
 ) -> TextNode:
     payload = hit.payload
@@ -172,7 +174,7 @@ def make_text_node(
 
 
 def _make_relationships(
-    hit: Hit, neighbours: Mapping[ChunkPlace, UUID]
+    hit: Hit, neighbours: Mapping[ChunkPosition, UUID]
 ) -> dict[NodeRelationship, RelatedNodeType]:
     payload = hit.payload
     related: dict[NodeRelationship, RelatedNodeType] = {
@@ -186,9 +188,9 @@ def _make_relationships(
     }
     source_id, strategy = UUID(payload["source_id"]), payload["strategy"]
     for relationship, step in ((NodeRelationship.PREVIOUS, -1), (NodeRelationship.NEXT, 1)):
-        place = (hit.build_id, source_id, strategy, payload["chunk_index"] + step)
-        if place in neighbours:
+        position = (hit.build_id, source_id, strategy, payload["chunk_index"] + step)
+        if position in neighbours:
             related[relationship] = RelatedNodeInfo(
-                node_id=str(neighbours[place]), node_type=ObjectType.TEXT
+                node_id=str(neighbours[position]), node_type=ObjectType.TEXT
             )
     return related

@@ -62,7 +62,7 @@ class SpaceRetriever(IndexRetriever[ArtifactsAnswer]):
     def search_space(self, request: SearchRequest) -> SearchAnswer:
         """Rank the nodes of the separate space."""
 
-    def search_beside(self, query: str, text: str | None) -> ArtifactsAnswer:
+    def search_space_and_passages(self, query: str, text: str | None) -> ArtifactsAnswer:
         """Search the space for ``query``, and passages for ``text`` if it is given."""
         request = SearchRequest(
             indexes=self.indexes,

@@ -24,7 +24,7 @@ class StructureRetriever(SpaceRetriever):
 
     def search(self, query: str) -> ArtifactsAnswer:
         embedding.parse_smiles(query)
-        return self.search_beside(query, self.text)
+        return self.search_space_and_passages(query, self.text)
 
     def search_space(self, request: SearchRequest) -> SearchAnswer:
         return search_nodes(

@@ -1,6 +1,6 @@
 """Searches the nodes of an index and checks every hit.
 
-Only ``retrieval.retrievers`` searches through this package.
+Only ``retrieval.retrievers`` and ``retrieval.knowledge`` search through this package.
 
     request.py        the parameters of a search, and their limits
     targets.py        the collections to search, and the candidates they return
@@ -10,6 +10,7 @@ Only ``retrieval.retrievers`` searches through this package.
     multi_query.py    several queries at once, a ranking of passages for each
     hierarchy.py      summaries and chunks at once, grouped by artifact and page
     vector_spaces.py  artifacts found in several vector spaces, fused by rank
+    similarity.py     the cosines of found points to the query
 """
 
 from retrieval.search.flat import Hit, SearchAnswer

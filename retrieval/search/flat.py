@@ -84,7 +84,7 @@ def search_nodes(
     """
     stopwatch = Stopwatch()
     check_request(request)
-    if not grant.sees_all_documents:  # the rows say what is visible
+    if not grant.sees_all_documents:  # the check drops what the grant excludes
         request = replace(request, verify=True)
     builds = find_builds(request.indexes, grant)
     targets = make_targets(builds.values(), kinds, request.filter)
@@ -180,23 +180,23 @@ def keep_best_of_each(
     return list(best.values())
 
 
-def leave_out_repeated_cuts(ranking: Sequence[Candidate]) -> list[Candidate]:
-    """Leave out chunks that share text with a better one of the same source, if another chunking
-    strategy cut them: they repeat its text."""
+def drop_repeated_chunks(ranking: Sequence[Candidate]) -> list[Candidate]:
+    """Drop each chunk that overlaps a better one of the same source, if different strategies made
+    the two: it repeats text."""
     distinct: list[Candidate] = []
-    cuts: defaultdict[str, list[Payload]] = defaultdict(list)  # by source
+    kept_by_source: defaultdict[str, list[Payload]] = defaultdict(list)  # by source
     for found in ranking:
         payload = found.point.payload
         if len(found.target.spec.chunks.strategies) > 1:
-            same_source = cuts[payload["source_id"]]
-            if any(_is_cut_again(payload, other) for other in same_source):
+            kept = kept_by_source[payload["source_id"]]
+            if any(_repeats_text(payload, other) for other in kept):
                 continue
-            same_source.append(payload)
+            kept.append(payload)
         distinct.append(found)
     return distinct
 
 
-def _is_cut_again(payload: Payload, other: Payload) -> bool:
+def _repeats_text(payload: Payload, other: Payload) -> bool:
     is_overlapping = (
         payload["start_offset"] < other["end_offset"]
         and other["start_offset"] < payload["end_offset"]

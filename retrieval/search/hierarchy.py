@@ -10,7 +10,7 @@ from core.exceptions import InvalidInput
 from indexing.models import IndexBuild
 from retrieval.explanation import Explanation
 from retrieval.ledger import LiveBuild
-from retrieval.search.flat import Hit, Stopwatch, leave_out_repeated_cuts, make_hit
+from retrieval.search.flat import Hit, Stopwatch, drop_repeated_chunks, make_hit
 from retrieval.search.hit_checks import DroppedPoints, HitChecks
 from retrieval.search.ranking import explain_candidates, fetch_points
 from retrieval.search.request import Mode, StaleHitPolicy, SummaryType, check_query
@@ -108,7 +108,7 @@ def search_hierarchical(request: HierarchicalRequest, grant: Grant) -> Hierarchi
     check_query(request.indexes, request.query)
     if not 1 <= request.limit <= MAX_ARTIFACTS:
         raise InvalidInput(f"limit must be between 1 and {MAX_ARTIFACTS}.", field="limit")
-    if not grant.sees_all_documents:  # the rows say what is visible
+    if not grant.sees_all_documents:  # the check drops what the grant excludes
         request = replace(request, verify=True)
     builds = find_builds(request.indexes, grant)
     _require_summaries_and_chunks(builds.values())
@@ -151,7 +151,7 @@ def _find_candidates(
     fetch_points([*summaries, *chunks], request.mode, CANDIDATES_PER_COLLECTION)
     found = (
         merge_candidates(summaries)[:CANDIDATES_PER_COLLECTION]
-        + leave_out_repeated_cuts(merge_candidates(chunks))[:CANDIDATES_PER_COLLECTION]
+        + drop_repeated_chunks(merge_candidates(chunks))[:CANDIDATES_PER_COLLECTION]
     )
     stopwatch.lap("search")
 

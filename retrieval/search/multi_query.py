@@ -11,7 +11,7 @@ from indexing import embedding
 from indexing.models import IndexBuild
 from indexing.stores import encode_sparse_query
 from retrieval.ledger import LiveBuild
-from retrieval.search.flat import Hit, Stopwatch, leave_out_repeated_cuts, make_hit
+from retrieval.search.flat import Hit, Stopwatch, drop_repeated_chunks, make_hit
 from retrieval.search.hit_checks import DroppedPoints, HitChecks
 from retrieval.search.ranking import explain_candidates, fetch_points
 from retrieval.search.request import Mode, StaleHitPolicy, check_query
@@ -130,9 +130,9 @@ def _rank_queries(
 ) -> tuple[HitChecks, list[list[HitWithSimilarity]]]:
     """Rank the passages of each query that can be served, ``limit`` of each."""
     checks = HitChecks()
-    short, count = list(targets), request.limit + _EXTRA_HITS
+    unfilled, count = list(targets), request.limit + _EXTRA_HITS
     while True:
-        fetch_points(short, Mode.HYBRID, count)
+        fetch_points(unfilled, Mode.HYBRID, count)
         rankings = [_keep_best_per_passage(target) for target in targets]
         stopwatch.lap("search")
         checks.check(found for ranking in rankings for found in ranking)
@@ -141,12 +141,12 @@ def _rank_queries(
             for ranking in rankings
         ]
         stopwatch.lap("verify")
-        short = [
+        unfilled = [
             target
             for target, hits in zip(targets, served, strict=True)
             if len(hits) < request.limit and target.has_more
         ]
-        if not short:
+        if not unfilled:
             break
         count *= 2
     similarities = measure_similarities(served)
@@ -171,4 +171,4 @@ def _keep_best_per_passage(target: Target) -> list[Candidate]:
     best: dict[str, Candidate] = {}
     for point in target.points:
         best.setdefault(get_passage_id(point.id, point.payload), Candidate(target, point))
-    return leave_out_repeated_cuts(list(best.values()))
+    return drop_repeated_chunks(list(best.values()))

@@ -23,7 +23,7 @@ def measure_similarities(
     unmeasured: dict[tuple[str, Grant], dict[UUID, None]] = {}
     for found in chain.from_iterable(rankings):
         if found.target.dense is not None and _get_dense_score(found) is None:
-            unmeasured.setdefault(_get_reader(found), {})[found.point.id] = None
+            unmeasured.setdefault(_get_collection_and_grant(found), {})[found.point.id] = None
     stored = {
         (collection, grant): VisiblePoints(grant).retrieve(collection, list(ids), with_vectors=True)
         for (collection, grant), ids in unmeasured.items()
@@ -34,7 +34,7 @@ def measure_similarities(
         for found in ranking:
             score = _get_dense_score(found)
             if score is None and found.target.dense is not None:
-                point = stored[_get_reader(found)].get(found.point.id)
+                point = stored[_get_collection_and_grant(found)].get(found.point.id)
                 if point is not None and point.dense is not None:
                     score = cosine(found.target.dense, point.dense)
             if score is not None:
@@ -43,11 +43,11 @@ def measure_similarities(
     return measured
 
 
-def _get_reader(candidate: Candidate) -> tuple[str, Grant]:
+def _get_collection_and_grant(candidate: Candidate) -> tuple[str, Grant]:
     return candidate.target.collection, candidate.target.grant
 
 
 def _get_dense_score(candidate: Candidate) -> float | None:
     ranking = candidate.target.ranking
-    place = None if ranking is None else ranking.dense.get(candidate.point.id.int)
-    return None if place is None else place[1]
+    rank_and_score = None if ranking is None else ranking.dense.get(candidate.point.id.int)
+    return None if rank_and_score is None else rank_and_score[1]

@@ -81,9 +81,9 @@ class Target:
 
     @property
     def own_fusion(self) -> HybridFusion:
-        """As the settings of its index say."""
+        """The fusion that the settings of its index name."""
         search = self.spec.search
-        # ``prefetch`` counts chunks; each chunk has several questions, so fetch as many more.
+        # ``prefetch`` counts chunks; a chunk has several questions, so fetch that many times more.
         questions = self.spec.questions
         questions_per_chunk = (
             questions.count if questions is not None and self.kinds == ("question",) else 1

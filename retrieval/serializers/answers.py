@@ -1,6 +1,7 @@
 """Renders the answers of searches.
 
-Answers are plain dicts: a serializer, which defines each answer, would take a sixth of a search.
+Answers are plain dicts, because rendering them with their serializers would take a sixth of the
+time of a search.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -295,8 +296,8 @@ def _get_question(payload: Mapping[str, Any]) -> str | None:
     return None if question == payload.get("chunk_text") else question
 
 
-def render_artifact_node(hit: Hit, score_kind: str) -> dict[str, Any]:
-    """A node of the whole artifact, without a position in its text."""
+def render_node_without_position(hit: Hit, score_kind: str) -> dict[str, Any]:
+    """Render a node without a position in a text, such as an image or a concept."""
     text = hit.payload.get("text")
     return _render_common_fields(hit, score_kind, text=text, page=None, source=None)
 

@@ -22,7 +22,7 @@ from retrieval.serializers.answers import (
 )
 
 COSINE = "cosine"
-WEIGHTED_SUM = "weighted_sum"  # of the similarities of several ways
+WEIGHTED_SUM = "weighted_sum"  # of the similarities by which a concept was found
 
 
 def render_concept_hits(answer: KnowledgeAnswer[list[ConceptHit]]) -> dict[str, Any]:
@@ -151,19 +151,19 @@ def _render_concept_hit(hit: ConceptHit) -> dict[str, Any]:
         "search_terms": concept.search_terms,
         # Without a verdict, the concept was read from the database and is therefore current.
         "verdict": hit.verdict or "exact",
-        "ways": [_render_match_reason(way) for way in hit.reasons],
+        "ways": [_render_match_reason(reason) for reason in hit.reasons],
         "evidence": [render_instance(instance) for instance in hit.instances],
     }
 
 
 def _render_relationship_type_hit(hit: RelationshipTypeHit) -> dict[str, Any]:
-    kind = hit.type
-    return _render_entity_fields("relationship_type", kind, hit.reason.score) | {
-        "id": str(kind.pk),
-        "index": kind.index,
-        "name": kind.name,
-        "category": kind.category,
-        "description": kind.description,
+    relationship_type = hit.type
+    return _render_entity_fields("relationship_type", relationship_type, hit.reason.score) | {
+        "id": str(relationship_type.pk),
+        "index": relationship_type.index,
+        "name": relationship_type.name,
+        "category": relationship_type.category,
+        "description": relationship_type.description,
         "verdict": hit.verdict,
         "ways": [_render_match_reason(hit.reason)],
         "relationships": [render_relationship(edge) for edge in hit.edges],
@@ -188,13 +188,13 @@ def _render_entity_fields(kind: str, entity: Entity, score: float) -> dict[str, 
     }
 
 
-def _render_match_reason(way: MatchReason) -> dict[str, Any]:
+def _render_match_reason(reason: MatchReason) -> dict[str, Any]:
     return {
-        "way": way.name,
-        "similarity": way.similarity,
-        "weight": way.weight,
-        "score": way.score,
-        "through": dict(way.through),
+        "way": reason.name,
+        "similarity": reason.similarity,
+        "weight": reason.weight,
+        "score": reason.score,
+        "through": dict(reason.through),
     }
 
 

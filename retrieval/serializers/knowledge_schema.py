@@ -100,7 +100,7 @@ class MatchReasonSerializer(serializers.Serializer):
     score = serializers.FloatField(help_text="Similarity times weight.")
     through = serializers.DictField(
         child=serializers.UUIDField(),
-        help_text="What it was found through, if not its own similarity.",
+        help_text="Ids of what led to it; empty if its own text matched.",
     )
 
 
@@ -108,7 +108,7 @@ class KnowledgeHitSerializer(serializers.Serializer):
     score = serializers.FloatField(help_text=EVIDENCE_DISCLAIMER)
     score_kind = serializers.CharField(
         help_text="cosine; of a source also rrf or bm25, by the mode; of a blended concept "
-        "weighted_sum: its ways' scores are added."
+        "weighted_sum, the sum of the scores in ways."
     )
     kind = serializers.ChoiceField(choices=KINDS)
     id = serializers.UUIDField()
@@ -331,7 +331,9 @@ class EmergentPairSerializer(serializers.Serializer):
     similarity = serializers.FloatField()
     way = serializers.CharField()
     state = serializers.ChoiceField(choices=["open", "dismissed"])
-    found_at = serializers.DateTimeField(allow_null=True, help_text="Null likewise.")
+    found_at = serializers.DateTimeField(
+        allow_null=True, help_text="Null if the pair is not stored."
+    )
     bridges = BridgeSerializer(many=True)
 
 

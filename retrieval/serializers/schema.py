@@ -126,7 +126,7 @@ class HitSerializer(CommonHitSerializer):
     start_offset = serializers.IntegerField(help_text="Unicode code points, in the source's text.")
     end_offset = serializers.IntegerField()
     page = HitPageSerializer()
-    source = HitSourceSerializer()  # type: ignore[assignment]  # a field's name of DRF's own
+    source = HitSourceSerializer()  # type: ignore[assignment]  # DRF has an attribute of this name
 
 
 class SummaryHitSerializer(CommonHitSerializer):
@@ -227,7 +227,7 @@ QUESTION_HIT_EXAMPLE = HIT_EXAMPLE | {
 }
 
 
-NOTES_HELP = "What the answer lacks and which setting brings it, a sentence or two each."
+NOTES_HELP = "What the answer lacks, and which setting would add it."
 
 
 @with_example(make_search_example(hits=[QUESTION_HIT_EXAMPLE], notes=[]))

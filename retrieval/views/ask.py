@@ -80,12 +80,12 @@ class _ReadQuestion(HttpResponse):
     freed at the end of the answer."""
 
     def __init__(
-        self, question: AskRequest, caller: str, since: StreamPosition | None, slot: str
+        self, question: AskRequest, caller: str, resume_from: StreamPosition | None, slot: str
     ) -> None:
         super().__init__()
         self.question = question
         self.caller = caller
-        self.since = since
+        self.resume_from = resume_from
         self.slot = slot
 
 
@@ -127,7 +127,7 @@ class AskView(APIView):
             OpenApiParameter(
                 "Last-Event-ID",
                 location=OpenApiParameter.HEADER,
-                description="Go on after this event of an answer that broke off.",
+                description="Resume an interrupted answer after this event.",
             )
         ],
         responses=ASK_RESPONSES,
@@ -140,10 +140,10 @@ class AskView(APIView):
         given = AskParametersSerializer.read(content)
         question = AskRequest(**given, grant=get_grant(request), holder=holder)
         last_id = request.headers.get("Last-Event-ID")
-        since = StreamPosition.parse(last_id) if last_id else None
+        resume_from = StreamPosition.parse(last_id) if last_id else None
         check_ask_request(question)
         require_model_use(holder)
-        return _ReadQuestion(question, str(request.user), since, take_stream(holder))
+        return _ReadQuestion(question, str(request.user), resume_from, take_stream(holder))
 
 
 _read = AskView.as_view()
@@ -157,7 +157,7 @@ async def answer_question(request: HttpRequest) -> HttpResponseBase:
     if not isinstance(read, _ReadQuestion):
         return read
     events = stream_answer(
-        read.question, caller=read.caller, render=_render, resume_from=read.since
+        read.question, caller=read.caller, render=_render, resume_from=read.resume_from
     )
     if _wants_json(request):
         try:

@@ -115,11 +115,11 @@ class ConceptPathsView(APIView):
         concept = get_concept(concept_id, get_grant(request))
         index = concept.index
         words = parameters.pop("like")
-        paths, asked = graph.find_paths(
+        paths, queries = graph.find_paths(
             index, concept.pk, words, grant=get_grant(request), **parameters
         )
-        for nearest in asked:
-            enqueue_planning_of_stale_hits(nearest.stale_ids)
+        for knowledge_query in queries:
+            enqueue_planning_of_stale_hits(knowledge_query.stale_ids)
         return Response(
             {
                 "index": index,
@@ -190,12 +190,12 @@ def _find_pairs(
     request: Request, parameters: dict[str, Any], grant: Grant
 ) -> tuple[list[EmergentPair], dict[str, Any]]:
     """The pairs of one page, and the fields of the answer beside them."""
-    least = parameters.get("min_similarity", settings.STRATA_EMERGENT_SIMILARITY)
-    if parameters["state"] == "open" and least < settings.STRATA_EMERGENT_SIMILARITY:
+    min_similarity = parameters.get("min_similarity", settings.STRATA_EMERGENT_SIMILARITY)
+    if parameters["state"] == "open" and min_similarity < settings.STRATA_EMERGENT_SIMILARITY:
         shown, count = emergent.compute_open_pairs(
             parameters["index"],
             grant,
-            min_similarity=least,
+            min_similarity=min_similarity,
             limit=parameters["limit"],
             offset=parameters["offset"],
         )
@@ -203,7 +203,7 @@ def _find_pairs(
     pairs = EmergentPair.objects.visible_to(grant).filter(first__index=parameters["index"])
     pairs = pairs.open() if parameters["state"] == "open" else pairs.dismissed()
     if "min_similarity" in parameters:
-        pairs = pairs.filter(similarity__gte=least)
+        pairs = pairs.filter(similarity__gte=min_similarity)
     page, answer = paginate(request, pairs.select_related("first", "second"), parameters)
     return list(page), answer
 

@@ -46,10 +46,10 @@ class PipelineSerializer(serializers.Serializer):
             "title": "Plain",
             "description": "One hybrid search.",
             "components": [
-                {"name": "retriever", "type": "strata.Retriever", "init_parameters": {}},
-                {"name": "context", "type": "strata.ContextBuilder", "init_parameters": {}},
+                {"name": "fusion", "type": "Fusion", "init_parameters": {}},
+                {"name": "context", "type": "ContextBuilder", "init_parameters": {}},
             ],
-            "connections": [{"sender": "retriever.passages", "receiver": "context.passages"}],
+            "connections": [{"sender": "fusion.passages", "receiver": "context.passages"}],
         }
     )
     | {"mistakes": []}
@@ -57,7 +57,8 @@ class PipelineSerializer(serializers.Serializer):
 class PipelineListSerializer(ListSerializer):
     results = PipelineSerializer(many=True)
     mistakes = serializers.ListField(
-        child=serializers.CharField(), help_text="What is wrong with files left out."
+        child=serializers.CharField(),
+        help_text="The errors of the invalid files, which are left out.",
     )
 
 

@@ -86,7 +86,7 @@ def format_chunks(chunks: Iterable[AnnotatedChunk], spec: IndexSpec) -> str:
     objects = []
     for chunk in sorted(chunks, key=lambda chunk: chunk.location):
         empty_values: dict[str, Any] = {
-            name: [] if about.many else None for name, about in spec.metadata.items()
+            name: [] if field_spec.many else None for name, field_spec in spec.metadata.items()
         }
         values = {
             **{name: getattr(chunk, name) for name in KEYS_BEFORE_FIELDS},
@@ -126,7 +126,7 @@ class _ChunkReader:
         self._sources = sources
         self._keys = list_chunk_keys(spec)
         self._ids: dict[str, int] = {}  # chunk id -> position of its first occurrence
-        self._places: dict[ChunkLocation, int] = {}
+        self._locations: dict[ChunkLocation, int] = {}
         self._corrected_positions = defaultdict[str, list[int]](list)
 
     def read(self, part: LocatedValue) -> AnnotatedChunk:
@@ -307,7 +307,7 @@ class _ChunkReader:
             raise self._make_error(
                 at, f"chunk_id: {chunk.chunk_id!r} is already used in line {line}"
             )
-        first = self._places.setdefault(chunk.location, at)
+        first = self._locations.setdefault(chunk.location, at)
         if first != at:
             line = line_number_at(self._text, first)
             raise self._make_error(at, f"text: the chunk in line {line} is the same passage")

@@ -207,7 +207,7 @@ class FileInspection:
         with self._measure_stage("cut") as warnings:
             pages = read_pages(self.folder.read(PARSED_FILE_NAME))
             if self.folder.is_edited(PARSED_FILE_NAME):
-                warnings.append(f"{PARSED_FILE_NAME} was edited by hand; what it says now was cut.")
+                warnings.append(f"{PARSED_FILE_NAME} was edited by hand; its present text was cut.")
             artifact = self._make_unsaved_artifact()
             sources = draft_sources(artifact, pages)
             drafts = draft_chunks(artifact, sources, self.build)
@@ -308,8 +308,8 @@ class FileInspection:
             warnings += differences
             if self.manifest.spec_fingerprint != self.build.fingerprint:
                 warnings.append(
-                    f"{CHUNKS_FILE_NAME} was made by another recipe than {self.build} has; "
-                    "every value in it fits this one."
+                    f"{CHUNKS_FILE_NAME} was made by another recipe than that of {self.build}; "
+                    "all its values are valid in this one."
                 )
         self._set_counts(chunks, self.manifest.counts.dropped_values)
         return chunks

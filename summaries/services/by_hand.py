@@ -96,8 +96,8 @@ def request_rewrite(rows: models.QuerySet[Any]) -> int:
 
 def retry_failed_texts(rows: models.QuerySet[Any]) -> int:
     """Make the failed rows among these due again, with all attempts. Return their count."""
-    receiving = IndexBuild.objects.not_retired().values("pk")
-    return make_texts_due(rows.filter(state=WrittenText.State.FAILED, build__in=receiving))
+    builds = IndexBuild.objects.not_retired().values("pk")
+    return make_texts_due(rows.filter(state=WrittenText.State.FAILED, build__in=builds))
 
 
 @transaction.atomic

@@ -35,7 +35,7 @@ class Command(StrataCommand):
         server = find_server()
         if server is not None:
             server.reconcile()
-            self.stdout.write("The running server finds them now.")
+            self.stdout.write("The running server is updating the pairs now.")
             return
         with ExitStack() as stack:
             if has_embedded_store():

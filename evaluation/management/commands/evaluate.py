@@ -96,14 +96,14 @@ class Command(BaseCommand):
         self._check_thresholds(run, limits)
 
     def _check_thresholds(self, run: EvaluationRun, thresholds: Mapping[str, float]) -> None:
-        short = [
-            f"{row['system']}: {name} is {row['measures'][name]:.4f}, below {least:g}."
-            for name, least in thresholds.items()
+        failures = [
+            f"{row['system']}: {name} is {row['measures'][name]:.4f}, below {lowest:g}."
+            for name, lowest in thresholds.items()
             for row in run.results
-            if row["measures"][name] < least and row["system"] != run.baseline
+            if row["measures"][name] < lowest and row["system"] != run.baseline
         ]
-        if short:
-            self.stderr.write("\n".join(short))
+        if failures:
+            self.stderr.write("\n".join(failures))
             raise SystemExit(EXIT_BELOW_THRESHOLD)
 
     def _run_in_child_process(self, path: Path, options: Mapping[str, Any]) -> None:
@@ -153,13 +153,13 @@ def _parse_thresholds(thresholds: Sequence[str]) -> dict[str, float]:
     for text in thresholds:
         name, _, value = text.rpartition("=")
         try:
-            least = float(value)
+            lowest = float(value)
         except ValueError:
             raise InvalidInput(
                 f"--fail-below must be a measure with a value, not {text!r}.",
                 fix="Write it as nDCG@10=0.9.",
             ) from None
-        limits[str(parse_measures([name])[0])] = least
+        limits[str(parse_measures([name])[0])] = lowest
     return limits
 
 

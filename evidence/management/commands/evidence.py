@@ -30,11 +30,11 @@ class Command(ApiCommand):
             "file", nargs="?", type=Path, metavar="FILE",
             help="One JSON object a line, with url, content and citation; - reads them from stdin.",
         )  # fmt: skip
-        adding.add_argument("--url", help="Add one finding instead: where it was found.")
-        adding.add_argument("--content", help="Its text.")
+        adding.add_argument("--url", help="URL of the one finding to add, instead of FILE.")
+        adding.add_argument("--content", help="Text of that finding.")
         adding.add_argument(
             "--threshold", metavar="COSINE",
-            help="Cosine from which two findings are one; default: the index's setting.",
+            help="Cosine from which two findings are duplicates; default: the index's setting.",
         )  # fmt: skip
         similar = actions.add_parser("similar", help="Find findings similar to a text.")
         related = actions.add_parser(

@@ -29,7 +29,7 @@ class Command(ApiCommand):
         paths = actions.add_parser("paths", help="Print chains of relationships from a concept.")
         paths.add_argument(
             "--like", required=True,
-            help="Words, separated by commas, that the types of relationship are to be similar to.",
+            help="Words that the relationship types should be similar to, separated by commas.",
         )  # fmt: skip
         paths.add_argument("--depth", type=int, help="Relationships in a chain, 1 to 3.")
         for action in (evidence, context, paths):

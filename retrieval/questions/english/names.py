@@ -136,13 +136,13 @@ class _NameParser:
             and self._is_adjacent(after)
         ):
             return None
-        cue = self._find_preposition(first)
+        preposition = self._find_preposition(first)
         papers = self._find_paper_word(after)
-        if not self._is_venue(listed, cue, has_papers=papers is not None):
+        if not self._is_venue(listed, preposition, has_papers=papers is not None):
             return None
         start, excluded = self._find_start(first)
         end = self.words[after - 1].end
-        self._note_unknown_alternative(after, cue)
+        self._note_unknown_alternative(after, preposition)
         return Clause(start, end, self._make_filter(listed), excluded)
 
     def _find_preposition(self, first: int) -> str:
@@ -244,10 +244,10 @@ class _NameParser:
 
     # --- Unknown names -----------------------------------------------------------------------
 
-    def _note_unknown_alternative(self, after: int, cue: str) -> None:
+    def _note_unknown_alternative(self, after: int, preposition: str) -> None:
         """Add a problem for the second name in "at ACL or ICML" if the index has no such name."""
         following = self._skip_conjunction(after)
-        if cue == "at" and following is not None and self.words[following].is_acronym:
+        if preposition == "at" and following is not None and self.words[following].is_acronym:
             word = self.words[following]
             self.problems.append(UnknownName(word.start, word.end, word.text))
 
@@ -325,5 +325,5 @@ def find_name_clauses(
 ) -> tuple[list[Clause], list[NameProblem]]:
     """Clauses that name a venue, and a problem for each venue that is unknown. A name without a
     preposition or "papers" is a topic: "CoNLL 2003 named entities" can appear anywhere."""
-    reader = _NameParser(text, field, year_field, names)
-    return reader.parse(), reader.problems
+    parser = _NameParser(text, field, year_field, names)
+    return parser.parse(), parser.problems

@@ -347,5 +347,5 @@ def find_person_clauses(
     After ``by`` alone, only a known name counts as a person; after ``papers by`` and in ``X's
     papers`` any name does.
     """
-    reader = _PersonParser(text, field, people)
-    return reader.parse(), reader.problems
+    parser = _PersonParser(text, field, people)
+    return parser.parse(), parser.problems

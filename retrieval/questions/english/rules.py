@@ -98,23 +98,23 @@ def parse_question(
     ``named_year``: the year of the document that the question names by its identifier. "But newer"
     means newer than that.
     """
-    findings = ClauseCollector(question, question)
-    if not any(about.said_as for about in spec.metadata.values()):
-        return findings
+    collector = ClauseCollector(question, question)
+    if not any(field_spec.said_as for field_spec in spec.metadata.values()):
+        return collector
     if len(question) > MAX_PARSED_CHARS:
-        return findings
+        return collector
     if is_not_english(question):
-        return findings
-    findings.unparsed_text = mask_spans(
+        return collector
+    collector.unparsed_text = mask_spans(
         question, [*find_quoted_spans(question), *find_identifier_spans(question, spec)]
     )
-    _read_marks(findings, spec, values)
-    _read_names(findings, spec, values)
-    _read_people(findings, spec, values)
-    _read_years(findings, spec, values, today)
-    _read_comparisons(findings, spec, named_year)
-    findings.is_parsed = True
-    return findings
+    _read_marks(collector, spec, values)
+    _read_names(collector, spec, values)
+    _read_people(collector, spec, values)
+    _read_years(collector, spec, values, today)
+    _read_comparisons(collector, spec, named_year)
+    collector.is_parsed = True
+    return collector
 
 
 def find_quoted_spans(question: str) -> list[Span]:
@@ -150,7 +150,7 @@ def is_not_english(question: str) -> bool:
 
 
 def find_fields_said_as(spec: IndexSpec, said_as: str) -> list[str]:
-    return [name for name, about in spec.metadata.items() if about.said_as == said_as]
+    return [name for name, field_spec in spec.metadata.items() if field_spec.said_as == said_as]
 
 
 def get_year_field(spec: IndexSpec) -> str | None:
@@ -158,52 +158,52 @@ def get_year_field(spec: IndexSpec) -> str | None:
     return next(iter(find_fields_said_as(spec, "year")), None)
 
 
-def _read_marks(findings: ClauseCollector, spec: IndexSpec, values: ValueLookups) -> None:
+def _read_marks(collector: ClauseCollector, spec: IndexSpec, values: ValueLookups) -> None:
     fields = find_fields_said_as(spec, "mark")
     for name in fields:
-        clauses, troubles = find_mark_clauses(findings.unparsed_text, name, values.marks(name))
-        findings.add_clauses(clauses)
-        _add_problem_notes(findings, troubles, name)
+        clauses, problems = find_mark_clauses(collector.unparsed_text, name, values.marks(name))
+        collector.add_clauses(clauses)
+        _add_problem_notes(collector, problems, name)
     if not fields:
-        _, troubles = find_mark_clauses(findings.unparsed_text, "", MarkLookup(()))
-        _add_problem_notes(findings, troubles, "", "does not say which documents won a prize")
+        _, problems = find_mark_clauses(collector.unparsed_text, "", MarkLookup(()))
+        _add_problem_notes(collector, problems, "", "does not say which documents won a prize")
 
 
-def _read_names(findings: ClauseCollector, spec: IndexSpec, values: ValueLookups) -> None:
+def _read_names(collector: ClauseCollector, spec: IndexSpec, values: ValueLookups) -> None:
     fields = find_fields_said_as(spec, "name")
     unknown: list[NameProblem] = []
     for name in fields:
-        clauses, troubles = find_name_clauses(
-            findings.unparsed_text, name, values.names(name), year_field=get_year_field(spec)
+        clauses, problems = find_name_clauses(
+            collector.unparsed_text, name, values.names(name), year_field=get_year_field(spec)
         )
-        findings.add_clauses(clauses)
+        collector.add_clauses(clauses)
         # A name is unknown only if no field knows it.
-        unknown = troubles if name == fields[0] else [each for each in troubles if each in unknown]
+        unknown = problems if name == fields[0] else [each for each in problems if each in unknown]
     if fields:
-        _add_problem_notes(findings, unknown, " or ".join(fields))
+        _add_problem_notes(collector, unknown, " or ".join(fields))
     else:
-        _, troubles = find_name_clauses(findings.unparsed_text, "", NameLookup(()))
-        _add_problem_notes(findings, troubles, "", "does not say where a document appeared")
+        _, problems = find_name_clauses(collector.unparsed_text, "", NameLookup(()))
+        _add_problem_notes(collector, problems, "", "does not say where a document appeared")
 
 
-def _read_people(findings: ClauseCollector, spec: IndexSpec, values: ValueLookups) -> None:
+def _read_people(collector: ClauseCollector, spec: IndexSpec, values: ValueLookups) -> None:
     fields = find_fields_said_as(spec, "person")
     for name in fields[:1]:  # "by" refers to one field
-        clauses, troubles = find_person_clauses(findings.unparsed_text, name, values.people(name))
-        findings.add_clauses(clauses)
-        _add_problem_notes(findings, troubles, name)
+        clauses, problems = find_person_clauses(collector.unparsed_text, name, values.people(name))
+        collector.add_clauses(clauses)
+        _add_problem_notes(collector, problems, name)
     if not fields:
-        _, troubles = find_person_clauses(findings.unparsed_text, "", PersonLookup(()))
-        _add_problem_notes(findings, troubles, "", "does not say who wrote a document")
+        _, problems = find_person_clauses(collector.unparsed_text, "", PersonLookup(()))
+        _add_problem_notes(collector, problems, "", "does not say who wrote a document")
 
 
 def _read_years(
-    findings: ClauseCollector, spec: IndexSpec, values: ValueLookups, today: date
+    collector: ClauseCollector, spec: IndexSpec, values: ValueLookups, today: date
 ) -> None:
     name = get_year_field(spec)
     if name is None:
-        for said in find_year_phrases(findings.unparsed_text, today):
-            findings.notes.append(
+        for said in find_year_phrases(collector.unparsed_text, today):
+            collector.notes.append(
                 make_unapplied_note(
                     " ".join(said.split()), "this index does not say when a document appeared"
                 )
@@ -214,44 +214,44 @@ def _read_years(
         for each in find_fields_said_as(spec, "name")
         for word in values.names(each).first_words
     }
-    years = find_year_clauses(findings.unparsed_text, name, today, names)
-    findings.add_clauses([year.clause for year in years])
+    years = find_year_clauses(collector.unparsed_text, name, today, names)
+    collector.add_clauses([year.clause for year in years])
     for year in years:
         if year.month:
-            said = findings.get_words(year.clause.start, year.clause.end)
-            findings.notes.append(
+            said = collector.get_words(year.clause.start, year.clause.end)
+            collector.notes.append(
                 f"Of “{said}”, only the year is used as a filter: {name} contains no months."
             )
 
 
-def _read_comparisons(findings: ClauseCollector, spec: IndexSpec, named_year: int | None) -> None:
+def _read_comparisons(collector: ClauseCollector, spec: IndexSpec, named_year: int | None) -> None:
     field_name = get_year_field(spec)
-    for comparison in find_comparisons(findings.unparsed_text):
+    for comparison in find_comparisons(collector.unparsed_text):
         if field_name is None or named_year is None:
-            findings.add_unapplied(comparison.span, NO_YEAR)
+            collector.add_unapplied(comparison.span, NO_YEAR)
         else:
-            findings.add_clauses([make_comparison_clause(comparison, field_name, named_year)])
+            collector.add_clauses([make_comparison_clause(comparison, field_name, named_year)])
 
 
 def _add_problem_notes(
-    findings: ClauseCollector,
+    collector: ClauseCollector,
     problems: Sequence[NameProblem],
     field_name: str,
     missing_field: str = "",
 ) -> None:
-    for trouble in problems:
-        if isinstance(trouble, TooManyNamesakes):
-            findings.notes.append(
-                f"{trouble.count} {field_name} are called {trouble.name}; the filter includes the "
+    for problem in problems:
+        if isinstance(problem, TooManyNamesakes):
+            collector.notes.append(
+                f"{problem.count} {field_name} are called {problem.name}; the filter includes the "
                 f"{MAX_NAMESAKES} with the most documents."
             )
-        elif findings.is_unparsed(trouble.start, trouble.end):
-            findings.unapplied_spans.append((trouble.start, trouble.end))
-            findings.has_unknown_name = findings.has_unknown_name or not missing_field
-            findings.notes.append(
+        elif collector.is_unparsed(problem.start, problem.end):
+            collector.unapplied_spans.append((problem.start, problem.end))
+            collector.has_unknown_name = collector.has_unknown_name or not missing_field
+            collector.notes.append(
                 make_unknown_note(
-                    findings.get_words(trouble.start, trouble.end),
-                    trouble.name,
+                    collector.get_words(problem.start, problem.end),
+                    problem.name,
                     field_name,
                     missing_field,
                 )

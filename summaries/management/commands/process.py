@@ -121,6 +121,6 @@ class Command(StrataCommand):
             CHUNKS_FILE_NAME: f"{counts.chunks} chunks, {counts.questions} questions",
             MANIFEST_FILE_NAME: "what they were made from",
         }
-        for name, about in descriptions.items():
+        for name, description in descriptions.items():
             if folder.has(name):
-                self.stdout.write(f"{folder.path / name}: {about}")
+                self.stdout.write(f"{folder.path / name}: {description}")

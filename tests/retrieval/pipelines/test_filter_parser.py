@@ -377,7 +377,7 @@ class TestWithALanguageModel:
         parsed = parse("ACL and parsing")
 
         assert parsed["filter"] is None
-        assert "refuses nothing" in parsed["notes"][0]
+        assert "excludes nothing" in parsed["notes"][0]
 
     def test_adds_a_note_for_an_unknown_name(self, papers, endpoint: Endpoint):
         said = {"field": "authors", "words": "von Zyx Qwerty", "values": ["Zyx Qwerty"]}

@@ -326,7 +326,7 @@ class TestWhyNot:
         other = Node.objects.filter(artifact=long.pk).exclude(point_id=shown).first()
         why_not = self.absence(other.point_id)
 
-        assert why_not["reason"] == "Another passage of its document stands for it."
+        assert why_not["reason"] == "Another passage of its document was kept instead."
         assert why_not["lost_at"] == "fusion"
 
     def test_reports_that_the_question_was_refused(self, notes):
