@@ -70,7 +70,7 @@ class Issuer:
         last = self.expires_at
         if last is not None and expires_at is not None and expires_at > last:
             raise InvalidInput(
-                f"A key cannot make a key that expires after itself, {last:%Y-%m-%dT%H:%M:%SZ}.",
+                f"The new key may not expire after this key: {last:%Y-%m-%dT%H:%M:%SZ}.",
                 field="expires_at",
             )
         return ApiKey.issue(
