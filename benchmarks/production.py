@@ -72,7 +72,7 @@ def measure_production(count: int) -> None:
         seconds = time.perf_counter() - started
         used = {name: read_processor_seconds(pid) - before[name] for name, pid in pids.items()}
         tasks = _count_tasks(production) - tasks_before
-    # Its speed changes with whatever else the machine does, so it is measured on both sides.
+    # Measured before and after, because other load on the machine changes the model's speed.
     model_seconds = (model_before + _measure_model(chunks)) / 2
     ours = sum(used.values()) - used[DATABASE] - used[BROKER]
     print(f"production form, {len(texts)} abstracts, {len(chunks)} chunks:")
