@@ -95,4 +95,4 @@ def _measure_model(chunks: Sequence[str]) -> float:
 
 def _count_tasks(production: Production) -> Counter[str]:
     """Count the tasks run so far in the workers' logs."""
-    return Counter(RUN_TASK.findall(production.said()))
+    return Counter(RUN_TASK.findall(production.read_logs()))

@@ -241,7 +241,7 @@ class Given:
                 return str(answer.json()["id"])
             require_patience(answer)
             self.refused += 1
-            assert time.monotonic() < deadline, self.rig.said()
+            assert time.monotonic() < deadline, self.rig.read_logs()
             time.sleep(0.2)
 
     def give_many(
@@ -287,7 +287,7 @@ class Given:
                 listed = self.listed()
                 if {artifact["status"] for artifact in listed.values()} <= {"ready"}:
                     break
-            assert time.monotonic() < deadline, f"{report}\n{self.rig.said()}"
+            assert time.monotonic() < deadline, f"{report}\n{self.rig.read_logs()}"
             time.sleep(0.5)
         assert listed.keys() == self.texts.keys()
         assert report["artifact_count"] == len(self.texts)

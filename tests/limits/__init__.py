@@ -2,4 +2,4 @@
 
 import pytest
 
-pytest.register_assert_rewrite("tests.limits.door")
+pytest.register_assert_rewrite("tests.limits.web_server")
