@@ -1,4 +1,4 @@
-"""Clients that send or read nothing, too slowly or too much, each on a real connection."""
+"""Tests with clients on real connections that send or read nothing, too slowly or too much."""
 
 import json
 import os
@@ -17,7 +17,7 @@ import pytest
 
 from tests.limits import values
 
-PATIENCE_SECONDS = 120  # many times what any limit takes
+PATIENCE_SECONDS = 120  # much longer than any limit
 PAUSE_SECONDS = 0.1
 MORE_THAN_THREADS = 12
 HUGE = 300 * 2**20
@@ -32,7 +32,7 @@ class WebServer:
     port: int
     key: str
     pid: int
-    stop_pid: int  # to be told to stop
+    stop_pid: int  # the process that gets SIGTERM
 
     def connect(self, **options: int) -> socket.socket:
         client = socket.socket()
@@ -44,14 +44,14 @@ class WebServer:
 
     def head(self, line: str, *headers: str, has_key: bool = True) -> bytes:
         key = [f"Authorization: Bearer {self.key}"] if has_key else []
-        # As a proxy in front of the production form says it.
+        # As sent by a proxy in front of the production form.
         proxied = "X-Forwarded-Proto: https"
         return "\r\n".join(
             [f"{line} HTTP/1.1", "Host: localhost", proxied, *key, *headers, "", ""]
         ).encode()
 
     def count_connections(self) -> int:
-        """Those the process has taken from the kernel."""
+        """Count the connections that the process has accepted."""
         rows = [row.split() for row in Path("/proc/net/tcp").read_text().splitlines()[1:]]
         port = f":{self.port:04X}"
         ours = {f"socket:[{row[9]}]" for row in rows if row[1].endswith(port)}
@@ -96,7 +96,7 @@ def _receive(client: socket.socket) -> bytes:
 
 
 def is_closed(client: socket.socket) -> bool:
-    """Whether the server ends the connection before our patience does; reads what it sends."""
+    """Whether the server ends the connection within ``PATIENCE_SECONDS``; reads what it sends."""
     try:
         while client.recv(2**16):
             pass
@@ -108,14 +108,14 @@ def is_closed(client: socket.socket) -> bool:
 
 
 def is_reset(client: socket.socket) -> bool:
-    """Whether the server breaks the connection before our patience does; reads nothing."""
+    """Whether the server resets the connection within ``PATIENCE_SECONDS``; reads nothing."""
     poll = select.poll()
     poll.register(client, 0)
     return bool(poll.poll(PATIENCE_SECONDS * 1_000))
 
 
 def send_until_closed(client: socket.socket, pieces: Iterator[bytes]) -> bool:
-    """Whether the server ends the connection while we send, a piece each now and then."""
+    """Whether the server ends the connection while the pieces are sent, with pauses."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
         readable, _, _ = select.select([client], [], [], PAUSE_SECONDS)
@@ -136,7 +136,7 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 
 class TestWebServerLimits:
-    """Each form of the service has a fixture ``server``."""
+    """The base of the tests of each form, which define the fixture ``server``."""
 
     __test__ = False
 
@@ -255,7 +255,7 @@ class TestWebServerLimits:
         head = server.head(line, f"{length}: {'chunked' if is_chunked else HUGE}", has_key=False)
         with closing(server.connect()) as client:
             client.sendall(head)
-            if is_chunked:  # as much as shows that it is large
+            if is_chunked:  # its size shows only in what is sent
                 client.sendall(b"20000\r\n" + b"x" * 2**17)
 
             assert read_answer(client)[0] == status

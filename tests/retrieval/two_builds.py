@@ -11,7 +11,7 @@ from indexing.services import store_search_settings
 from indexing.spec import IndexSpec, dump_recipe
 from tests.factories import give, sync
 
-# Vectors of two dimensions from a useless model, and no sparse ranking: hits are random.
+# Vectors of two dimensions and no sparse ranking: hits are almost random.
 BLIND: Mapping[str, Any] = {
     "embedding": {"model": "blind", "dimension": 2},
     "search": {"sparse_weight": 0},

@@ -30,7 +30,7 @@ def missing(what: str) -> None:
 
 
 class Production:
-    """Its processes share only a database, a broker, a vector store and a folder."""
+    """Processes that share only a database, a broker, a vector store and a folder."""
 
     root = ROOT  # set to another checkout, with its interpreter, to compare both
     python = sys.executable
