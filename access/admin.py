@@ -133,7 +133,7 @@ class GroupRightsInline(admin.StackedInline):
     form = GroupRightsForm
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # Whoever may only edit groups could otherwise give one of their own more than they have.
+        # Users who may only edit groups could otherwise give a group of their own more rights.
         return bool(request.user.is_superuser)
 
     has_change_permission = has_delete_permission = has_add_permission

@@ -84,7 +84,7 @@ def get_grant(request: Request, needed: Scope = Scope.SEARCH) -> Grant:
 
 
 def _read_user_rights(request: Request) -> UserRights:
-    """Read from the database by each request, so that a change holds for the next one."""
+    """Read from the database for each request, so that a change applies to the next one."""
     if isinstance(request.auth, UserRights):
         return request.auth
     assert isinstance(request.user, User)

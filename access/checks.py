@@ -8,7 +8,7 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
-MIN_SECRET_CHARS = 16  # characters
+MIN_SECRET_CHARS = 16
 
 
 @register("strata")
@@ -94,8 +94,8 @@ KEY_LIMITS = (
 def check_key_limits(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
     return [
         Error(
-            f"{name} is {getattr(settings, name)}, which is no limit.",
-            hint="Set it to the largest number that is allowed, or to 0 if there is none.",
+            f"{name} is {getattr(settings, name)}; it must not be negative.",
+            hint="Set it to the largest number that is allowed, or to 0 for no limit.",
             id="access.E006",
         )
         for name in KEY_LIMITS

@@ -50,10 +50,12 @@ class Issuer:
         groups: Collection[str] | None = None,
         expires_at: datetime | None = None,
     ) -> tuple[ApiKey, str]:
-        """Make a key; what is not given is as for the issuer. Return it with its secret.
+        """Make a key; by default it sees what the issuer sees and expires with the issuer's key.
+        Return it with its secret.
 
         Raises:
-            InvalidInput: it would have more than the issuer, or as ``ApiKey.issue``.
+            InvalidInput: it would see more or expire later than the issuer, or as
+                ``ApiKey.issue``.
         """
         chosen_indexes = self.grant.indexes if indexes is None else frozenset(indexes)
         chosen_groups = self.grant.groups if groups is None else frozenset(groups)
@@ -63,12 +65,12 @@ class Issuer:
         ):
             if chosen is not None and own is not None and not chosen <= own:
                 raise InvalidInput(
-                    f"A key can give only {field} of its own.", field=field, allowed=own
+                    f"A key can make keys only for its own {field}.", field=field, allowed=own
                 )
         last = self.expires_at
         if last is not None and expires_at is not None and expires_at > last:
             raise InvalidInput(
-                f"A key cannot make one that expires after itself, at {last:%Y-%m-%dT%H:%M:%SZ}.",
+                f"The new key may not expire after this key: {last:%Y-%m-%dT%H:%M:%SZ}.",
                 field="expires_at",
             )
         return ApiKey.issue(

@@ -38,7 +38,7 @@ UNLIMITED: Final = frozenset({"", THIS_SERVER, COMMANDS})
 
 class _Permits:
     """Requests that this process lets through before it asks the shared counter again: Redis takes
-    0.2 ms. Once a holder has used its limit, it is not asked until the next minute."""
+    0.2 ms. Once a holder has used up its limit, the counter is not asked until the next minute."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -150,7 +150,7 @@ def free_slot(slot: str) -> None:
 def require_room(holder: str, waiting: QuerySet[Any], limit: int, what: str) -> None:
     """
     Raises:
-        TooManyJobs: as many rows of the holder wait as may; ``what`` they are.
+        TooManyJobs: ``limit`` rows of the holder are waiting; ``what`` is their name in the text.
     """
     if _is_limited(holder, limit) and waiting.count() >= limit:
         raise TooManyJobs(

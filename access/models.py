@@ -155,9 +155,9 @@ class ApiKey(LimitedRights):
         """Make a key; its secret is returned only here and is not stored.
 
         Args:
-            name: what it is called in lists.
+            name: shown in lists; no other active key may have it.
             secret: used instead of a random one; its length is not checked.
-            scope: the largest that it has.
+            scope: includes the smaller ones.
             indexes: names of the indexes that it sees; None for all.
             groups: groups of the documents that it sees, beside those without groups; None for all.
             expires_at: it is refused from then on.

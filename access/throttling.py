@@ -22,7 +22,7 @@ def get_holder(request: Request) -> str:
 
 
 class RequestLimit(BaseThrottle):
-    """Refuses requests over the limit by an error of Strata, which has a code."""
+    """Refuses requests over the limit with a ``StrataError``, which has a code."""
 
     def allow_request(self, request: Request, view: Any) -> bool:
         """

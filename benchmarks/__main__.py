@@ -1,4 +1,4 @@
-"""``make bench``: indexing and search, each as a ratio to a raw loop in the same run."""
+"""Measure the service (``make bench``), mostly as a ratio to a raw loop in the same run."""
 
 import argparse
 import os
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.embedded")
 
-QUERIES_PER_BLOCK = 20  # queries
+QUERIES_PER_BLOCK = 20
 PAUSE_SECONDS = 0.1
 PAGE_CHARS = 2_300  # five chunks
 QUERIES = [
@@ -36,13 +36,16 @@ QUERIES = [
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--texts", type=int, nargs="+", default=[400, 1_200], help="indexed per round: indexing"
+        "--texts", type=int, nargs="+", default=[400, 1_200], help="indexing: texts per round"
     )
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--chunks", type=int, default=10_000, help="held while searching")
+    parser.add_argument(
+        "--chunks", type=int, default=10_000, help="search, grants: chunks in the index"
+    )
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument(
         "--only",
+        help="run this benchmark; some run only if they are named here",
         choices=[
             "indexing",
             "fairness",
@@ -68,40 +71,44 @@ def main() -> None:
         ],
     )
     parser.add_argument(
-        "--huge-bytes", type=int, default=5_000_000, help="indexed beside small texts: fairness"
+        "--huge-bytes", type=int, default=5_000_000, help="fairness: size of the huge text"
     )
+    parser.add_argument("--abstracts", type=int, default=800, help="production: added at once")
     parser.add_argument(
-        "--abstracts", type=int, default=800, help="added at once: production, which runs alone"
+        "--against", type=Path, help="http, searches: another checkout, with its .venv"
     )
+    parser.add_argument("--pairs", type=int, default=10, help="http, searches, grants: runs")
+    parser.add_argument("--seconds", type=float, default=120, help="abuse: duration of each attack")
     parser.add_argument(
-        "--against", type=Path, help="another checkout, with its .venv: http, searches"
+        "--production", action="store_true", help="abuse, searches: measure the production form"
     )
-    parser.add_argument("--pairs", type=int, default=10, help="of runs: http, searches")
-    parser.add_argument("--seconds", type=float, default=120, help="of each attack: abuse")
+    parser.add_argument("--documents", type=int, default=2_000, help="switch: in the index")
+    parser.add_argument("--asked", type=int, default=10_000, help="asking: documents in each index")
     parser.add_argument(
-        "--production", action="store_true", help="in the production form: abuse, searches"
+        "--pages", type=int, default=2_000, help="hierarchical: pages of five chunks each"
     )
-    parser.add_argument("--documents", type=int, default=2_000, help="in a switched index")
-    parser.add_argument("--asked", type=int, default=10_000, help="documents that are asked about")
-    parser.add_argument(
-        "--pages", type=int, default=2_000, help="summarised, of five chunks each: hierarchical"
-    )
-    parser.add_argument("--nodes", type=int, default=100_000, help="compared: verify")
+    parser.add_argument("--nodes", type=int, default=100_000, help="verify: nodes in the index")
     parser.add_argument(
         "--points",
         type=int,
         nargs="+",
         default=[10_000, 100_000, 10_000_000],
-        help="in the ledger and the stand-in: upkeep, which runs alone and needs 5 GB of disk",
-    )
-    parser.add_argument("--concepts", type=int, default=100_000, help="compared: survey")
-    parser.add_argument(
-        "--collection", default="pubmedqa-pqal", help="judged, in three indexes: several"
+        help="upkeep: rows of the ledger; the default needs 5 GB of disk",
     )
     parser.add_argument(
-        "--judged-texts", type=int, default=1_000, help="of that collection: several"
+        "--concepts", type=int, default=100_000, help="survey: concepts in the index"
     )
-    parser.add_argument("--findings", type=int, default=1_000, help="each stated twice: evidence")
+    parser.add_argument(
+        "--collection",
+        default="pubmedqa-pqal",
+        help="several: judged collection, indexed in three parts",
+    )
+    parser.add_argument(
+        "--judged-texts", type=int, default=1_000, help="several: texts of that collection"
+    )
+    parser.add_argument(
+        "--findings", type=int, default=1_000, help="evidence: findings, each added in two wordings"
+    )
     arguments = parser.parse_args()
 
     with tempfile.TemporaryDirectory(prefix="strata-bench-") as folder:
@@ -272,7 +279,7 @@ def measure_alternately(
     parameters: dict[str, Any],
     query_count: int,
 ) -> dict[str, list[float]]:
-    """Return the seconds of each query: raw, searched over HTTP, and of an empty request.
+    """Return the seconds of each raw query, search over HTTP and empty request.
 
     They alternate in short blocks, so that other load on the machine affects all alike. A pause
     separates the blocks, because the model's threads keep spinning for a moment and would take

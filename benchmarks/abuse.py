@@ -80,7 +80,7 @@ class Attack:
 
 def measure_abuse(seconds: float, *, is_production: bool) -> None:
     endpoint = Endpoint()
-    endpoint.scripts = [streams("Before dawn [1]."), _write_for_minutes]
+    endpoint.scripts = [streams("Before dawn [1]."), _write_for_a_minute]
     threading.Thread(target=endpoint.serve_forever, daemon=True).start()
     environment = {
         "STRATA_LLM_BASE_URL": endpoint.url,
@@ -96,7 +96,7 @@ def measure_abuse(seconds: float, *, is_production: bool) -> None:
         tempfile.TemporaryDirectory(prefix="strata-bench-") as folder,
         form(Path(folder), environment) as target,
     ):
-        _ask_once(target)  # warm up: the first question imports and loads much
+        _ask_once(target)  # warm up: the first question imports modules and loads the model
         print(f"{form.__name__[1:]} form, each attack for {seconds:g} s:")
         for attack in _list_attacks(target.key):
             _measure(target, attack.name, seconds, partial(_hold, target, attack))
@@ -261,19 +261,19 @@ def _run_apart(attack: Callable[..., int], *given: object) -> int:
 
 
 def _sign_in(port: int, seconds: float) -> int:
-    """Keep ``LOGINS`` logins under way; return how many were sent."""
+    """Send logins over ``LOGINS`` connections at once; return how many were sent."""
     deadline = time.monotonic() + seconds
 
     def sign_in() -> int:
         count = 0
         url = f"http://127.0.0.1:{port}"
         with httpx.Client(base_url=url, headers=PROXY, verify=False, timeout=60) as client:
-            token = client.get("/admin/login/").cookies["csrftoken"]
+            token = client.get("/sign-in/").cookies["csrftoken"]
             form = {"username": "admin", "password": "a guess", "csrfmiddlewaretoken": token}
             headers = {"Cookie": f"csrftoken={token}", "Referer": f"https://127.0.0.1:{port}"}
             while time.monotonic() < deadline:
-                answer = client.post("/admin/login/", data=form, headers=headers)
-                assert answer.status_code in {200, 503}, answer.status_code
+                answer = client.post("/sign-in/", data=form, headers=headers)
+                assert answer.status_code in {200, 429, 503}, answer.status_code  # 429: locked out
                 count += 1
         return count
 
@@ -332,7 +332,7 @@ def _describe(took: list[float]) -> str:
     )
 
 
-def _write_for_minutes(handler: Handler) -> None:
+def _write_for_a_minute(handler: Handler) -> None:
     """Write an answer of 32 KB per second for a minute."""
     handler.send(200, "", Content_Type="text/event-stream")
     for _ in range(240):

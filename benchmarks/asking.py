@@ -20,7 +20,7 @@ from tests.serving import KEY
 
 PIPELINES = {"plain": "plain", "papers": "papers"}  # index -> the pipeline that its spec names
 PAUSE_SECONDS = 0.1
-QUESTIONS_PER_BLOCK = 10  # questions
+QUESTIONS_PER_BLOCK = 10
 QUESTIONS = [
     "How is machine translation evaluated without references?",
     "parsing morphologically rich languages",

@@ -1,7 +1,6 @@
 """Precision and recall of duplicate detection, on generated findings and their rewordings.
 
-It measures no time: the same findings give the same figures on any machine, except for rounding
-of floating-point numbers.
+Precision and recall are the same on any machine, except for rounding of floating-point numbers.
 """
 
 import itertools

@@ -1,4 +1,4 @@
-"""Processor seconds of searches with a grant with groups, beside one that sees everything."""
+"""Processor seconds of searches with a grant for groups, relative to a grant for everything."""
 
 import statistics
 import time
@@ -16,7 +16,7 @@ MODES = ("hybrid", "dense")
 
 
 def measure_grants(chunk_count: int, pairs: int, queries: list[str]) -> None:
-    """Search the same index in this process with each grant in turn."""
+    """Search the same index in this process with each grant in turn; ``pairs`` counts the runs."""
     from django.core.management import call_command
 
     from benchmarks.filling import fill_index

@@ -72,7 +72,7 @@ def measure_production(count: int) -> None:
         seconds = time.perf_counter() - started
         used = {name: read_processor_seconds(pid) - before[name] for name, pid in pids.items()}
         tasks = _count_tasks(production) - tasks_before
-    # Its speed changes with whatever else the machine does, so it is measured on both sides.
+    # Measured before and after, because other load on the machine changes the model's speed.
     model_seconds = (model_before + _measure_model(chunks)) / 2
     ours = sum(used.values()) - used[DATABASE] - used[BROKER]
     print(f"production form, {len(texts)} abstracts, {len(chunks)} chunks:")
@@ -95,4 +95,4 @@ def _measure_model(chunks: Sequence[str]) -> float:
 
 def _count_tasks(production: Production) -> Counter[str]:
     """Count the tasks run so far in the workers' logs."""
-    return Counter(RUN_TASK.findall(production.said()))
+    return Counter(RUN_TASK.findall(production.read_logs()))

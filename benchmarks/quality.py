@@ -1,4 +1,4 @@
-"""Measure nDCG@10 of every way of searching on judged collections, the basis of the defaults.
+"""Measure nDCG@10 of every mode of search on judged collections; the defaults are based on it.
 
 It measures no time: the same data give the same figures on any machine.
 """
@@ -29,7 +29,7 @@ MULTI_QUERY_COMPONENTS = ["queries", "retriever", "fusion", "context"]
 
 
 def measure_quality() -> None:
-    """Index each collection once, in a temporary folder, and search it in every way."""
+    """Index each collection once, in a temporary folder, and search it in every mode."""
     print(f"{MEASURE}, each collection indexed anew:")
     print(f"  {'':20}{''.join(f'{name:>13}' for name in SEARCH_MODES)}")
     for name, spec in SPEC_BY_COLLECTION.items():
@@ -41,7 +41,9 @@ def measure_quality() -> None:
         row = "".join(f"{found[system]:13.4f}" for system in SEARCH_MODES)
         best = max(found["dense"], found["sparse"])
         verdict = (
-            "" if found["hybrid"] >= best - HYBRID_TOLERANCE else "  hybrid lies below its halves"
+            ""
+            if found["hybrid"] >= best - HYBRID_TOLERANCE
+            else "  hybrid is worse than one of its rankings"
         )
         print(f"  {name:20}{row}{verdict}", flush=True)
 

@@ -1,6 +1,6 @@
-"""Measure which questions are refused, and which sentences answer, on labelled questions.
+"""Measure how well questions are refused and sentences quoted, on labelled questions.
 
-No time is measured: the same data give the same figures on any machine.
+It measures no time: the same data give the same figures on any machine.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -55,7 +55,7 @@ class Searched:
 def measure_searches(
     other: Path, pairs: int, queries: list[str], *, is_production: bool = False
 ) -> None:
-    """``other`` is a checkout with its own environment in ``.venv``; each fills its own index."""
+    """``other`` is a checkout with its own environment in ``.venv``; each has its own indexes."""
     form = _production if is_production else _embedded
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="strata-bench-")))

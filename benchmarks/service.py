@@ -1,4 +1,4 @@
-"""Start the measured service, a real ``serve`` on loopback, and load texts for it."""
+"""Start the measured service on loopback, embedded or production form, and load texts for it."""
 
 import gzip
 import itertools
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ABSTRACTS = ROOT.parent / "shared" / "data" / "acl" / "acl_abstracts_10k.jsonl.gz"
 POLL_SECONDS = 0.25  # each poll costs the service some milliseconds
-RECEIVE_BUFFER_BYTES = 2**18  # at once
+RECEIVE_BUFFER_BYTES = 2**18
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,7 @@ class SampleText:
 class Connection:
     """A cheap client with a persistent connection.
 
-    The overhead of ``http.client`` is half the time of a bare request, and would be counted for the
-    service.
+    ``http.client`` takes half the time of a bare request, which would count as the service's.
     """
 
     def __init__(self, port: int, key: str = KEY) -> None:

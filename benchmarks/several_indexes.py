@@ -1,4 +1,4 @@
-"""Measure nDCG@10 of searching several indexes with different recipes at once, and one with all.
+"""Measure nDCG@10 of searching three indexes with different recipes, and one with all their texts.
 
 It measures no time: the same data give the same figures on any machine.
 """

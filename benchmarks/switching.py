@@ -107,7 +107,7 @@ def measure_model_switch(text_count: int, queries: list[str]) -> None:
     for failure in load.failures[:3]:
         print(f"    {failure}")
     print(f"  1% of the texts edited: {changed} embedded, {changed / node_count:.2%} of all")
-    print(f"  1% relabelled: {relabelled} embedded")
+    print(f"  metadata of 1% changed: {relabelled} embedded")
 
 
 def _build_search(query: str) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Measure one pass of the upkeep and ``verify`` of points, at several sizes.
 
 The ledger is a table in SQLite with a row for each point. The points come from a stand-in for the
-store, which computes them when they are read. Nothing is chunked or embedded. Times are of the
-processor, because other work on the machine must not count.
+store, which computes them when they are read. Nothing is chunked or embedded. Times are processor
+times, so that other work on the machine does not count.
 """
 
 import resource
@@ -23,7 +23,7 @@ MAX_VERIFIED = 100_000  # the last points: each slice reads only its own range o
 
 
 class ComputedPoints:
-    """Stands in for a store with a point for each row. Counts what it was asked to read."""
+    """Stands in for a store with a point for each row. Counts the points read."""
 
     has_late_writes = False
 

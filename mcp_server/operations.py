@@ -47,7 +47,7 @@ class Operation:
     async def send_to(
         self, api: httpx.AsyncClient, in_path: Mapping[str, Any], others: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """The same, with the arguments of the path apart, because others may have their names."""
+        """As ``send``, with the path's arguments apart: other arguments may have the same names."""
         path = self.path.format(
             **{name: self._quote_segment(name, value) for name, value in in_path.items()}
         )
@@ -71,7 +71,7 @@ class Operation:
             except ValueError:
                 raise InvalidInput(f"{name} must be a UUID.", field=name) from None
         if text in {"", ".", ".."} or "/" in text:  # it would change the path
-            raise InvalidInput(f"{name} is not a name.", field=name)
+            raise InvalidInput(f"{name} is not a valid name.", field=name)
         return quote(text, safe="")
 
 
@@ -136,7 +136,7 @@ def _inline(schema: Any, components: Mapping[str, Any]) -> Any:
         return schema
     if "$ref" in schema:
         return _inline(components[schema["$ref"].rpartition("/")[2]], components)
-    # Names of properties are no keywords.
+    # A property may have the name of a keyword.
     properties = {k: _inline(v, components) for k, v in schema.get("properties", {}).items()}
     inlined: dict[str, Any] = {
         name: properties if name == "properties" else _inline(value, components)

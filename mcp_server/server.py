@@ -99,7 +99,7 @@ def make_server(caller: Caller) -> "Server[Any]":
         NAME,
         version=VERSION,
         instructions=INSTRUCTIONS,
-        # No schema repeats an argument as a header; else each call would list the tools.
+        # No schema maps an argument to a header; without this, each call would list the tools.
         get_tool_input_schema=lambda name: None,
         on_list_tools=on_list_tools,
         on_call_tool=on_call_tool,
@@ -126,7 +126,7 @@ def _describe_tools(caller: Caller) -> list[types.Tool]:
 async def _call_tool(
     tool: Tool, api: httpx.AsyncClient, arguments: dict[str, Any]
 ) -> types.CallToolResult:
-    """The answer as text and as structured content; REST's errors too, so that a model can mend
+    """The answer as text and as structured content; REST's errors too, so that a model can correct
     its call."""
     try:
         content = await tool.function(api, arguments)
@@ -143,7 +143,7 @@ async def _call_tool(
 
 @contextmanager
 def _protocol_errors() -> Iterator[None]:
-    """Convert REST's errors to errors of the protocol, which resources have no results for."""
+    """Convert REST's errors to errors of the protocol: a resource's result cannot hold one."""
     try:
         yield
     except StrataError as error:

@@ -27,7 +27,7 @@ ToolFunction = Callable[[httpx.AsyncClient, Arguments], Awaitable[dict[str, Any]
 
 DEFAULT_KIND: Final = "pages"
 # Between the name of an index and that of a tool its spec declares. No index has it in its name,
-# so the first one in a name parts the two.
+# so a name is split at its first occurrence.
 SEPARATOR: Final = "__"
 DECLARED_SCOPE: Final = Scope.SEARCH
 DECLARED_OPERATIONS: Final = ("list_tools", "call_tool")
@@ -93,7 +93,7 @@ def read_schema(operation_id: str) -> dict[str, Any]:
 
 @cache
 def make_search_schema() -> dict[str, Any]:
-    """The arguments of all kinds of search; those that not all of them take name their kinds."""
+    """The arguments of all kinds of search; those of some kinds only name these kinds."""
     schemas = {kind: read_schema(_name_search(kind))["properties"] for kind in SEARCHES}
     names = dict.fromkeys(name for properties in schemas.values() for name in properties)
     del names["structure"]
@@ -123,7 +123,7 @@ def make_search_schema() -> dict[str, Any]:
 
 
 def _merge_schemas(schemas: list[dict[str, Any]]) -> dict[str, Any]:
-    """What all of them say, and the first description."""
+    """The keywords that are equal in all of them, and the first description."""
     first, *others = schemas
     merged = {
         key: value
@@ -232,8 +232,8 @@ TOOLS: Final[Mapping[str, Tool]] = {
         _make_tool(
             "find_paths",
             "find_paths",
-            description="Find chains of relationships from a concept whose types are similar to "
-            "given words, such as supports or contradicts.",
+            description="Find chains of relationships that begin at a concept and whose types are "
+            "similar to given words, such as supports or contradicts.",
             render=rendering.render_paths,
         ),
     )
@@ -249,7 +249,7 @@ def list_tools(scope: Scope | None, grant: Grant) -> Iterator[Tool]:
     for index in grant.limit(Index.objects.not_being_removed(), "name"):
         try:
             declared = list_declared_tools(index.name, grant)
-        except StrataError:  # such as lost points: every search of the index says so
+        except StrataError:  # such as lost points, which every search of the index reports
             continue
         for each in declared:
             description = f"{each.description} Searches the index {index.name}."

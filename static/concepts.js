@@ -20,7 +20,7 @@ const countOf = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 
 // --- Drawing -----------------------------------------------------------------------------------------
 
-/** The concepts found, and those that only a relationship of one of them leads to. */
+/** The concepts found, and those at the other ends of their relationships. */
 function listShownConcepts(concepts, relationships) {
   const found = concepts.map((concept) => [concept.id, concept]);
   const ends = relationships.flatMap(({ source, target }) => [source, target]).map((end) => [end.id, end]);
@@ -56,7 +56,7 @@ function drawNode({ x, y, width, concept }, onChosen) {
   const drawn = svgElement(
     "g",
     {
-      class: isFound ? "found" : "beside",
+      class: isFound ? "found" : "related",
       role: "button",
       tabindex: 0,
       "aria-pressed": "false",
@@ -65,7 +65,7 @@ function drawNode({ x, y, width, concept }, onChosen) {
     svgElement("title", {}, concept.description || concept.label),
     svgElement("rect", { x: x - width / 2, y: y - HEIGHT / 2, width, height: HEIGHT, rx: 9 }),
     svgElement("text", { x, y: y - 1 }, shortenLabel(concept.label)),
-    svgElement("text", { class: "near", x, y: y + 15 }, isFound ? concept.score.toFixed(2) : "related"),
+    svgElement("text", { class: "subtitle", x, y: y + 15 }, isFound ? concept.score.toFixed(2) : "related"),
   );
   drawn.setAttribute("aria-label", concept.label);
   const choose = () => onChosen(concept, drawn);
@@ -122,10 +122,10 @@ async function showEvidence(concept, drawn, query) {
   const answer = await tryOrShowError(() => getJson(`concepts/${concept.id}/evidence`, { query }));
   if (answer === null) return;
   const description = concept.description ?? "";
-  const said = answer.hits.length ? description : `${description} No passage supports it.`;
+  const text = answer.hits.length ? description : `${description} No passage supports it.`;
   $("evidence").replaceChildren(
     element("h2", {}, concept.label),
-    element("p", { className: "soft" }, said.trim()),
+    element("p", { className: "soft" }, text.trim()),
     ...answer.hits.map(quoteElement),
   );
 }
@@ -139,8 +139,8 @@ async function tryOrShowError(work) {
     return await work();
   } catch (error) {
     if (error.status === undefined) throw error;
-    const said = error.status === 401 || error.status === 403 ? "Enter a key on the search page, or sign in to the admin." : "";
-    $("problem").textContent = [error.message, said].join(" ").trim();
+    const fix = error.status === 401 || error.status === 403 ? "Enter a key on the search page, or sign in to the admin." : "";
+    $("problem").textContent = [error.message, fix].join(" ").trim();
     $("problem").hidden = false;
     return null;
   }
@@ -148,15 +148,15 @@ async function tryOrShowError(work) {
 
 async function showConcepts() {
   const query = $("q").value.trim();
-  const asked = { index: $("index").value, query, min_similarity: $("nearness").value };
-  const graph = await tryOrShowError(() => getJson("search/subgraph", asked));
+  const parameters = { index: $("index").value, query, min_similarity: $("min-similarity").value };
+  const graph = await tryOrShowError(() => getJson("search/subgraph", parameters));
   if (graph === null) return;
   const { concepts, relationships, relationship_count: count } = graph;
   const shown = count > relationships.length ? ` (${relationships.length} shown)` : "";
   const categories = [...new Set(relationships.map(({ type }) => categoryName(type)))].sort();
   const colours = new Map(categories.map((name, at) => [name, at % COLOUR_COUNT]));
   $("evidence").replaceChildren();
-  $("said").textContent = concepts.length
+  $("status").textContent = concepts.length
     ? `${countOf(concepts.length, "concept")}, ${countOf(count, "relationship")}${shown}. Choose a concept to read its evidence.`
     : "No concept is similar enough. Lower the minimum similarity, or use other words.";
   $("drawing").hidden = $("list").hidden = !concepts.length;
@@ -180,17 +180,17 @@ async function loadIndexes() {
   $("index").replaceChildren(
     ...holding.map(({ name, title }) => element("option", { value: name }, title || name)),
   );
-  if (!holding.length) $("said").textContent = "No index has concepts. Add “concepts: true” to a spec.";
+  if (!holding.length) $("status").textContent = "No index has concepts. Add “concepts: true” to a spec.";
 }
 
 const indexesLoaded = loadIndexes();
 
-$("nearness").addEventListener("input", () => {
-  document.querySelector("output").textContent = Number($("nearness").value).toFixed(2);
+$("min-similarity").addEventListener("input", () => {
+  document.querySelector("output").textContent = Number($("min-similarity").value).toFixed(2);
 });
 $("ask").addEventListener("submit", async (event) => {
   event.preventDefault();
-  await indexesLoaded; // whoever is faster than the list of indexes would ask none
+  await indexesLoaded; // until then, no index is selected
   showConcepts();
 });
 $("evidence").addEventListener("problem", (event) => {

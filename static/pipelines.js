@@ -5,16 +5,17 @@ import dagre from "./vendor/dagre-3.1.3.esm.js";
 
 const WIDTH = 190;
 const HEIGHT = 48;
+
 /** Merge the connections between each pair of components; their labels list the outputs. */
 function groupConnections(connections) {
-  const carried = new Map();
+  const outputsByPair = new Map();
   for (const { sender, receiver } of connections) {
     const [from, output] = sender.split(".");
     const [to] = receiver.split(".");
     const pair = `${from} ${to}`;
-    carried.set(pair, [...(carried.get(pair) ?? []), output]);
+    outputsByPair.set(pair, [...(outputsByPair.get(pair) ?? []), output]);
   }
-  return [...carried].map(([pair, outputs]) => [...pair.split(" "), outputs.join(", ")]);
+  return [...outputsByPair].map(([pair, outputs]) => [...pair.split(" "), outputs.join(", ")]);
 }
 
 function layOutPipeline({ components, connections }) {

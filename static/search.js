@@ -1,7 +1,6 @@
 /* The search page: its form, its URL, and the progress of each index.
  *
- * search/result_elements.js renders what the API returns. Whatever comes from a document is only ever
- * put into text nodes.
+ * search/result_elements.js renders the API's responses.
  */
 
 import { artifactElement, passageElement, questionElement, summaryElement } from "./search/result_elements.js";
@@ -11,7 +10,7 @@ import { $, element, numberFormat } from "./search/dom.js";
 import { clearSoftBreakCache, queryWords } from "./search/text.js";
 import { loadJudgements } from "./search/judgements.js";
 
-const BUSY_POLL_MS = 2_000; // milliseconds, while something is being indexed and somebody looks
+const BUSY_POLL_MS = 2_000; // while documents are being indexed and the page is visible
 const IDLE_POLL_MS = 15_000;
 
 const hasSummaries = (kinds) => kinds.includes("page_summary") || kinds.includes("artifact_summary");
@@ -19,27 +18,27 @@ const hasSummaries = (kinds) => kinds.includes("page_summary") || kinds.includes
 // By the last part of the endpoint's URL: which node kinds it needs, and how to render its hits.
 const SEARCHES = {
   pages: {
-    isOf: (kinds) => kinds.includes("chunk"),
+    isAvailable: (kinds) => kinds.includes("chunk"),
     names: ["hit", "hits"],
     show: (answer, words) => answer.hits.map((hit) => passageElement(hit, words)),
   },
   hierarchical: {
-    isOf: (kinds) => kinds.includes("chunk") && hasSummaries(kinds),
+    isAvailable: (kinds) => kinds.includes("chunk") && hasSummaries(kinds),
     names: ["document", "documents"],
     show: (answer, words) => answer.artifacts.map((artifact) => artifactElement(artifact, words)),
   },
   summaries: {
-    isOf: hasSummaries,
+    isAvailable: hasSummaries,
     names: ["summary", "summaries"],
     show: (answer, words) => answer.hits.map((hit) => summaryElement(hit, words)),
   },
   questions: {
-    isOf: (kinds) => kinds.includes("question"),
+    isAvailable: (kinds) => kinds.includes("question"),
     names: ["hit", "hits"],
     show: (answer, words) => answer.hits.map((hit) => questionElement(hit, words)),
   },
   ask: {
-    isOf: (kinds) => kinds.includes("chunk") || kinds.includes("question"),
+    isAvailable: (kinds) => kinds.includes("chunk") || kinds.includes("question"),
     names: ["hit", "hits"],
     show: (answer, words) =>
       answer.hits.map((hit) =>
@@ -77,10 +76,10 @@ const SUGGESTIONS = {
 const form = $("search");
 const results = $("results");
 const indexCards = new Map(); // name -> its radio button, count, failures and progress bar
-const indexes = new Map(); // name -> what the API said last
-let activeSearch = null; // the AbortController of the search under way
+const indexes = new Map(); // name -> the API's last response about it
+let activeSearch = null; // the AbortController of the running search
 let pollTimer = 0;
-let isDenied = false; // the API last refused us
+let isDenied = false; // the API refused the last request
 let isRetryPending = false; // nothing was found in an index that is still being filled
 
 // --- The key ---------------------------------------------------------------------------------
@@ -95,10 +94,10 @@ function showKeyPanel(isShown) {
 function showAccessDenied(error) {
   isDenied = true;
   $("key-heading").textContent = readKey() ? "This key was not accepted" : "Enter your API key";
-  // A user without rights is told so; a stranger is only asked for a key.
+  // Users without rights get the API's message; others are only asked for a key.
   showError(readKey() || error.status === 403 ? error.message : "");
   showKeyPanel(true);
-  form.hidden = true; // it could do nothing yet
+  form.hidden = true;
   $("empty").hidden = true;
   $("key").focus({ preventScroll: true });
   $("status").textContent = "";
@@ -141,7 +140,7 @@ window.addEventListener("hashchange", () => {
   if (storeKeyFromAddress()) initializePage();
 });
 
-// --- The indexes and how far they are -----------------------------------------------------------
+// --- The indexes and their progress ------------------------------------------------------------
 
 function isBusy(index) {
   return index.nodes.pending + index.nodes.deleting + (index.artifacts_waiting ?? 0) > 0;
@@ -253,7 +252,7 @@ function chooseIndex(name) {
 /** The kinds of search an index can answer; the first is its default. */
 function availableSearches(index) {
   if (!index) return [];
-  return Object.keys(SEARCHES).filter((search) => SEARCHES[search].isOf(index.kinds));
+  return Object.keys(SEARCHES).filter((search) => SEARCHES[search].isAvailable(index.kinds));
 }
 
 /** Enable the kinds of search the chosen index can answer; fall back to its default. */
@@ -266,13 +265,13 @@ function updateSearchChoices() {
     radio.parentElement.hidden = !isOffered;
   }
   if (!offered.includes(form.elements.search.value)) form.elements.search.value = offered[0];
-  // A pipeline says how it searches.
+  // A pipeline declares its own mode of search.
   const isAsking = form.elements.search.value === "ask";
   $("modes").hidden = isAsking;
   $("explain").parentElement.hidden = isAsking;
 }
 
-// --- What the address says -----------------------------------------------------------------------
+// --- The address ---------------------------------------------------------------------------------
 
 function readForm() {
   return {
@@ -307,8 +306,8 @@ function fillForm() {
   const index = parameters.get("index");
   chooseIndex(index);
   const search = parameters.get("search");
-  const usual = availableSearches(indexes.get(chosenIndex()))[0] ?? "pages";
-  form.elements.search.value = Object.hasOwn(SEARCHES, search ?? "") ? search : usual;
+  const defaultSearch = availableSearches(indexes.get(chosenIndex()))[0] ?? "pages";
+  form.elements.search.value = Object.hasOwn(SEARCHES, search ?? "") ? search : defaultSearch;
   updateSearchChoices();
   return index !== null && indexes.size > 0 && !indexes.has(index) ? index : null;
 }
@@ -324,7 +323,7 @@ function searchFromAddress() {
   search();
 }
 
-/** Search with what the form says now, at an address of its own. */
+/** Search with the values of the form, and put them into the address. */
 function searchFromForm() {
   const address = buildAddress(readForm());
   if (address !== (location.search || location.pathname)) history.pushState(null, "", address);

@@ -33,8 +33,10 @@ def offered(client: Client, model: str) -> set[str]:
 
 def record_enqueued(monkeypatch, *tasks: Any) -> list[tuple[str, dict[str, Any]]]:
     """Record calls of these tasks instead of running them."""
-    wakes: list[tuple[str, dict[str, Any]]] = []
+    enqueued: list[tuple[str, dict[str, Any]]] = []
     for task in tasks:
         name = task.name.rpartition(".")[2]
-        monkeypatch.setattr(task, "delay", lambda name=name, **given: wakes.append((name, given)))
-    return wakes
+        monkeypatch.setattr(
+            task, "delay", lambda name=name, **given: enqueued.append((name, given))
+        )
+    return enqueued

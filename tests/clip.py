@@ -16,7 +16,7 @@ from tokenizers.pre_tokenizers import Whitespace
 DIMENSION = 3
 # Orthogonal, so that distances between colours stay the same.
 SPACE = np.array([[0.8, 0.6, 0], [-0.6, 0.8, 0], [0, 0, 1]], np.float32)
-LITTLE = 0.01  # added to every colour, so that black has a direction, too
+LITTLE = 0.01  # added to every component, so that the vector of black is not zero
 WORDS = {"[PAD]": None, "[UNK]": None, "red": 0, "green": 1, "blue": 2}
 EDGE = 4  # pixels
 

@@ -41,7 +41,7 @@ model_loading.FIRST_PAUSE_SECONDS = 86_400.0
 
 
 ASKS_A_SERVER = {"db", "transactional_db", "store", "shared_store", "qdrant_url"}  # fixtures
-# Each takes minutes. A process that began one of them last would work alone at the end.
+# Each takes minutes. If one of them started last, its process would finish long after the others.
 LONGEST_FILES = (
     "tests/faults/test_servers.py",  # mostly waits, while others compute
     "tests/openapi/test_schemathesis.py",

@@ -1,7 +1,6 @@
-"""Python programs in processes that are forked from one which has imported the libraries: importing
-them takes most of a start.
+"""Start Python programs fast: fork them from a process that has imported the libraries.
 
-The forking process has imported nothing of Strata, which reads its settings while it is imported.
+That process has not imported Strata, which reads its settings when it is imported.
 """
 
 import multiprocessing
@@ -30,7 +29,7 @@ _forks.set_forkserver_preload(LIBRARIES)
 def _run(
     arguments: Sequence[str], environment: Mapping[str, str], output: Path, errors: Path
 ) -> None:
-    """In the new process: do what ``python *arguments`` does."""
+    """Run ``python *arguments`` in the new process."""
     os.setsid()  # its children can be killed with it
     for stream, path in ((sys.stdout, output), (sys.stderr, errors)):
         with path.open("ab") as file:

@@ -14,8 +14,8 @@ HEADER = "X-Grant"
 
 
 def grant_by_header(monkeypatch: pytest.MonkeyPatch, grants: Mapping[str, Grant]) -> None:
-    """Take the grant of a request from the one that its header names, and everything for other
-    names. A request without the header has its own."""
+    """Give each request the grant that its header names, or everything for an unknown name. A
+    request without the header keeps its own grant."""
     original = authentication.get_grant
 
     def get_grant(request, *needed):

@@ -84,7 +84,7 @@ class Service:
             if self.process.poll() is not None:
                 break
             try:
-                # Each new client would load the system's certificates.
+                # Not a new client for each request: it would load the system's certificates.
                 if self.api.get(f"{self.url}/health/ready", timeout=5).is_success:
                     return
             except httpx.TransportError:
@@ -107,7 +107,7 @@ class Service:
         self.process.wait()
 
     def stop(self) -> None:
-        """Stop the process; return its exit status."""
+        """Stop the process if it runs."""
         if self.process is None or self.process.poll() is not None:
             return
         self.process.terminate()

@@ -1,4 +1,4 @@
-"""What every page needs to know about signing in."""
+"""Template context about signing in."""
 
 import logging
 from typing import Any
@@ -13,13 +13,13 @@ logger = logging.getLogger(__name__)
 
 
 def sign_in(request: HttpRequest) -> dict[str, Any]:
-    """A context processor. Pages that do not ask cost no query."""
+    """A context processor; it queries the database only for pages that use the value."""
     return {"can_people_sign_in": SimpleLazyObject(can_people_sign_in)}
 
 
 def can_people_sign_in() -> bool:
-    """Whether anyone can who is not a superuser, for whom ``/admin/`` is enough. Not while the
-    database does not answer, because the pages are shown even then."""
+    """Whether anyone but superusers, who use ``/admin/``, can sign in. False if the database does
+    not answer: pages are shown even then."""
     if settings.STRATA_OIDC_ISSUER:
         return True
     try:

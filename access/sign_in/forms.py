@@ -12,8 +12,8 @@ CODE_ATTRIBUTES = {"autocomplete": "one-time-code", "inputmode": "numeric"}
 
 
 class SignInForm(AuthenticationForm):
-    """Name and password; and a code, for users who have set up a second factor. Only those who know
-    the password are asked for it."""
+    """Name and password; then a code, if the password is right and the user has set up a second
+    factor."""
 
     code = forms.CharField(
         required=False, max_length=16, widget=forms.TextInput(attrs=CODE_ATTRIBUTES)

@@ -1,4 +1,4 @@
-"""What django-axes, which counts failed sign-ins, asks of this service."""
+"""Callbacks of django-axes, which counts failed sign-ins."""
 
 from ipaddress import ip_address
 from typing import Any
@@ -20,7 +20,7 @@ def get_address(request: HttpRequest) -> str | None:
 
 
 def list_parameters(request: HttpRequest, credentials: Any = None) -> list[str]:
-    """By what failures are counted."""
+    """The parameters by which failures are counted."""
     return ["username"] if get_address(request) is None else ["username", "ip_address"]
 
 

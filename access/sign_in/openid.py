@@ -26,7 +26,7 @@ from core.outbound import make_client
 logger = logging.getLogger(__name__)
 
 TIMEOUT_SECONDS = 10.0  # of one request to the provider, for which a person waits
-CLOCK_SECONDS = 60  # by which the provider's clock may differ
+CLOCK_SECONDS = 60  # the provider's clock may differ by this much
 # Signed with a private key of the provider. Without this list, a provider could allow "none".
 ALGORITHMS = ["RS256", "PS256", "ES256"]
 ERRORS = (
@@ -75,7 +75,8 @@ class _Provider(DjangoOAuth2App):
         return metadata
 
     def parse_id_token(self, *args: Any, **options: Any) -> Any:
-        """Also read the keys again if the provider does not name them; Authlib does if it does."""
+        """Fetch the keys again after a wrong signature: a token without a key id may be signed with
+        a new key. Authlib itself does so only for an unknown key id."""
         try:
             return super().parse_id_token(*args, **options)
         except BadSignatureError:
@@ -127,7 +128,7 @@ def _make_claims_options() -> dict[str, Any]:
 
 
 def _complete(provider: Any, token: Any, claims: dict[str, Any]) -> dict[str, Any]:
-    """Some providers return groups only from the user info endpoint."""
+    """Add the claims of the user info endpoint: some providers return groups only there."""
     metadata = provider.load_server_metadata()
     if settings.STRATA_OIDC_GROUPS_CLAIM in claims or "userinfo_endpoint" not in metadata:
         return claims
@@ -153,7 +154,7 @@ def _get_provider() -> Any:
 
 @cache
 def _make_provider(issuer: str, client_id: str, client_secret: str, scopes: str) -> Any:
-    """It keeps the provider's addresses and keys once it has read them."""
+    """Cached, because the client keeps the provider's addresses and keys."""
     return OAuth().register(
         "openid",
         client_cls=_Provider,

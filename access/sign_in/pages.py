@@ -32,7 +32,7 @@ class SignInView(LoginView):
     authentication_form = SignInForm
 
     def form_valid(self, form: Any) -> HttpResponse:
-        self.request.session.flush()  # with what a sign-in with OpenID Connect has left
+        self.request.session.flush()  # remove what an unfinished OpenID sign-in left
         self.request.session.clear_expired()
         return super().form_valid(form)
 

@@ -1,4 +1,4 @@
-"""Users whom an OpenID provider vouches for, and their groups."""
+"""Users who sign in with an OpenID provider, and their groups."""
 
 import logging
 import re
@@ -58,7 +58,8 @@ def read_group_names(claims: Mapping[str, Any]) -> set[str]:
 
 
 def set_groups(user: User, names: set[str]) -> None:
-    """Of the groups that are filled from the claim, the user is in those named, and in no other."""
+    """Put the user into the named groups, and remove them from others, among the groups that are
+    filled from the claim."""
     filled = list(Group.objects.filter(rights__is_filled_from_claim=True))
     user.groups.remove(*(group for group in filled if group.name not in names))
     user.groups.add(*(group for group in filled if group.name in names))
@@ -77,12 +78,12 @@ def _create_user(subject: str, claims: Mapping[str, Any]) -> User:
                 issuer=settings.STRATA_OIDC_ISSUER, subject=subject, user=user
             )
     except IntegrityError:
-        raise SignInRefused("Two sign-ins met. Sign in again.") from None
+        raise SignInRefused("Two sign-ins made a user at the same moment. Sign in again.") from None
     return user
 
 
 def _choose_name(claims: Mapping[str, Any]) -> str:
-    """What the user is called here: as at the provider, with a number if another user is."""
+    """The user's name at the provider, with a number if another user has it."""
     candidates = (_read_text(claims, name) for name in ("preferred_username", "email", "sub"))
     base_name = next(
         filter(None, (NOT_IN_NAMES.sub("-", text).strip("-") for text in candidates)), "user"

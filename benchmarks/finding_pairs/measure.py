@@ -1,4 +1,5 @@
-"""Precision of telling findings apart: 500 labelled pairs, some of them only reworded.
+"""Measure how reliably different findings are told apart, and reworded ones are not: 500 labelled
+pairs.
 
 It measures no time: the same pairs give the same figures on any machine, except for rounding.
 """

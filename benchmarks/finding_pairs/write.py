@@ -23,7 +23,7 @@ PAIRS_FILE = Path(__file__).parent / "pairs.jsonl"
 
 @dataclass(frozen=True)
 class Subject:
-    """``units``: two units, each in two spellings. ``negated`` denies ``said``."""
+    """``units``: two units, each in two spellings. ``negated`` is the negation of ``said``."""
 
     said: str
     reworded: str
@@ -438,7 +438,7 @@ def _state(
 ) -> str:
     short, long = subject.units[unit]
     stated = _DIRECTION.sub(lambda found: found[direction], wording)
-    # A per cent sign stands at its number.
+    # A percent sign follows its number without a space.
     return stated.format(
         name=subject.names[name], n=subject.numbers[number], unit=short, units=long
     ).replace(" %", "%")

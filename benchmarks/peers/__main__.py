@@ -37,7 +37,7 @@ def main() -> None:
 
     print(", ".join(f"{name} {version(name)}" for name in PACKAGES))
     print(f"\nlost/orphaned/doubled/stale, of {len(DOCUMENTS)} documents of one chunk each\n")
-    print("| fault | system | at rest | run again | embedded again | whole |")
+    print("| fault | system | after the fault | run again | embedded again | complete |")
     print("|---|---|---|---|---:|---|", flush=True)
     for fault in FAULTS:
         if arguments.fault and fault.__name__ not in arguments.fault:
@@ -83,7 +83,7 @@ def _format_state(state: Differences) -> str:
 def _describe_recovery(outcome: FaultOutcome) -> str:
     if outcome.after_fault.is_sound:
         return "by itself"
-    return "once it is run again" if outcome.after_rerun.is_sound else "never, by itself or again"
+    return "once it is run again" if outcome.after_rerun.is_sound else "never"
 
 
 if __name__ == "__main__":

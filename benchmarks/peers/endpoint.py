@@ -24,8 +24,8 @@ class EmbeddingEndpoint:
         self._scheduled_event: tuple[int, Callable[[list[str]], bool]] | None = None
 
     def schedule_event(self, text_count: int, event: Callable[[list[str]], bool]) -> None:
-        """Call ``event`` with the texts of the request that contains the n-th text from now. If it
-        returns False, that request fails."""
+        """Call ``event`` with the texts of the request with the ``text_count``-th text from now on.
+        If it returns False, that request fails."""
         self._scheduled_event = (self.embedded.total() + text_count, event)
 
     @property

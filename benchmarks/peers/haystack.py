@@ -16,7 +16,7 @@ from haystack_integrations.document_stores.qdrant import QdrantDocumentStore
 from benchmarks.peers.corpus import read_documents
 from benchmarks.peers.endpoint import DIMENSION
 
-BATCH = 32  # as Haystack's own embedders
+BATCH = 32  # the default of Haystack's own embedders
 
 
 @component

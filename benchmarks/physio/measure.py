@@ -52,8 +52,8 @@ def measure_physio() -> None:
 
 
 def _measure_ranking(ids: Sequence[str], wanted: Sequence[Any]) -> tuple[float, float, float]:
-    """Reciprocal rank of the first wanted text, the share of the wanted texts found, and the share
-    of the hits that are of wanted texts."""
+    """Reciprocal rank of the first wanted text, recall of the wanted texts, and precision of the
+    hits."""
     ranks = [rank for rank, id in enumerate(ids, start=1) if id in wanted]
     return (
         1 / min(ranks) if ranks else 0.0,

@@ -3,9 +3,9 @@
 import { element } from "./dom.js";
 import { fetchOk } from "./api.js";
 
-const MAX_CONNECTION_BREAKS = 3; // of the connection, in a row without any event between
+const MAX_CONNECTION_BREAKS = 3; // without an event between them
 
-/** Yield the events of an answer; after a broken connection, resume behind the last event. */
+/** Yield the events of an answer; after a broken connection, resume after the last event. */
 export async function* streamAnswerEvents(parameters, signal) {
   let lastId = "";
   for (let breaks = 0; breaks < MAX_CONNECTION_BREAKS; breaks += 1) {
@@ -87,12 +87,12 @@ function attributionText(model) {
   return model === "extractive" ? "Quoted from the documents." : `Written by ${model} from the passages below.`;
 }
 
-/** Tags for the filters and identifiers parsed from the question, and notes on what failed. */
+/** Tags for the filters and identifiers parsed from the question, and the pipeline's notes. */
 function parsedQueryElements({ parsed, identified, notes }) {
   const tags = [
     ...Object.entries(parsed).map(([name, value]) => `${name}: ${describeCondition(value)}`),
     ...identified.map(({ identifier, title }) => `${identifier}: ${title}`),
-  ].map((said) => element("span", { className: "tag", dir: "auto" }, said));
+  ].map((text) => element("span", { className: "tag", dir: "auto" }, text));
   return [
     tags.length ? element("div", { className: "below" }, ...tags) : null,
     ...notes.map((note) => element("p", { className: "note", dir: "auto" }, note)),
@@ -101,7 +101,7 @@ function parsedQueryElements({ parsed, identified, notes }) {
 
 const OPERATOR_WORDS = { gte: "from", lte: "to", gt: "after", lt: "before" };
 
-/** A condition as the API writes it, in words. */
+/** Describe a filter condition of the API in words. */
 function describeCondition(value) {
   if (Array.isArray(value)) return value.map(describeCondition).join(" or ");
   if (value === null || typeof value !== "object") return String(value);

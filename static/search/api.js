@@ -87,8 +87,8 @@ function readCookie(name) {
 
 /** The readable text of an API error body. */
 function errorMessage(body) {
-  const said = [body?.detail];
-  if (body?.allowed?.length) said.push(`Allowed: ${body.allowed.join(", ")}.`);
-  said.push(body?.fix);
-  return said.filter((part) => typeof part === "string").join(" ");
+  const parts = [body?.detail];
+  if (body?.allowed?.length) parts.push(`Allowed: ${body.allowed.join(", ")}.`);
+  parts.push(body?.fix);
+  return parts.filter((part) => typeof part === "string").join(" ");
 }

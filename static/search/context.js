@@ -26,9 +26,9 @@ export async function toggleContext(hit, toggle, context) {
     context.hidden = true;
     toggle.setAttribute("aria-expanded", "false");
     toggle.textContent = "Show in context";
-    const said =
+    const detail =
       error.status === 404 ? "This passage no longer exists: its document has changed or was deleted." : error.message;
-    toggle.dispatchEvent(new CustomEvent("problem", { bubbles: true, detail: said }));
+    toggle.dispatchEvent(new CustomEvent("problem", { bubbles: true, detail }));
   }
 }
 
@@ -36,12 +36,12 @@ function renderContext(hit, source, context) {
   const start = utf16Offset(source.text, hit.start_offset);
   const end = utf16Offset(source.text, hit.end_offset);
   const slice = source.text.slice(start, end);
-  const stands = slice === hit.text;
+  const isExact = slice === hit.text;
 
   const passage = element("p", { className: "text", dir: "auto" });
   const mark = element("mark", {}, ...reflowedNodes(source.text, start, end));
   const whole = source.text.length;
-  if (stands) passage.append(...reflowedNodes(source.text, 0, start), mark, ...reflowedNodes(source.text, end, whole));
+  if (isExact) passage.append(...reflowedNodes(source.text, 0, start), mark, ...reflowedNodes(source.text, end, whole));
   else passage.append(...reflowedNodes(source.text, 0, whole));
 
   const pages = element("div", { className: "pages", tabIndex: 0 });
@@ -69,11 +69,11 @@ function renderContext(hit, source, context) {
       element("span", {}, `page ${source.page.index + 1}, characters ${numberFormat.format(hit.start_offset)} to ${numberFormat.format(hit.end_offset)}`),
     ),
   );
-  if (!stands) {
+  if (!isExact) {
     context.append(
       element("p", { className: "notice" }, "The document has changed since this was indexed. This is its current text; the hit is no longer at these offsets."),
     );
   }
   context.append(pages);
-  if (stands) pages.scrollTop = mark.getBoundingClientRect().top - pages.getBoundingClientRect().top - pages.clientHeight / 3;
+  if (isExact) pages.scrollTop = mark.getBoundingClientRect().top - pages.getBoundingClientRect().top - pages.clientHeight / 3;
 }

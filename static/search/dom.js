@@ -1,4 +1,4 @@
-/* Creates DOM elements. Whatever comes from a document is only ever put into text nodes. */
+/* Creates DOM elements. Text from documents is only put into text nodes, never parsed as HTML. */
 
 export const $ = (id) => document.getElementById(id);
 export const numberFormat = new Intl.NumberFormat("en");

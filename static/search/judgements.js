@@ -1,4 +1,4 @@
-/* People's judgements whether hits answer the query; evaluations use them as golden queries. */
+/* Judgements by people of whether hits answer the query; evaluations use them as golden queries. */
 
 import { getJson, sendJson } from "./api.js";
 import { element } from "./dom.js";
@@ -12,23 +12,23 @@ const THUMB =
 const SVG = "http://www.w3.org/2000/svg";
 
 /* The current query: its stored judgements, and the buttons of each of its hits. */
-let currentQuery = { index: "", query: "", kept: [], shown: [] };
+let currentQuery = { index: "", query: "", stored: [], shown: [] };
 
 /** Start judging the hits of a query: load its stored judgements and show them. */
 export async function loadJudgements(index, query) {
-  const mine = (currentQuery = { index, query, kept: [], shown: [] });
+  const mine = (currentQuery = { index, query, stored: [], shown: [] });
   try {
     const answer = await getJson("judgements/", { index, query, limit: 100 });
-    mine.kept = [...answer.results, ...mine.kept];
+    mine.stored = [...answer.results, ...mine.stored];
     updateJudgementButtons(mine);
   } catch (error) {
-    if (error.status === undefined) throw error; // without them the hits are as good
+    if (error.status === undefined) throw error; // the hits are shown without judgements
   }
 }
 
 /** Two buttons that judge a hit; pressing the active one again deletes the judgement. */
 export function judgementButtonsElement(hit) {
-  const of = currentQuery;
+  const state = currentQuery;
   const group = element("span", { className: "judge" });
   group.setAttribute("role", "group");
   group.setAttribute("aria-label", "Does it answer the query?");
@@ -37,29 +37,29 @@ export function judgementButtonsElement(hit) {
     button.dataset.verdict = verdict;
     button.setAttribute("aria-label", label);
     button.setAttribute("aria-pressed", "false");
-    button.addEventListener("click", () => saveJudgement(of, hit, verdict, group));
+    button.addEventListener("click", () => saveJudgement(state, hit, verdict, group));
     return button;
   });
   group.append(...buttons);
-  of.shown.push({ hit, buttons });
-  updateJudgementButtons(of);
+  state.shown.push({ hit, buttons });
+  updateJudgementButtons(state);
   return group;
 }
 
-async function saveJudgement(of, hit, verdict, group) {
+async function saveJudgement(state, hit, verdict, group) {
   if (group.getAttribute("aria-busy") === "true") return;
   group.setAttribute("aria-busy", "true");
   try {
-    const before = findJudgement(of, hit);
+    const before = findJudgement(state, hit);
     if (before?.verdict === verdict) {
       await sendJson("DELETE", `judgements/${before.id}/`);
-      of.kept = of.kept.filter((each) => each.id !== before.id);
+      state.stored = state.stored.filter((each) => each.id !== before.id);
     } else {
-      const { index, query } = of;
-      const said = await sendJson("POST", "judgements/", { index, query, node_id: hit.node_id, verdict });
-      of.kept = [said, ...of.kept.filter((each) => each.id !== said.id)];
+      const { index, query } = state;
+      const judgement = await sendJson("POST", "judgements/", { index, query, node_id: hit.node_id, verdict });
+      state.stored = [judgement, ...state.stored.filter((each) => each.id !== judgement.id)];
     }
-    updateJudgementButtons(of);
+    updateJudgementButtons(state);
   } catch (error) {
     if (error.status === undefined) throw error;
     group.dispatchEvent(new CustomEvent("problem", { bubbles: true, detail: error.message }));
@@ -69,19 +69,19 @@ async function saveJudgement(of, hit, verdict, group) {
 }
 
 /** The stored judgement of a hit: of its page, or of its whole document. */
-function findJudgement(of, hit) {
-  return of.kept.find(
+function findJudgement(state, hit) {
+  return state.stored.find(
     (each) =>
       each.artifact_id === hit.artifact?.id &&
       (each.page_index === null || each.page_index === hit.page?.index),
   );
 }
 
-function updateJudgementButtons(of) {
-  for (const { hit, buttons } of of.shown) {
-    const said = findJudgement(of, hit)?.verdict;
+function updateJudgementButtons(state) {
+  for (const { hit, buttons } of state.shown) {
+    const verdict = findJudgement(state, hit)?.verdict;
     for (const button of buttons) {
-      button.setAttribute("aria-pressed", String(button.dataset.verdict === said));
+      button.setAttribute("aria-pressed", String(button.dataset.verdict === verdict));
     }
   }
 }

@@ -5,9 +5,9 @@ import { element } from "./dom.js";
 import { highlightWords } from "./text.js";
 import { judgementButtonsElement } from "./judgements.js";
 
-const PAGES_SHOWN = 5; // of a document; the others wait behind a click
+const PAGES_SHOWN = 5; // of a document; the others are collapsed
 
-// What a question's hit says beside the fields that its index declares.
+// The fields of every question hit; its other fields are those that its index declares.
 const COMMON_FIELDS = new Set(
   "score score_kind node_id kind text start_offset end_offset verdict artifact page source metadata explain passage id chunk_id question summary index".split(" "),
 );
@@ -33,8 +33,8 @@ function titleNodes(hit) {
   return [hit.artifact?.title || "Untitled"];
 }
 
-function headElement(heading, formatScore) {
-  return element("header", {}, element("h3", { dir: "auto" }, ...heading), formatScore);
+function headElement(heading, score) {
+  return element("header", {}, element("h3", { dir: "auto" }, ...heading), score);
 }
 
 function scoreElement(hit) {
@@ -230,7 +230,7 @@ export function questionElement(hit, words) {
   const [text, ...below] = bodyElements(hit, words, metadataTagElements(Object.fromEntries(others)));
   return hitElement(
     hit,
-    // A passage without questions was found by its own words.
+    // A passage without questions is found by its own words.
     headElement(highlightWords(hit.question ?? hit.summary ?? "", words), scoreElement(hit)),
     locationElement(hit, element("span", { className: "title", dir: "auto" }, ...titleNodes(hit))),
     hit.summary && hit.question ? textElement(hit.summary, words, "gist") : null,

@@ -38,11 +38,11 @@ def graph(service: Service) -> None:
 @pytest.fixture
 def drawn(page: "Page", graph: None) -> "Page":
     page.goto(f"/concepts/#key={KEY}")
-    page.fill("#nearness", "0.2")
+    page.fill("#min-similarity", "0.2")
     for _ in range(30):
         page.fill("#q", "birds that catch fish")
         page.click("text=Draw")
-        page.wait_for_selector("#said:not(:empty)")
+        page.wait_for_selector("#status:not(:empty)")
         if page.locator(".edge").count():
             break
         page.wait_for_timeout(1_000)  # until they are embedded
@@ -60,16 +60,16 @@ class TestConceptsPage:
         assert drawn.locator("#legend li").all_text_contents() == ["structural"]
 
     def test_shows_every_relationship_of_the_only_concept(self, drawn: "Page") -> None:
-        drawn.fill("#nearness", "0.85")
+        drawn.fill("#min-similarity", "0.85")
         drawn.fill("#q", "Heron: a bird that waits for fish")
         drawn.click("text=Draw")
-        drawn.wait_for_selector(".beside")
+        drawn.wait_for_selector(".related")
 
-        assert drawn.locator("#said").text_content() == (
+        assert drawn.locator("#status").text_content() == (
             "1 concept, 1 relationship. Choose a concept to read its evidence."
         )
         assert drawn.locator(".found").get_attribute("aria-label") == "Heron"
-        assert drawn.locator(".beside").get_attribute("aria-label") == "Fish"
+        assert drawn.locator(".related").get_attribute("aria-label") == "Fish"
 
     def test_opens_the_passage_of_a_concept(self, drawn: "Page") -> None:
         drawn.locator("[aria-label=Heron]").press("Enter")

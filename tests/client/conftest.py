@@ -16,8 +16,8 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(autouse=True)
-def nowhere_in_particular(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The environment may name a developer's own Strata server; ignore it."""
+def no_configured_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ignore the developer's own Strata server, which the environment may name."""
     monkeypatch.delenv("STRATA_URL", raising=False)
     monkeypatch.delenv("STRATA_KEY", raising=False)
 

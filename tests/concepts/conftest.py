@@ -25,13 +25,15 @@ def client(db) -> APIClient:
 
 
 @pytest.fixture
-def wakes(monkeypatch):
-    """The documents whose quotes were requested to be relocated."""
-    asked: list[str] = []
+def relocations(monkeypatch):
+    """Records the ids of documents whose quotes are to be relocated, and relocates none."""
+    artifact_ids: list[str] = []
     monkeypatch.setattr(
-        concept_tasks.relocate_instances, "delay", lambda artifact_id: asked.append(artifact_id)
+        concept_tasks.relocate_instances,
+        "delay",
+        lambda artifact_id: artifact_ids.append(artifact_id),
     )
-    return asked
+    return artifact_ids
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ class TestConceptAdmin:
         assert b"search_terms must hold at most 50 terms" in many.content
         assert Concept.objects.get() == heron
 
-    def test_filters_concepts_by_evidence(self, admin_client, heron, wakes):
+    def test_filters_concepts_by_evidence(self, admin_client, heron, relocations):
         create_concept(INDEX, "Crane")
         document = give("The heron stands.", index=INDEX)
         add_instance(heron.pk, "heron", artifact_id=document.pk)
@@ -84,7 +84,7 @@ class TestRelationshipAdmin:
         assert str(Relationship.objects.get()) == "Heron EATS Fish"
 
     @pytest.mark.parametrize("model", ["relationship", "relationshiptype", "instance"])
-    def test_lists_relationships_types_and_instances(self, admin_client, heron, wakes, model):
+    def test_lists_relationships_types_and_instances(self, admin_client, heron, relocations, model):
         kind, fish = create_relationship_type(INDEX, "EATS"), create_concept(INDEX, "Fish")
         relate_concepts(INDEX, heron.pk, kind.pk, fish.pk)
         document = give("The heron stands.", index=INDEX)

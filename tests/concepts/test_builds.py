@@ -18,7 +18,7 @@ from tests.indexed import list_unplanned
 
 
 class TestASecondBuild:
-    def test_has_the_concepts_with_copied_vectors(self, knowledge, heron, embedder, wakes):
+    def test_has_the_concepts_with_copied_vectors(self, knowledge, heron, embedder, relocations):
         document = give("The heron stands in the shallows.", index=INDEX)
         services.create_relationship_type(INDEX, "EATS")
         sync(knowledge, document)

@@ -19,7 +19,7 @@ API = "/api/v1"
 
 
 @pytest.fixture
-def corpus(knowledge, wakes) -> Corpus:
+def corpus(knowledge, relocations) -> Corpus:
     corpus = make_corpus(knowledge)
     while update_emergent_pairs(knowledge):
         pass

@@ -124,7 +124,7 @@ class TestUpdateEmergentPairs:
 
 
 class TestEmergentRelationships:
-    def test_are_listed_with_their_bridging_sources(self, client, near, knowledge, wakes):
+    def test_are_listed_with_their_bridging_sources(self, client, near, knowledge, relocations):
         bridge = give(LABELS["one"], index=INDEX, title="")
         far = give(LABELS["stranger"], index=INDEX, title="")
         sync(knowledge, bridge, far)

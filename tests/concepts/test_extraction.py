@@ -90,7 +90,7 @@ EDGE = {
 
 
 class TestExtractConcepts:
-    def test_finds_nothing_without_a_language_model(self, knowledge, wakes):
+    def test_finds_nothing_without_a_language_model(self, knowledge, relocations):
         give(TEXT, index=INDEX)
 
         extract(knowledge)
@@ -99,7 +99,9 @@ class TestExtractConcepts:
         assert not Concept.objects.exists()
         assert not Extraction.objects.exists()
 
-    def test_reads_existing_documents_once_a_model_is_configured(self, knowledge, wakes, request):
+    def test_reads_existing_documents_once_a_model_is_configured(
+        self, knowledge, relocations, request
+    ):
         document = give(TEXT, index=INDEX)
         extract(knowledge)
         model = request.getfixturevalue("model")
@@ -116,7 +118,7 @@ class TestExtractConcepts:
         assert verify_build(knowledge).findings == {}
         assert Node.objects.filter(build=knowledge, kind="concept", state="synced").count() == 2
 
-    def test_counts_as_pending_work_of_its_documents(self, knowledge, wakes, model):
+    def test_counts_as_pending_work_of_its_documents(self, knowledge, relocations, model):
         document = give(passage(model, [CLOVER]), index=INDEX)
         other = give("Another text.", index=INDEX)
 
@@ -132,7 +134,7 @@ class TestExtractConcepts:
         assert counts == [1, 2, 1]
         assert count(document) == 0
 
-    def test_stores_concepts_quotes_and_relationships(self, knowledge, wakes, model):
+    def test_stores_concepts_quotes_and_relationships(self, knowledge, relocations, model):
         give(passage(model, [CLOVER, FIXATION], [EDGE]), index=INDEX)
 
         extract(knowledge)
@@ -148,7 +150,9 @@ class TestExtractConcepts:
         [(system, _)] = model.asked
         assert "at most 5 concepts" in system
 
-    def test_rejects_and_counts_quotes_that_are_not_in_the_source(self, knowledge, wakes, model):
+    def test_rejects_and_counts_quotes_that_are_not_in_the_source(
+        self, knowledge, relocations, model
+    ):
         invented = {"label": "Phlogiston", "quotes": ["Phlogiston burns", "it is heavy"]}
         unsaid = {"label": "Aether", "quotes": []}
         partly = {**CLOVER, "quotes": ["Clover roots", "clover is blue"]}
@@ -163,7 +167,7 @@ class TestExtractConcepts:
         assert Concept.objects.get().label == "Clover"
         assert not Relationship.objects.exists()
 
-    def test_keeps_the_text_of_a_concept_that_people_wrote(self, knowledge, wakes, model):
+    def test_keeps_the_text_of_a_concept_that_people_wrote(self, knowledge, relocations, model):
         services.create_concept(INDEX, "CLOVER", description="By hand")
         give(passage(model, [CLOVER]), index=INDEX)
 
@@ -173,7 +177,7 @@ class TestExtractConcepts:
         assert (concept.label, concept.description) == ("CLOVER", "By hand")
         assert concept.instances.count() == 1
 
-    def test_sends_one_request_for_each_text(self, knowledge, wakes, model):
+    def test_sends_one_request_for_each_text(self, knowledge, relocations, model):
         document = give(passage(model, [CLOVER]), index=INDEX)
         extract(knowledge)
         extract(knowledge)
@@ -185,7 +189,7 @@ class TestExtractConcepts:
         assert not has_pending_extractions(knowledge)
         assert BuildLanguageModelCost.objects.get(build=knowledge).reused_count == 1
 
-    def test_processes_a_changed_source_again(self, knowledge, wakes, model):
+    def test_processes_a_changed_source_again(self, knowledge, relocations, model):
         document = give(passage(model, [CLOVER]), index=INDEX)
         extract(knowledge)
 
@@ -199,7 +203,7 @@ class TestExtractConcepts:
         labels = Concept.objects.with_evidence().values_list("label", flat=True)
         assert set(labels) == {"Clover", "Nitrogen fixation"}
 
-    def test_bypasses_the_cache_on_request(self, knowledge, wakes, model):
+    def test_bypasses_the_cache_on_request(self, knowledge, relocations, model):
         give(passage(model, [CLOVER]), index=INDEX)
         extract(knowledge)
 
@@ -209,7 +213,7 @@ class TestExtractConcepts:
         assert (count, len(model.asked)) == (1, 2)
         assert not Extraction.objects.get().is_cache_bypassed
 
-    def test_counts_no_attempt_in_an_outage(self, knowledge, wakes, model):
+    def test_counts_no_attempt_in_an_outage(self, knowledge, relocations, model):
         give(passage(model, [CLOVER]), index=INDEX)
         model.error = LanguageModelUnavailable()
         with pytest.raises(LanguageModelUnavailable):
@@ -223,7 +227,7 @@ class TestExtractConcepts:
         assert held == ("due", 0, None)
         assert Concept.objects.get().label == "Clover"
 
-    def test_stops_at_the_call_limit_of_its_build(self, knowledge, wakes, model):
+    def test_stops_at_the_call_limit_of_its_build(self, knowledge, relocations, model):
         knowledge.max_calls = 1
         knowledge.save(update_fields=["max_calls"])
         give(passage(model, [CLOVER]), index=INDEX)
@@ -238,7 +242,9 @@ class TestExtractConcepts:
             ("due", 0), ("written", 0)
         ]  # fmt: skip
 
-    def test_gives_up_after_repeated_unexpected_errors(self, knowledge, wakes, model, settings):
+    def test_gives_up_after_repeated_unexpected_errors(
+        self, knowledge, relocations, model, settings
+    ):
         give(passage(model, [CLOVER]), index=INDEX)
         model.error = ZeroDivisionError("a defect")
 
@@ -249,7 +255,7 @@ class TestExtractConcepts:
         assert (row.state, row.last_error) == ("failed", "ZeroDivisionError: a defect")
 
     def test_fails_a_refused_source_and_continues_with_the_others(
-        self, knowledge, wakes, model, monkeypatch
+        self, knowledge, relocations, model, monkeypatch
     ):
         give(passage(model, [CLOVER]), index=INDEX)
         other = give(f"Another text. {passage(model, [FIXATION])}", index=INDEX)
@@ -269,7 +275,7 @@ class TestExtractConcepts:
         assert failed.last_error == "Not this one."
 
     def test_gives_up_a_source_after_its_last_attempt(
-        self, knowledge, wakes, model, monkeypatch, settings
+        self, knowledge, relocations, model, monkeypatch, settings
     ):
         settings.STRATA_MAX_ATTEMPTS = 3
         give(passage(model, [CLOVER]), index=INDEX)
@@ -281,7 +287,7 @@ class TestExtractConcepts:
         assert (row.state, row.attempts) == ("failed", 3)
         assert not Concept.objects.exists()
 
-    def test_skips_sources_that_another_worker_has_claimed(self, knowledge, wakes, model):
+    def test_skips_sources_that_another_worker_has_claimed(self, knowledge, relocations, model):
         give(passage(model, [CLOVER]), index=INDEX)
         extraction._plan_extractions(knowledge)
         Extraction.objects.update(
@@ -293,7 +299,7 @@ class TestExtractConcepts:
         release_all_leases()
         assert extract_concepts(knowledge) == 1
 
-    def test_is_enqueued_by_the_reconciliation(self, knowledge, wakes, model):
+    def test_is_enqueued_by_the_reconciliation(self, knowledge, relocations, model):
         give(passage(model, [CLOVER]), index=INDEX)
 
         tasks.reconcile_concepts()
@@ -308,7 +314,7 @@ class TestExtractConcepts:
 
         assert Concept.objects.get().instances.count() == 1
 
-    def test_does_nothing_if_the_spec_does_not_request_it(self, knowledge, wakes):
+    def test_does_nothing_if_the_spec_does_not_request_it(self, knowledge, relocations):
         give(TEXT, index=INDEX)
         quiet = knowledge.spec.concepts.model_copy(update={"extract": False})
         store_search_settings(
@@ -345,7 +351,7 @@ class TestConceptSpec:
 
 class TestExtractionAdmin:
     def test_shows_the_results_and_queues_a_source_again(
-        self, admin_client, knowledge, wakes, model
+        self, admin_client, knowledge, relocations, model
     ):
         give(passage(model, [CLOVER]), index=INDEX)
         extract(knowledge)

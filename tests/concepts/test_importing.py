@@ -31,7 +31,7 @@ LINES = [
 
 
 @pytest.fixture
-def bring(knowledge, tmp_path, capsys, wakes):
+def bring(knowledge, tmp_path, capsys, relocations):
     give("The heron stands in the shallows.", index=INDEX, external_id="doc-1")
 
     def bring(*lines, path=None, wait=False):

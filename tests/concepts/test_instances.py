@@ -18,7 +18,7 @@ TEXT = "The heron stands in the shallows at dawn. Granite cools slowly under the
 
 
 @pytest.fixture
-def document(knowledge, wakes):
+def document(knowledge, relocations):
     return give(TEXT, index=INDEX)
 
 
@@ -70,7 +70,7 @@ class TestAddInstance:
 
 class TestRelocateInstances:
     def test_finds_a_quote_in_the_changed_document(
-        self, document, instance, wakes, django_capture_on_commit_callbacks
+        self, document, instance, relocations, django_capture_on_commit_callbacks
     ):
         with django_capture_on_commit_callbacks(execute=True):
             replace_content(document.pk, TextContent((f"A new first sentence. {TEXT}",)))
@@ -80,7 +80,7 @@ class TestRelocateInstances:
 
         assert (before, relocated, verdict(instance)) == ("stale", 1, "exact")
         assert instance.start_offset == 39
-        assert str(document.pk) in wakes
+        assert str(document.pk) in relocations
         assert not list(find_artifacts_with_stale_instances())
 
     def test_marks_a_missing_quote_as_lost_until_it_is_in_the_text_again(
@@ -113,7 +113,7 @@ class TestRelocateInstances:
         source.save()
         assert verdict(instance) == "exact"
 
-    def test_prefers_the_source_in_which_the_quote_was(self, heron, wakes):
+    def test_prefers_the_source_in_which_the_quote_was(self, heron, relocations):
         document, _ = add_artifact(INDEX, TextContent((TEXT, f"Again: {TEXT}")), title="Twice")
         second = document.sources.get(ordinal=1)
         instance, _ = add_instance(heron.pk, "in the shallows", source_id=second.pk)

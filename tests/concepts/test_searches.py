@@ -19,7 +19,7 @@ GRANITE = "Granite cools slowly under the ground until crystals grow."
 
 
 @pytest.fixture
-def graph(knowledge, wakes):
+def graph(knowledge, relocations):
     """Two documents, three concepts, two types and two edges, synced."""
     documents = {"heron": give(HERON, index=INDEX), "granite": give(GRANITE, index=INDEX)}
     made = {
@@ -183,7 +183,7 @@ class TestSources:
         ]
         assert similar["id"] == every[0]["id"]
 
-    def test_include_their_neighbours(self, search, client, knowledge, wakes):
+    def test_include_their_neighbours(self, search, client, knowledge, relocations):
         pages = tuple(f"{word} begins here and goes on." for word in ("Alpha", "Beta", "Gamma"))
         sync(knowledge, give_pages(pages))
 
@@ -386,7 +386,7 @@ class TestEvidence:
 
 
 class TestContext:
-    def test_shows_each_source_with_its_quotes_and_neighbours(self, client, graph, wakes):
+    def test_shows_each_source_with_its_quotes_and_neighbours(self, client, graph, relocations):
         pages = tuple(f"{word} heron begins here." for word in ("Alpha", "Beta", "Gamma"))
         document = give_pages(pages)
         add_instance(graph["Granite"].pk, "Beta heron", artifact_id=document.pk)
@@ -436,7 +436,7 @@ class TestSimilarSources:
         assert both["hits"][0]["artifact"]["id"] == str(twin.pk)
         assert both["hits"][0]["index"] == "plain"
 
-    def test_can_be_limited_to_other_documents(self, client, graph, knowledge, wakes):
+    def test_can_be_limited_to_other_documents(self, client, graph, knowledge, relocations):
         pages = tuple(f"{word} heron begins here." for word in ("Alpha", "Beta", "Gamma"))
         document = give_pages(pages)
         sync(knowledge, document)

@@ -23,7 +23,7 @@ def post(client, url, **content):
 
 
 @pytest.fixture
-def document(knowledge, wakes):
+def document(knowledge, relocations):
     return give(TEXT, index=INDEX)
 
 

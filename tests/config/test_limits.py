@@ -10,8 +10,8 @@ import pytest
 
 from access.passwords import MAX_WAITING
 from tests.faults.armed import armed
-from tests.limits.door import Door, TestDoor, wait_until
 from tests.limits.held_passwords import HOLD
+from tests.limits.web_server import TestWebServerLimits, WebServer, wait_until
 from tests.serving import KEY
 from tests.summaries.test_llm import Endpoint, Handler, delta, on_and_on, running_endpoint, streams
 
@@ -48,8 +48,8 @@ def service(endpoint, tmp_path_factory):
 
 
 @pytest.fixture
-def door(service) -> Door:
-    return Door(service.port, KEY, service.process.pid, service.process.pid)
+def server(service) -> WebServer:
+    return WebServer(service.port, KEY, service.process.pid, service.process.pid)
 
 
 class TestStreams:
@@ -74,12 +74,12 @@ class TestStreams:
 
         wait_until(is_answered)
 
-    def test_end_if_the_client_does_not_read(self, service, endpoint, door):
+    def test_end_if_the_client_does_not_read(self, service, endpoint, server):
         endpoint.scripts = [endlessly]
         endpoint.broken.clear()
         body = b'{"index": "plain", "query": "When do boats leave the harbour?"}'
-        with closing(door.connect(receive_bytes=4_096)) as client:
-            client.sendall(door.head("POST /api/v1/ask", f"Content-Length: {len(body)}",
+        with closing(server.connect(receive_bytes=4_096)) as client:
+            client.sendall(server.head("POST /api/v1/ask", f"Content-Length: {len(body)}",
                                      "Content-Type: application/json") + body)  # fmt: skip
 
             assert endpoint.broken.wait(PATIENCE_SECONDS)
@@ -88,7 +88,7 @@ class TestStreams:
 class TestLogins:
     """Twenty at once: most are refused, a few wait for their turn, and others are answered."""
 
-    def test_in_parallel_do_not_block_the_server(self, service, door):
+    def test_in_parallel_do_not_block_the_server(self, service, server):
         hold = service.data_dir / HOLD
         hold.touch()
         with (
@@ -102,7 +102,7 @@ class TestLogins:
                 wait_until(lambda: sum(each.done() for each in logins) == LOGINS - 1 - MAX_WAITING)
 
                 assert service.api.get("indexes/").status_code == 200
-                assert door.is_live()
+                assert server.is_live()
             finally:
                 hold.unlink()
             answers = [each.result() for each in logins]
@@ -113,5 +113,5 @@ class TestLogins:
         assert refused.headers["Retry-After"] == "2"
 
 
-class TestEmbeddedDoor(TestDoor):
+class TestEmbeddedWebServer(TestWebServerLimits):
     __test__ = True

@@ -15,7 +15,7 @@ from evaluation.build_comparison import (
 from indexing import embedding
 from tests.factories import give
 from tests.hashing import HashingEmbedder
-from tests.retrieval.beside import BLIND, COUNT, begin, check, fill
+from tests.retrieval.two_builds import BLIND, COUNT, begin_build, fill, write_golden_queries
 from tests.written import make_build, question, write_all
 
 
@@ -93,7 +93,7 @@ class TestMeasureDifference:
 class TestRankArtifacts:
     def test_names_each_artifact_once_by_its_best_chunk(self, live):
         long = give("\n\n".join(f"The kel3 bird, part {n}. " + "sea " * 90 for n in range(6)))
-        beside = begin(live)
+        beside = begin_build(live)
 
         ranked = rank_artifacts(beside, "chunk", "kel3 tam3 bird")
 
@@ -102,16 +102,16 @@ class TestRankArtifacts:
         assert str(long.pk) in ranked
 
     def test_searches_the_given_build(self, live):
-        empty = begin(live, is_synced=False)
+        empty = begin_build(live, is_synced=False)
 
         assert rank_artifacts(empty, "chunk", "kel3") == {}
 
 
 class TestCompareBuilds:
     def test_finds_no_difference_between_equal_builds(self, live, golden):
-        check(golden)
+        write_golden_queries(golden)
 
-        compared = compare_builds(live, begin(live))
+        compared = compare_builds(live, begin_build(live))
 
         assert compared.query_count == COUNT
         for measured in compared.measures.values():
@@ -120,9 +120,9 @@ class TestCompareBuilds:
         assert not compared.is_loss
 
     def test_finds_the_loss_of_a_useless_model(self, live, golden):
-        check(golden)
+        write_golden_queries(golden)
 
-        compared = compare_builds(live, begin(live, **BLIND))
+        compared = compare_builds(live, begin_build(live, **BLIND))
 
         ndcg = compared.measures["nDCG@10"]
         assert ndcg.live == 1
@@ -130,14 +130,14 @@ class TestCompareBuilds:
         assert compared.is_loss
 
     def test_finds_no_loss_if_the_new_build_is_better(self, live, golden):
-        check(golden)
+        write_golden_queries(golden)
 
-        assert not compare_builds(begin(live, **BLIND), live).is_loss
+        assert not compare_builds(begin_build(live, **BLIND), live).is_loss
 
     def test_returns_a_result_that_json_can_represent(self, live, golden):
-        check(golden)
+        write_golden_queries(golden)
 
-        kept = compare_builds(live, begin(live, **BLIND)).as_json()
+        kept = compare_builds(live, begin_build(live, **BLIND)).as_json()
 
         assert json.loads(json.dumps(kept)) == kept
         assert (kept["source"], kept["is_optimistic"]) == ("golden_queries", False)
@@ -147,7 +147,7 @@ class TestCompareBuilds:
         }  # fmt: skip
 
     def test_asks_the_same_sample_of_many_golden_queries_each_time(self, live, golden, monkeypatch):
-        check(golden)
+        write_golden_queries(golden)
         monkeypatch.setattr(build_comparison, "MAX_GOLDEN_QUERIES", 5)
         asked = []
         monkeypatch.setattr(
@@ -162,28 +162,28 @@ class TestCompareBuilds:
         assert asked[:half] == asked[half:]
 
     def test_counts_a_judged_document_outside_the_index_as_missed(self, live, golden):
-        check(golden, kel1="d1", kel2="elsewhere")
+        write_golden_queries(golden, kel1="d1", kel2="elsewhere")
 
         compared = compare_builds(live, live)
 
         assert compared.measures["R@100"].live == 0.5
 
     def test_refuses_queries_without_a_judged_document_in_the_index(self, live, golden):
-        check(golden, kel1="elsewhere")
+        write_golden_queries(golden, kel1="elsewhere")
 
         with pytest.raises(InvalidInput, match="holds none of the judged"):
             compare_builds(live, live)
 
     def test_returns_none_without_queries(self, live):
-        assert compare_builds(live, begin(live)) is None
+        assert compare_builds(live, begin_build(live)) is None
 
     def test_returns_none_for_an_empty_index(self, build, golden):
-        check(golden)
+        write_golden_queries(golden)
 
-        assert compare_builds(build, begin(build)) is None
+        assert compare_builds(build, begin_build(build)) is None
 
     def test_can_be_stopped_before_each_query(self, live, golden):
-        check(golden)
+        write_golden_queries(golden)
         asked = []
 
         def end_at_third() -> None:
@@ -204,7 +204,7 @@ class TestHypotheticalQuestions:
         return live
 
     def test_are_used_without_golden_queries(self, asked):
-        compared = compare_builds(asked, begin(asked)).as_json()
+        compared = compare_builds(asked, begin_build(asked)).as_json()
 
         assert (compared["source"], compared["is_optimistic"]) == ("hypothetical_questions", True)
         assert compared["query_count"] == 3
@@ -214,10 +214,10 @@ class TestHypotheticalQuestions:
         for artifact in Artifact.objects.all():
             question(live, artifact)
 
-        assert compare_builds(live, begin(live, **BLIND)).is_loss
+        assert compare_builds(live, begin_build(live, **BLIND)).is_loss
 
     def test_are_not_used_with_golden_queries(self, asked, golden):
-        check(golden)
+        write_golden_queries(golden)
 
         assert compare_builds(asked, asked).source == "golden_queries"
 
@@ -248,7 +248,7 @@ class TestOtherKindsOfNode:
         settings.STRATA_GOLDEN_DIR = tmp_path
         live = make_build("other", chunks={"embed": False}, **recipe)
         write_all(live, *fill(live, 3))
-        check(tmp_path / "other", 3)
+        write_golden_queries(tmp_path / "other", 3)
 
         compared = compare_builds(live, live)
 
@@ -259,7 +259,7 @@ class TestOtherKindsOfNode:
         settings.STRATA_GOLDEN_DIR = tmp_path
         live = make_build("other", questions={"count": 3})
         write_all(live, *fill(live, 3))
-        check(tmp_path / "other", 3)
-        without_chunks = begin(live, is_synced=False, chunks={"embed": False})
+        write_golden_queries(tmp_path / "other", 3)
+        without_chunks = begin_build(live, is_synced=False, chunks={"embed": False})
 
         assert compare_builds(live, without_chunks).kind == "question"

@@ -14,7 +14,7 @@ from indexing.services import changing_nodes, plan_nodes
 from summaries.models import Summary, WrittenText
 from tests.factories import give, sync
 from tests.hashing import HashingEmbedder
-from tests.retrieval.beside import BLIND, begin, check, fill
+from tests.retrieval.two_builds import BLIND, begin_build, fill, write_golden_queries
 from tests.written import write_summary
 
 Promotion = IndexBuild.Promotion
@@ -73,8 +73,8 @@ class Measuring:
 
 class TestDecidePromotion:
     def test_promotes_a_build_that_finds_as_much(self, live, golden):
-        check(golden)
-        beside = begin(live)
+        write_golden_queries(golden)
+        beside = begin_build(live)
 
         assert decide_promotion(beside)
 
@@ -83,8 +83,8 @@ class TestDecidePromotion:
         assert again(beside).comparison["measures"]["nDCG@10"]["difference"] == 0
 
     def test_refuses_a_build_that_finds_significantly_less(self, live, golden):
-        check(golden)
-        beside = begin(live, **BLIND)
+        write_golden_queries(golden)
+        beside = begin_build(live, **BLIND)
 
         assert not decide_promotion(beside)
 
@@ -94,8 +94,8 @@ class TestDecidePromotion:
         assert again(beside).comparison["is_loss"]
 
     def test_measures_a_refused_build_again_when_requested(self, live, golden):
-        check(golden)
-        beside = begin(live, **BLIND)
+        write_golden_queries(golden)
+        beside = begin_build(live, **BLIND)
         decide_promotion(beside)
         golden.rename(golden.with_name("other"))
 
@@ -105,7 +105,7 @@ class TestDecidePromotion:
         assert now_live() == beside
 
     def test_promotes_a_build_that_cannot_be_measured(self, live):
-        beside = begin(live)
+        beside = begin_build(live)
 
         assert decide_promotion(beside)
 
@@ -123,7 +123,7 @@ class TestDecidePromotion:
 
     def test_waits_until_the_build_is_complete(self, live, monkeypatch):
         measuring = Measuring(monkeypatch)
-        beside = begin(live, is_synced=False)
+        beside = begin_build(live, is_synced=False)
 
         assert not decide_promotion(beside)
 
@@ -131,7 +131,7 @@ class TestDecidePromotion:
         assert again(beside).promotion == Promotion.WHEN_COMPLETE
 
     def test_ignores_builds_without_a_requested_promotion(self, live):
-        beside = begin(live)
+        beside = begin_build(live)
         IndexBuild.objects.filter(pk=beside.pk).update(promotion=Promotion.MANUAL)
 
         assert not decide_promotion(beside)
@@ -139,7 +139,7 @@ class TestDecidePromotion:
         assert now_live() == live
 
     def test_ignores_a_paused_build(self, live):
-        beside = begin(live)
+        beside = begin_build(live)
         pause_build(beside)
 
         assert not decide_promotion(beside)
@@ -147,8 +147,8 @@ class TestDecidePromotion:
         assert now_live() == live
 
     def test_promotes_a_standby_build_again_when_requested(self, live, golden):
-        check(golden)
-        beside = begin(live)
+        write_golden_queries(golden)
+        beside = begin_build(live)
         decide_promotion(beside)
 
         request_promotion(live)
@@ -157,9 +157,9 @@ class TestDecidePromotion:
         assert now_live() == live
 
     def test_refuses_if_the_golden_queries_cannot_be_read(self, live, golden):
-        check(golden)
+        write_golden_queries(golden)
         (golden / "queries.jsonl").write_text("{")
-        beside = begin(live)
+        beside = begin_build(live)
 
         assert not decide_promotion(beside)
 
@@ -172,8 +172,8 @@ class TestDecidePromotion:
 
 class TestAForcedPromotion:
     def test_promotes_a_build_that_is_worse(self, live, golden):
-        check(golden)
-        beside = begin(live, **BLIND)
+        write_golden_queries(golden)
+        beside = begin_build(live, **BLIND)
         decide_promotion(beside)
 
         request_promotion(beside, is_forced=True)
@@ -183,7 +183,7 @@ class TestAForcedPromotion:
         assert verdict(beside) == "promoted: it was forced."
 
     def test_promotes_a_build_that_is_incomplete_and_paused(self, live):
-        beside = begin(live, is_synced=False)
+        beside = begin_build(live, is_synced=False)
         pause_build(beside)
         request_promotion(beside, is_forced=True)
 
@@ -205,7 +205,7 @@ def fail_summary(build, artifact) -> None:
 
 class TestDocumentsThatFailed:
     def test_prevent_a_promotion(self, live):
-        beside = begin(live)
+        beside = begin_build(live)
         fail_nodes(beside, Artifact.objects.first())
 
         assert not decide_promotion(beside)
@@ -214,14 +214,14 @@ class TestDocumentsThatFailed:
         assert verdict(beside).startswith("refused: 1 documents failed in it")
 
     def test_do_not_prevent_a_promotion_if_they_failed_in_the_live_build_too(self, live):
-        beside = begin(live)
+        beside = begin_build(live)
         for build in (live, beside):
             fail_nodes(build, Artifact.objects.first())
 
         assert decide_promotion(beside)
 
     def test_include_documents_whose_summary_failed(self, live):
-        beside = begin(live)
+        beside = begin_build(live)
         artifact = Artifact.objects.first()
         fail_summary(beside, artifact)
 
@@ -230,7 +230,7 @@ class TestDocumentsThatFailed:
         assert verdict(beside).startswith("refused: 1 documents failed in it")
 
     def test_exclude_documents_whose_summary_failed_in_the_live_build_too(self, live):
-        beside = begin(live)
+        beside = begin_build(live)
         for build in (live, beside):
             fail_summary(build, Artifact.objects.first())
 
@@ -239,7 +239,7 @@ class TestDocumentsThatFailed:
 
 class TestChangesDuringTheMeasurement:
     def test_by_a_second_worker_are_kept(self, live, monkeypatch):
-        beside = begin(live)
+        beside = begin_build(live)
         other = Measuring(monkeypatch)
         kept = []
 
@@ -256,7 +256,7 @@ class TestChangesDuringTheMeasurement:
         assert [again(beside).promoted_at] == kept
 
     def test_do_not_promote_a_build_cancelled_meanwhile(self, live, monkeypatch):
-        beside = begin(live)
+        beside = begin_build(live)
         Measuring(monkeypatch, lambda: cancel_build(beside))
 
         assert not decide_promotion(beside)
@@ -265,8 +265,8 @@ class TestChangesDuringTheMeasurement:
         assert again(beside).state == IndexBuild.State.RETIRED
 
     def test_of_the_live_build_discard_the_measurement(self, live, golden, monkeypatch):
-        check(golden)
-        beside, third = begin(live, **BLIND), begin(live)
+        write_golden_queries(golden)
+        beside, third = begin_build(live, **BLIND), begin_build(live)
         measure = promotion_gate.compare_builds
 
         def compare(*builds, before_each_query):
@@ -282,7 +282,7 @@ class TestChangesDuringTheMeasurement:
         assert again(beside).comparison is None
 
     def test_by_a_new_document_are_waited_for_without_measuring_again(self, live, monkeypatch):
-        beside = begin(live)
+        beside = begin_build(live)
         measuring = Measuring(monkeypatch, lambda: sync(live, give("New.", title="Late")))
 
         assert not decide_promotion(beside)
@@ -294,7 +294,7 @@ class TestChangesDuringTheMeasurement:
         assert verdict(beside).startswith("promoted")
 
     def test_measured_long_ago_are_measured_again(self, live, monkeypatch):
-        beside = begin(live)
+        beside = begin_build(live)
         measuring = Measuring(monkeypatch, lambda: sync(live, give("New.", title="Late")))
         decide_promotion(beside)
         sync(beside, *Artifact.objects.all())

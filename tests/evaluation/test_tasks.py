@@ -9,7 +9,7 @@ from indexing.exceptions import StoreUnavailable
 from indexing.lifecycle import publish_aliases
 from indexing.models import IndexBuild
 from tests.factories import give, sync
-from tests.retrieval.beside import begin
+from tests.retrieval.two_builds import begin_build
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def now_live() -> IndexBuild:
 class TestPromoteBuilds:
     def test_promotes_and_publishes_a_build_once_it_is_complete(self, live, store):
         publish_aliases()
-        beside = begin(live, is_synced=False)
+        beside = begin_build(live, is_synced=False)
         promote_builds()
         assert now_live() == live
 
@@ -41,7 +41,7 @@ class TestPromoteBuilds:
             promote_builds()
 
     def test_continues_if_one_build_raises_a_retryable_error(self, live, monkeypatch):
-        first, second = begin(live, is_synced=False), begin(live)
+        first, second = begin_build(live, is_synced=False), begin_build(live)
         decide = promotion_gate.decide_promotion
 
         def fail_first(build, **given):
@@ -56,7 +56,7 @@ class TestPromoteBuilds:
         assert now_live() == second
 
     def test_decides_nothing_after_a_stop_request(self, live, monkeypatch):
-        begin(live)
+        begin_build(live)
         monkeypatch.setattr(
             promotion_gate,
             "decide_promotion",

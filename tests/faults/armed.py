@@ -13,7 +13,7 @@ from tests.forked import ForkedService
 from tests.serving import started
 
 DEATH_SECONDS = 60
-KILLING = "Whoever embeds this sentence dies."
+KILLING_TEXT = "Embedding this sentence kills the process."
 
 
 class ArmedService(ForkedService):
@@ -28,7 +28,7 @@ class ArmedService(ForkedService):
         super().__init__(data_dir, **{**settings, **environment})
 
     def arm(self, step: str, moment: str = "before", call: int = 1) -> None:
-        """Make it die ``moment`` the ``call``-th time it reaches this step from now on."""
+        """Make it kill itself ``moment`` (before or after) the ``call``-th time of this step."""
         draft = self.armed.with_suffix(".new")
         draft.write_text(json.dumps({"step": step, "moment": moment, "call": call}))
         draft.replace(self.armed)
@@ -52,14 +52,14 @@ def armed(data_dir: Path, **environment: str) -> AbstractContextManager[ArmedSer
 
 
 def do_all(service: ArmedService, deeds: list[Callable[[], None]]) -> None:
-    """Repeat each action until it is acknowledged; the service dies meanwhile and is restarted."""
+    """Repeat each action until it is acknowledged; restart the service after it killed itself."""
     waiting = list(deeds)
     has_died = False
     while waiting:
         try:
             waiting[0]()
         except httpx.TransportError:
-            assert not has_died, "it was to die once"
+            assert not has_died, "The service died twice."
             service.await_death()
             has_died = True
             service.disarm()

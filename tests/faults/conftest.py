@@ -22,7 +22,7 @@ def messages(monkeypatch: pytest.MonkeyPatch) -> Iterator[Messages]:
 
 @pytest.fixture
 def inside(build: IndexBuild, messages: Messages) -> Inside:
-    """The service with only the plain index, because every other index would be reconciled, too."""
+    """The service with only the plain index; other indexes would be reconciled, too."""
     Index.objects.exclude(pk=build.index_id).delete()
     return Inside(messages)
 

@@ -22,13 +22,13 @@ FAULTS = {
     "kill": Fault("kill -9 at a random moment", 2, 20),
     "kill-step": Fault("kill -9 before or after a named step", 1, 3),  # times each step
     "kill-build": Fault("kill -9 while an embedding model is changed", 1, 3),  # times each step
-    "raise": Fault("an exception at the n-th call", 1, 1),  # rounds over every n there is
+    "raise": Fault("an exception at the n-th call", 1, 1),  # rounds over all n
     "edit": Fault("a document edited while it is being indexed", 20, 200),
     "delete": Fault("a document deleted while it is being indexed", 20, 200),
     "messages": Fault("messages duplicated, reordered and lost", 10, 500),  # orders, by seed
     "full-disk": Fault("the disk full", 1, 5),
     "locked": Fault("the database locked by another process", 2, 10),
-    "poison": Fault("a document that kills or blocks its parser", 1, 5),  # of each sort
+    "poison": Fault("a document that kills or blocks its parser", 1, 5),  # of each kind
     "stop": Fault("SIGINT or SIGTERM during work", 2, 20),
     "frozen": Fault(
         "a worker frozen beyond its lease, then resumed", 1, 1

@@ -24,7 +24,7 @@ LONG_AGO = timezone.timedelta(days=1)
 
 @dataclass
 class Messages:
-    """Messages that were sent and not delivered yet."""
+    """Messages that were sent but not yet delivered."""
 
     waiting: list[tuple[Task, dict[str, Any]]] = field(default_factory=list)
     is_expected: Callable[[Exception], bool] = lambda error: False
@@ -64,8 +64,7 @@ class Inside:
             headers={"Authorization": f"Bearer {secret}"},
         )
 
-    def let_leases_run_out(self) -> None:
-        """Make all leases expire."""
+    def expire_leases(self) -> None:
         for rows in (Node.objects, Artifact.objects, IndexedDocument.objects):
             held = rows.filter(leased_until__isnull=False)
             held.update(leased_until=F("leased_until") - LONG_AGO)
@@ -78,7 +77,7 @@ class Inside:
         """Run only the reconciliation until the index is sound; return the last report. Other
         messages are lost."""
         self.messages.lose_all()
-        self.let_leases_run_out()
+        self.expire_leases()
         for _ in range(PERIODIC_TASKS):
             self.reconcile()
             self.messages.deliver_all()

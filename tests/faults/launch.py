@@ -1,8 +1,8 @@
 """``python -m tests.faults.launch serve …``: the service, which can kill itself at each step of its
 work.
 
-The process dies by SIGKILL before or after the n-th time at the step that the file
-``STRATA_FAULT_ARMED`` names. Embedding needs no weights, so a start takes a second.
+The file ``STRATA_FAULT_ARMED`` names a step, a moment (before or after) and a number n; the process
+sends itself SIGKILL at the n-th of these moments. It embeds by hashing, so it starts in a second.
 """
 
 import functools
@@ -23,14 +23,14 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 from numpy.typing import NDArray
 
-from tests.faults.armed import KILLING
+from tests.faults.armed import KILLING_TEXT
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.faults.settings")
 
 ARMED = Path(os.environ["STRATA_FAULT_ARMED"])
 EMBEDDING_SECONDS = float(os.environ.get("STRATA_FAULT_EMBEDDING_SECONDS", 0))  # of each call
 
-# Step -> its SQL statement, for steps that are not exactly one function.
+# Step -> its SQL statement, for steps that are not one function.
 STATEMENTS = {
     "plan_nodes": re.compile(r'INSERT INTO "indexing_node"'),
     "sync": re.compile(r'UPDATE "indexing_node" SET .*"synced_at" = '),
@@ -39,12 +39,12 @@ STATEMENTS = {
 }
 
 _counting = threading.Lock()
-_set_counts = 0
+_reached_count = 0
 
 
-def pass_by(step: str, moment: str) -> None:
-    """Die here if this step is armed."""
-    global _set_counts
+def die_if_armed(step: str, moment: str) -> None:
+    """Kill the process if this step is armed and has been reached often enough."""
+    global _reached_count
     try:
         armed = json.loads(ARMED.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -52,24 +52,24 @@ def pass_by(step: str, moment: str) -> None:
     if (armed["step"], armed["moment"]) != (step, moment):
         return
     with _counting:
-        _set_counts += 1
-        if _set_counts == armed["call"]:
+        _reached_count += 1
+        if _reached_count == armed["call"]:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
 def trapped(step: str, function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
-    def pass_both(*args: Any, **kwargs: Any) -> Any:
-        pass_by(step, "before")
+    def call(*args: Any, **kwargs: Any) -> Any:
+        die_if_armed(step, "before")
         returned = function(*args, **kwargs)
-        pass_by(step, "after")
+        die_if_armed(step, "after")
         return returned
 
-    return pass_both
+    return call
 
 
 def trap_statements(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
-    """Receiver for new connections: trap their statements."""
+    """Signal receiver: trap the statements of a new connection."""
 
     def execute(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
         step = next((step for step, made in STATEMENTS.items() if made.match(sql)), None)
@@ -91,7 +91,7 @@ def set_traps() -> None:
 
     class Embedder(HashingEmbedder):
         def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-            if any(KILLING in text for text in texts):
+            if any(KILLING_TEXT in text for text in texts):
                 os.kill(os.getpid(), signal.SIGKILL)
             time.sleep(EMBEDDING_SECONDS)
             vectors = super().embed_documents(texts)

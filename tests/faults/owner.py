@@ -1,4 +1,4 @@
-"""An owner of documents, who records what the service has acknowledged."""
+"""A client that owns documents and records what the service has acknowledged."""
 
 import json
 import time
@@ -7,34 +7,33 @@ from typing import Any, Protocol
 
 import httpx
 
-# everything must agree again within this time: two leases and a reconciliation
-SOUND_SECONDS = 300
+SOUND_SECONDS = 300  # after a fault: time for two leases and a reconciliation
 
 
-class Reached(Protocol):
-    """A service, in this process or another."""
+class ServiceWithApi(Protocol):
+    """A service in this process or another."""
 
     api: httpx.Client
 
 
 class Refused(Exception):
-    """The request was not acknowledged; it may have been carried out."""
+    """The service returned an error; it may have carried out the request nevertheless."""
 
     def __init__(self, answer: httpx.Response) -> None:
         super().__init__(f"{answer.status_code}: {answer.text[:1_000]}")
         self.answer = answer
 
 
-def _taken(answer: httpx.Response) -> httpx.Response:
+def _check_acknowledged(answer: httpx.Response) -> httpx.Response:
     if answer.status_code not in {200, 202}:
         raise Refused(answer)
     return answer
 
 
 class Owner:
-    """Adds, edits and deletes documents, and knows what the service has acknowledged."""
+    """Adds, edits and deletes documents, and records what the service has acknowledged."""
 
-    def __init__(self, service: Reached, index: str = "plain") -> None:
+    def __init__(self, service: ServiceWithApi, index: str = "plain") -> None:
         self.service = service
         self.index = index
         self.ids: dict[str, str] = {}  # external id -> artifact id
@@ -42,7 +41,7 @@ class Owner:
         self.failing: set[str] = set()  # documents that cannot be parsed
 
     def put(self, name: str, text: str, *, is_file: bool = False, **given: Any) -> None:
-        """Add a document, or another text with its external id."""
+        """Add a document, or replace the one with this external id."""
         path = f"indexes/{self.index}/artifacts/"
         if is_file:
             form = {"external_id": name, "title": name}
@@ -51,11 +50,11 @@ class Owner:
         else:
             document = {"external_id": name, "title": name, "text": text, **given}
             answer = self.service.api.post(path, json=document)
-        self.ids[name] = _taken(answer).json()["id"]
+        self.ids[name] = _check_acknowledged(answer).json()["id"]
         self.texts[name] = text
 
     def put_many(self, texts: Mapping[str, str]) -> None:
-        """Add several documents, or other texts with their external ids, in one request."""
+        """Add or replace several documents in one request."""
         lines = [
             json.dumps({"external_id": name, "title": name, "text": text})
             for name, text in texts.items()
@@ -65,24 +64,26 @@ class Owner:
             content="\n".join(lines),
             headers={"Content-Type": "application/x-ndjson"},
         )
-        for (name, text), line in zip(texts.items(), _taken(answer).text.splitlines(), strict=True):
+        for (name, text), line in zip(
+            texts.items(), _check_acknowledged(answer).text.splitlines(), strict=True
+        ):
             self.ids[name], self.texts[name] = json.loads(line)["id"], text
 
     def relabel(self, name: str, **label: Any) -> None:
-        _taken(self.service.api.patch(f"artifacts/{self.ids[name]}/", json=label))
+        _check_acknowledged(self.service.api.patch(f"artifacts/{self.ids[name]}/", json=label))
 
     def delete(self, name: str) -> None:
         """Delete a document; no error if a request without an answer has already deleted it."""
         if name in self.ids:
             answer = self.service.api.delete(f"artifacts/{self.ids[name]}/")
             if answer.status_code != 404:
-                _taken(answer)
+                _check_acknowledged(answer)
             del self.ids[name], self.texts[name]
 
     def check(self, *, asks_for_reconciliation: bool = False) -> None:
-        """Check that everything syncs by itself, and equals what was acknowledged.
+        """Check that the index becomes sound without help and holds what was acknowledged.
 
-        Requests a reconciliation, so that the test need not wait for the next minute.
+        ``asks_for_reconciliation``: do not wait for the reconciliation of the next minute.
         """
         if asks_for_reconciliation:
             self.service.api.post("reconcile/").raise_for_status()
@@ -110,11 +111,11 @@ class Owner:
     def find(self, name: str, query: str) -> list[dict[str, Any]]:
         """Hits in this document."""
         sought = {"index": self.index, "query": query, "mode": "sparse", "limit": 20}
-        answer = _taken(self.service.api.post("search/pages", json=sought))
+        answer = _check_acknowledged(self.service.api.post("search/pages", json=sought))
         return [hit for hit in answer.json()["hits"] if hit["artifact"]["id"] == self.ids[name]]
 
 
-def await_sound(service: Reached, index: str) -> dict[str, Any]:
+def await_sound(service: ServiceWithApi, index: str) -> dict[str, Any]:
     """The last report of ``verify``, as soon as it is sound and nothing is pending, or at the
     timeout."""
     deadline = time.monotonic() + SOUND_SECONDS
@@ -128,14 +129,14 @@ def await_sound(service: Reached, index: str) -> dict[str, Any]:
         time.sleep(0.1)
 
 
-def is_idle(service: Reached, index: str) -> bool:
+def is_idle(service: ServiceWithApi, index: str) -> bool:
     """Whether no artifact is waiting for its parsing or indexing."""
     return all(
         artifact["status"] in {"ready", "failed"} for artifact in every_artifact(service, index)
     )
 
 
-def every_artifact(service: Reached, index: str) -> Iterator[dict[str, Any]]:
+def every_artifact(service: ServiceWithApi, index: str) -> Iterator[dict[str, Any]]:
     offset = 0
     while True:
         page = service.api.get(

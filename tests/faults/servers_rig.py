@@ -26,7 +26,7 @@ from tests.qdrant_loopback.process import LoopbackProcess, qdrant_loopback
 from tests.servers.production import MANAGE_SECONDS, Production, kill_group, missing
 from tests.serving import ROOT, Process, free_port
 
-SOUND_SECONDS = 300  # after a fault everything must agree again within this time, by itself
+SOUND_SECONDS = 300  # within this time after a fault, the index must be sound without help
 ANSWER_SECONDS = 120  # while the database is away
 LEASE_SECONDS = 3
 QDRANT_TIMEOUT_SECONDS = 2
@@ -163,7 +163,7 @@ class Rig(Production):
         self.postgres = postgres
         self.broker = broker
         self.qdrant = qdrant
-        self._standing = ExitStack()
+        self._running = ExitStack()
         self._worker: Process | None = None
         (folder / "specs").mkdir()
 
@@ -176,31 +176,31 @@ class Rig(Production):
         )  # fmt: skip
         assert prepared.returncode == 0, prepared.stderr
         self.authorise(prepared.stdout.strip())
-        self._standing.enter_context(self.web())
-        self._standing.enter_context(self.beat())
+        self._running.enter_context(self.web())
+        self._running.enter_context(self.beat())
 
     def spawn(self, log: Path, *arguments: str) -> Process:
         return Forked(["-m", *arguments], self.environment, log)
 
     def stop(self) -> None:
         self.kill_worker()
-        self._standing.close()
+        self._running.close()
         self.api.close()
 
     def work(self) -> None:
         """Start the shared worker if it does not run."""
         if self._worker is None:
             worker = self.worker("documents", "indexing", children=2)
-            self._worker = self._standing.enter_context(worker)
+            self._worker = self._running.enter_context(worker)
 
     def kill_worker(self) -> None:
-        """kill -9 of the shared worker with all its children."""
+        """Kill the shared worker and all its children with SIGKILL."""
         if self._worker is not None:
             kill_group(self._worker)
             self._worker = None
 
     def heal(self) -> None:
-        """Repair what a test left broken."""
+        """Remove pending faults of the store, and start it if it is down."""
         self.qdrant.heal()
 
     def is_claimed(self) -> bool:
@@ -210,16 +210,16 @@ class Rig(Production):
         )
 
 
-class Given:
+class AddedDocuments:
     """The documents of one index that the service has acknowledged."""
 
     def __init__(self, rig: Rig, index: str) -> None:
         self.rig = rig
         self.index = index
         self.texts: dict[str, str] = {}  # external id -> its text now
-        self.refused = 0  # answers that told the owner to try again
+        self.refused = 0  # responses 503, which ask to try again later
 
-    def give(
+    def add(
         self, number: int, *, sentences: int = 0, edition: int = 1, as_file: bool = False
     ) -> str:
         """Add a document until it is acknowledged; return its artifact's id."""
@@ -239,16 +239,16 @@ class Given:
             if answer.status_code in {200, 202}:
                 self.texts[external_id] = text
                 return str(answer.json()["id"])
-            require_patience(answer)
+            check_status(answer)
             self.refused += 1
-            assert time.monotonic() < deadline, self.rig.said()
+            assert time.monotonic() < deadline, self.rig.read_logs()
             time.sleep(0.2)
 
-    def give_many(
+    def add_many(
         self, count: int, *, first: int = 0, edition: int = 1, as_file: bool = False
     ) -> None:
         for number in range(first, first + count):
-            self.give(number, edition=edition, as_file=as_file)
+            self.add(number, edition=edition, as_file=as_file)
 
     def delete(self, number: int) -> None:
         external_id = f"{self.index}-{number}"
@@ -272,22 +272,22 @@ class Given:
 
     def synced_count(self) -> int:
         progress = self.rig.api.get(f"indexes/{self.index}/")
-        require_patience(progress)
+        check_status(progress)
         return int(progress.json()["nodes"]["synced"]) if progress.is_success else 0
 
     def require_sound(self) -> None:
-        """Check that everything agrees with only the reconciliations running."""
+        """Wait until the reconciliations have made the index sound, and compare it."""
         deadline = time.monotonic() + SOUND_SECONDS
         while True:
             answer = self.rig.api.post(f"indexes/{self.index}/verify/")
-            require_patience(answer)
+            check_status(answer)
             report = answer.json()
             if answer.is_success and report["is_sound"]:
                 # A search that finds a stale hit makes its document due again.
                 listed = self.listed()
                 if {artifact["status"] for artifact in listed.values()} <= {"ready"}:
                     break
-            assert time.monotonic() < deadline, f"{report}\n{self.rig.said()}"
+            assert time.monotonic() < deadline, f"{report}\n{self.rig.read_logs()}"
             time.sleep(0.5)
         assert listed.keys() == self.texts.keys()
         assert report["artifact_count"] == len(self.texts)
@@ -295,8 +295,8 @@ class Given:
         assert report["failed_count"] == 0
 
 
-def require_patience(answer: httpx.Response) -> None:
-    """During a fault an answer must be correct, or 503 with the time to wait."""
+def check_status(answer: httpx.Response) -> None:
+    """Check that a request during a fault succeeded, or got 503 with ``Retry-After``."""
     if not answer.is_success:
         assert answer.status_code == 503, answer.text
         assert int(answer.headers["Retry-After"]) > 0
@@ -305,9 +305,9 @@ def require_patience(answer: httpx.Response) -> None:
 class Reader(threading.Thread):
     """Searches repeatedly for a document that is never edited, and checks every answer."""
 
-    def __init__(self, given: Given, number: int) -> None:
+    def __init__(self, documents: AddedDocuments, number: int) -> None:
         super().__init__(daemon=True)
-        self._added = given
+        self._documents = documents
         self._number = number
         self._is_over = threading.Event()
         self.right = 0
@@ -316,12 +316,12 @@ class Reader(threading.Thread):
 
     def run(self) -> None:
         # Query by all words of the text: the tests' model hashes words, and hashes may collide.
-        expected = self._added.texts[f"{self._added.index}-{self._number}"]
-        sought = {"index": self._added.index, "q": expected, "limit": "3"}
+        expected = self._documents.texts[f"{self._documents.index}-{self._number}"]
+        sought = {"index": self._documents.index, "q": expected, "limit": "3"}
         while not self._is_over.wait(0.2):
             try:
-                answer = self._added.rig.api.get("search/pages", params=sought)
-                require_patience(answer)
+                answer = self._documents.rig.api.get("search/pages", params=sought)
+                check_status(answer)
                 if not answer.is_success:
                     self.refused += 1
                     continue
@@ -339,9 +339,9 @@ class Reader(threading.Thread):
 
 
 @contextmanager
-def reading(given: Given, number: int = 0) -> Iterator[Reader]:
-    """Search during the block; every answer must be correct or 503 with the time to wait."""
-    reader = Reader(given, number)
+def reading(documents: AddedDocuments, number: int = 0) -> Iterator[Reader]:
+    """Search during the block; every answer must be correct, or 503 with ``Retry-After``."""
+    reader = Reader(documents, number)
     reader.start()
     try:
         yield reader
@@ -359,7 +359,7 @@ def wait_for(is_so: Callable[[], bool], seconds: float = 60.0) -> None:
 
 
 def moments(seed: int, longest: float) -> Iterator[float]:
-    """Seconds between faults, at random but the same in each run."""
+    """Random seconds between faults, the same in each run."""
     rng = random.Random(seed)
     while True:
         yield rng.uniform(0.02, longest)
@@ -373,8 +373,8 @@ INDEXES = [
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
-    """All servers, started once for the tests of the file. They work even when nothing is asked of
-    them, so they end with it."""
+    """All servers, started once for the tests of the file, and stopped after it because they use
+    the processor even when idle."""
     with ExitStack() as stack:
         # Not below pytest's folders, which PostgreSQL's user may not enter.
         cluster = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="strata-pg-")))

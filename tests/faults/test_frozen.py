@@ -79,7 +79,7 @@ class TestAFrozenWorker:
             if frozen:
                 return
             frozen.append(moment)
-            inside.let_leases_run_out()
+            inside.expire_leases()
             MEANWHILE[meanwhile](owner)
             inside.messages.deliver_all()
             while services.sync_nodes(build):

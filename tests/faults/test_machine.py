@@ -183,8 +183,8 @@ class Service(RuleBasedStateMachine):
         self.shown.clear()  # until a sync; a loss of some is noticed by the reconciliation only
 
     @rule()
-    def let_leases_run_out(self) -> None:
-        self.inside.let_leases_run_out()
+    def expire_leases(self) -> None:
+        self.inside.expire_leases()
 
     @rule()
     def reconcile(self) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.armed import DEATH_SECONDS, KILLING, ArmedService, armed
+from tests.faults.armed import DEATH_SECONDS, KILLING_TEXT, ArmedService, armed
 from tests.faults.counts import note, times
 from tests.faults.owner import Owner
 
@@ -96,7 +96,7 @@ class TestADocumentThatKillsTheService:
             owner.check()
             deaths = 0
 
-            owner.put("killing", KILLING)
+            owner.put("killing", KILLING_TEXT)
             owner.failing.add("killing")
             owner.ids["after"], owner.texts["after"] = "", "Stands after it."
             while deaths < ATTEMPTS:

@@ -13,9 +13,9 @@ from tests.faults.tripwire import (
     check_refusal,
     database_away,
     defect,
+    installed,
     model_away,
     store_away,
-    strung,
     wire_commits,
     wire_model,
     wire_statements,
@@ -106,7 +106,7 @@ class TestAnException:
         wiring, make_error, is_after = CASES[case]
         wire = Tripwire(is_after=is_after)
 
-        with strung(wire, wiring, monkeypatch):
+        with installed(wire, wiring, monkeypatch):
             calls = count(1, STRIDE.get(wiring, 1))
             rounds = (run_round(owner, inside, wire, make_error, call) for call in calls)
             struck = sum(takewhile(bool, rounds))

@@ -18,7 +18,7 @@ from tests.faults.counts import note, times
 from tests.faults.servers_rig import (
     LEASE_SECONDS,
     QDRANT_TIMEOUT_SECONDS,
-    Given,
+    AddedDocuments,
     moments,
     reading,
     wait_for,
@@ -43,12 +43,12 @@ def idle_rig(servers):
 
 class TestMessages:
     def test_may_arrive_twice_and_in_any_order(self, idle_rig):
-        rig, given = idle_rig, Given(idle_rig, "messages")
+        rig, documents = idle_rig, AddedDocuments(idle_rig, "messages")
         rng = random.Random(5)
         for edition in range(1, 1 + times("messages-doubled")):
-            given.give_many(25, edition=edition, as_file=True)  # one message each
+            documents.add_many(25, edition=edition, as_file=True)  # one message each
             if edition % 2:
-                given.delete(rng.randrange(20))
+                documents.delete(rng.randrange(20))
 
             doubled = sum(
                 _double_and_shuffle(rig, f"{rig.key_prefix}{queue}", rng)
@@ -58,8 +58,8 @@ class TestMessages:
             assert doubled > 20
             note("messages-doubled", doubled)
             with rig.worker("documents", "indexing", children=4):
-                given.give_many(25, edition=edition, as_file=True)  # adds the deleted ones again
-                given.require_sound()
+                documents.add_many(25, edition=edition, as_file=True)  # adds the deleted ones again
+                documents.require_sound()
 
 
 def _double_and_shuffle(rig, queue, rng):
@@ -82,23 +82,23 @@ def _double_and_shuffle(rig, queue, rng):
 
 class TestAFrozenWorker:
     def test_overwrites_nothing_once_it_resumes(self, idle_rig):
-        rig, given = idle_rig, Given(idle_rig, "frozen")
+        rig, documents = idle_rig, AddedDocuments(idle_rig, "frozen")
         pauses = moments(23, 0.3)
         for edition in range(times("worker-frozen")):
-            given.give_many(20, edition=2 * edition)
+            documents.add_many(20, edition=2 * edition)
             with rig.worker("documents", "indexing", children=1) as frozen:
                 freeze_at_work(rig, frozen, pauses)
                 try:
-                    given.give_many(20, edition=2 * edition + 1)
+                    documents.add_many(20, edition=2 * edition + 1)
                     time.sleep(LEASE_SECONDS)
                     with rig.worker("documents", "indexing", children=1):
-                        given.require_sound()
+                        documents.require_sound()
                     before = len(worker_log(rig))
                 finally:
                     os.killpg(frozen.pid, signal.SIGCONT)
                 # By then it has written everything that it still had to write.
                 wait_for(lambda before=before: SYNCED.search(worker_log(rig)[before:]))
-                given.require_sound()
+                documents.require_sound()
             note("worker-frozen")
 
 
@@ -119,14 +119,14 @@ def freeze_at_work(rig, worker, pauses):
 
 class TestAnUnreachableBroker:
     def test_prevents_no_document_from_being_saved_and_indexed_later(self, rig):
-        given = Given(rig, "broker")
+        documents = AddedDocuments(rig, "broker")
         count = times("broker-away")
-        given.give(0)
-        given.require_sound()
+        documents.add(0)
+        documents.require_sound()
 
-        with reading(given):
+        with reading(documents):
             rig.broker.stop()
-            given.give_many(count, first=1)
+            documents.add_many(count, first=1)
             reconciled = rig.api.post("reconcile/")
             assert (reconciled.status_code, reconciled.json()["code"]) == (
                 503,
@@ -135,85 +135,85 @@ class TestAnUnreachableBroker:
             assert int(reconciled.headers["Retry-After"]) > 0
             rig.broker.start()
 
-        given.require_sound()
-        assert given.refused == 0
+        documents.require_sound()
+        assert documents.refused == 0
         note("broker-away", count)
 
 
 class TestABrokerStoppedDuringWork:
     def test_stops_no_worker(self, rig):
-        given = Given(rig, "lost")
+        documents = AddedDocuments(rig, "lost")
         pauses = moments(13, 3.0)
 
         for edition in range(2, 2 + times("broker-lost")):
-            given.give(0, sentences=60, edition=edition)  # takes a while
-            given.give_many(9, first=1, edition=edition)
+            documents.add(0, sentences=60, edition=edition)  # takes a while
+            documents.add_many(9, first=1, edition=edition)
             wait_for(lambda: rig.broker.client.hlen(f"{rig.key_prefix}unacked") > 0)
             rig.broker.stop()
             time.sleep(next(pauses))
             rig.broker.start()
-            given.require_sound()
+            documents.require_sound()
             note("broker-lost")
 
 
 class TestAnEmptiedBroker:
     def test_only_delays_the_work(self, rig):
-        given = Given(rig, "flushed")
+        documents = AddedDocuments(rig, "flushed")
         pauses = moments(11, 0.5)
 
         for flush in range(times("broker-emptied")):
-            given.give_many(10, first=10 * flush)
+            documents.add_many(10, first=10 * flush)
             time.sleep(next(pauses))
             rig.broker.client.flushall()
             note("broker-emptied")
 
-        given.require_sound()
+        documents.require_sound()
 
 
 class TestADatabaseThatRestarts:
     def test_loses_nothing_that_was_acknowledged(self, rig):
-        given = Given(rig, "restarted")
-        given.give(0)
-        given.require_sound()
+        documents = AddedDocuments(rig, "restarted")
+        documents.add(0)
+        documents.require_sound()
         pauses = moments(3, 1.0)
 
-        with reading(given) as reader:
+        with reading(documents) as reader:
             for restart in range(times("database-restarted")):
-                given.give_many(10, first=1 + 10 * restart)
+                documents.add_many(10, first=1 + 10 * restart)
                 time.sleep(next(pauses))
                 rig.postgres.stop()
                 wait_for(lambda so_far=reader.refused: reader.refused > so_far)
                 rig.postgres.start()
-                given.give_many(5, first=1 + 10 * restart, edition=2 + restart)
+                documents.add_many(5, first=1 + 10 * restart, edition=2 + restart)
                 note("database-restarted")
 
-        given.require_sound()
+        documents.require_sound()
 
 
 @pytest.fixture
-def given(rig):
+def documents(rig):
     """Indexed documents, one of which is searched all the time."""
-    given = Given(rig, "vectors")
-    given.give_many(20)
-    given.require_sound()
-    return given
+    documents = AddedDocuments(rig, "vectors")
+    documents.add_many(20)
+    documents.require_sound()
+    return documents
 
 
 class TestAnUnreachableVectorStore:
-    def test_only_delays_the_work(self, rig, given):
+    def test_only_delays_the_work(self, rig, documents):
         pauses = moments(7, 1.0)
 
-        with reading(given) as reader:
+        with reading(documents) as reader:
             for edition in range(2, 2 + times("store-away")):
-                given.give_many(15, first=1, edition=edition)
+                documents.add_many(15, first=1, edition=edition)
                 time.sleep(next(pauses))
                 rig.qdrant.down()
-                given.give_many(5, first=1, edition=edition + 100)
+                documents.add_many(5, first=1, edition=edition + 100)
                 wait_for(lambda so_far=reader.refused: reader.refused > so_far)
                 rig.qdrant.up()
                 note("store-away")
 
-        given.require_sound()
+        documents.require_sound()
 
 
 class TestAFailingVectorStore:
@@ -230,19 +230,19 @@ class TestAFailingVectorStore:
         ],
         ids=["500", "503", "slow", "too-slow", "dropped", "applied-unsaid", "applied-timed-out"],
     )
-    def test_only_delays_the_work(self, rig, given, action, how):
+    def test_only_delays_the_work(self, rig, documents, action, how):
         before = sum(rig.qdrant.fired.values())
         edition = before + 1_000
 
-        with reading(given):
+        with reading(documents):
             for _ in range(times("store-failing")):
                 for call in CALLS:
                     rig.qdrant.fault(action, call, **how)
-                given.give_many(10, first=1, edition=edition)
-                given.delete(19)
-                given.give(19, edition=edition)
+                documents.add_many(10, first=1, edition=edition)
+                documents.delete(19)
+                documents.add(19, edition=edition)
                 edition += 1
-            given.require_sound()
+            documents.require_sound()
 
         struck = sum(rig.qdrant.fired.values()) - before
         assert struck >= 3 * times("store-failing"), rig.qdrant.fired
@@ -250,16 +250,16 @@ class TestAFailingVectorStore:
 
 
 class TestAVectorStoreThatLosesPoints:
-    def test_is_filled_again_and_shown_as_incomplete_meanwhile(self, rig, given):
+    def test_is_filled_again_and_shown_as_incomplete_meanwhile(self, rig, documents):
         collection = "vectors.page_embeddings.1"
         store = QdrantClient(url=rig.qdrant.url, check_compatibility=False)
 
-        with reading(given) as reader:
+        with reading(documents) as reader:
             for _ in range(times("store-emptied")):
                 refused = reader.refused
                 store.delete_collection(collection)
                 wait_for(lambda so_far=refused: reader.refused > so_far)
-                given.require_sound()
+                documents.require_sound()
                 right = reader.right
                 wait_for(lambda so_far=right: reader.right > so_far)
                 note("store-emptied")
@@ -268,29 +268,29 @@ class TestAVectorStoreThatLosesPoints:
         note("store-emptied")
         store.close()
 
-        given.require_sound()
+        documents.require_sound()
 
 
 class TestALateDeletion:
-    def test_does_not_delete_a_document_permanently(self, rig, given):
+    def test_does_not_delete_a_document_permanently(self, rig, documents):
         """The same text is deleted and added again before the store carries out the deletion."""
         late_seconds = 2 * QDRANT_TIMEOUT_SECONDS
         taken = 0
 
         for number in range(1, 1 + times("store-late")):
-            standing = given.texts[f"vectors-{number}"]
+            standing = documents.texts[f"vectors-{number}"]
             before = rig.qdrant.fired.get("delay delete", 0)
             rig.qdrant.fault(Action.DELAY, "delete", seconds=late_seconds)
-            given.give(number, edition=2)
+            documents.add(number, edition=2)
             wait_for(lambda so_far=before: rig.qdrant.fired.get("delay delete", 0) > so_far)
             asked = time.monotonic()
-            given.give(number)
-            assert given.texts[f"vectors-{number}"] == standing
+            documents.add(number)
+            assert documents.texts[f"vectors-{number}"] == standing
             while time.monotonic() < asked + late_seconds + 2:
                 report = rig.api.post("indexes/vectors/verify/").json()
                 taken += report["findings"].get("missing", 0)
                 time.sleep(0.3)
-            given.require_sound()
+            documents.require_sound()
 
         assert taken > 0
         note("store-late", times("store-late"))
@@ -298,17 +298,17 @@ class TestALateDeletion:
 
 class TestKilledWorkers:
     def test_lose_and_duplicate_nothing(self, rig):
-        given = Given(rig, "killed")
-        given.give(0)
-        given.require_sound()
+        documents = AddedDocuments(rig, "killed")
+        documents.add(0)
+        documents.require_sound()
         pauses = moments(17, 0.5)
         held_count = 0  # kills that left a claim behind
 
-        with reading(given) as reader:
+        with reading(documents) as reader:
             # At the first kill the worker holds its nodes for long, even on a fast machine.
             rig.qdrant.fault(Action.DELAY, "upsert", seconds=5)
             for kill in range(times("worker-killed")):
-                given.give_many(20, first=1 + 20 * kill)
+                documents.add_many(20, first=1 + 20 * kill)
                 wait_for(rig.is_claimed)
                 time.sleep(next(pauses))
                 rig.kill_worker()
@@ -316,20 +316,20 @@ class TestKilledWorkers:
                 note("worker-killed")
                 rig.work()
 
-        given.require_sound()
+        documents.require_sound()
         assert held_count > 0
         assert reader.refused == 0
 
 
 class TestManyWorkers:
     def test_sync_one_document_once(self, rig):
-        given = Given(rig, "contended")
-        given.give(0, sentences=150)
+        documents = AddedDocuments(rig, "contended")
+        documents.add(0, sentences=150)
 
         with rig.worker("documents", "indexing", children=8):
             for edition in range(2, 2 + times("workers-contending")):
-                given.give(0, sentences=150, edition=edition)
+                documents.add(0, sentences=150, edition=edition)
                 wait_for(rig.is_claimed)
-                given.give(0, sentences=140, edition=edition + 100)
+                documents.add(0, sentences=140, edition=edition + 100)
                 note("workers-contending")
-            given.require_sound()
+            documents.require_sound()

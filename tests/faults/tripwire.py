@@ -25,7 +25,7 @@ class Tripwire:
     """Counts calls, and raises once at a given one."""
 
     def __init__(self, *, is_after: bool = False) -> None:
-        self.is_after = is_after  # raise after the call was done
+        self.is_after = is_after  # raise after the call instead of before
         self._left = 0  # calls until it raises; 0: never
         self._make_error: MakeError = ZeroDivisionError
         self.raised: BaseException | None = None
@@ -52,15 +52,13 @@ class Tripwire:
         return False
 
 
-def string_across(
-    wire: Tripwire, patched: pytest.MonkeyPatch, owner: Any, names: list[str]
-) -> None:
+def wire_methods(wire: Tripwire, patched: pytest.MonkeyPatch, owner: Any, names: list[str]) -> None:
     for name in names:
         function = getattr(owner, name)
-        patched.setattr(owner, name, _count_and_translate_errors(wire, function))
+        patched.setattr(owner, name, _count_calls(wire, function))
 
 
-def _count_and_translate_errors(wire: Tripwire, function: Callable[..., Any]) -> Callable[..., Any]:
+def _count_calls(wire: Tripwire, function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         return wire.call(function, *args, **kwargs)
@@ -70,17 +68,17 @@ def _count_and_translate_errors(wire: Tripwire, function: Callable[..., Any]) ->
 
 def wire_store(wire: Tripwire, patched: pytest.MonkeyPatch) -> None:
     names = sorted(VectorStore.__abstractmethods__ - {"close"})
-    string_across(wire, patched, get_store(), names)
+    wire_methods(wire, patched, get_store(), names)
 
 
 def wire_model(wire: Tripwire, patched: pytest.MonkeyPatch) -> None:
     names = ["embed_documents", "embed_query", "count_tokens"]
-    string_across(wire, patched, HashingEmbedder, names)
+    wire_methods(wire, patched, HashingEmbedder, names)
 
 
 def wire_statements(wire: Tripwire, patched: pytest.MonkeyPatch) -> None:
     def execute(execute: Any, sql: str, *args: Any) -> Any:
-        # A transaction cannot have begun with an error: a lost connection rolls it back.
+        # Not after these statements: if they fail, the connection is lost, which rolls back.
         if wire.is_after and sql.startswith(TRANSACTIONAL):
             return execute(sql, *args)
         return wire.call(execute, sql, *args)
@@ -89,11 +87,13 @@ def wire_statements(wire: Tripwire, patched: pytest.MonkeyPatch) -> None:
 
 
 def wire_commits(wire: Tripwire, patched: pytest.MonkeyPatch) -> None:
-    string_across(wire, patched, connections["default"], ["_commit"])
+    wire_methods(wire, patched, connections["default"], ["_commit"])
 
 
 @contextmanager
-def strung(wire: Tripwire, wiring: Wiring, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tripwire]:
+def installed(
+    wire: Tripwire, wiring: Wiring, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Tripwire]:
     """Install the wire for the block, and remove it afterwards."""
     with monkeypatch.context() as patched:
         wiring(wire, patched)
@@ -119,7 +119,7 @@ def model_away() -> Exception:
 
 
 def defect() -> Exception:
-    return ZeroDivisionError("Something nobody thought of.")
+    return ZeroDivisionError("A defect.")
 
 
 class Killed(BaseException):
@@ -141,5 +141,5 @@ def check_refusal(refused: Refused, wire: Tripwire) -> None:
         assert refused.answer.status_code == 500
     else:
         assert refused.answer.status_code == 503
-        if not isinstance(wire.raised, StoreRefused):  # which no retry mends
+        if not isinstance(wire.raised, StoreRefused):  # a retry does not help
             assert int(refused.answer.headers["Retry-After"]) > 0

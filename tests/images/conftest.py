@@ -58,17 +58,17 @@ def gallery(db, store, embedder, clip, monkeypatch):
 
 
 @pytest.fixture
-def hang(gallery):
+def add_picture(gallery):
     """Add a file to the gallery, parse it and sync it."""
 
-    def hang(content, name="picture.png", *, index="gallery", **given):
+    def add_picture(content, name="picture.png", *, index="gallery", **given):
         artifact, _ = add_artifact(index, save_incoming_file(name, [content]), **given)
         parse_artifact(artifact.pk)
         artifact.refresh_from_db()
         sync(gallery, artifact)
         return artifact
 
-    return hang
+    return add_picture
 
 
 @pytest.fixture

@@ -19,9 +19,9 @@ COLOURS = {"Poppy": "red", "Meadow": "lime", "Sea": "blue", "Dusk": "purple"}
 
 
 @pytest.fixture
-def pictures(gallery, hang):
+def pictures(gallery, add_picture):
     for year, (title, colour) in enumerate(COLOURS.items(), start=2020):
-        hang(draw(colour), f"{colour}.png", title=title, metadata={"year": year})
+        add_picture(draw(colour), f"{colour}.png", title=title, metadata={"year": year})
     note, _ = add_artifact("gallery", TextContent(("The barn door is red.",)), title="Diary")
     sync(gallery, note)
     return gallery

@@ -9,7 +9,9 @@ from tests.pictures import draw
 
 
 class TestSyncing:
-    def test_fails_while_the_file_is_gone_and_recovers_with_the_next_revision(self, gallery, hang):
+    def test_fails_while_the_file_is_gone_and_recovers_with_the_next_revision(
+        self, gallery, add_picture
+    ):
         file = save_incoming_file("heron.png", [draw("red")])
         artifact, _ = add_artifact("gallery", file, external_id="heron")
         parse_artifact(artifact.pk)
@@ -19,7 +21,7 @@ class TestSyncing:
             pass
         assert "No such file" in Node.objects.get(state=Node.State.FAILED).last_error
 
-        revised = hang(draw("blue"), external_id="heron")
+        revised = add_picture(draw("blue"), external_id="heron")
 
         [[point]] = get_store().scroll(gallery.collection("image"))
         assert point.payload["source_hash"] == revised.sha256

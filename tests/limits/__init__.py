@@ -1,5 +1,5 @@
-"""What the web server grants a client, in both forms, with limits that a test can reach."""
+"""Tests of the web server's limits for both forms, with settings that a test can exceed."""
 
 import pytest
 
-pytest.register_assert_rewrite("tests.limits.door")
+pytest.register_assert_rewrite("tests.limits.web_server")

@@ -21,4 +21,4 @@ class _WaitingHasher(PBKDF2PasswordHasher):
 
 
 class HeldPasswordHasher(OneAtATimePasswordHasher, _WaitingHasher):
-    """The service's hasher, whose turn lasts as long as the test wants."""
+    """The service's hasher, which waits while the file is there."""

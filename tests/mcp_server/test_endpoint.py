@@ -87,7 +87,12 @@ class TestErrors:
         [
             ("get_source", {}, "source_id", "The argument source_id is missing."),
             ("get_source", {"source_id": "x"}, "source_id", "source_id must be a UUID."),
-            ("add_document", {"index": "../keys", "text": "x"}, "index", "index is not a name."),
+            (
+                "add_document",
+                {"index": "../keys", "text": "x"},
+                "index",
+                "index is not a valid name.",
+            ),
             ("search", {"index": "plain", "query": "x", "kind": "all"}, "kind", "There is no kind"),
             ("search", {"index": "plain", "query": "x", "kind": []}, "kind", "There is no kind"),
             ("search", {"index": "plain"}, "query", "Give a query."),

@@ -1,4 +1,4 @@
-"""A service that has something of everything that the API reads, changes and removes."""
+"""A service with data for every operation of the API."""
 
 import shutil
 from types import SimpleNamespace
@@ -36,7 +36,7 @@ from tests.written import ALL_KINDS, make_build, write_all
 
 SHORTER = "title: Plain\nchunks: {strategies: [{name: sentence, max_chars: 60}]}\n"
 SMILES = "CC(=O)Oc1ccccc1C(=O)O"
-# Their labels share seven words of eight, so that they are near and not the same.
+# These labels share seven of eight words, so that the concepts are similar but not the same.
 NEAR_LABELS = [f"alpha beta gamma delta epsilon zeta eta {last}" for last in ("theta", "iota")]
 
 
@@ -52,7 +52,7 @@ def client(db):
 
 @pytest.fixture
 def models(embedder, clip, monkeypatch) -> None:  # noqa: F811
-    """Texts and structures are hashed, pictures seen by a small pair of models."""
+    """Embed texts and structures by hashing, and pictures with a small pair of models."""
 
     def choose(spec: Any) -> Any:
         if spec.provider == "clip":
@@ -65,7 +65,7 @@ def models(embedder, clip, monkeypatch) -> None:  # noqa: F811
 
 @pytest.fixture
 def filled(db, store, models, settings, tmp_path, monkeypatch) -> SimpleNamespace:
-    """The ids of what there is, by the names of the API's path parameters, and some more."""
+    """The ids of stored objects, by the names of the API's path parameters and similar names."""
     monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda: None)
     monkeypatch.setattr(tasks.reconcile_indexes, "delay", lambda: None)
     answer_in_this_thread(monkeypatch)

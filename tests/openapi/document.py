@@ -1,4 +1,4 @@
-"""The OpenAPI document, and what of a body or an answer differs from it."""
+"""The OpenAPI document, and the differences of bodies and answers from it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any
 from drf_spectacular.generators import SchemaGenerator
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-# Beside their own, they have the fields that their index declares.
+# These also have the fields that their index declares.
 WITH_DECLARED_FIELDS = {"QuestionHit", "PipelineQuestionHit", "ToolQuestionHit"}
 
 
@@ -72,7 +72,7 @@ class Document:
             yield from self._walk(f"{place}.{name}".lstrip("."), part)
 
     def find_differences(self, value: Any, schema: dict[str, Any]) -> list[str]:
-        """Where the value differs from the schema; a field that it does not name is one."""
+        """Where the value differs from the schema; undeclared fields are differences."""
         validator = Draft202012Validator(
             {**_to_json_schema(schema), "components": {"schemas": self._schemas}},
             format_checker=Draft202012Validator.FORMAT_CHECKER,
@@ -81,7 +81,7 @@ class Document:
 
 
 def _to_json_schema(schema: Any, *, is_open: bool = False) -> Any:
-    """A schema of OpenAPI 3.0 as one of JSON Schema, without fields that it does not name."""
+    """Convert a schema of OpenAPI 3.0 to one of JSON Schema that forbids undeclared fields."""
     if isinstance(schema, list):
         return [_to_json_schema(each) for each in schema]
     if not isinstance(schema, dict):

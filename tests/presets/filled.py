@@ -1,5 +1,5 @@
-"""A service whose indexes hold the documents that the examples of the docs ask for, with the real
-embedding model. The language model, where there is one, is a fake endpoint."""
+"""A service with the documents that the docs' examples query, and the real embedding model. The
+language model, if there is one, is a fake endpoint."""
 
 import contextlib
 import io
@@ -94,7 +94,7 @@ DOCUMENTS: dict[str, list[dict[str, Any]]] = {
 
 
 def read_code(page: str, start: str) -> str:
-    """The only block of code of a page that begins so."""
+    """The only block of code of a page that begins with ``start``."""
     [block] = re.findall(rf"^```\w*\n({re.escape(start)}.*?)^```$", page, re.M | re.S)
     return str(block)
 
@@ -178,7 +178,7 @@ GERMAN_FILTERS = [
     {"field": "authors", "words": "von Ada Lovelace", "values": ["Ada Lovelace"]},
     {"field": "year", "words": "seit 2017", "first_year": 2017},
 ]
-FIELDS: dict[str, dict[str, Any]] = {  # what it says of a text of the preset physio
+FIELDS: dict[str, dict[str, Any]] = {  # its answer for a text of the preset physio
     "heel": {"conditions": ["plantar fasciitis"], "muscle_groups": ["calves"]},
     "impingement": {"conditions": ["shoulder impingement"], "muscle_groups": ["rotator_cuff"]},
     "elbow": {"conditions": ["tennis elbow"], "muscle_groups": ["forearms"]},
@@ -191,7 +191,7 @@ FIELDS: dict[str, dict[str, Any]] = {  # what it says of a text of the preset ph
 
 
 def answer_as_a_model(handler: Handler) -> None:
-    """Answer from the text of the prompt alone, as a sensible model does."""
+    """Answer from the text of the prompt only."""
     prompt = handler.body["messages"][1]["content"]
     [fence] = re.findall(r"^--- \w+ ---", prompt)
     text = prompt.split(fence)[1].strip()

@@ -1,9 +1,8 @@
 """A stand-in for a Qdrant server, for machines that have none.
 
-It speaks the REST calls that ``indexing/stores/qdrant.py`` makes, on a port of loopback, over
-``qdrant_client``'s own local mode: the wire, the processes around it and the faults between
-them are real, the engine behind it is not Qdrant's. What it holds is gone when it ends. Where
-there is a server, name it in ``QDRANT_URL`` and the same tests ask it instead.
+It answers the REST calls of ``indexing/stores/qdrant.py`` on a loopback port with the local mode of
+``qdrant_client``: HTTP, processes and faults are real, the engine is not Qdrant's. Its data is in
+memory. If ``QDRANT_URL`` names a server, the tests use that instead.
 
     python -m tests.qdrant_loopback --port 6333
 """

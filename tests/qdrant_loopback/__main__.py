@@ -1,6 +1,6 @@
 """``python -m tests.qdrant_loopback``: serve until SIGTERM or Ctrl-C.
 
-One line of JSON on stdout says which ports it has, once it answers.
+Once it accepts connections, it prints its ports as one line of JSON.
 """
 
 import argparse
@@ -15,9 +15,9 @@ from tests.qdrant_loopback.server import Control, Loopback
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.qdrant_loopback", description=__doc__)
-    parser.add_argument("--port", type=int, default=6333, help="on loopback; 0 takes a free one")
-    parser.add_argument("--control-port", type=int, help="where tests ask for faults; 0: free")
-    parser.add_argument("--shards", type=int, help="play three nodes, with so many shards")
+    parser.add_argument("--port", type=int, default=6333, help="on loopback; 0 for a free one")
+    parser.add_argument("--control-port", type=int, help="for requests of faults; 0 for a free one")
+    parser.add_argument("--shards", type=int, help="simulate three nodes with this many shards")
     parser.add_argument("--replicas", type=int, default=2, help="of each shard, on three nodes")
     options = parser.parse_args()
 

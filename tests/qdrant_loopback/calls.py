@@ -1,4 +1,4 @@
-"""The REST calls there are, each answered by the client's local mode as a server would."""
+"""The supported REST calls, which the client's local mode answers as a server would."""
 
 import re
 import threading
@@ -12,14 +12,14 @@ from qdrant_client.local import distances
 
 from tests.qdrant_loopback.cluster import Cluster, NodeUnreachable
 
-# The local mode scales its stored vectors again at each search, so scores drift: the same query
-# would not return the same scores twice.
+# The local mode normalises its stored vectors in place at each search, so the scores of the same
+# query would drift.
 _cosine_similarity = distances.cosine_similarity
 distances.cosine_similarity = lambda query, vectors: _cosine_similarity(query, vectors.copy())
 
 
 class Refused(Exception):
-    """A call that is answered with an error: ``status`` and what a server would say."""
+    """The response is an error, with the status and text of a real server."""
 
     def __init__(
         self, status: int, detail: str, retry_after: int | None = None, *, is_json: bool = True
@@ -32,13 +32,13 @@ class Refused(Exception):
 
 @dataclass
 class Engine:
-    """The local mode, one call at a time: it is plain Python lists and not safe to share."""
+    """The local mode, one call at a time, because it is not thread-safe."""
 
     client: QdrantClient | Cluster = field(default_factory=lambda: QdrantClient(":memory:"))
     configs: dict[str, models.CollectionConfig] = field(default_factory=dict)
     status: models.CollectionStatus = models.CollectionStatus.GREEN
-    turn: threading.RLock = field(default_factory=threading.RLock)
-    # The local mode has no payload indexes; they are kept here, for a collection to name them.
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    # The local mode has no payload indexes; they are stored here for descriptions of collections.
     payload_schema: dict[str, dict[str, models.PayloadIndexInfo]] = field(default_factory=dict)
 
 
@@ -47,12 +47,12 @@ Answer = Callable[[Engine, str, Any], Any]
 
 @dataclass(frozen=True)
 class Call:
-    """``kind`` is what faults name it by."""
+    """``kind``: its name in faults."""
 
     kind: str
     method: str
     path: re.Pattern[str]
-    body: Any  # what pydantic reads it as; None where there is none
+    body: Any  # its type, for pydantic; None if it has none
     answer: Answer
 
 
@@ -60,7 +60,7 @@ def find_call(method: str, path: str) -> tuple[Call, str]:
     """The call at this address, and the collection it names.
 
     Raises:
-        Refused: 501, there is none here; a server may well have it.
+        Refused: 501, this stand-in does not support the call.
     """
     for call in CALLS:
         if call.method == method and (found := call.path.fullmatch(path)):
@@ -69,14 +69,14 @@ def find_call(method: str, path: str) -> tuple[Call, str]:
 
 
 def answer_call(engine: Engine, call: Call, name: str, body: bytes) -> Any:
-    """What the call comes to, as JSON takes it.
+    """The result of the call, ready for JSON.
 
     Raises:
-        Refused: as a server would.
+        Refused: with the status and text of a real server.
     """
     try:
         given = None if call.body is None else TypeAdapter(call.body).validate_json(body)
-        with engine.turn:
+        with engine.lock:
             result = call.answer(engine, name, given)
     except NodeUnreachable as error:
         raise Refused(500, str(error)) from None
@@ -174,7 +174,7 @@ def _drop(engine: Engine, name: str, given: None) -> bool:
 
 
 def _index(engine: Engine, name: str, given: models.CreateFieldIndex) -> dict[str, Any]:
-    engine.client.get_collection(name)  # it must be there
+    engine.client.get_collection(name)  # it must exist
     schema = given.field_schema
     is_type = isinstance(schema, models.PayloadSchemaType)
     engine.payload_schema.setdefault(name, {})[given.field_name] = models.PayloadIndexInfo(
@@ -234,7 +234,7 @@ def _scroll(engine: Engine, name: str, given: models.ScrollRequest) -> dict[str,
     return {"points": points, "next_page_offset": offset}
 
 
-def _set_counts(engine: Engine, name: str, given: models.CountRequest) -> models.CountResult:
+def _count(engine: Engine, name: str, given: models.CountRequest) -> models.CountResult:
     return engine.client.count(name, count_filter=given.filter, exact=True)
 
 
@@ -276,7 +276,7 @@ CALLS = [
     ),
     _call("retrieve", "POST", "/collections/{name}/points", models.PointRequest, _retrieve),
     _call("scroll", "POST", "/collections/{name}/points/scroll", models.ScrollRequest, _scroll),
-    _call("count", "POST", "/collections/{name}/points/count", models.CountRequest, _set_counts),
+    _call("count", "POST", "/collections/{name}/points/count", models.CountRequest, _count),
     _call("facet", "POST", "/collections/{name}/facet", models.FacetRequest, _facet),
 ]  # fmt: skip
 KINDS = frozenset(call.kind for call in CALLS)

@@ -1,7 +1,7 @@
 """Three nodes in one process: collections in shards, each shard on several nodes.
 
-Each shard of each node is a local mode of its own, so idf is counted per shard. A dead node takes
-no writes. After it is back, it answers from the past until it has caught up.
+Each shard of each node is a separate local mode, so idf is computed per shard. A dead node takes no
+writes. After its return, it answers with its old data until it has caught up.
 """
 
 import time
@@ -44,7 +44,7 @@ class ClusterNode:
 
 
 class Cluster:
-    """What ``calls.py`` asks of a ``QdrantClient``, over all nodes."""
+    """The methods of ``QdrantClient`` that ``calls.py`` uses, over all nodes."""
 
     def __init__(self, shard_count: int, replica_count: int) -> None:
         self.shard_count = shard_count
@@ -65,8 +65,8 @@ class Cluster:
         self.nodes[number].is_dead = True
 
     def revive(self, number: int, stale_seconds: float) -> None:
-        """Bring a node back. For a while every read that it can answer is answered by it, from
-        before it died."""
+        """Bring a node back. For ``stale_seconds``, it answers every read of its shards, with the
+        data from before its death."""
         node = self.nodes[number]
         node.is_dead, node.catches_up_at = False, time.monotonic() + stale_seconds
 

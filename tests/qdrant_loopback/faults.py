@@ -1,4 +1,4 @@
-"""What may go wrong between a client and the server, on request and counted."""
+"""Faults between a client and the server, requested and counted."""
 
 import threading
 from collections import Counter
@@ -12,8 +12,8 @@ class Action(StrEnum):
     FAIL = "fail"  # answered with ``status`` and ``detail``; nothing is done
     DELAY = "delay"  # done and answered, ``seconds`` later
     DROP = "drop"  # the connection breaks; nothing is done
-    LOSE = "lose"  # done, and the connection breaks instead of an answer
-    HANG = "hang"  # done, and no answer within ``seconds``; then the connection breaks
+    LOSE = "lose"  # done, then the connection breaks before the answer
+    HANG = "hang"  # done, then the connection breaks after ``seconds`` without an answer
 
 
 @dataclass
@@ -24,41 +24,41 @@ class Fault:
     call: str = ANY
     count: int = 1
     status: int = 503
-    detail: str = "Service internal error: a fault was asked for."  # empty: no body, as elsewhere
-    is_json: bool = True  # a server refuses a wrong key in plain text
+    detail: str = "Service internal error: a fault was requested."  # empty: no body
+    is_json: bool = True  # false: plain text, as Qdrant answers a wrong key
     retry_after: int | None = None  # the header, in seconds
     seconds: float = 0.0
 
 
 class Faults:
-    """Those still to come, in the order they were asked for, and those that were."""
+    """The pending faults, in the order of requests, and counts of those that happened."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._coming: list[Fault] = []
-        self.fired: Counter[str] = Counter()  # "action call" -> how often
-        self.served: Counter[str] = Counter()  # call -> how often it was asked for
+        self._pending: list[Fault] = []
+        self.fired: Counter[str] = Counter()  # "action call" -> how often it happened
+        self.served: Counter[str] = Counter()  # call -> how often it was requested
 
     def add(self, fault: Fault) -> None:
         with self._lock:
-            self._coming.append(fault)
+            self._pending.append(fault)
 
     def clear(self) -> None:
         with self._lock:
-            self._coming.clear()
+            self._pending.clear()
 
     def take(self, call: str) -> Fault | None:
-        """What this call meets, if anything."""
+        """The fault of this call, if there is one."""
         with self._lock:
             self.served[call] += 1
-            for fault in self._coming:
+            for fault in self._pending:
                 if fault.call in {call, ANY}:
                     break
             else:
                 return None
             fault.count -= 1
             if fault.count <= 0:
-                self._coming.remove(fault)
+                self._pending.remove(fault)
             self.fired[f"{fault.action} {call}"] += 1
             return fault
 
@@ -67,5 +67,5 @@ class Faults:
             return {
                 "fired": dict(self.fired),
                 "served": dict(self.served),
-                "coming": sum(fault.count for fault in self._coming),
+                "pending": sum(fault.count for fault in self._pending),
             }

@@ -1,4 +1,4 @@
-"""The server in a process of its own, as tests hold it."""
+"""The stand-in for Qdrant in a separate process."""
 
 import json
 import subprocess
@@ -17,26 +17,26 @@ STOP_SECONDS = 15
 
 
 class LoopbackProcess:
-    """Its address, and the faults that it is told to cause."""
+    """The address of the server, and methods to cause faults in it."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
         assert process.stdout is not None
-        said = process.stdout.readline()
-        assert said, "The loopback server did not start."
-        ports = json.loads(said)
+        line = process.stdout.readline()
+        assert line, "The loopback server did not start."
+        ports = json.loads(line)
         self.url = f"http://127.0.0.1:{ports['port']}"
         self._control = httpx.Client(
             base_url=f"http://127.0.0.1:{ports['control_port']}", timeout=30, trust_env=False
         )
 
     def fault(self, action: Action, call: str = ANY, *, count: int = 1, **how: Any) -> None:
-        """See ``faults.Fault``."""
+        """Request a fault; see ``faults.Fault``."""
         fault = {"action": action, "call": call, "count": count, **how}
         self._control.post("/faults", json=fault).raise_for_status()
 
     def heal(self) -> None:
-        """No fault is still to come, and it is up."""
+        """Remove pending faults, and start the server if it is down."""
         self._control.delete("/faults").raise_for_status()
         self._control.post("/up").raise_for_status()
 
@@ -47,17 +47,17 @@ class LoopbackProcess:
         self._control.post("/up").raise_for_status()
 
     def kill(self, node: int) -> None:
-        """One of three nodes."""
+        """Kill one of three nodes."""
         change = {"node": node, "is_dead": True}
         self._control.post("/nodes", json=change).raise_for_status()
 
     def revive(self, node: int, *, stale_seconds: float = 0) -> None:
-        """It answers from before it died for so long."""
+        """Bring a node back, which answers with its old data for ``stale_seconds``."""
         change = {"node": node, "is_dead": False, "stale_seconds": stale_seconds}
         self._control.post("/nodes", json=change).raise_for_status()
 
     def set_status(self, status: str) -> None:
-        """What every collection reports from now on, such as ``yellow``."""
+        """Set the status that every collection reports, such as ``yellow``."""
         self._control.post("/status", json={"status": status}).raise_for_status()
 
     @property
@@ -67,7 +67,7 @@ class LoopbackProcess:
 
     @property
     def served(self) -> dict[str, int]:
-        """Call -> how often it was asked for."""
+        """Call -> how often it was requested."""
         return dict(self._control.get("/faults").raise_for_status().json()["served"])
 
     def stop(self) -> None:
@@ -82,8 +82,8 @@ class LoopbackProcess:
 
 @contextmanager
 def qdrant_loopback(*, shards: int | None = None, root: Path = ROOT) -> Iterator[LoopbackProcess]:
-    """Started for the block, on ports that are free. With ``shards`` it plays three nodes. The
-    server is that of the checkout ``root``."""
+    """Start the server of the checkout ``root`` for the block, on free ports; with ``shards``, it
+    simulates three nodes."""
     command = [sys.executable, "-m", "tests.qdrant_loopback", "--port", "0", "--control-port", "0"]
     if shards is not None:
         command += ["--shards", str(shards)]

@@ -1,4 +1,4 @@
-"""HTTP around the calls and the faults: the server that is asked, and the one that steers it."""
+"""The HTTP server that answers Qdrant's calls, and the one that controls its faults."""
 
 import json
 import socket
@@ -21,7 +21,7 @@ class Handler(BaseHTTPRequestHandler):
     """One connection, kept open from call to call as the client expects."""
 
     protocol_version = "HTTP/1.1"
-    wbufsize = -1  # head and body in one packet: else each answer waits for an acknowledgement
+    wbufsize = -1  # head and body in one packet; otherwise each answer waits for an acknowledgement
     server: "Listener"
 
     def _serve(self) -> None:
@@ -54,7 +54,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Listener(ThreadingHTTPServer):
-    """Remembers its connections, to break them when it closes as a killed server's break."""
+    """Breaks its open connections when it closes, as a killed server does."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -87,11 +87,11 @@ class Listener(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away meanwhile is what the faults are about."""
+        """Ignore errors of clients whose connection a fault broke."""
 
 
 class Loopback:
-    """The server that is asked: up or down on its port, with what it holds kept either way."""
+    """The server that answers Qdrant's calls; its data stays while it is down."""
 
     def __init__(self, port: int, engine: Engine) -> None:
         self.engine = engine
@@ -107,13 +107,13 @@ class Loopback:
             self._listener.start()
 
     def down(self) -> None:
-        """Open connections break, new ones are refused."""
+        """Break open connections and refuse new ones."""
         if self._listener is not None:
             self._listener.close()
             self._listener = None
 
     def answer(self, method: str, path: str, body: bytes) -> tuple[int, Any]:
-        """Status and answer; None if there is no answer.
+        """Status and body; a body of None breaks the connection.
 
         Raises:
             Refused: the answer is an error.
@@ -136,7 +136,7 @@ class Loopback:
 
 
 class Control:
-    """The server that steers the other: not reached by what that one suffers."""
+    """The server that controls the other; faults do not affect it."""
 
     def __init__(self, port: int, loopback: Loopback) -> None:
         self._loopback = loopback
@@ -171,7 +171,7 @@ class Control:
     def _change_node(self, change: dict[str, Any]) -> None:
         engine = self._loopback.engine
         assert isinstance(engine.client, Cluster)
-        with engine.turn:
+        with engine.lock:
             if change["is_dead"]:
                 engine.client.kill(change["node"])
             else:

@@ -2,7 +2,7 @@ import pytest
 
 from indexing.exceptions import ModelUnavailable
 from retrieval.cross_encoders import BATCH_PAIRS, ScoringStopped, get_cross_encoder_loader
-from tests.indexing.crossing import WINDOW, write_cross_encoder
+from tests.indexing.small_cross_encoder import WINDOW, write_cross_encoder
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ def missing(what: str) -> None:
 
 
 class Production:
-    """Its processes share only a database, a broker, a vector store and a folder."""
+    """Processes that share only a database, a broker, a vector store and a folder."""
 
     root = ROOT  # set to another checkout, with its interpreter, to compare both
     python = sys.executable
@@ -103,7 +103,7 @@ class Production:
                     assert self.api.get(f"{self.url}/health/live").status_code == 200
                     break
                 except httpx.TransportError:
-                    assert time.monotonic() < deadline, self.said()
+                    assert time.monotonic() < deadline, self.read_logs()
                     time.sleep(0.1)
             yield process
 
@@ -126,7 +126,7 @@ class Production:
     def wait_for(self, is_so: Callable[[], bool], seconds: float) -> None:
         deadline = time.monotonic() + seconds
         while not is_so():
-            assert time.monotonic() < deadline, self.said()
+            assert time.monotonic() < deadline, self.read_logs()
             time.sleep(0.2)
 
     def wait_until_ready(self, artifact_ids: Sequence[str], seconds: float) -> None:
@@ -145,7 +145,7 @@ class Production:
         report: dict[str, Any] = answer.json()
         return report
 
-    def said(self) -> str:
+    def read_logs(self) -> str:
         return "\n".join(f"--- {log.name}\n{log.read_text()}" for log in self.logs.iterdir())
 
 

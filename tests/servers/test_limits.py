@@ -9,7 +9,7 @@ from django.db import connection
 
 from access.models import ApiKey
 from indexing.services import load_specs
-from tests.limits.door import Door, TestDoor
+from tests.limits.web_server import TestWebServerLimits, WebServer
 from tests.servers.conftest import REDIS_URL
 from tests.servers.production import Production
 
@@ -23,9 +23,9 @@ SETTINGS = {
 
 
 @pytest.fixture(scope="module")
-def door(
+def server(
     postgresql, django_db_setup, django_db_blocker, broker, qdrant_url, tmp_path_factory
-) -> Iterator[Door]:
+) -> Iterator[WebServer]:
     """One web server for all tests; its rows are removed afterwards."""
     database_url = "postgresql://{USER}:{PASSWORD}@{HOST}:{PORT}/{NAME}"
     with django_db_blocker.unblock():
@@ -39,8 +39,8 @@ def door(
             **SETTINGS,
         )
     with production.web() as process:
-        [pid] = re.findall(r"Booting worker with pid: (\d+)", production.said())
-        yield Door(production.port, secret, int(pid), process.pid)
+        [pid] = re.findall(r"Booting worker with pid: (\d+)", production.read_logs())
+        yield WebServer(production.port, secret, int(pid), process.pid)
     production.api.close()
     with django_db_blocker.unblock():
         call_command("flush", interactive=False, verbosity=0)
@@ -48,5 +48,5 @@ def door(
         broker.delete(*left)
 
 
-class TestProductionDoor(TestDoor):
+class TestProductionWebServer(TestWebServerLimits):
     __test__ = True

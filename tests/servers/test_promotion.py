@@ -5,7 +5,7 @@ import pytest
 from evaluation.promotion_gate import decide_promotion
 from indexing.models import IndexBuild
 from tests.factories import give, sync
-from tests.retrieval.beside import begin
+from tests.retrieval.two_builds import begin_build
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -17,7 +17,7 @@ class TestDecidePromotion:
     def test_is_done_once_if_several_workers_try(self, build, at_once, settings, tmp_path):
         settings.STRATA_GOLDEN_DIR = tmp_path
         sync(build, give())
-        beside = begin(build)
+        beside = begin_build(build)
 
         decided = at_once(lambda worker: decide_promotion(beside), list(range(WORKERS)))
 

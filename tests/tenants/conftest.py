@@ -42,7 +42,7 @@ FILES = {"red": "red", "blue": "blue", "": "green"}  # colours of the pictures
 
 
 def canary(tenant: str) -> str:
-    """A word that is in everything of a tenant and in no query."""
+    """A word that is in all objects of a tenant and in no query."""
     return f"canary{tenant}sings"
 
 
@@ -117,7 +117,7 @@ def _groups(tenant: str) -> list[str]:
 
 
 def _text(tenant: str, number: int) -> str:
-    # All texts of a number are alike, so that what is hidden ranks as high as what is shown.
+    # All texts of a number are alike, so that hidden ones rank as high as visible ones.
     mark = f" {canary(tenant)} {canary(tenant)}{number}" if tenant else " Everybody knows."
     return f"{PARAGRAPHS[number]}{mark}"
 
@@ -237,7 +237,7 @@ def _fill_evidence(filled: Tenants) -> None:
         ]
         for decision in add_evidence("evidence", found, grant=grant):
             filled.note(tenant, artifact_id=decision.artifact_id)
-    for tenant in TENANTS:  # each repeats what is public, and only it may see that it did
+    for tenant in TENANTS:  # each repeats a public finding; other tenants must not see that
         word = canary(tenant)
         public = EvidenceInput(
             f"https://again.{word}.example/",

@@ -17,7 +17,7 @@ from retrieval.questions import values
 from retrieval.visible_points import GROUPS_FIELD, VisiblePoints
 from tests.clients import session_with_rights
 from tests.tenants.conftest import NAMES, TENANTS, canary
-from tests.tenants.faces import (
+from tests.tenants.reads import (
     LOOK_UPS,
     UNKNOWN_ID,
     find_leaks,

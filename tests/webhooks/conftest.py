@@ -16,7 +16,7 @@ SECRET = "whsec_" + "c2VjcmV0IHdob3NlIGtleSBoYXMgMzIgYnl0ZXMuLi4="  # 32 bytes
 
 
 class Receiver:
-    """Answers as ``behaviours`` say, one after the other and the last for ever: a status, or
+    """Answers each request with the next of ``behaviours``, and repeats the last: a status, or
     ``hang``, ``drip``, ``reset``, ``redirect``."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Receiver:
             def log_message(self, *args: object) -> None: ...
 
         class Server(http.server.ThreadingHTTPServer):
-            request_queue_size = 64  # a batch at once, and none waits for a second knock
+            request_queue_size = 64  # accepts all connections of a batch at once
 
         self._server = Server(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -47,7 +47,7 @@ class Receiver:
         if behaviour == "hang":
             self.is_over.wait(30)
         elif behaviour == "drip":
-            for _ in range(200):  # seconds longer than any test's patience
+            for _ in range(200):  # for 10 seconds, longer than any timeout in the tests
                 if self.is_over.wait(0.05):
                     return
                 try:
@@ -96,5 +96,5 @@ def receiver(make_receiver) -> Receiver:
 
 
 def wait_out_backoff() -> None:
-    """As if the time until the next attempts had passed."""
+    """Make the next attempt of each delivery due, as if its backoff had passed."""
     Delivery.objects.update(next_attempt_at=F("created_at"))

@@ -19,7 +19,7 @@ class Command(BaseCommand):
         create = actions.add_parser(
             "create", help="Create a key and print its secret, which is shown only once."
         )
-        create.add_argument("name", help="The key's owner or purpose; active keys differ in it.")
+        create.add_argument("name", help="The key's owner or purpose; unique among active keys.")
         create.add_argument(
             "--scope",
             choices=[scope.value for scope in Scope],
@@ -41,7 +41,9 @@ class Command(BaseCommand):
             "several. By default all documents.",
         )
         create.add_argument(
-            "--expires", metavar="DATE", help="Its last day (UTC), as 2027-01-31. By default none."
+            "--expires",
+            metavar="DATE",
+            help="Its last day (UTC), such as 2027-01-31. By default none.",
         )
         actions.add_parser("list", help="List all keys, newest first.")
         revoke = actions.add_parser("revoke", help="Revoke a key, effective at once.")
@@ -115,7 +117,7 @@ def _parse_last_day(text: str | None) -> datetime | None:
     except ValueError:
         day = None
     if day is None:
-        raise CommandError(f"--expires must be a date as 2027-01-31, not {text!r}.")
+        raise CommandError(f"--expires must be a date such as 2027-01-31, not {text!r}.")
     return datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1)
 
 

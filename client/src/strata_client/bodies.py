@@ -17,7 +17,7 @@ MAX_REQUEST_LINES = 1_000
 MAX_FINDINGS_PER_REQUEST = 100  # the server's limit
 
 FileInput: TypeAlias = str | os.PathLike[str] | tuple[str, bytes]
-"""A path; or a name, whose ending tells the format, and the bytes."""
+"""A path; or a file name, whose extension gives the format, and the bytes."""
 
 
 def omit_none(values: Mapping[str, object]) -> dict[str, object]:

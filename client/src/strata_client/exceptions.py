@@ -12,8 +12,7 @@ class StrataError(Exception):
     """Strata could not do what was asked.
 
     ``code`` is stable and meant for programs, ``fix`` for people. ``status`` is the HTTP status;
-    None where there was none: no answer came, or a stream broke off. ``retry_after`` is in
-    seconds.
+    None if there was no response, or a stream broke. ``retry_after`` is in seconds.
     """
 
     is_retryable = False  # whether the same call may succeed later, unchanged
@@ -46,11 +45,11 @@ class StrataError(Exception):
 
 
 class InvalidRequest(StrataError):
-    """A value, name or size is not allowed; ``field`` and ``allowed`` say which and what is."""
+    """A value, name or size is not allowed: ``field`` names it, ``allowed`` the alternatives."""
 
 
 class AccessDenied(StrataError):
-    """There is no key, it is unknown or revoked, or it has no grant for this."""
+    """There is no key, it is unknown or revoked, or it lacks the rights for this."""
 
 
 class NotFound(StrataError):
@@ -84,7 +83,7 @@ class ArtifactFailed(StrataError):
 
 
 class NotReady(StrataError):
-    """An artifact was not ready in time; it is still being indexed."""
+    """An artifact, evaluation or regeneration was not done in time; the work continues."""
 
     is_retryable = True
 
@@ -108,7 +107,7 @@ ERROR_BY_STATUS: dict[int, type[StrataError]] = {
     507: Unavailable,
 }
 
-# What has no status, because it came after the stream had begun.
+# Codes of ``error`` events, which have no status because the stream has begun.
 UNAVAILABLE_CODES = frozenset(
     {
         "broker_unavailable",
@@ -134,10 +133,11 @@ def error_from_response(status: int, content: bytes, retry_after: float | None) 
         described = None
     if isinstance(described, dict) and isinstance(described.get("code"), str):
         return _build_error(error_class, described, status=status, retry_after=retry_after)
+    answered = f"{status} {responses.get(status, '')}".rstrip()
     return error_class(
-        f"The answer was {status} {responses.get(status, '')}".rstrip() + ", and not Strata's.",
+        f"The response {answered} is not from Strata.",
         code="http_error",
-        fix="Check base_url, and what stands between.",
+        fix="Check base_url, and any proxy in between.",
         status=status,
         retry_after=retry_after,
     )

@@ -50,7 +50,9 @@ def error_from_transport(error: httpx.RequestError, url: str) -> Unavailable:
         )
     if isinstance(error, httpx.ConnectError):
         return Unavailable(
-            f"Nothing answers at {url}.", code="unreachable", fix="Start it, or check base_url."
+            f"Cannot connect to {url}.",
+            code="unreachable",
+            fix="Start the server, or check base_url.",
         )
     return Unavailable(f"The connection to {url} was cut.", code="cut", fix="Try again.")
 

@@ -24,8 +24,8 @@ class Command(BaseCommand):
             "--url",
             default=os.environ.get("STRATA_URL", ""),
             help="Address of the service; by default STRATA_URL, then the service that runs on "
-            "this data folder. STRATA_KEY has the API key, which the latter needs only to "
-            "restrict the agent.",
+            "this data folder. STRATA_KEY is the API key; a service on this data folder needs it "
+            "only to restrict the agent.",
         )
 
     def handle(self, *, url: str, **options: Any) -> None:
@@ -63,7 +63,7 @@ def _check_service(url: str, key: str) -> None:
         StrataError: the service does not answer or refuses the key.
     """
     if not key:
-        return  # what is public needs none; only a search tells whether anything is
+        return  # public indexes need none; only a search shows whether there are any
     try:
         response = httpx.get(
             f"{url}/api/v1/indexes/",

@@ -5,7 +5,7 @@ import zlib
 from pathlib import Path
 from typing import IO, Final
 
-# What reading a missing, truncated or damaged file raises.
+# Raised when a missing, truncated or damaged file is read.
 READ_ERRORS: Final = (OSError, EOFError, zlib.error)
 
 

@@ -124,7 +124,7 @@ class TestSignIn:
         response = sign_in(client, "1")
 
         assert response.status_code == 403
-        assert b"Two sign-ins met. Sign in again." in response.content
+        assert b"Two sign-ins made a user at the same moment. Sign in again." in response.content
 
     def test_refuses_a_deactivated_user(self, openid, client):
         sign_in(client, "1")

@@ -155,7 +155,7 @@ class TestAddBatch:
 
     async def test_raises_an_error_if_verdicts_are_missing(self):
         async with asking(Script(verdicts("added"))) as strata:
-            with pytest.raises(Unavailable, match="Of 2 documents"):
+            with pytest.raises(Unavailable, match="for 2 documents"):
                 await strata.add_batch("plain", [{"text": "a"}, {"text": "b"}])
 
 

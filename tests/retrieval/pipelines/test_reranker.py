@@ -8,7 +8,7 @@ from core.exceptions import InvalidInput
 from indexing.exceptions import ModelUnavailable
 from retrieval import cross_encoders
 from retrieval.pipelines.reranker import Reranker
-from tests.indexing.crossing import write_cross_encoder
+from tests.indexing.small_cross_encoder import write_cross_encoder
 from tests.retrieval.pipelines.making import make_passage, names
 
 PASSAGES = [

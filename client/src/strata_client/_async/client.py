@@ -145,5 +145,5 @@ class AsyncStrata(AsyncDocuments, AsyncIndexes, AsyncSearches):
                 elif isinstance(event, Done):
                     end = event.data
         if metadata is None or end is None:
-            raise StrataError("The answer came without what was found.", code="unexpected_answer")
+            raise StrataError("The stream of the answer was incomplete.", code="unexpected_answer")
         return {**metadata, **end, "answer": events.text or None}

@@ -32,14 +32,14 @@ class AsyncConnection:
         key = key or os.environ.get("STRATA_KEY")
         if not _is_http_url(self.url):
             raise InvalidRequest(
-                f"base_url is {self.url!r}.",
+                f"base_url {self.url!r} is not an HTTP URL.",
                 code="invalid",
                 field="base_url",
-                fix=f"Give one such as {DEFAULT_URL}.",
+                fix=f"Use one such as {DEFAULT_URL}.",
             )
         if key is not None and not (key.isascii() and key.isprintable()):
             raise InvalidRequest(
-                "The key holds characters that no key has.", code="invalid", field="key"
+                "The key has characters that are not allowed.", code="invalid", field="key"
             )
         self._http = httpx.AsyncClient(
             base_url=f"{self.url}/api/v1/",
@@ -122,7 +122,7 @@ def read_json(response: httpx.Response) -> Any:
         return json.loads(response.content)
     except ValueError:
         raise StrataError(
-            f"What answers at {response.url.host} is not Strata: it sent no JSON.",
+            f"The server at {response.url.host} is not Strata: it did not return JSON.",
             code="unexpected_answer",
             fix="Check base_url.",
             status=response.status_code,

@@ -89,9 +89,9 @@ class AsyncDocuments:
             ]
             if len(part_verdicts) != count:
                 raise Unavailable(
-                    f"Of {count} documents the server told the verdicts of {len(part_verdicts)}.",
+                    f"The server returned {len(part_verdicts)} verdicts for {count} documents.",
                     code="cut",
-                    fix="Give the batch again: what is stored will be unchanged.",
+                    fix="Send the batch again; stored documents will be unchanged.",
                 )
             before = len(verdicts)
             for verdict in part_verdicts:
@@ -231,7 +231,7 @@ class AsyncDocuments:
         return await self._connection.read(f"pages/{quote(page_id, safe='')}/summary_candidate")
 
     async def write_summary(self, artifact_id: str, text: str | None) -> Summary:
-        """Write the summary of an artifact by hand; with None it is written again.
+        """Write the summary of an artifact by hand; with None, the server writes it again.
 
         Raises:
             NotFound: there is no artifact with this id.
@@ -240,7 +240,7 @@ class AsyncDocuments:
         return await self._write_summary(f"{_path(artifact_id)}summary_candidate", text)
 
     async def write_page_summary(self, page_id: str, text: str | None) -> Summary:
-        """Write the summary of a page by hand; with None it is written again.
+        """Write the summary of a page by hand; with None, the server writes it again.
 
         Raises:
             NotFound: there is no page with this id.

@@ -25,7 +25,7 @@ class AsyncEvidence:
 
         An item whose similarity to a stored one is at least ``threshold`` (0 to 1; by default the
         index's own), and that differs in no fact, is a ``duplicate``, kept as its reference. With a
-        known url and new content it is ``updated``. A wrong item is ``rejected`` with its
+        known url and new content it is ``updated``. An invalid item is ``rejected`` with its
         ``error``; if all items of a request are, the request raises.
 
         The items are sent in requests of 100. After an error a request has stored nothing. It is

@@ -1,4 +1,4 @@
-"""Indexes, and the keys that open them."""
+"""Indexes and API keys."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -77,8 +77,8 @@ class AsyncIndexes:
     # --- Keys --------------------------------------------------------------------------------
 
     async def keys(self) -> list[Key]:
-        """The API keys that see no more than this client's, newest first. As the methods below, it
-        needs a key with the scope ``manage``."""
+        """Return the API keys that see no more than this client's, newest first. This and the
+        methods below need a key with the scope ``manage``."""
         return (await self._connection.read("keys/"))["results"]
 
     async def create_key(
@@ -98,7 +98,7 @@ class AsyncIndexes:
             indexes: names of indexes, which need not exist yet; by default this key's.
             groups: groups whose documents it sees, beside those without groups; by default this
                 key's.
-            expires_at: with a time zone; by default as this key.
+            expires_at: with a time zone; by default when this key does.
         """
         body = omit_none(
             {

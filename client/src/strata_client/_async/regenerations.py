@@ -1,4 +1,4 @@
-"""Make and embed nodes again."""
+"""Create and embed nodes again."""
 
 from collections.abc import AsyncGenerator
 from time import monotonic

@@ -158,7 +158,7 @@ class AsyncRelationships:
         the sources that bridge them.
 
         Args:
-            bridge_similarity: the least similarity of a source to both concepts.
+            bridge_similarity: the minimum similarity of a source to both concepts.
 
         Raises:
             NotFound: there is no index of this name.
@@ -188,7 +188,7 @@ class AsyncRelationships:
         )
 
     async def dismiss(self, pair_id: str) -> EmergentPair:
-        """Take a pair from the list of open pairs."""
+        """Remove a pair from the open pairs."""
         return await self._connection.post(
             f"emergent/{quote(pair_id, safe='')}/dismiss", None, is_idempotent=True
         )

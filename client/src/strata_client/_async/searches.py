@@ -139,7 +139,7 @@ class AsyncSearches:
         query: str,
         **options: Unpack[PagedKnowledgeSearchOptions],
     ) -> ConceptSearchAnswer:
-        """Return concepts by their meaning, each with quotes that bear it."""
+        """Return concepts by their meaning, each with quotes that support it."""
         return await self._search("concepts", index, query, options)
 
     async def search_relationships(

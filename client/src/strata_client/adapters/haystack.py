@@ -11,9 +11,9 @@ from strata_client.types import Filter
 
 @component
 class StrataRetriever:
-    """Takes the arguments of ``PassageSearch``; in an ``AsyncPipeline`` it keeps the event loop
-    free. A pipeline that is written to YAML leaves its clients out: one that is loaded takes
-    ``STRATA_URL`` and ``STRATA_KEY``."""
+    """Takes the arguments of ``PassageSearch``; in an ``AsyncPipeline`` it does not block the event
+    loop. Clients are not written to YAML: a pipeline loaded from it uses ``STRATA_URL`` and
+    ``STRATA_KEY``."""
 
     def __init__(self, index: str | Sequence[str], **search: Any) -> None:
         self._search = PassageSearch(index, **search)

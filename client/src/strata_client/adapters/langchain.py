@@ -15,7 +15,7 @@ from strata_client.adapters.searching import Passage, PassageSearch
 
 
 class StrataRetriever(BaseRetriever):
-    """Takes the arguments of ``PassageSearch``; its ``ainvoke`` keeps the event loop free."""
+    """Takes the arguments of ``PassageSearch``; its ``ainvoke`` does not block the event loop."""
 
     _search: PassageSearch = PrivateAttr()
 

@@ -10,7 +10,7 @@ from strata_client.adapters.searching import Passage, PassageSearch
 
 
 class StrataRetriever(BaseRetriever):
-    """Takes the arguments of ``PassageSearch``; its ``aretrieve`` keeps the event loop free."""
+    """Takes the arguments of ``PassageSearch``; its ``aretrieve`` does not block the event loop."""
 
     def __init__(self, index: str | Sequence[str], **search: Any) -> None:
         super().__init__()

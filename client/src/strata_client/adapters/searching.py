@@ -1,4 +1,4 @@
-"""The search that all adapters share, and the passages they make their documents of."""
+"""The search that all adapters share, and the passages that they convert to documents."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +11,8 @@ from strata_client.types import Filter, SearchKind
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """``metadata``: the document's own, and above it title, page, offsets, verdict and ids."""
+    """``metadata``: the document's metadata, with title, page, offsets, verdict and ids, which
+    replace its fields of the same names."""
 
     id: str
     text: str
@@ -29,8 +30,8 @@ class PassageSearch:
         limit: the maximum number of hits.
         filter: as in the API, such as ``{"year": {"gte": 2019}}``.
         options: other options of ``Strata.search``, such as ``mode``.
-        client, async_client: yours to close. Without one, each search makes one from ``STRATA_URL``
-            and ``STRATA_KEY`` and closes it.
+        client, async_client: the caller closes them. Without one, each search makes one from
+            ``STRATA_URL`` and ``STRATA_KEY`` and closes it.
     """
 
     index: str | Sequence[str]

@@ -56,7 +56,7 @@ class AnswerMetadata(TypedDict):
 
 
 class AnswerEnd(TypedDict):
-    """The citations of an answer and its author."""
+    """The citations of an answer, and the model that wrote it."""
 
     citations: list[Citation]
     unknown_marks: int  # citation marks of the answer that name no hit

@@ -140,7 +140,7 @@ class SummarySearchAnswer(AnySearchAnswer):
 
 class QuestionSearchAnswer(AnySearchAnswer):
     hits: list[QuestionHit]
-    notes: list[str]  # what the answer lacks, and which setting brings it
+    notes: list[str]  # what the answer lacks, and which setting adds it
 
 
 class PageGroup(TypedDict):
@@ -179,7 +179,7 @@ class ImageSearchOptions(SpaceSearchOptions, total=False):
 
 
 class RankedHit(Hit):
-    rank: int  # of its artifact in the search of words, counted from 1
+    rank: int  # of its artifact in the text search, counted from 1
 
 
 class StructureMatch(TypedDict):

@@ -1,4 +1,4 @@
-"""Every way in which a tenant can read, at random and all in turn."""
+"""Every request with which a tenant can read: random ones, and each kind once."""
 
 import json
 import random
@@ -14,11 +14,11 @@ from tests.tenants.conftest import SMILES, TENANTS, Tenants, canary
 
 WORDS = sorted({word.strip(".") for text in PARAGRAPHS for word in text.split()})
 INDEXES = ("full", "gallery", "pharmacy", "knowledge", "evidence")
-# What is said of an id that does not exist, and of every id once a question is refused.
+# Answers about an id that does not exist, and about every id if the question is refused.
 UNEXPLAINED = ("has no node and no artifact of this id", "The question was refused")
 UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"
 
-# Search -> what it needs beside the query.
+# Search -> its parameters besides the query.
 SEARCH_PARAMETERS: dict[str, dict[str, Any]] = {
     "pages": {"index": "full"},
     "summaries": {"index": "full"},
@@ -35,7 +35,7 @@ SEARCH_PARAMETERS: dict[str, dict[str, Any]] = {
 }
 assert SEARCH_PARAMETERS.keys() == SEARCHES.keys(), "A search without a line here is not tested."
 
-# Paths of single things, by the name of the id in them, and what else they take.
+# Paths of single objects, with the name of the id in them -> further parameters.
 LOOK_UPS: dict[str, dict[str, Any]] = {
     "artifacts/{artifact_id}/": {},
     "artifacts/{artifact_id}/pages/": {},
@@ -72,7 +72,7 @@ LISTS: dict[str, dict[str, Any]] = {
     "indexes/full/tools/": {},
 }
 
-# MCP tools with the name of the id they take, and what else they take.
+# MCP tool -> the name of the id it takes, and further arguments.
 MCP_LOOK_UPS: dict[str, tuple[str, dict[str, Any]]] = {
     "get_source": ("source_id", {"window": 2}),
     "get_concept_context": ("concept_id", {"window": 2}),
@@ -102,7 +102,7 @@ class Request:
     path: str
     given: dict[str, Any]
     is_get: bool = True
-    sought_tenant: str | None = None  # whose thing it asks for by id
+    sought_tenant: str | None = None  # the owner of the object that it requests by id
 
 
 def send(client, request: Request):
@@ -122,8 +122,8 @@ def read_body(response) -> str:
 
 
 def find_leaks(tenants: Tenants, name: str, request: Request, response) -> list[str]:
-    """What the answer says of other tenants: words, ids that were not asked for, and a status that
-    differs from that of what is not there."""
+    """What the answer reveals of other tenants: words, ids that were not requested, and a status
+    other than that of missing objects."""
     body = read_body(response)
     assert response.status_code < 500, f"{request}: {body}"
     leaks = []
@@ -145,12 +145,12 @@ def find_leaks(tenants: Tenants, name: str, request: Request, response) -> list[
     if is_hidden and not any(text in body for text in UNEXPLAINED):
         leaks.append(f"{request}: explains what is hidden: {body[-400:]}")
     if request.sought_tenant not in (None, "", name) and not _is_unknown(request, response):
-        leaks.append(f"{request}: {response.status_code} for a thing of {request.sought_tenant}")
+        leaks.append(f"{request}: {response.status_code} for an object of {request.sought_tenant}")
     return leaks
 
 
 def _is_unknown(request: Request, response) -> bool:
-    """Whether the answer is that of what is not there."""
+    """Whether the answer is that for a missing object."""
     if not request.path.startswith("mcp "):
         return response.status_code == 404
     answer = response.json()
@@ -160,13 +160,13 @@ def _is_unknown(request: Request, response) -> bool:
 
 
 def make_random_request(tenants: Tenants, source: random.Random) -> Request:
-    face = source.choice(
+    kind = source.choice(
         ("search", "search", "search", "ask", "look-up", "list", "tool", "similar")
     )
     query = " ".join(source.sample(WORDS, source.randint(1, 6)))
-    if face == "search":
+    if kind == "search":
         return _make_search(source.choice(list(SEARCH_PARAMETERS)), query, source)
-    if face == "ask":
+    if kind == "ask":
         given: dict[str, Any] = {"index": source.choice(("full", "knowledge")), "query": query}
         given["query"] += source.choice(("", " by Ada", " in N-red1", " in N-blue2", " N-3"))
         if given["index"] == "full":
@@ -176,13 +176,13 @@ def make_random_request(tenants: Tenants, source: random.Random) -> Request:
         if source.random() < 0.5:
             given["why_not"] = source.choice(_list_ids(tenants, "node_id", "artifact_id"))
         return Request("ask", given, is_get=False)
-    if face == "look-up":
+    if kind == "look-up":
         path = source.choice(list(LOOK_UPS))
         return source.choice(list(_look_up(tenants, path)))
-    if face == "list":
+    if kind == "list":
         path = source.choice(list(LISTS))
         return Request(path, LISTS[path] | ({"offset": source.choice((0, 0, 3))}))
-    if face == "tool":
+    if kind == "tool":
         name = source.choice(("search_knowledge_base", "search_by_condition"))
         given = {"query": query} if name == "search_knowledge_base" else {"condition": "sore back"}
         return Request(f"indexes/full/tools/{name}/", given, is_get=False)
@@ -218,7 +218,7 @@ def _make_search(name: str, query: str, source: random.Random) -> Request:
 
 
 def list_all_requests(tenants: Tenants) -> Iterator[Request]:
-    """Each face once, with the widest question."""
+    """Each kind of request once, with parameters that return most."""
     text = PARAGRAPHS[0]
     for name, needed in SEARCH_PARAMETERS.items():
         is_in_modes = needed["index"] == "full" or name in {"sources", "route"}
@@ -253,7 +253,7 @@ def list_all_requests(tenants: Tenants) -> Iterator[Request]:
 
 
 def list_mcp_requests(tenants: Tenants) -> Iterator[Request]:
-    """Each tool once, with the widest question, and each resource."""
+    """Each tool once, with arguments that return most, and each resource."""
     for method in ("tools/list", "resources/list", "resources/templates/list"):
         yield Request(f"mcp {method}", {})
     for kind, needed in SEARCH_PARAMETERS.items():

@@ -1,4 +1,4 @@
-"""A cross-encoder small enough to be made in a test: counts the words query and text share."""
+"""Makes a small cross-encoder, whose score counts words that query and text share."""
 
 import json
 from pathlib import Path

@@ -11,7 +11,7 @@ from indexing.services import store_search_settings
 from indexing.spec import IndexSpec, dump_recipe
 from tests.factories import give, sync
 
-# Vectors of two dimensions from a useless model, and no sparse ranking: hits are random.
+# Vectors of two dimensions and no sparse ranking: hits are almost random.
 BLIND: Mapping[str, Any] = {
     "embedding": {"model": "blind", "dimension": 2},
     "search": {"sparse_weight": 0},
@@ -35,7 +35,7 @@ def fill(build: IndexBuild, count: int = COUNT) -> list[Artifact]:
     return artifacts
 
 
-def begin(live: IndexBuild, *, is_synced: bool = True, **changes: Any) -> IndexBuild:
+def begin_build(live: IndexBuild, *, is_synced: bool = True, **changes: Any) -> IndexBuild:
     """Start a new build with these changes to the spec, to be promoted once it is complete."""
     spec = IndexSpec.model_validate({**live.spec.model_dump(mode="json"), **changes})
     store_search_settings(live.index, spec)
@@ -51,7 +51,7 @@ def begin(live: IndexBuild, *, is_synced: bool = True, **changes: Any) -> IndexB
     return build
 
 
-def check(folder: Path, count: int = COUNT, **documents: str) -> None:
+def write_golden_queries(folder: Path, count: int = COUNT, **documents: str) -> None:
     """Write golden queries: one for each document of ``fill``, or the given query -> document."""
     answers = documents or {f"kel{n} tam{n}": f"d{n}" for n in range(count)}
     (folder / "qrels").mkdir(parents=True)
