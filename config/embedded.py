@@ -68,8 +68,8 @@ def run_local_workers() -> Iterator[None]:
     store."""
     # All lease holders are dead: only the process that owns the engine works.
     release_all_leases()
-    for work in BACKGROUND_WORKERS:
-        work.stop_requested.clear()
+    for worker in BACKGROUND_WORKERS:
+        worker.stop_requested.clear()
     workers = InProcessCelery()
     workers.start()
     enqueue_reconciliation()
@@ -78,13 +78,13 @@ def run_local_workers() -> Iterator[None]:
         yield
     finally:
         model_tried.disconnect(_resume_work)
-        for work in BACKGROUND_WORKERS:
-            work.stop_requested.set()
+        for worker in BACKGROUND_WORKERS:
+            worker.stop_requested.set()
         deadline = time.monotonic() + DRAIN_SECONDS
         close_child_processes()  # a file being parsed is claimed again at the next start
         workers.stop()
-        for work in BACKGROUND_WORKERS:
-            work.wait_idle(max(0.0, deadline - time.monotonic()))
+        for worker in BACKGROUND_WORKERS:
+            worker.wait_idle(max(0.0, deadline - time.monotonic()))
 
 
 def _resume_work(**kwargs: Any) -> None:

@@ -47,8 +47,8 @@ def use_shared_stop_event(**kwargs: Any) -> None:
     """In each child: workers stop after the current batch; another process continues the work."""
     from config.background_workers import BACKGROUND_WORKERS
 
-    for work in BACKGROUND_WORKERS:
-        work.stop_requested = WorkerStopEvent()
+    for worker in BACKGROUND_WORKERS:
+        worker.stop_requested = WorkerStopEvent()
 
 
 @signals.worker_process_init.connect
