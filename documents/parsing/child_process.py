@@ -126,9 +126,7 @@ def _out_of_memory_reply() -> Reply:
     )
 
 
-def _error_reply(
-    code: str, detail: str, fix: str | None = None, *, is_last: bool = False
-) -> Reply:
+def _error_reply(code: str, detail: str, fix: str | None = None, *, is_last: bool = False) -> Reply:
     return {"error": {"code": code, "detail": detail, "fix": fix}, "is_last": is_last}
 
 

@@ -80,9 +80,7 @@ def _find_unplanned_standalone(kind: str, build: IndexBuild) -> list[UUID]:
     for part in slices(sorted(ids), ROWS_PER_STATEMENT):
         with transaction.atomic():
             drafts = draft_standalone_rows(kind, part, build)
-            stored = set(
-                nodes.filter(point_id__in=part).values_list("point_id", *COMPARED_HASHES)
-            )
+            stored = set(nodes.filter(point_id__in=part).values_list("point_id", *COMPARED_HASHES))
         drafted = {
             (draft.point_id, *(getattr(draft, name) for name in COMPARED_HASHES))
             for draft in drafts
