@@ -63,9 +63,9 @@ def _is_allowed(view: Any, request: HttpRequest) -> bool:
     authenticators = [each() for each in view.cls.authentication_classes]
     method = str(request.method).lower()
     operation = view.actions[method] if hasattr(view, "actions") else method
-    asking = Request(request, authenticators=authenticators)
+    api_request = Request(request, authenticators=authenticators)
     try:
-        check_scope(asking, view.cls, operation)
+        check_scope(api_request, view.cls, operation)
     except (APIException, StrataError):
         return False
-    return not has_sent_too_many(get_holder(asking))
+    return not has_sent_too_many(get_holder(api_request))

@@ -1,5 +1,5 @@
-"""Sends a Content-Security-Policy with every answer: pages load nothing from elsewhere, run no
-script of their own text, and are shown in no frame."""
+"""Sends a Content-Security-Policy with every answer: pages load nothing from other origins, run no
+inline scripts, and cannot be framed."""
 
 from typing import Final
 

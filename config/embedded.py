@@ -17,7 +17,7 @@ from config.background_workers import BACKGROUND_WORKERS
 from config.celery import QUEUES, app
 from core.leases import release_all_leases
 from documents.parsing import close_child_processes
-from indexing.model_loading import model_tried
+from indexing.model_loading import model_load_attempted
 from indexing.tasks import enqueue_reconciliation
 
 logger = logging.getLogger(__name__)
@@ -68,23 +68,23 @@ def run_local_workers() -> Iterator[None]:
     store."""
     # All lease holders are dead: only the process that owns the engine works.
     release_all_leases()
-    for work in BACKGROUND_WORKERS:
-        work.stop_requested.clear()
+    for worker in BACKGROUND_WORKERS:
+        worker.stop_requested.clear()
     workers = InProcessCelery()
     workers.start()
     enqueue_reconciliation()
-    model_tried.connect(_resume_work)
+    model_load_attempted.connect(_resume_work)
     try:
         yield
     finally:
-        model_tried.disconnect(_resume_work)
-        for work in BACKGROUND_WORKERS:
-            work.stop_requested.set()
+        model_load_attempted.disconnect(_resume_work)
+        for worker in BACKGROUND_WORKERS:
+            worker.stop_requested.set()
         deadline = time.monotonic() + DRAIN_SECONDS
         close_child_processes()  # a file being parsed is claimed again at the next start
         workers.stop()
-        for work in BACKGROUND_WORKERS:
-            work.wait_idle(max(0.0, deadline - time.monotonic()))
+        for worker in BACKGROUND_WORKERS:
+            worker.wait_idle(max(0.0, deadline - time.monotonic()))
 
 
 def _resume_work(**kwargs: Any) -> None:

@@ -54,7 +54,7 @@ from core.exceptions import (
     UnknownIndex,
 )
 from core.expected_errors import is_connection_lost
-from core.serializers import describe_error, to_invalid_input
+from core.serializers import make_error_json, to_invalid_input
 from documents.exceptions import (
     ContentConflict,
     ScannerUnavailable,
@@ -165,7 +165,7 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     InvalidPipeline: 422,
 }
 
-# DRF's codes that say less than the status.
+# DRF's codes that are replaced by ours.
 DRF_CODE_OVERRIDES = {"parse_error": "malformed"}
 
 
@@ -201,7 +201,7 @@ def _translate_error(error: Exception) -> Response | None:
             logger.error("%s: %s", error.code, error)
         wait = math.ceil(error.retry_after or RETRY_AFTER_SECONDS)
         headers = {"Retry-After": str(wait)} if status in {429, 503} else {}
-        return Response(describe_error(error), status=status, headers=headers)
+        return Response(make_error_json(error), status=status, headers=headers)
     if isinstance(error, (OperationalError, InterfaceError)) or is_connection_lost(error):
         logger.exception("The database did not answer")
         return _service_unavailable(

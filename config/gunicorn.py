@@ -28,14 +28,14 @@ class worker_class(Worker):
     def run(self) -> None:
         from config.web_server import WebServer
 
-        async def show_sign_of_life() -> None:
+        async def send_heartbeat() -> None:
             self.notify()
 
         server = WebServer(
             self.wsgi,
             limit_max_requests=self.max_requests,
             timeout_graceful_shutdown=graceful_timeout - 1,
-            callback_notify=show_sign_of_life,
+            callback_notify=send_heartbeat,
             timeout_notify=1,
         )
         server.run([each.sock for each in self.sockets])

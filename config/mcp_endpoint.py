@@ -1,10 +1,10 @@
-"""The MCP endpoint, `/mcp`: streamable HTTP, each request for itself.
+"""The MCP endpoint, `/mcp`: streamable HTTP without sessions.
 
     POST mcp   a thread checks the key; then on the event loop: mcp_server.http_transport
                -> mcp_server.server -> requests to REST, in this process
 
-Clients are limited as everywhere (``config.web_server``, ``config.request_handling``). A page of
-another site is refused by its ``Origin``, and one that rebound its own name by its ``Host``.
+The limits of ``config.web_server`` and ``config.request_handling`` apply here, too. Requests from
+pages of other sites are refused: by the header ``Origin``, or after DNS rebinding by ``Host``.
 """
 
 from importlib import import_module
@@ -24,7 +24,7 @@ from core.import_lock import import_lock
 from mcp_server.operations import load_operations
 from retrieval.event_loop import run_in_thread
 
-FORWARDED_HEADERS = ("Authorization",)  # from a request to those it causes
+FORWARDED_HEADERS = ("Authorization",)  # copied to the requests to REST
 
 
 class _Checked(HttpResponse):
@@ -39,13 +39,13 @@ class _Checked(HttpResponse):
 class McpView(APIView):
     """Checks the key of an MCP request. ``answer_mcp`` answers it."""
 
-    scopes = Scope.SEARCH  # and each tool has its own
+    scopes = Scope.SEARCH  # each tool also requires its own scope
     is_public_search = True
     authentication_classes = [ApiKeyAuthentication]  # not the session of a browser
     schema = None
 
     def post(self, request: Request) -> HttpResponse:
-        # Both take too long for the event loop, once.
+        # The first time, both would block the event loop for too long.
         with import_lock:
             import_module("mcp_server.http_transport")
         load_operations()
@@ -89,5 +89,5 @@ async def answer_mcp(request: HttpRequest) -> HttpResponseBase:
     )
 
 
-# The matrix of routes and roles finds the scope by it.
+# ``config.body_limits`` reads the class of a view there, as on those of DRF.
 answer_mcp.cls = McpView  # type: ignore[attr-defined]

@@ -28,7 +28,7 @@ TABLE_HEAD: Final = """
 
 
 @dataclass(frozen=True, slots=True)
-class Faces:
+class Usage:
     """``command``: after ``manage.py``; "" where ``api`` does it. ``client``: the method of both
     clients; "" where ``request`` does it. ``no_tool``: why no MCP tool does it, where the reason is
     not that of its tag."""
@@ -53,119 +53,119 @@ NO_TOOL: Final[Mapping[str, str]] = {
 }
 DECLARED_TOOLS: Final = "each tool that a spec declares is a tool of its own"
 
-OPERATIONS: Final[Mapping[str, Faces]] = {
+OPERATIONS: Final[Mapping[str, Usage]] = {
     # Search
-    "search_pages": Faces("search --kind pages", "search"),
-    "search_summaries": Faces("search --kind summaries", "search"),
-    "search_questions": Faces("search --kind questions", "search"),
-    "search_hierarchical": Faces("search --kind hierarchical", "search_hierarchical"),
-    "search_structures": Faces("search --kind structures", "search_structures"),
-    "search_images": Faces("search --kind images", "search_images"),
-    "search_concepts": Faces("concepts search", "search_concepts"),
-    "search_relationships": Faces("search --kind relationships", "search_relationships"),
-    "search_sources": Faces("search --kind sources", "search_sources"),
-    "route_query": Faces("search --kind route", "route"),
-    "blend_concepts": Faces("search --kind blend", "blend"),
-    "search_subgraph": Faces("search --kind subgraph", "subgraph"),
-    "find_similar_sources": Faces(client="similar_sources"),
-    "list_tools": Faces("tools", "tools", DECLARED_TOOLS),
-    "call_tool": Faces("tools", "call_tool", DECLARED_TOOLS),
+    "search_pages": Usage("search --kind pages", "search"),
+    "search_summaries": Usage("search --kind summaries", "search"),
+    "search_questions": Usage("search --kind questions", "search"),
+    "search_hierarchical": Usage("search --kind hierarchical", "search_hierarchical"),
+    "search_structures": Usage("search --kind structures", "search_structures"),
+    "search_images": Usage("search --kind images", "search_images"),
+    "search_concepts": Usage("concepts search", "search_concepts"),
+    "search_relationships": Usage("search --kind relationships", "search_relationships"),
+    "search_sources": Usage("search --kind sources", "search_sources"),
+    "route_query": Usage("search --kind route", "route"),
+    "blend_concepts": Usage("search --kind blend", "blend"),
+    "search_subgraph": Usage("search --kind subgraph", "subgraph"),
+    "find_similar_sources": Usage(client="similar_sources"),
+    "list_tools": Usage("tools", "tools", DECLARED_TOOLS),
+    "call_tool": Usage("tools", "call_tool", DECLARED_TOOLS),
     # Answers
-    "ask": Faces("ask", "ask"),
-    "list_pipelines": Faces(),
+    "ask": Usage("ask", "ask"),
+    "list_pipelines": Usage(),
     # Documents
-    "list_artifacts": Faces(client="artifacts"),
-    "add_artifact": Faces("add", "add"),
-    "add_artifacts": Faces("add", "add_batch"),
-    "read_artifact": Faces(client="artifact"),
-    "update_artifact": Faces(client="update"),
-    "replace_content": Faces(client="replace"),
-    "remove_artifact": Faces(client="delete"),
-    "read_original": Faces(client="original"),
-    "list_pages": Faces(client="pages"),
-    "read_page": Faces(client="page"),
-    "read_source": Faces(client="source"),
+    "list_artifacts": Usage(client="artifacts"),
+    "add_artifact": Usage("add", "add"),
+    "add_artifacts": Usage("add", "add_batch"),
+    "read_artifact": Usage(client="artifact"),
+    "update_artifact": Usage(client="update"),
+    "replace_content": Usage(client="replace"),
+    "remove_artifact": Usage(client="delete"),
+    "read_original": Usage(client="original"),
+    "list_pages": Usage(client="pages"),
+    "read_page": Usage(client="page"),
+    "read_source": Usage(client="source"),
     # Indexes and builds
-    "v1_indexes_list": Faces("status", "indexes"),
-    "v1_indexes_retrieve": Faces("status --index", "index", "`list_indexes` shows it"),
-    "v1_indexes_destroy": Faces(client="delete_index"),
-    "plan_index": Faces("plan"),
-    "list_builds": Faces("builds"),
-    "apply_spec": Faces("apply"),
-    "read_build": Faces(),
-    "promote_build": Faces("promote"),
-    "pause_build": Faces("builds --pause"),
-    "resume_build": Faces("builds --resume"),
-    "cancel_build": Faces("builds --cancel"),
-    "roll_back_index": Faces("rollback"),
-    "prune_index": Faces("prune"),
+    "v1_indexes_list": Usage("status", "indexes"),
+    "v1_indexes_retrieve": Usage("status --index", "index", "`list_indexes` shows it"),
+    "v1_indexes_destroy": Usage(client="delete_index"),
+    "plan_index": Usage("plan"),
+    "list_builds": Usage("builds"),
+    "apply_spec": Usage("apply"),
+    "read_build": Usage(),
+    "promote_build": Usage("promote"),
+    "pause_build": Usage("builds --pause"),
+    "resume_build": Usage("builds --resume"),
+    "cancel_build": Usage("builds --cancel"),
+    "roll_back_index": Usage("rollback"),
+    "prune_index": Usage("prune"),
     # Summaries
-    "read_page_summary": Faces(client="page_summary", no_tool="`search` finds and shows summaries"),
-    "write_page_summary": Faces(client="write_page_summary"),
-    "read_artifact_summary": Faces(client="summary", no_tool="`search` finds and shows summaries"),
-    "write_artifact_summary": Faces(client="write_summary"),
+    "read_page_summary": Usage(client="page_summary", no_tool="`search` finds and shows summaries"),
+    "write_page_summary": Usage(client="write_page_summary"),
+    "read_artifact_summary": Usage(client="summary", no_tool="`search` finds and shows summaries"),
+    "write_artifact_summary": Usage(client="write_summary"),
     # Concepts
-    "list_concepts": Faces("concepts list", "concepts.list", "`search_concepts` finds them"),
-    "create_concept": Faces(client="concepts.create"),
-    "read_concept": Faces(client="concepts.get", no_tool="`get_concept_context` shows it"),
-    "edit_concept": Faces(client="concepts.update"),
-    "remove_concept": Faces(client="concepts.delete"),
-    "merge_concepts": Faces(client="concepts.merge"),
-    "list_instances": Faces(client="concepts.quotes", no_tool="`get_concept_context` shows them"),
-    "add_instance": Faces(client="concepts.add_quote"),
-    "remove_instance": Faces(client="concepts.delete_quote"),
-    "read_evidence": Faces(
+    "list_concepts": Usage("concepts list", "concepts.list", "`search_concepts` finds them"),
+    "create_concept": Usage(client="concepts.create"),
+    "read_concept": Usage(client="concepts.get", no_tool="`get_concept_context` shows it"),
+    "edit_concept": Usage(client="concepts.update"),
+    "remove_concept": Usage(client="concepts.delete"),
+    "merge_concepts": Usage(client="concepts.merge"),
+    "list_instances": Usage(client="concepts.quotes", no_tool="`get_concept_context` shows them"),
+    "add_instance": Usage(client="concepts.add_quote"),
+    "remove_instance": Usage(client="concepts.delete_quote"),
+    "read_evidence": Usage(
         "concepts evidence", "concepts.evidence", "`get_concept_context` shows it"
     ),
-    "read_concept_context": Faces("concepts context", "concepts.context"),
-    "find_paths": Faces("concepts paths", "concepts.paths"),
-    "list_relationship_types": Faces(
+    "read_concept_context": Usage("concepts context", "concepts.context"),
+    "find_paths": Usage("concepts paths", "concepts.paths"),
+    "list_relationship_types": Usage(
         client="relationships.types", no_tool="`search` finds relationship types"
     ),
-    "create_relationship_type": Faces(client="relationships.create_type"),
-    "read_relationship_type": Faces(
+    "create_relationship_type": Usage(client="relationships.create_type"),
+    "read_relationship_type": Usage(
         client="relationships.type", no_tool="`search` finds relationship types"
     ),
-    "edit_relationship_type": Faces(client="relationships.update_type"),
-    "remove_relationship_type": Faces(client="relationships.delete_type"),
-    "list_relationships": Faces(
+    "edit_relationship_type": Usage(client="relationships.update_type"),
+    "remove_relationship_type": Usage(client="relationships.delete_type"),
+    "list_relationships": Usage(
         client="relationships.list", no_tool="`find_paths` and `search` show relationships"
     ),
-    "relate_concepts": Faces(client="relationships.create"),
-    "read_relationship": Faces(
+    "relate_concepts": Usage(client="relationships.create"),
+    "read_relationship": Usage(
         client="relationships.get", no_tool="`find_paths` and `search` show relationships"
     ),
-    "remove_relationship": Faces(client="relationships.delete"),
-    "list_emergent": Faces(
+    "remove_relationship": Usage(client="relationships.delete"),
+    "list_emergent": Usage(
         client="relationships.emergent", no_tool="people decide which concepts are related"
     ),
-    "accept_emergent": Faces(client="relationships.accept"),
-    "dismiss_emergent": Faces(client="relationships.dismiss"),
+    "accept_emergent": Usage(client="relationships.accept"),
+    "dismiss_emergent": Usage(client="relationships.dismiss"),
     # Evidence
-    "add_evidence": Faces("evidence add", "evidence.add"),
-    "find_similar_evidence": Faces("evidence similar", "evidence.similar"),
-    "find_related_evidence": Faces("evidence related", "evidence.related"),
+    "add_evidence": Usage("evidence add", "evidence.add"),
+    "find_similar_evidence": Usage("evidence similar", "evidence.similar"),
+    "find_related_evidence": Usage("evidence related", "evidence.related"),
     # Evaluation
-    "list_evaluations": Faces(client="evaluations.list"),
-    "evaluate": Faces("evaluate", "evaluations.start"),
-    "read_evaluation": Faces(client="evaluations.get"),
-    "read_evaluation_report": Faces("evaluate --report", "evaluations.report"),
-    "delete_evaluation": Faces(client="evaluations.delete"),
-    "list_judgements": Faces(),
-    "judge": Faces(),
-    "take_back_judgement": Faces(),
+    "list_evaluations": Usage(client="evaluations.list"),
+    "evaluate": Usage("evaluate", "evaluations.start"),
+    "read_evaluation": Usage(client="evaluations.get"),
+    "read_evaluation_report": Usage("evaluate --report", "evaluations.report"),
+    "delete_evaluation": Usage(client="evaluations.delete"),
+    "list_judgements": Usage(),
+    "judge": Usage(),
+    "take_back_judgement": Usage(),
     # Operation
-    "v1_verify_create": Faces("verify", "verify"),
-    "v1_indexes_verify_create": Faces("verify --index", "verify"),
-    "v1_reconcile_create": Faces(),
-    "list_regenerations": Faces(client="regenerations.list"),
-    "regenerate": Faces("regenerate", "regenerations.start"),
-    "read_regeneration": Faces(client="regenerations.follow"),
-    "cancel_regeneration": Faces("regenerate --cancel", "regenerations.cancel"),
+    "v1_verify_create": Usage("verify", "verify"),
+    "v1_indexes_verify_create": Usage("verify --index", "verify"),
+    "v1_reconcile_create": Usage(),
+    "list_regenerations": Usage(client="regenerations.list"),
+    "regenerate": Usage("regenerate", "regenerations.start"),
+    "read_regeneration": Usage(client="regenerations.follow"),
+    "cancel_regeneration": Usage("regenerate --cancel", "regenerations.cancel"),
     # Keys
-    "list_keys": Faces("key list", "keys"),
-    "create_key": Faces("key create", "create_key"),
-    "revoke_key": Faces("key revoke", "revoke_key"),
+    "list_keys": Usage("key list", "keys"),
+    "create_key": Usage("key create", "create_key"),
+    "revoke_key": Usage("key revoke", "revoke_key"),
 }
 
 
@@ -188,12 +188,12 @@ def _render_rows(
             name = operation["operationId"]
             if operation["tags"] != [tag] or name.endswith(BODY_SUFFIX):
                 continue
-            faces = OPERATIONS[name]
+            usage = OPERATIONS[name]
             shown_path = path.removeprefix("/api/v1/")
             shown_method = method.upper()
             if "post" in methods and methods["post"]["operationId"] == name + BODY_SUFFIX:
                 shown_method = "GET, POST"
-            command = faces.command or f"api {method.upper()} {shown_path}"
+            command = usage.command or f"api {method.upper()} {shown_path}"
             ids = {name, name + BODY_SUFFIX}
             tools = [
                 f"`{tool}`" for tool, operations in operations_by_tool.items() if ids & operations
@@ -202,8 +202,8 @@ def _render_rows(
                 operation["summary"],
                 f"`{shown_method} {shown_path}`",
                 f"`{command}`",
-                f"`{faces.client or 'request'}`",
-                ", ".join(tools) or (faces.no_tool or NO_TOOL[tag]),
+                f"`{usage.client or 'request'}`",
+                ", ".join(tools) or (usage.no_tool or NO_TOOL[tag]),
             ]
             yield f"| {' | '.join(cells)} |"
 

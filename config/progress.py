@@ -69,8 +69,8 @@ def _write_lines(stop_event: threading.Event) -> None:
         rate = (synced - synced_before) / max(now - started_at, 0.001)
         left = f", about {pending / rate:.0f} s left" if rate > 0 else ""
         waiting = sum(progress.waiting_count for progress in unfinished)
-        reading = f"; {waiting} documents not planned yet" if waiting else ""
-        line = f"Indexing: {synced} nodes synced, {pending} to go{left}{reading}"
+        unplanned = f"; {waiting} documents not planned yet" if waiting else ""
+        line = f"Indexing: {synced} nodes synced, {pending} to go{left}{unplanned}"
         print(line, file=sys.stderr, flush=True)  # noqa: T201
 
 

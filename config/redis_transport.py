@@ -6,7 +6,7 @@ from kombu.transport import redis
 from redis.exceptions import ConnectionError
 
 
-class HandOverChannel(redis.Channel):
+class CheckedChannel(redis.Channel):
     """Kombu's Redis channel, but an ``ack`` or ``reject`` on a closed connection raises
     ``ConnectionError``.
 
@@ -23,4 +23,4 @@ class HandOverChannel(redis.Channel):
 
 
 class Transport(redis.Transport):
-    Channel = HandOverChannel
+    Channel = CheckedChannel

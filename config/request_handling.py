@@ -46,7 +46,7 @@ _live_thread = ThreadPoolExecutor(1, "live")
 _stream_count = 0
 
 
-class _ClientLeft(Exception):
+class _ClientDisconnected(Exception):
     """The client has closed the connection."""
 
 
@@ -80,10 +80,10 @@ async def handle_request(scope: dict[str, Any], receive: Any, send: Any) -> None
         else:
             answer = await _run_in_thread(_call_django, environ)
         await _send_answer(answer, receive, send)
-    except _ClientLeft:
+    except _ClientDisconnected:
         pass
     except StrataError as error:
-        await _send_answer(_describe_error(error), receive, send)
+        await _send_answer(_make_error_answer(error), receive, send)
     finally:
         body.file.close()
 
@@ -147,7 +147,7 @@ class _RequestBody:
     async def _receive_piece(self) -> bytes:
         message = await self._receive()
         if message["type"] == "http.disconnect":
-            raise _ClientLeft
+            raise _ClientDisconnected
         self._is_whole = not message["more_body"]
         self.byte_count += len(message["body"])
         return bytes(message["body"])
@@ -244,7 +244,7 @@ def _body_message(content: bytes, *, is_last: bool) -> dict[str, Any]:
 def _counting_streams() -> Iterator[None]:
     """
     Raises:
-        TooManyStreams: as many answers are streamed as may be.
+        TooManyStreams: ``STRATA_MAX_STREAMS`` answers are being streamed already.
     """
     global _stream_count
     if _stream_count >= settings.STRATA_MAX_STREAMS:
@@ -272,7 +272,7 @@ async def _answer_on_loop(
     await _asgi_handler(scope, receive_again, send)
 
 
-def _describe_error(error: StrataError) -> _Answer:
+def _make_error_answer(error: StrataError) -> _Answer:
     described = exception_handler(error, {})
     assert described is not None
     headers = {**described.headers, "Content-Type": "application/json"}

@@ -56,7 +56,7 @@ class ReadyView(APIView):
     schema = None
 
     def perform_authentication(self, request: Request) -> None:
-        """Keys are in the database, which is checked first."""
+        """Do nothing: reading a key needs the database, which ``get`` checks first."""
 
     def get(self, request: Request) -> JsonResponse:
         checks = {"database": "ok", "vectors": "ok"}
@@ -70,14 +70,14 @@ class ReadyView(APIView):
             get_store().ping()
         except StrataError as error:
             checks["vectors"] = error.with_fix()
-        is_known = get_scope(request) is not None
+        is_authenticated = get_scope(request) is not None
         if "index" in request.query_params:
-            if not is_known:
+            if not is_authenticated:
                 raise NotAuthenticated
             checks["index"] = _check_index(request.query_params["index"], get_grant(request))
         is_ready = set(checks.values()) == {"ok"}
         body = {"status": "ready" if is_ready else UNAVAILABLE}
-        shown = {"checks": checks} if is_known else {}
+        shown = {"checks": checks} if is_authenticated else {}
         return JsonResponse(body | shown, status=200 if is_ready else 503)
 
 

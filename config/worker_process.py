@@ -47,16 +47,16 @@ def use_shared_stop_event(**kwargs: Any) -> None:
     """In each child: workers stop after the current batch; another process continues the work."""
     from config.background_workers import BACKGROUND_WORKERS
 
-    for work in BACKGROUND_WORKERS:
-        work.stop_requested = WorkerStopEvent()
+    for worker in BACKGROUND_WORKERS:
+        worker.stop_requested = WorkerStopEvent()
 
 
 @signals.worker_process_init.connect
 def resume_work_after_loading(**kwargs: Any) -> None:
     """In each child: resume work that waits for a model as soon as the child has loaded it."""
-    from indexing.model_loading import model_tried
+    from indexing.model_loading import model_load_attempted
 
-    model_tried.connect(_reconcile_indexes)
+    model_load_attempted.connect(_reconcile_indexes)
 
 
 def _reconcile_indexes(**kwargs: Any) -> None:
@@ -66,7 +66,7 @@ def _reconcile_indexes(**kwargs: Any) -> None:
 
 
 @signals.heartbeat_sent.connect  # by a worker, each two seconds
-@signals.after_task_publish.connect  # by beat, each time it wakes the reconciliations
+@signals.after_task_publish.connect  # by beat, each time it sends a periodic task
 def touch_heartbeat_file(**kwargs: Any) -> None:
     """Touch a file for the health check: these processes serve no HTTP."""
     if settings.STRATA_HEARTBEAT_FILE:

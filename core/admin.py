@@ -71,7 +71,7 @@ class ServiceRowAdmin(admin.ModelAdmin):
         return super().has_change_permission(request)
 
     def show_count(self, request: HttpRequest, one: str, many: str, count: int) -> None:
-        """Show what an action did to so many rows."""
+        """Show how many rows an action has changed."""
         self.message_user(request, ngettext(one, many, count) % count, messages.SUCCESS)
 
 
@@ -83,7 +83,7 @@ class ReadOnlyAdmin(ServiceRowAdmin):
 
 
 def offer_actions(model: type[Model], *actions: Any) -> None:
-    """Add actions to the admin list of a model that a lower app registers."""
+    """Add actions to the admin list of a model that an app of a lower layer registers."""
     model_admin = admin.site.get_model_admin(model)
     model_admin.actions = [*(model_admin.actions or []), *actions]
 

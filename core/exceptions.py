@@ -12,7 +12,7 @@ class StrataError(Exception):
 
     code = "error"
     is_retryable = False  # whether the same call may succeed later, unchanged
-    is_about_setup = False  # whether an operator must mend something first, and then it may
+    is_about_setup = False  # whether it may succeed once an operator has corrected the setup
     retry_after: float | None = None  # seconds after which the same call may succeed, where known
 
     def __init__(
@@ -31,7 +31,7 @@ class StrataError(Exception):
 
     @property
     def is_expected(self) -> bool:
-        """Whether work that meets it waits and is tried again, which costs no attempt."""
+        """Whether work that raises it is tried again later, without counting the attempt."""
         return self.is_retryable or self.is_about_setup
 
     def with_fix(self) -> str:

@@ -1,4 +1,4 @@
-"""Which errors work waits for: those that a later attempt need not meet.
+"""Tells expected errors, after which work is tried again later, from defects.
 
 Not in ``core.exceptions``, which the processes that read files import without Django.
 """
@@ -18,5 +18,5 @@ def is_connection_lost(error: BaseException) -> bool:
 
 
 def is_expected(error: BaseException) -> bool:
-    """Whether work that meets the error waits and is tried again, which costs no attempt."""
+    """Whether work that raises it is tried again later, without counting the attempt."""
     return is_connection_lost(error) or (isinstance(error, StrataError) and error.is_expected)

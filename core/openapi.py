@@ -58,7 +58,7 @@ ERRORS: dict[int, tuple[str, dict[str, Any]]] = {
     ),
     413: (
         "The body is too large.",
-        {"code": "too_large", "detail": "A JSON body may have 33,554,432 bytes."},
+        {"code": "too_large", "detail": "A JSON body may have at most 33,554,432 bytes."},
     ),
     415: (
         "The body's media type is not accepted.",

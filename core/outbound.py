@@ -37,7 +37,7 @@ def make_async_client(**options: Any) -> httpx.AsyncClient:
 class _CheckedTransport(httpx.HTTPTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         host = request.url.host
-        if not host:  # httpx says what is wrong with this address
+        if not host:  # httpx raises an error that names the problem
             return super().handle_request(request)
         try:
             found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
@@ -55,7 +55,7 @@ class _CheckedTransport(httpx.HTTPTransport):
 class _AsyncCheckedTransport(httpx.AsyncHTTPTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         host = request.url.host
-        if not host:  # httpx says what is wrong with this address
+        if not host:  # httpx raises an error that names the problem
             return await super().handle_async_request(request)
         try:
             loop = asyncio.get_running_loop()

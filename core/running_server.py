@@ -22,7 +22,7 @@ import httpx
 from django.conf import settings
 
 FIND_TIMEOUT_SECONDS = 5.0  # a server that has just started, or is busy, gets this long
-LOCK_TIMEOUT_SECONDS = 1.0  # a check whether it is held takes it for a moment
+LOCK_TIMEOUT_SECONDS = 1.0  # ``_is_lock_held`` takes the lock for a moment
 POLL_SECONDS = 0.1
 
 

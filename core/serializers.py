@@ -74,7 +74,7 @@ def to_invalid_input(
     return InvalidInput(str(error), field=".".join(path) or None, allowed=allowed)
 
 
-def describe_error(error: StrataError) -> dict[str, Any]:
+def make_error_json(error: StrataError) -> dict[str, Any]:
     """The JSON form of an error, cleaned: text it quotes from the request may not be valid
     UTF-8."""
     return {

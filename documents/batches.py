@@ -13,7 +13,7 @@ from django.db import DatabaseError, InternalError, OperationalError, transactio
 from access.grants import EVERYTHING, Grant
 from core.exceptions import StrataError, TooLarge
 from core.parsers import Line, Readable, iter_lines, load_json
-from core.serializers import describe_error
+from core.serializers import make_error_json
 from documents.serializers import validate_text_artifact
 from documents.services import add_artifact
 
@@ -96,7 +96,7 @@ def _add_line(index: str, line: Line, grant: Grant) -> dict[str, Any]:
         with transaction.atomic():
             artifact, verdict = add_artifact(index, **data, grant=grant)
     except StrataError as error:
-        return _rejected(line, describe_error(error))
+        return _rejected(line, make_error_json(error))
     except UNSAVED:
         raise
     except (DatabaseError, ValueError, TypeError):

@@ -42,7 +42,7 @@ def is_visible(grant: Grant, path: str = "") -> Q:
 
 
 def covers_groups(groups: Collection[str], others: Collection[str]) -> bool:
-    """Whether everyone who sees a document of the groups ``others`` sees one of ``groups``."""
+    """Whether all who may see a document with ``others`` may see one with ``groups``, too."""
     return not groups or (bool(others) and set(others) <= set(groups))
 
 

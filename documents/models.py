@@ -135,12 +135,12 @@ class Artifact(LeasedRow, RevisedRow):
         super().save(*args, **kwargs)
 
     def compute_attributes_hash(self) -> str:
-        label = [
+        attributes = [
             self.title, self.file_name, self.url, self.external_id, self.media_type, self.metadata,
         ]  # fmt: skip
         if self.groups:  # without groups the hash is that of earlier releases
-            label.append(self.groups)
-        return hash_text(json.dumps(label, sort_keys=True))
+            attributes.append(self.groups)
+        return hash_text(json.dumps(attributes, sort_keys=True))
 
     def is_visible_to(self, grant: Grant) -> bool:
         return grant.includes(self.index) and grant.includes_groups(self.groups)

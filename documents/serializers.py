@@ -167,7 +167,7 @@ class GroupsTextField(GroupsField):
             raise InvalidInput(error.detail, field=self.field_name) from None
 
 
-# --- What is taken ---------------------------------------------------------------------------
+# --- Requests --------------------------------------------------------------------------------
 
 
 @with_example({"pages": ["The lamp is lit at sunset.", "The tide turns at noon."]})
@@ -209,7 +209,7 @@ def _check_size(pages: Sequence[str], field: str) -> None:
                 "The text is almost only white space and punctuation: letters and digits are less "
                 f"than one in {MAX_SEPARATORS_PER_LETTER} of its characters.",
                 field=field if field == "text" else f"pages.{number}",
-                fix="Delete what separates its values.",
+                fix="Delete the empty cells or the lines between its values.",
             )
 
 
@@ -304,7 +304,7 @@ class ArtifactFilterSerializer(PagingSerializer):
     )
 
 
-# --- What is answered ------------------------------------------------------------------------
+# --- Answers ---------------------------------------------------------------------------------
 
 
 class ArtifactNodeCountsSerializer(serializers.Serializer):

@@ -82,7 +82,7 @@ def add_artifact(
     different title, URL, metadata or groups are saved, and a failed artifact is parsed again. Other
     content with the same ``external_id`` is a new revision.
 
-    ``groups``: None leaves those of a known document, and gives a new one the grant's.
+    ``groups``: None keeps those of an existing document, and gives a new one those of the grant.
 
     Raises:
         InvalidInput: the metadata does not match the index's declaration, or the grant may not
@@ -91,8 +91,10 @@ def add_artifact(
         DiskFull: too little disk space is free.
     """
     with _check_space_then_discard(content):
-        label = _clean_attributes(index, title=title, metadata=metadata, url=url)
-        add = partial(_add_or_update, index, content, label, external_id, groups, grant, added_by)
+        attributes = _clean_attributes(index, title=title, metadata=metadata, url=url)
+        add = partial(
+            _add_or_update, index, content, attributes, external_id, groups, grant, added_by
+        )
         try:
             return add()
         except IntegrityError:
@@ -120,8 +122,8 @@ def replace_content(
             if artifact.sha256 == content.sha256:
                 return artifact, AddOutcome.UNCHANGED
             if artifact.external_id is None:
-                label = {"title": artifact.title, "url": artifact.url}
-                artifact.identity = _compute_identity(content, label, None)
+                attributes = {"title": artifact.title, "url": artifact.url}
+                artifact.identity = _compute_identity(content, attributes, None)
             assign_next_revision(artifact)
             _set_content(artifact, content, added_by)
             return artifact, AddOutcome.REVISED
@@ -149,10 +151,10 @@ def update_artifact(
     """
     with transaction.atomic():
         artifact = _lock_visible(artifact_id, grant)
-        label = _clean_attributes(artifact.index, title=title, metadata=metadata, url=url)
+        attributes = _clean_attributes(artifact.index, title=title, metadata=metadata, url=url)
         if groups is not None:
-            label["groups"] = choose_changed_groups(grant, artifact.groups, groups)
-        if _apply_attributes(artifact, label):
+            attributes["groups"] = choose_changed_groups(grant, artifact.groups, groups)
+        if _apply_attributes(artifact, attributes):
             assign_next_revision(artifact)
             artifact.save()
     return artifact
@@ -381,19 +383,19 @@ def _check_space_then_discard(content: Content) -> Iterator[None]:
 def _add_or_update(
     index: str,
     content: Content,
-    label: dict[str, Any],
+    attributes: dict[str, Any],
     external_id: str | None,
     groups: Sequence[str] | None,
     grant: Grant,
     added_by: str,
 ) -> tuple[Artifact, AddOutcome]:
-    identity = _compute_identity(content, label, external_id)
+    identity = _compute_identity(content, attributes, external_id)
     with transaction.atomic():
         existing = _find_existing(index, identity, content, external_id)
         if existing is None:
             artifact = Artifact(index=index, identity=identity, external_id=external_id)
             artifact.groups = choose_groups_of_new_document(grant, groups)
-            _apply_attributes(artifact, label)
+            _apply_attributes(artifact, attributes)
             assign_next_revision(artifact)
             _set_content(artifact, content, added_by)
             return artifact, AddOutcome.ADDED
@@ -403,13 +405,16 @@ def _add_or_update(
                 fix="Give it another external_id, or ask its owner for access.",
             )
         if groups is not None:
-            label = {**label, "groups": choose_changed_groups(grant, existing.groups, groups)}
-        is_relabelled = _apply_attributes(existing, label)
+            attributes = {
+                **attributes,
+                "groups": choose_changed_groups(grant, existing.groups, groups),
+            }
+        has_new_attributes = _apply_attributes(existing, attributes)
         is_revised = existing.sha256 != content.sha256
         if is_revised or existing.state == Artifact.State.FAILED:  # if failed, it is parsed again
             assign_next_revision(existing)
             _set_content(existing, content, added_by)
-        elif is_relabelled:
+        elif has_new_attributes:
             assign_next_revision(existing)
             existing.save()
         return existing, AddOutcome.REVISED if is_revised else AddOutcome.UNCHANGED
@@ -428,13 +433,13 @@ def _find_existing(
     return existing
 
 
-def _compute_identity(content: Content, label: dict[str, Any], external_id: str | None) -> str:
+def _compute_identity(content: Content, attributes: dict[str, Any], external_id: str | None) -> str:
     if external_id is not None:
         return _external_identity(external_id)
     if isinstance(content, FileContent):
         # The suffix decides how it is read: the same bytes with another are another document.
         return f"file {content.sha256} {Path(content.file_name).suffix.lower()[:20]}"
-    parts = [content.sha256, label.get("title") or None, label.get("url") or None]
+    parts = [content.sha256, attributes.get("title") or None, attributes.get("url") or None]
     return f"text {hash_text(json.dumps(parts))}"
 
 
@@ -446,21 +451,23 @@ def _clean_attributes(
     index: str, *, title: str | None, metadata: dict[str, Any] | None, url: str | None
 ) -> dict[str, Any]:
     """The attributes that were given, in the form in which they are stored."""
-    label: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     if title is not None:
-        label["title"] = clean_text(title).strip()
+        attributes["title"] = clean_text(title).strip()
     if url is not None:
-        label["url"] = url
+        attributes["url"] = url
     if metadata is not None:
-        label["metadata"] = get_catalog().clean_metadata(index, metadata)
-    return label
+        attributes["metadata"] = get_catalog().clean_metadata(index, metadata)
+    return attributes
 
 
-def _apply_attributes(artifact: Artifact, label: dict[str, Any]) -> bool:
-    changed = {name: value for name, value in label.items() if getattr(artifact, name) != value}
+def _apply_attributes(artifact: Artifact, attributes: dict[str, Any]) -> bool:
+    changed = {
+        name: value for name, value in attributes.items() if getattr(artifact, name) != value
+    }
     for name, value in changed.items():
         setattr(artifact, name, value)
-    if label.get("title"):
+    if attributes.get("title"):
         artifact.has_user_title = True
     return bool(changed)
 

@@ -60,7 +60,7 @@ logger = logging.getLogger(__name__)
 
 POINTS_AWAIT_REMOVAL = (
     "The document is deleted and no search returns it; its points in the vector store are removed "
-    "by themselves as soon as that can be done."
+    "automatically as soon as possible."
 )
 POINTS_AWAIT_REPLICAS = (
     "The document is deleted and no search returns it; a replica that is not up to date may still "
@@ -238,7 +238,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         try:
             removal = get_catalog().remove_artifact_points(pk, index)
         except StrataError as error:
-            logger.warning("The points of %s stay for now: %s", pk, error)
+            logger.warning("The points of %s are not removed yet: %s", pk, error)
         else:
             answer |= removal.as_json()
             if removal.is_complete:

@@ -11,7 +11,7 @@ from core.serializers import (
     StrictSerializer,
     StringField,
     TitleField,
-    describe_error,
+    make_error_json,
 )
 from core.text import clean_text
 from documents.serializers import MAX_TITLE_CHARS, MAX_URL_CHARS, TextField, URLField
@@ -292,7 +292,7 @@ class EvidenceSearchAnswerSerializer(PageSearchAnswerSerializer):
 def render_decision(decision: EvidenceDecision) -> dict[str, Any]:
     content: dict[str, Any] = {"url": decision.url, "verdict": str(decision.verdict)}
     if decision.error is not None:
-        return content | {"error": describe_error(decision.error)}
+        return content | {"error": make_error_json(decision.error)}
     content |= {"artifact_id": decision.artifact_id, "revision": decision.revision}
     if decision.verdict == EvidenceVerdict.DUPLICATE:
         content |= {"duplicate_of": decision.artifact_id, "similarity": decision.similarity}

@@ -62,7 +62,7 @@ def register_node_estimator(kind: str, estimator: NodeEstimator) -> None:
 
 @dataclass(slots=True)
 class KindEstimate:
-    """Estimated counts for one kind of node. ``reused``: vectors are copied from the live build;
+    """Estimated counts for one kind of node. ``kept``: vectors are copied from the live build;
     ``reembedded``: same text, other model or context; ``rebuilt``: new; ``removed``: gone."""
 
     kept: int = 0

@@ -29,10 +29,10 @@ from webhooks.services import emit_event
 
 logger = logging.getLogger(__name__)
 
-MISSING_SHARE = 10  # a collection gets its graph if at most one document of so many is missing
+DOCUMENTS_PER_MISSING = 10  # the graph is built once at most one document in ten is missing
 
 
-# --- Beginning -------------------------------------------------------------------------------
+# --- Starting and pausing --------------------------------------------------------------------
 
 
 def apply_spec(
@@ -164,7 +164,7 @@ def pause_overdue_builds() -> None:
     )
     overdue.update(
         paused_at=timezone.now(),
-        pause_reason="The minutes it was given are over; resume it, or apply it again with more.",
+        pause_reason="Its time limit in minutes is over. Resume it, or apply it again with more.",
     )
 
 
@@ -194,8 +194,8 @@ def find_incomplete_artifacts(build: IndexBuild) -> models.QuerySet[Artifact]:
     complete while documents keep arriving.
     """
     live = build.index.live_build
-    held = _finished_documents(build)
-    missing = Artifact.objects.filter(~Exists(held), index=build.index_id)
+    finished = _finished_documents(build)
+    missing = Artifact.objects.filter(~Exists(finished), index=build.index_id)
     is_parsed = Q(state=Artifact.State.PARSED)
     if live is None or live.pk == build.pk:
         return missing.filter(is_parsed)
@@ -271,16 +271,16 @@ def roll_back_index(name: str) -> IndexBuild:
     Raises:
         WrongBuildState: there is no standby build.
     """
-    kept = (
+    standby = (
         IndexBuild.objects.not_retired().filter(index=name, state=IndexBuild.State.STANDBY).first()
     )
-    if kept is None:
+    if standby is None:
         raise WrongBuildState(
             f"The index {name} has no standby build to roll back to.",
             fix="Restore the earlier text of the spec and apply it.",
         )
-    promote_build(kept, is_forced=True)
-    return kept
+    promote_build(standby, is_forced=True)
+    return standby
 
 
 def publish_aliases() -> None:
@@ -313,8 +313,8 @@ def update_collections(build: IndexBuild, *, is_complete: bool = False) -> bool:
     """Make the collections of a build follow the store settings of its index; return whether the
     store has nothing left to do for them.
 
-    A server makes them without a graph, and builds it once few documents are missing, or for a
-    build that is said to be complete.
+    A Qdrant server creates them without an HNSW graph, and builds the graph once few documents are
+    missing, or with ``is_complete`` at once.
 
     Raises:
         StoreUnavailable: the next reconciliation tries again.
@@ -334,10 +334,10 @@ def update_collections(build: IndexBuild, *, is_complete: bool = False) -> bool:
 
 def prune_builds(name: str | None = None) -> list[IndexBuild]:
     """Retire the standby builds; return those that were retired."""
-    kept = IndexBuild.objects.not_retired().filter(state=IndexBuild.State.STANDBY)
+    standby = IndexBuild.objects.not_retired().filter(state=IndexBuild.State.STANDBY)
     if name is not None:
-        kept = kept.filter(index=name)
-    ids = list(kept.values_list("pk", flat=True))
+        standby = standby.filter(index=name)
+    ids = list(standby.values_list("pk", flat=True))
     IndexBuild.objects.filter(pk__in=ids, state=IndexBuild.State.STANDBY).retire()
     return list(IndexBuild.objects.filter(pk__in=ids, state=IndexBuild.State.RETIRED))
 
@@ -372,11 +372,11 @@ def _finished_documents(build: IndexBuild) -> models.QuerySet[IndexedDocument]:
 
 
 def _are_few_missing(build: IndexBuild) -> bool:
-    """Whether the build holds nine of ten of its documents."""
+    """Whether at most one in ten of the documents is missing from the build."""
     artifacts = Artifact.objects.filter(index=build.index_id)
     unread = artifacts.filter(state__in=[Artifact.State.RECEIVED, Artifact.State.PARSING])
     missing_count = unread.count() + count_missing(build)
-    return missing_count * MISSING_SHARE <= artifacts.count()
+    return missing_count * DOCUMENTS_PER_MISSING <= artifacts.count()
 
 
 def _require_complete(build: IndexBuild) -> None:

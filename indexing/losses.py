@@ -1,7 +1,8 @@
-"""Points that the vector store has lost: found among nodes, and written again.
+"""Finds points that the vector store has lost, and has them written again.
 
-After a collection was dropped, points were deleted by another program, or an old snapshot was
-restored. An index answers no search from when a loss is found until its points are written again.
+The store loses points if a collection is dropped, another program deletes points, or an old
+snapshot is restored. From when a loss is found until its points are written again, the index
+answers no search.
 """
 
 import logging
@@ -110,8 +111,8 @@ def _set_pending(build: IndexBuild, node_ids: Sequence[int]) -> None:
 
 
 def accept_searches_if_whole(build: IndexBuild) -> None:
-    """Let the build answer searches again once no node waits that was synced before the loss. To be
-    called after all points were looked for."""
+    """Let the build answer searches again, unless a node that was synced before the loss is still
+    pending. Call this after all points of the build were compared with its nodes."""
     if Node.objects.unsynced(build).filter(synced_at__lt=build.lost_at).exists():
         return
     IndexBuild.objects.filter(pk=build.pk).update(lost_at=None)
@@ -119,8 +120,8 @@ def accept_searches_if_whole(build: IndexBuild) -> None:
     logger.warning("%s has all its points again.", build)
 
 
-def log_price(build: IndexBuild) -> None:
-    """Log what writing the lost points again takes, as far as it is known."""
+def log_restoration_cost(build: IndexBuild) -> None:
+    """Log how many tokens must be embedded to write the lost points again, and the time."""
     nodes = Node.objects.unsynced(build).filter(turn__gte=LOST_TURN)
     if not nodes.exists():
         return

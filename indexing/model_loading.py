@@ -21,7 +21,7 @@ Model = TypeVar("Model")
 
 # Sent by the loading thread after the first attempt, and once the model is loaded: work that waits
 # for it can continue or report the problem.
-model_tried = Signal()
+model_load_attempted = Signal()
 
 # Between two attempts; doubled after each failure. A connection that returns soon is used within
 # half a minute; without one, an attempt may take minutes but is made only every ten.
@@ -35,7 +35,7 @@ INSTALLED_WAIT_SECONDS = 60.0
 # others can serve requests for loaded models.
 _waiting_slots = threading.BoundedSemaphore(4)
 
-_patience: ContextVar[float | None] = ContextVar("_patience", default=None)
+_wait_seconds: ContextVar[float | None] = ContextVar("_wait_seconds", default=None)
 
 
 @contextmanager
@@ -44,11 +44,11 @@ def waiting_for_models(seconds: float = threading.TIMEOUT_MAX) -> Iterator[None]
 
     It has no effect on threads that are started in the block.
     """
-    token = _patience.set(min(seconds, threading.TIMEOUT_MAX))
+    token = _wait_seconds.set(min(seconds, threading.TIMEOUT_MAX))
     try:
         yield
     finally:
-        _patience.reset(token)
+        _wait_seconds.reset(token)
 
 
 class ModelLoader(Generic[Model]):
@@ -92,7 +92,7 @@ class ModelLoader(Generic[Model]):
         return self._loaded[0]
 
     def _wait(self) -> None:
-        seconds = _patience.get()
+        seconds = _wait_seconds.get()
         if seconds is None and self._is_installed:
             seconds = INSTALLED_WAIT_SECONDS
         if seconds is not None:
@@ -117,13 +117,13 @@ class ModelLoader(Generic[Model]):
     def _run(self) -> None:
         pause = FIRST_PAUSE_SECONDS
         is_loaded = self._try_to_load(pause)
-        model_tried.send_robust(self)
+        model_load_attempted.send_robust(self)
         while not is_loaded:
             time.sleep(pause)
             pause = min(2 * pause, MAX_PAUSE_SECONDS)
             is_loaded = self._try_to_load(pause)
             if is_loaded:
-                model_tried.send_robust(self)
+                model_load_attempted.send_robust(self)
 
     def _try_to_load(self, pause: float) -> bool:
         try:

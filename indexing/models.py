@@ -602,8 +602,8 @@ class PointAudit(LeasedRow):
     cursor = models.UUIDField(null=True, help_text="The last point id compared.")
     difference = models.BigIntegerField(
         null=True,
-        help_text="Points counted beyond the nodes when this round began, because of which all "
-        "are compared without a break. None: a few are compared each minute.",
+        help_text="Points minus nodes, counted when a comparison of all points began. None: only a "
+        "few points are compared each minute.",
     )
     started_at = models.DateTimeField(
         null=True, help_text="When the last comparison of all began, or found its last loss."
@@ -653,7 +653,8 @@ class Regeneration(LeasedRow):
         default=False, help_text="Only artifacts with missing nodes or points."
     )
     is_for_stale = models.BooleanField(
-        default=False, help_text="Only artifacts that changed since, or were never hashed."
+        default=False,
+        help_text="Only artifacts that changed since they were planned, or were never hashed.",
     )
     category = models.CharField(
         max_length=60, blank=True, help_text="Only rows of this category. Empty: all."

@@ -17,7 +17,7 @@ from indexing.id_ranges import IdRange, find_rowless, read_id_range
 from indexing.losses import (
     accept_searches_if_whole,
     find_lost_nodes,
-    log_price,
+    log_restoration_cost,
     refuse_searches,
     restore_points,
 )
@@ -54,7 +54,7 @@ def audit_next_points(build: IndexBuild) -> AuditedSlice:
     try:
         with claim.renewed():
             if count := resolve_unconfirmed_writes(build):
-                logger.warning("%d points of %s came or went too late; mended", count, build)
+                logger.warning("Repaired %d points of %s after unconfirmed writes", count, build)
             lost_count, is_last = _audit_next_points(build, claim)
             return AuditedSlice(count + lost_count, is_last)
     finally:
@@ -67,8 +67,8 @@ def _audit_next_points(build: IndexBuild, claim: Claim[PointAudit]) -> AuditedSl
         difference = _measure_difference(build)
         if difference or _is_loss_unexamined(build, audit):
             _save(claim, audit, cursor=None, difference=difference, started_at=timezone.now())
-    is_whole = audit.difference is not None
-    limit = ROWS_PER_SLICE if is_whole else settings.STRATA_AUDIT_POINTS
+    compares_all = audit.difference is not None
+    limit = ROWS_PER_SLICE if compares_all else settings.STRATA_AUDIT_POINTS
     id_range = read_id_range(build, audit.cursor, limit=limit, with_payload=False)
     if orphan_count := _remove_orphans(build, id_range):
         logger.warning("%d points of %s had no row in the ledger; removed", orphan_count, build)
@@ -76,14 +76,14 @@ def _audit_next_points(build: IndexBuild, claim: Claim[PointAudit]) -> AuditedSl
     if lost_ids:
         refuse_searches(build)
         # From now on this counts as the round that examines the loss.
-        start = audit.cursor if is_whole else None
+        start = audit.cursor if compares_all else None
         _save(claim, audit, cursor=start, difference=0, started_at=timezone.now())
         if not settings.STRATA_RESTORE_LOST_POINTS:
             return AuditedSlice(due_count=0, is_last=True)
         restore_points(build, lost_ids)
-        if not is_whole:
+        if not compares_all:
             return AuditedSlice(len(lost_ids), is_last=False)
-    elif orphan_count and is_whole:
+    elif orphan_count and compares_all:
         _save(claim, audit, difference=0)
     if id_range.end is not None:
         _save(claim, audit, cursor=id_range.end)
@@ -91,8 +91,8 @@ def _audit_next_points(build: IndexBuild, claim: Claim[PointAudit]) -> AuditedSl
         if audit.difference:  # the counts were wrong, for example after raw SQL
             _add_to_counts(build, audit.difference)
         _save(claim, audit, cursor=None, difference=None)
-        if is_whole and build.lost_at is not None:
-            log_price(build)
+        if compares_all and build.lost_at is not None:
+            log_restoration_cost(build)
     is_last = audit.difference is None
     if is_last and build.lost_at is not None and not _is_loss_unexamined(build, audit):
         accept_searches_if_whole(build)

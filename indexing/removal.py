@@ -51,16 +51,16 @@ def remove_artifact_points(artifact_id: UUID, index: str) -> PointRemoval:
     collections = [collection for build in builds for collection in build.collections()]
     return PointRemoval(
         {collection: store.count(collection, of_artifact) for collection in collections},
-        _find_unsettled_replicas(collections),
+        _find_lagging_replicas(collections),
     )
 
 
-def _find_unsettled_replicas(collections: Iterable[str]) -> list[str]:
+def _find_lagging_replicas(collections: Iterable[str]) -> list[str]:
     """Read after the removal: a replica that missed it has not been active since then."""
     return [
         f"{collection}: {replica}"
         for collection in collections
-        for replica in get_store().find_unsettled_replicas(collection)
+        for replica in get_store().find_lagging_replicas(collection)
     ]
 
 
@@ -74,7 +74,7 @@ class IndexRemovalReceipt:
     index: str
     artifact_count: int  # still to be removed
     node_count: int
-    build_count: int  # it had
+    build_count: int  # builds that it had
     collections: dict[str, int]  # collections of every build -> points left
     waits_for: list[str]  # why copies of removed points may still exist
     has_spec: bool
@@ -167,6 +167,6 @@ def _make_receipt(index: Index) -> IndexRemovalReceipt:
         node_count=Node.objects.filter(build__in=builds).count(),
         build_count=len(builds),
         collections={collection: store.count(collection) for collection in collections},
-        waits_for=_find_unsettled_replicas(collections),
+        waits_for=_find_lagging_replicas(collections),
         has_spec=has_spec_file(index.pk),
     )

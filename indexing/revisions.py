@@ -22,7 +22,7 @@ from webhooks.services import emit_event
 
 REVISION_BATCH_SIZE = 200  # revisions examined together
 LAST_WRITES = 50  # revisions whose points a search with ``min_revision`` requires
-MAX_LAST_POINTS = 100  # strict mode may limit what a request asks for
+MAX_LAST_POINTS = 100  # Qdrant's strict mode may limit the size of a request
 POLL_SECONDS = 0.05
 MAX_WAITING_SEARCHES = 4  # concurrent searches: each holds a thread of the web server
 
@@ -50,7 +50,7 @@ def wait_for_revision(index: str, build_id: int, kinds: Sequence[str], revision:
     raise NotYetIndexed(
         f"The index {index} does not show revision {revision} yet.",
         field="min_revision",
-        fix="Try again shortly; GET indexes/{index}/ shows what the index waits for.",
+        fix=f"Try again shortly; GET indexes/{index}/ shows what the index waits for.",
     )
 
 

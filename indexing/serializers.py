@@ -367,7 +367,8 @@ class RegenerateSerializer(StrictSerializer):
         default=False, help_text="Only artifacts with missing nodes or points."
     )
     stale = FlagField(
-        default=False, help_text="Only artifacts that changed since, or were never hashed."
+        default=False,
+        help_text="Only artifacts that changed since they were planned, or were never hashed.",
     )
     limit = serializers.IntegerField(
         required=False, allow_null=True, min_value=1, max_value=MAX_OFFSET,

@@ -63,7 +63,7 @@ class RegenerationWorker(Worker):
             logger.warning("%s waits: %s", regeneration, error)
             return []
         except Exception:
-            logger.warning("%s met with a defect", regeneration, exc_info=True)
+            logger.warning("%s failed unexpectedly", regeneration, exc_info=True)
             return []
         finally:
             _enqueue_sync_of_due_builds(due)
@@ -150,7 +150,7 @@ def _workable_builds() -> list[IndexBuild]:
 
 @shared_task
 def reconcile_indexes() -> None:
-    """Enqueue all undone work that the rows show, after lost messages, bulk writes or dead
+    """Enqueue all unfinished work that the rows show, after lost messages, bulk writes or dead
     workers."""
     lifecycle.pause_overdue_builds()
     for build in _workable_builds():
@@ -186,7 +186,7 @@ def reconcile_store() -> None:
         for build in _workable_builds():
             lifecycle.update_collections(build)
     except StrataError as error:
-        logger.warning("Tidying the vector store waits: %s", error)
+        logger.warning("Cleaning up the vector store waits: %s", error)
     for build in _workable_builds():
         enqueue_once(audit_points, build_id=build.pk)
 

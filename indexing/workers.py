@@ -44,7 +44,7 @@ class BuildWorker(BatchWorker[int]):
             if is_connection_lost(error):
                 logger.warning("Work on %s waits: %s", build, error)
             else:
-                logger.exception("Work on %s met with a defect", build)
+                logger.exception("Work on %s failed unexpectedly", build)
             return False
         if count:
             self._set_problem(build, None)

@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 
 from access.grants import Grant, Scope
 from core.exceptions import StrataError
-from core.serializers import describe_error
+from core.serializers import make_error_json
 from mcp_server import resources
 from mcp_server.rendering import render_error
 from mcp_server.tools import Tool, find_tool, list_tools
@@ -131,7 +131,7 @@ async def _call_tool(
     try:
         content = await tool.function(api, arguments)
     except StrataError as error:
-        content = describe_error(error)
+        content = make_error_json(error)
         text = render_error(content)
         is_error = True
     else:
@@ -147,5 +147,5 @@ def _protocol_errors() -> Iterator[None]:
     try:
         yield
     except StrataError as error:
-        problem = describe_error(error)
+        problem = make_error_json(error)
         raise MCPError(types.INVALID_PARAMS, render_error(problem), problem) from None

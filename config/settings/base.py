@@ -137,7 +137,7 @@ STRATA_EMBEDDING_THREADS = int(os.environ.get("STRATA_EMBEDDING_THREADS", 0)) or
 # A request waits this long for a model that is being loaded, then gets 503. Most models are loaded
 # from disk by then or soon after.
 STRATA_MODEL_WAIT_SECONDS = 1.5
-# Of one document in one build: some thousand pages. Embedding them takes minutes.
+# Nodes of one document in one build: some thousand pages. Embedding them takes minutes.
 STRATA_MAX_DOCUMENT_NODES = int(os.environ.get("STRATA_MAX_DOCUMENT_NODES", 50_000))
 STRATA_SYNC_BATCH = 256  # nodes claimed at once: enough to sort by length, seconds of work
 STRATA_LEASE_SECONDS = 120  # other workers may take over a claim that is not renewed in this time
@@ -188,8 +188,8 @@ STRATA_OPENAI_API_KEY = os.environ.get("STRATA_OPENAI_API_KEY", "")
 STRATA_LLM_BASE_URL = os.environ.get("STRATA_LLM_BASE_URL", "")  # including "/v1"
 STRATA_LLM_MODEL = os.environ.get("STRATA_LLM_MODEL", "")
 STRATA_LLM_API_KEY = os.environ.get("STRATA_LLM_API_KEY", "").strip()
-# Without a byte of the answer. An answer that is not streamed comes at once, so the model must
-# finish it within this time.
+# A call is given up after this time without a byte of the answer. An answer that is not streamed
+# comes at once, so the model must finish it within this time.
 STRATA_LLM_TIMEOUT_SECONDS = float(os.environ.get("STRATA_LLM_TIMEOUT_SECONDS", 60))
 STRATA_LLM_RETRIES = int(os.environ.get("STRATA_LLM_RETRIES", 3))  # after no answer, 429 or 5xx
 STRATA_LLM_BACKOFF_SECONDS = 1.0  # before the first retry, at most; doubles with each
@@ -251,7 +251,7 @@ AUTH_PASSWORD_VALIDATORS = [
     }.items()
 ]
 AUTHENTICATION_BACKENDS = [
-    "axes.backends.AxesStandaloneBackend",  # first: who is locked out costs no password check
+    "axes.backends.AxesStandaloneBackend",  # first: it costs no password check
     "django.contrib.auth.backends.ModelBackend",
 ]
 
@@ -276,14 +276,14 @@ STRATA_OIDC_CLIENT_ID = os.environ.get("STRATA_OIDC_CLIENT_ID", "").strip()
 STRATA_OIDC_CLIENT_SECRET = os.environ.get("STRATA_OIDC_CLIENT_SECRET", "").strip()
 STRATA_OIDC_SCOPES = os.environ.get("STRATA_OIDC_SCOPES", "openid profile email")
 STRATA_OIDC_GROUPS_CLAIM = os.environ.get("STRATA_OIDC_GROUPS_CLAIM", "groups")
-# Then the user must sign in again, so that users whom the provider removed lose access.
+# After this time a user must sign in again, so that users whom the provider removed lose access.
 STRATA_OIDC_SESSION_SECONDS = 12 * 3_600
 
 
 # --- Limits of one key -----------------------------------------------------------------------
 
-# What one key, signed-in user or stranger's address may use. 0: no limit, as suits one person's
-# own machine; the production form has limits by default.
+# What one key, signed-in user or address of callers without a key may use. 0: no limit, as suits
+# one person's own machine; the production form has limits by default.
 STRATA_KEY_REQUESTS_PER_MINUTE = int(os.environ.get("STRATA_KEY_REQUESTS_PER_MINUTE", 0))
 STRATA_KEY_STREAMS = int(os.environ.get("STRATA_KEY_STREAMS", 0))  # answers of `ask` at once
 # Regenerations that are not finished, and as many evaluations.

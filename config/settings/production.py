@@ -116,7 +116,7 @@ CACHES = {
 
 # --- Limits of one key -----------------------------------------------------------------------
 
-# More than people and most programs ever need, and less than stops the others.
+# More than people and most programs need, and a bound on what one key takes from the others.
 STRATA_KEY_REQUESTS_PER_MINUTE = int(os.environ.get("STRATA_KEY_REQUESTS_PER_MINUTE", 6_000))
 STRATA_KEY_STREAMS = int(os.environ.get("STRATA_KEY_STREAMS", 20))
 STRATA_KEY_WAITING_JOBS = int(os.environ.get("STRATA_KEY_WAITING_JOBS", 20))
@@ -162,7 +162,7 @@ CELERY_WORKER_MAX_MEMORY_PER_CHILD = (
 )  # KiB; checked between tasks
 CELERY_WORKER_SEND_TASK_EVENTS = True  # Flower shows what runs
 CELERY_TASK_SEND_SENT_EVENT = True  # and what waits
-CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"  # every task runs each minute: no state to keep
+CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"  # no state to keep: every task runs often
 
 # --- Logging ---------------------------------------------------------------------------------
 
@@ -170,6 +170,6 @@ CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"  # every task runs each minute: 
 LOGGING = {
     **LOGGING,
     "root": {"handlers": ["stderr"], "level": os.environ.get("STRATA_LOG_LEVEL", "INFO")},
-    # They log every request: to Qdrant, and of agents.
+    # httpx logs every request to Qdrant, and mcp every request of an agent.
     "loggers": {name: {"level": "WARNING"} for name in ("httpx", "mcp")},
 }

@@ -43,7 +43,8 @@ def iter_files(paths: list[Path]) -> Iterator[Path]:
 def add_file(index: str, path: Path, *, groups: Sequence[str] | None = None) -> Iterator[AddResult]:
     """Add one file; add a ``.jsonl`` file whose lines are documents line by line.
 
-    ``groups``: of each document; a line's own groups come first. None leaves those of known ones.
+    ``groups``: of each document, unless its line names groups. None: documents that are in the
+    index already keep theirs.
     """
     try:
         if path.suffix.lower() == ".jsonl" and _has_document_lines(path):

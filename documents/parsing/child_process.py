@@ -58,10 +58,10 @@ def main() -> None:
             reply = _parse_to_reply(
                 Path(request["path"]), request["file_name"], limits, request["takes_images"]
             )
-        is_worn = count == MAX_FILES or _peak_bytes(status) > MAX_PEAK_BYTES
-        reply["is_spent"] = reply.get("is_spent", False) or is_worn
+        has_reached_limit = count == MAX_FILES or _peak_bytes(status) > MAX_PEAK_BYTES
+        reply["is_last"] = reply.get("is_last", False) or has_reached_limit
         _send_reply(reply_fd, reply)
-        if reply["is_spent"]:
+        if reply["is_last"]:
             break
     os._exit(0)  # does not wait for the thread that reads input
 
@@ -94,7 +94,7 @@ def _parse_to_reply(path: Path, file_name: str, limits: Limits, takes_images: bo
         try:
             format_ = detect_format(path, file_name, takes_images=takes_images)
         except OSError as error:  # a fault of the disk, not the file: a retry may help
-            return {"os_error": [error.errno, error.strerror or str(error)], "is_spent": True}
+            return {"os_error": [error.errno, error.strerror or str(error)], "is_last": True}
         if path.stat().st_size:
             reader = importlib.import_module(f"documents.parsing.{format_.module}")
             reader.read(path, draft)
@@ -104,7 +104,7 @@ def _parse_to_reply(path: Path, file_name: str, limits: Limits, takes_images: bo
     except MemoryError:
         return _out_of_memory_reply()
     except RecursionError:
-        return _error_reply("too_deep", "The file is nested too deeply.", is_spent=True)
+        return _error_reply("too_deep", "The file is nested too deeply.", is_last=True)
     except Exception as error:  # noqa: BLE001 - a hostile file may raise anything
         if "out of memory" in str(error).lower() or "memory allocation" in str(error).lower():
             return _out_of_memory_reply()
@@ -113,7 +113,7 @@ def _parse_to_reply(path: Path, file_name: str, limits: Limits, takes_images: bo
             "damaged_file",
             f"The file is damaged or is not a valid {Path(file_name).suffix or 'text'} file.",
             "Save or export it again.",
-            is_spent=True,
+            is_last=True,
         )
 
 
@@ -122,14 +122,12 @@ def _out_of_memory_reply() -> Reply:
         "parse_memory",
         "Reading the file takes more memory than is allowed.",
         "Split it into several files.",
-        is_spent=True,
+        is_last=True,
     )
 
 
-def _error_reply(
-    code: str, detail: str, fix: str | None = None, *, is_spent: bool = False
-) -> Reply:
-    return {"error": {"code": code, "detail": detail, "fix": fix}, "is_spent": is_spent}
+def _error_reply(code: str, detail: str, fix: str | None = None, *, is_last: bool = False) -> Reply:
+    return {"error": {"code": code, "detail": detail, "fix": fix}, "is_last": is_last}
 
 
 def _send_reply(fd: int, reply: Reply) -> None:

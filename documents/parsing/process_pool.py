@@ -131,7 +131,7 @@ def _request_reply(request: dict[str, Any], limits: Limits, folder: Path | None)
         is_reusable = False
         try:
             reply = child.send_request(request, limits)
-            is_reusable = not reply["is_spent"] and folder is None
+            is_reusable = not reply["is_last"] and folder is None
             return reply
         except _TimedOut:
             raise _timeout_error(limits) from None
@@ -178,7 +178,7 @@ class _ChildProcess:
         self.folders = folders
         # A file, not a pipe: it need not be read while waiting for the reply.
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the child
-        self._process = subprocess.Popen(  # noqa: S603 - a program of ours
+        self._process = subprocess.Popen(  # noqa: S603 - our own program
             [
                 *(sys.executable, "-X", "utf8", "-W", "ignore"),
                 *("-m", "documents.parsing.child_process"),

@@ -121,7 +121,7 @@ class RegenerationAdmin(ReadOnlyAdmin):
     @admin.display(description="types")
     def what(self, regeneration: Regeneration) -> str:
         only = {"missing": regeneration.is_for_missing, "stale": regeneration.is_for_stale}
-        narrowed = " and ".join(name for name, is_it in only.items() if is_it)
+        narrowed = " and ".join(name for name, is_set in only.items() if is_set)
         types = ", ".join(filter(None, [*regeneration.types, regeneration.category]))
         return types + (f" (only {narrowed})" if narrowed else "")
 

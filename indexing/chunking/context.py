@@ -12,8 +12,8 @@ def prepend_context(context: str, text: str) -> str:
 
     Returns the text unchanged if there is no context or if it already begins with it.
     """
-    follower = text[len(context) : len(context) + 1]
-    if not context or (text.startswith(context) and not follower.isalnum()):
+    next_character = text[len(context) : len(context) + 1]
+    if not context or (text.startswith(context) and not next_character.isalnum()):
         return text
     return f"{context}\n{text}"
 
@@ -43,6 +43,6 @@ def shorten_context(context: str, count: int, max_tokens: int, count_tokens: Cou
         cut = find_split_position(context, 0, len(context), length, length)
         candidates.append(context[:cut].rstrip())
         length = length * 9 // 10
-    counts = count_tokens([f"{rung}\n" for rung in candidates])
-    fitting = (rung for rung, size in zip(candidates, counts, strict=True) if size <= max_tokens)
+    counts = count_tokens([f"{candidate}\n" for candidate in candidates])
+    fitting = (text for text, size in zip(candidates, counts, strict=True) if size <= max_tokens)
     return next(fitting, "")

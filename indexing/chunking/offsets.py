@@ -24,8 +24,8 @@ def locate(text: str, pieces: Sequence[str], *, is_markup: bool = False) -> list
     """The span of each piece in the text, ignoring white space; None if it is not in the text.
 
     Each piece begins and ends after the piece before it, and leaves a place for all later pieces.
-    Of several such places the last one is chosen that leaves no gap after the piece before it, else
-    the next one.
+    Of several such places, the last that overlaps or directly follows the piece before it is
+    chosen; if there is none, the first after that piece.
 
     Args:
         is_markup: the text is HTML, and the pieces are its visible text and do not overlap.

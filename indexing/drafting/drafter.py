@@ -43,8 +43,8 @@ class Drafter(Protocol):
         """The artifacts for which such texts could not be written."""
 
     def rewrite_inputs(self, artifact: UUID, build: IndexBuild, *, only_failed: bool) -> int:
-        """Make due the texts that nodes of this kind are made from, except texts written by hand;
-        return how many. ``only_failed``: only texts that could not be written."""
+        """Mark the texts that nodes of this kind are made from as due, except texts written by
+        hand; return how many. ``only_failed``: only texts that could not be written."""
 
 
 class StandaloneDrafter(Protocol):

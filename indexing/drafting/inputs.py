@@ -11,7 +11,7 @@ _input_planners: list[InputPlanner] = []
 
 def register_input_planner(planner: InputPlanner) -> None:
     """Call ``planner`` for each artifact before its nodes are drafted, in builds with generated
-    texts. The planner makes due the texts that must be written about the artifact."""
+    texts. The planner marks the texts that must be written about the artifact as due."""
     _input_planners.append(planner)
 
 

@@ -27,10 +27,11 @@ def describe_model_availability(spec: EmbeddingSpec) -> str:
     folder = minilm.model_folder(spec.precision)
     if not folder.exists():
         minilm.find_weights()  # needed only until it is converted
-        return "weights at hand; converted when it is first used."
-    if wrong := minilm.find_model_problems(spec.precision):
+        return "its weights are installed; it is converted when it is first used."
+    if problems := minilm.find_model_problems(spec.precision):
         raise ModelUnavailable(
-            f"{len(wrong)} files of the model have changed since they were written: {wrong[0]}",
+            f"{len(problems)} files of the model have changed since they were written: "
+            f"{problems[0]}",
             fix=f"Delete {folder}; it is made again when the model is next used.",
         )
     return "converted; all file hashes are correct."

@@ -1,4 +1,4 @@
-"""Wait in a command for documents, concepts or a regeneration, whichever process does the work."""
+"""Wait in a command for documents, concepts, a build or a regeneration, whichever process works."""
 
 import sys
 import time
@@ -74,7 +74,7 @@ def wait_for_standalone_rows(index: str) -> int:
     return how many have failed.
 
     Raises:
-        CommandError: nothing moves, for a reason that is known.
+        CommandError: there is no progress, for a known reason.
     """
     build = IndexBuild.objects.live().get(index=index)
     _wait_until_none_left(index, "Indexing", partial(count_unfinished_standalone_rows, build))

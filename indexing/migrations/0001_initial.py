@@ -83,7 +83,7 @@ class Migration(migrations.Migration):
                 ('leased_until', models.DateTimeField(editable=False, null=True)),
                 ('build', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='+', serialize=False, to='indexing.indexbuild')),
                 ('cursor', models.UUIDField(help_text='The last point id compared.', null=True)),
-                ('difference', models.BigIntegerField(help_text='Points counted beyond the nodes when this round began, because of which all are compared without a break. None: a few are compared each minute.', null=True)),
+                ('difference', models.BigIntegerField(help_text='Points minus nodes, counted when a comparison of all points began. None: only a few points are compared each minute.', null=True)),
                 ('started_at', models.DateTimeField(help_text='When the last comparison of all began, or found its last loss.', null=True)),
             ],
             options={
@@ -193,7 +193,7 @@ class Migration(migrations.Migration):
                 ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
                 ('types', models.JSONField(help_text='Regeneration types.')),
                 ('is_for_missing', models.BooleanField(default=False, help_text='Only artifacts with missing nodes or points.')),
-                ('is_for_stale', models.BooleanField(default=False, help_text='Only artifacts that changed since, or were never hashed.')),
+                ('is_for_stale', models.BooleanField(default=False, help_text='Only artifacts that changed since they were planned, or were never hashed.')),
                 ('category', models.CharField(blank=True, help_text='Only rows of this category. Empty: all.', max_length=60)),
                 ('artifact_ids', models.JSONField(help_text='Only these artifacts. None: all.', null=True)),
                 ('limit', models.PositiveIntegerField(null=True)),

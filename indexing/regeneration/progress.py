@@ -71,17 +71,17 @@ class RegenerationProgress:
 def get_regeneration_progress(regeneration: Regeneration) -> RegenerationProgress:
     """Count the progress now; pending nodes in paused builds are not counted."""
     builds = [pair for pair in find_builds_and_kinds(regeneration) if pair[0].paused_at is None]
-    gone_through = _make_processed_filter(regeneration)
+    is_processed = _make_processed_filter(regeneration)
     pending = failed = awaited = refused = 0
     if regeneration.cursor is not None:
         for build, kinds in builds:
-            is_standalone = Q(artifact=None) & gone_through("point_id")
+            is_standalone = Q(artifact=None) & is_processed("point_id")
             nodes = Node.objects.filter(NOT_SYNCED, build=build, kind__in=kinds)
-            nodes = nodes.filter(gone_through("artifact_id") | is_standalone)
+            nodes = nodes.filter(is_processed("artifact_id") | is_standalone)
             pending += nodes.filter(state=Node.State.PENDING).count()
             failed += nodes.filter(state=Node.State.FAILED).count()
     if regeneration.due_text_count:
-        artifacts = find_regenerated_artifacts(regeneration).filter(gone_through("pk"))
+        artifacts = find_regenerated_artifacts(regeneration).filter(is_processed("pk"))
         ids = set(artifacts.values_list("pk", flat=True))
         pairs = [
             (get_drafter(kind), build)

@@ -33,8 +33,8 @@ def load_specs() -> list[str]:
                 _create_live_build(index, spec)
             else:
                 notes.append(
-                    f"specs/{name}.yaml changed what is stored; {live} goes on by its old recipe. "
-                    f"What the new one takes: manage.py plan {name}; to make it: "
+                    f"specs/{name}.yaml has a new recipe; {live} keeps its old one. To estimate "
+                    f"the cost of a new build: manage.py plan {name}; to make and promote it: "
                     f"manage.py apply {name} --promote"
                 )
     return notes

@@ -100,7 +100,7 @@ class DocumentPlanner:
             EmbeddingUnavailable, ModelUnavailable, …: unplanned documents are released without
                 counting the attempt; calling again later is safe.
         """
-        with ExitStack() as renewals, self._letting_go():
+        with ExitStack() as renewals, self._releasing_on_error():
             for claim in {plan.claim for plan in self._plans}:
                 renewals.enter_context(claim.renewed())
             for claim in self._claim_more(build):
@@ -115,13 +115,13 @@ class DocumentPlanner:
             Exception: any error of planning it.
         """
         self._raises_all = True
-        with claim.renewed(), self._letting_go():
+        with claim.renewed(), self._releasing_on_error():
             self._add_plans(build, claim)
             while self._plans:
                 self._plan_parts(build, lambda: False)
 
     @contextmanager
-    def _letting_go(self) -> Iterator[None]:
+    def _releasing_on_error(self) -> Iterator[None]:
         """If the block raises, release every document that is not completely planned."""
         try:
             yield
@@ -167,9 +167,9 @@ class DocumentPlanner:
         unwritten = {
             kind: drafter.find_unwritten(read, build) for kind, drafter in drafters.items()
         }
-        clock = find_current_turn(build)
+        current_turn = find_current_turn(build)
         for plan in plans:
-            document, plan.first_turn = plan.document, clock
+            document, plan.first_turn = plan.document, current_turn
             plan.artifact = artifact = read.get(document.artifact_id)
             if artifact is not None and artifact.state not in PLANNABLE_STATES:
                 continue  # readers keep the old nodes until the new content is parsed
@@ -255,9 +255,9 @@ def plan_nodes(artifact_id: UUID, build: IndexBuild, kinds: Collection[str] | No
     the artifact waits to be parsed, readers keep its old nodes.
     """
     due = IndexedDocument.objects.due(build).filter(artifact=artifact_id)
-    is_asked = False
-    while not is_asked or due.exists():
-        is_asked = True
+    has_planned = False
+    while not has_planned or due.exists():
+        has_planned = True
         with transaction.atomic():
             make_documents_due([build.pk], [artifact_id])
             document = due.select_for_update().get()

@@ -25,9 +25,9 @@ def retry_failed_nodes(nodes: QuerySet[Node]) -> int:
 
 
 def _reset_to_pending(nodes: QuerySet[Node], **values: Any) -> int:
-    receiving = IndexBuild.objects.not_retired().values("pk")
+    not_retired = IndexBuild.objects.not_retired().values("pk")
     artifacts_by_build: dict[int, set[UUID | None]] = {}
-    in_use = nodes.filter(build__in=receiving).order_by()
+    in_use = nodes.filter(build__in=not_retired).order_by()
     for build_id, artifact_id in in_use.values_list("build", "artifact").distinct():
         artifacts_by_build.setdefault(build_id, set()).add(artifact_id)
     count = 0

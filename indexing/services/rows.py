@@ -87,7 +87,7 @@ def write_rows(build: IndexBuild, drafts: Sequence[Node], *, known_ids: Collecti
             draft.synced_input_hash = row.synced_input_hash
             draft.embedded_at = row.embedded_at
         changed.append(draft)
-    _leave_places(build, [draft for draft in changed if draft.point_id in known_ids], existing)
+    _clear_places(build, [draft for draft in changed if draft.point_id in known_ids], existing)
     Node.objects.bulk_create(
         changed,
         update_conflicts=True,
@@ -103,7 +103,7 @@ def mark_deleting(node_ids: Sequence[int]) -> None:
         Node.objects.filter(pk__in=part).update(state=Node.State.DELETING)
 
 
-def _leave_places(build: IndexBuild, drafts: Iterable[Node], existing: Mapping[UUID, Node]) -> None:
+def _clear_places(build: IndexBuild, drafts: Iterable[Node], existing: Mapping[UUID, Node]) -> None:
     """Clear the places of existing rows that the drafts take, because places of chunks are
     unique."""
     point_ids = {

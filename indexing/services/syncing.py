@@ -63,8 +63,8 @@ def sync_nodes(build: IndexBuild, *, should_stop: Callable[[], bool] = lambda: F
 def claim_nodes(
     build: IndexBuild, limit: int, kinds: Collection[str] | None = None
 ) -> Claim[Node] | None:
-    """Claim up to ``limit`` unsynced nodes of these kinds with the lowest turn: of many documents
-    that came together, or a part of a large one."""
+    """Claim up to ``limit`` unsynced nodes of these kinds with the lowest turn. They belong to many
+    documents that were planned together, or to a part of a large one."""
     nodes = Node.objects.unsynced(build)
     if kinds is not None:
         nodes = nodes.filter(kind__in=kinds)
@@ -169,7 +169,7 @@ def _write_claimed(
             add_throughput_sample(work, tokens, seconds)
     if overtaken_ids := claimed_ids - finished:
         overtaken = {node.artifact_id for node in nodes if node.point_id in overtaken_ids}
-        _undo_lost_writes(build, overtaken_ids, kinds, overtaken)
+        _repair_late_writes(build, overtaken_ids, kinds, overtaken)
     return True
 
 
@@ -212,7 +212,7 @@ def _make_points(
     ]
 
 
-def _undo_lost_writes(
+def _repair_late_writes(
     build: IndexBuild,
     point_ids: set[UUID],
     kinds: Mapping[UUID, str],
@@ -268,7 +268,7 @@ def delete_removed_nodes(build: IndexBuild, artifact_id: UUID | None = None) -> 
         deleted_ids = set(locked.values_list("point_id", flat=True))
         deleting.delete()
     if replanned_ids := kinds.keys() - deleted_ids:
-        _undo_lost_writes(build, replanned_ids, kinds, artifact_ids)
+        _repair_late_writes(build, replanned_ids, kinds, artifact_ids)
     return len(rows)
 
 

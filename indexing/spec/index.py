@@ -177,7 +177,7 @@ class IndexSpec(FrozenModel):
 
     @property
     def placement(self) -> dict[str, int]:
-        """Over how many nodes a server spreads the collections of a build, where that is given."""
+        """The shards and replicas of a build's collections on a server, where they are given."""
         if settings.STRATA_VECTOR_STORE == "embedded":
             return {}
         return self.store.model_dump(include=set(PLACEMENT), exclude_none=True)

@@ -182,7 +182,8 @@ class VectorStore(abc.ABC):
         """Make the collection follow the settings, except shards and replicas; return whether the
         store has nothing left to do for it.
 
-        A server makes collections without a graph. Until ``is_loaded``, it stays as it is.
+        A server makes collections without an HNSW graph; such a collection is not changed before
+        ``is_loaded`` returns True.
         """
         return True
 
@@ -264,8 +265,8 @@ class VectorStore(abc.ABC):
     def aliases(self) -> dict[str, str]:
         """Every alias of the store, with the collection it points at."""
 
-    def find_unsettled_replicas(self, name: str) -> list[str]:
-        """Describe what may still hold points that were removed; empty if no replica does."""
+    def find_lagging_replicas(self, name: str) -> list[str]:
+        """Describe the replicas and transfers that may still hold points that were removed."""
         return []
 
     def has_replicas(self) -> bool:
@@ -274,7 +275,7 @@ class VectorStore(abc.ABC):
 
     def wait_for_replicas(self) -> bool:
         """Wait until a replica that has just come back is up to date; return whether there are
-        replicas. If so, what disagreed with the ledger is read again before it is believed."""
+        replicas. If so, the caller must read again what disagreed with the ledger."""
         if not self.has_replicas():
             return False
         time.sleep(CATCH_UP_SECONDS)

@@ -35,8 +35,8 @@ from indexing.stores.qdrant_batches import (
     make_payload_operations,
 )
 from indexing.stores.qdrant_collections import (
+    describe_lagging_replicas,
     describe_unreachable_peers,
-    describe_unsettled_replicas,
     find_changes,
     make_collection,
     make_search_params,
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 DEFAULT_TIMEOUT_SECONDS = 30  # default timeout of a request
 MAX_PARALLEL_SEARCHES = 16  # concurrent requests of one caller
 ORDERING = models.WriteOrdering.MEDIUM  # through one leader for each shard
-DEEP_EF = 4_096  # for a page that lies deeper than the settings' ``ef``: deeper than any
+DEEP_EF = 4_096  # for pages that end beyond the settings' ``ef``; none ends beyond this one
 
 FILTER_TRANSLATOR = FilterTranslator(
     filter=models.Filter,
@@ -172,11 +172,11 @@ class QdrantStore(VectorStore):
             return info.status == models.CollectionStatus.GREEN
         return True  # it does not exist: nothing was written yet
 
-    def find_unsettled_replicas(self, name: str) -> list[str]:
+    def find_lagging_replicas(self, name: str) -> list[str]:
         if self._is_local:
             return []
         with self._use_client(name) as client:
-            return describe_unsettled_replicas(client.collection_cluster_info(name))
+            return describe_lagging_replicas(client.collection_cluster_info(name))
         with self._use_client() as client:  # it was dropped
             return describe_unreachable_peers(client.cluster_status())
 
@@ -273,9 +273,9 @@ class QdrantStore(VectorStore):
     def _query(
         self, name: str, requests: Sequence[models.QueryRequest], required_ids: Collection[UUID]
     ) -> list[models.QueryResponse]:
-        """The responses, none if the collection does not exist. Queries again if the replicas that
-        answered lack it, or a point that is required. They are asked for these points in the same
-        request, which one node answers."""
+        """The responses; none if the collection does not exist. If the replicas that answered lack
+        the collection or a required point, queries again. The same request also asks for these
+        points, because one node answers it."""
         if not required_ids:
             return self._send_queries(name, requests)
         ids = [str(point_id) for point_id in required_ids]

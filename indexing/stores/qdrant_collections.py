@@ -75,25 +75,25 @@ def make_search_params(*, ef: int, is_exact: bool) -> models.SearchParams:
     return models.SearchParams(hnsw_ef=ef, quantization=rescored)
 
 
-def describe_unsettled_replicas(info: models.CollectionClusterInfo) -> list[str]:
+def describe_lagging_replicas(info: models.CollectionClusterInfo) -> list[str]:
     """What may still hold removed points: replicas that are not active, and transfers under way."""
     replicas = [
         *((each.shard_id, info.peer_id, each.state) for each in info.local_shards),
         *((each.shard_id, each.peer_id, each.state) for each in info.remote_shards),
     ]
-    unsettled = [
+    lagging = [
         f"the replica of shard {shard} on peer {peer} is {state.value}"
         for shard, peer, state in replicas
         if state != models.ReplicaState.ACTIVE
     ]
-    unsettled += [
+    lagging += [
         f"shard {each.shard_id} is being transferred from peer {each.from_} to peer {each.to}"
         for each in info.shard_transfers
     ]
-    unsettled += [
+    lagging += [
         f"shard {each.shard_id} is being resharded" for each in info.resharding_operations or ()
     ]
-    return unsettled
+    return lagging
 
 
 def describe_unreachable_peers(

@@ -1,4 +1,4 @@
-"""Verifies builds: all slices in one go, or one after the other in the background."""
+"""Verifies builds: all slices in one call, or one at a time in the background."""
 
 from dataclasses import asdict
 from typing import NamedTuple

@@ -80,14 +80,12 @@ def _find_unplanned_standalone(kind: str, build: IndexBuild) -> list[UUID]:
     for part in slices(sorted(ids), ROWS_PER_STATEMENT):
         with transaction.atomic():
             drafts = draft_standalone_rows(kind, part, build)
-            mirrored = set(
-                nodes.filter(point_id__in=part).values_list("point_id", *COMPARED_HASHES)
-            )
+            stored = set(nodes.filter(point_id__in=part).values_list("point_id", *COMPARED_HASHES))
         drafted = {
             (draft.point_id, *(getattr(draft, name) for name in COMPARED_HASHES))
             for draft in drafts
         }
-        unplanned += sorted({point_id for point_id, *_ in mirrored ^ drafted})
+        unplanned += sorted({point_id for point_id, *_ in stored ^ drafted})
     return unplanned
 
 
@@ -117,8 +115,8 @@ def _rows_match_drafts(build: IndexBuild, artifact: Artifact, kinds: Sequence[st
     """Compare rows with drafts, for kinds that are drafted from stored texts without chunking."""
     nodes = Node.objects.filter(build=build, artifact=artifact, kind__in=kinds)
     rows = nodes.exclude(state=Node.State.DELETING)
-    mirrored = set(rows.values_list("point_id", *COMPARED_HASHES))
-    return mirrored == {
+    stored = set(rows.values_list("point_id", *COMPARED_HASHES))
+    return stored == {
         (draft.point_id, *(getattr(draft, name) for name in COMPARED_HASHES))
         for draft in draft_rows(artifact, build, kinds)
     }

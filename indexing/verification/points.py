@@ -109,7 +109,7 @@ def _verify_points(
 
 def _confirm_differences(collection: str, pairs: Iterable[Pair]) -> Iterator[Pair]:
     """Yield equal pairs at once. Points that differ from their rows are read again before they are
-    yielded, because a replica that has just come back answers from the past."""
+    yielded, because a replica that has just come back shows an older state."""
     differing: list[Pair] = []
     last: UUID | None = None
     for row, point in pairs:

@@ -111,12 +111,12 @@ class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
         202: it is being built. 200: no stored data changes, and searches already use the spec.
         """
         data = ApplySerializer.read(request.data)
-        asked = (
+        promotion = (
             IndexBuild.Promotion.WHEN_COMPLETE if data["promote"] else IndexBuild.Promotion.MANUAL
         )
         build = lifecycle.apply_spec(
             index,
-            promotion=asked,
+            promotion=promotion,
             max_calls=data.get("max_calls"),
             max_minutes=data.get("max_minutes"),
         )

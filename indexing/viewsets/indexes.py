@@ -35,10 +35,10 @@ from indexing.verification import verify_and_save_report
 
 logger = logging.getLogger(__name__)
 
-REMOVAL_CONTINUES = "No search finds it any more; what is left is removed by itself."
+REMOVAL_CONTINUES = "No search finds it any more; the rest is removed automatically."
 INDEX_RETURNS = (
-    "specs/{}.yaml is still there, so that the index comes back, empty, at the next start; remove "
-    "the file to be rid of it."
+    "specs/{}.yaml still exists, so the index is created again, empty, at the next start; remove "
+    "the file to prevent this."
 )
 
 
@@ -99,7 +99,7 @@ class IndexViewSet(NeedsAllDocuments, viewsets.ViewSet):
         try:
             receipt = remove_index(index)
         except StoreUnavailable as error:
-            logger.warning("The points of %s stay for now: %s", index, error)
+            logger.warning("The points of %s are not removed yet: %s", index, error)
             is_complete = False
         else:
             answer |= receipt.as_json()

@@ -8,7 +8,7 @@ import pytest
 from config import worker_process
 from config.background_workers import BACKGROUND_WORKERS
 from indexing import tasks
-from indexing.model_loading import model_tried
+from indexing.model_loading import model_load_attempted
 from tests.acting import record_enqueued
 
 
@@ -75,10 +75,10 @@ class TestLogging:
 class TestResumeWorkAfterLoading:
     def test_reconciles_indexes_after_a_model_was_loaded_or_failed(self, monkeypatch):
         wakes = record_enqueued(monkeypatch, tasks.reconcile_indexes)
-        monkeypatch.setattr(model_tried, "receivers", [])
+        monkeypatch.setattr(model_load_attempted, "receivers", [])
         worker_process.resume_work_after_loading()
 
-        model_tried.send(None)
+        model_load_attempted.send(None)
 
         assert wakes == [("reconcile_indexes", {})]
 

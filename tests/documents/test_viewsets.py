@@ -698,7 +698,7 @@ class TestDestroy:
         answer = api.delete(one(artifact_id))
 
         assert (answer.status_code, answer.json()["points"]) == (202, None)
-        assert "by themselves" in answer.json()["detail"]
+        assert "automatically" in answer.json()["detail"]
         assert not Artifact.objects.exists()
 
 

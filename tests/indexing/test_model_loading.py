@@ -7,7 +7,7 @@ import pytest
 
 from indexing import model_loading
 from indexing.exceptions import InvalidSpec, ModelLoading, ModelUnavailable
-from indexing.model_loading import ModelLoader, model_tried, waiting_for_models
+from indexing.model_loading import ModelLoader, model_load_attempted, waiting_for_models
 
 SECONDS = 30.0  # far more than these tests need
 
@@ -173,11 +173,11 @@ class TestModelLoader:
             if len(attempts) == 4:
                 is_loaded.set()
 
-        model_tried.connect(hear)
+        model_load_attempted.connect(hear)
         ModelLoader("acme", load).start()
 
         assert is_loaded.wait(SECONDS)
-        model_tried.disconnect(hear)
+        model_load_attempted.disconnect(hear)
         assert told_after == [1, 4]
 
 

@@ -166,7 +166,7 @@ class TestDestroy:
         body = answer.json()
         assert (body["deleted"], body["points"], body["artifact_count"]) == (True, 0, 0)
         assert body["collections"] == {"plain.page_embeddings.1": 0, "plain.page_embeddings.2": 0}
-        assert "specs/plain.yaml is still there" in body["detail"]
+        assert "specs/plain.yaml still exists" in body["detail"]
         assert api.get("/api/v1/indexes/plain/?confirm=plain").status_code == 404
 
     @pytest.mark.parametrize("query", ["", "?confirm=", "?confirm=Plain", "?confirm=evidence"])

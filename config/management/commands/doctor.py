@@ -45,11 +45,11 @@ class Command(BaseCommand):
 
     def handle(self, *, port: int, **options: Any) -> None:
         is_ok = True
-        for finding in _run_diagnostics(port):
-            is_ok &= finding.is_ok
-            mark = self.style.SUCCESS("ok  ") if finding.is_ok else self.style.ERROR("fail")
-            fix = f" -> {finding.fix}" if finding.fix else ""
-            self.stdout.write(f"{mark} {finding.subject:<9} {finding.detail}{fix}")
+        for result in _run_diagnostics(port):
+            is_ok &= result.is_ok
+            mark = self.style.SUCCESS("ok  ") if result.is_ok else self.style.ERROR("fail")
+            fix = f" -> {result.fix}" if result.fix else ""
+            self.stdout.write(f"{mark} {result.subject:<9} {result.detail}{fix}")
         if not is_ok:
             raise SystemExit(1)
 
@@ -135,7 +135,7 @@ def _check_language_model() -> DiagnosticResult:
         return DiagnosticResult("llm", True, f"{settings.STRATA_LLM_MODEL} writes texts.")
     try:
         missing = describe_missing_texts(get_specs())
-    except StrataError:  # told above
+    except StrataError:  # reported by _check_models
         missing = None
     if missing is None:
         return DiagnosticResult("llm", True, "No language model is set, and no index needs one.")
@@ -183,7 +183,7 @@ def _check_builds() -> Iterator[DiagnosticResult]:
     """Report what blocks builds, such as a model that cannot be loaded."""
     try:
         builds = [build for build in IndexBuild.objects.not_retired() if build.first_problem]
-    except DatabaseError:  # before the first start, or told above
+    except DatabaseError:  # before the first start, or reported by _check_database
         return
     for build in builds:
         yield DiagnosticResult("index", False, f"{build} is waiting: {build.first_problem}")

@@ -51,7 +51,7 @@ class Command(StrataCommand):
         parser.add_argument(
             "--stale",
             action="store_true",
-            help="Only documents that changed since, or were never hashed.",
+            help="Only documents that changed since they were planned, or were never hashed.",
         )
         parser.add_argument(
             "--limit", type=_integer_from(1), metavar="N",
@@ -102,7 +102,7 @@ class Command(StrataCommand):
                 if runs_workers_here:
                     stack.enter_context(local_workers())  # their first reconciliation starts it
                 else:
-                    self._wake_workers(regeneration, server)
+                    self._enqueue(regeneration, server)
                 progress = wait_for_regeneration(
                     regeneration, lambda: server is None or find_server() is not None
                 )
@@ -116,7 +116,7 @@ class Command(StrataCommand):
                 raise CommandError(f"{error} {_cancel_hint(regeneration)}") from None
         self._report(progress)
 
-    def _wake_workers(self, regeneration: Regeneration, server: RunningServer | None) -> None:
+    def _enqueue(self, regeneration: Regeneration, server: RunningServer | None) -> None:
         if server is None:
             enqueue_on_commit(tasks.regenerate, regeneration_id=str(regeneration.pk))
         else:

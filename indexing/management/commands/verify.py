@@ -41,7 +41,7 @@ class Command(StrataCommand):
             self._print_report(report, repairs=repair)
         if not all(report["is_sound"] for report in reports):
             self.stderr.write(
-                "There are differences. Documents being indexed sync by themselves; for the "
+                "There are differences. Documents that are being indexed will be synced; for the "
                 "rest, run verify --repair."
             )
             raise SystemExit(1)

@@ -10,7 +10,7 @@ from indexing.models import IndexBuild, Node
 from indexing.services import plan_nodes, retry_failed_nodes
 from indexing.spec import StoreSpec
 from indexing.stores import get_store
-from indexing.stores.qdrant_collections import describe_unsettled_replicas, find_changes
+from indexing.stores.qdrant_collections import describe_lagging_replicas, find_changes
 from indexing.verification import verify_build
 from tests.clients import client_with_key
 from tests.factories import give, sync
@@ -141,10 +141,10 @@ class TestAnAnswerOfACluster:
             for case in ("killed node: cluster of r2", "node back: cluster of r2")
         )
 
-        assert describe_unsettled_replicas(killed) == [
+        assert describe_lagging_replicas(killed) == [
             f"the replica of shard {shard} on peer 4725573481193988 is Dead" for shard in (1, 2)
         ]
-        assert describe_unsettled_replicas(back) == []
+        assert describe_lagging_replicas(back) == []
 
     def test_is_compared_with_the_store_settings(self, answers):
         info = models.CollectionInfo(**answers["killed node: info of r2"]["result"])
