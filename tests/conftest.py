@@ -17,9 +17,9 @@ from django.test import override_settings
 from core import enqueueing
 from indexing import embedding, model_loading, reuse
 from indexing.models import IndexBuild
-from indexing.services import load_specs
 from indexing.spec import EmbeddingSpec, StoreSpec
 from indexing.stores import CollectionSchema, VectorStore, close_store, get_store
+from tests.factories import load_index
 from tests.faults.armed import ArmedService, armed
 from tests.hashing import HashingEmbedder
 from tests.qdrant_loopback.process import qdrant_loopback
@@ -172,8 +172,7 @@ def _collections_made(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 @pytest.fixture
 def build(db, store, embedder) -> IndexBuild:
     """The live build of the plain index, empty."""
-    load_specs()
-    return IndexBuild.objects.live().get(index="plain")
+    return load_index("plain")
 
 
 @pytest.fixture

@@ -1,16 +1,20 @@
 """Documents for tests, added as users add them."""
 
 from typing import Any
+from unittest import mock
 
 from documents.models import Artifact
 from documents.services import TextContent, add_artifact
 from indexing.models import IndexBuild, IndexedDocument
 from indexing.services import (
     DocumentPlanner,
+    load_specs,
+    loading,
     make_documents_due,
     store_search_settings,
     sync_nodes,
 )
+from indexing.spec.loaded import get_specs
 
 PARAGRAPHS = [
     "The heron stands in the shallows at dawn. It waits for fish without moving.",
@@ -18,6 +22,13 @@ PARAGRAPHS = [
     "A ledger with two columns keeps merchants honest. Every debit has its credit.",
     "Bread rises because yeast breathes. The dough traps what it breathes out.",
 ]
+
+
+def load_index(name: str) -> IndexBuild:
+    """Load one spec; return its empty live build. Loading all takes longer than most tests."""
+    with mock.patch.object(loading, "get_specs", return_value={name: get_specs()[name]}):
+        load_specs()
+    return IndexBuild.objects.live().get(index=name)
 
 
 def give(text: str = "\n\n".join(PARAGRAPHS), *, index: str = "plain", **given: Any) -> Artifact:

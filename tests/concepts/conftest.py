@@ -6,8 +6,8 @@ from rest_framework.test import APIClient
 from concepts import tasks as concept_tasks
 from concepts.services import create_concept
 from indexing.models import IndexBuild
-from indexing.services import load_specs
 from tests.clients import client_with_key
+from tests.factories import load_index
 
 INDEX = "knowledge"
 
@@ -15,8 +15,7 @@ INDEX = "knowledge"
 @pytest.fixture
 def knowledge(db, store, embedder) -> IndexBuild:
     """The empty live build of the index."""
-    load_specs()
-    return IndexBuild.objects.live().get(index=INDEX)
+    return load_index(INDEX)
 
 
 @pytest.fixture

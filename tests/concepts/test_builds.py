@@ -5,7 +5,6 @@ import pytest
 from concepts import services
 from indexing.models import IndexBuild
 from indexing.services import (
-    load_specs,
     plan_nodes,
     plan_unannounced_standalone_nodes,
     sync_nodes,
@@ -13,7 +12,7 @@ from indexing.services import (
 from indexing.stores import get_store
 from indexing.verification import verify_build
 from tests.concepts.conftest import INDEX
-from tests.factories import give, sync
+from tests.factories import give, load_index, sync
 from tests.indexed import list_unplanned
 
 
@@ -47,8 +46,7 @@ class TestASecondBuild:
 class TestTheRealModel:
     @pytest.fixture
     def graph(self, db, store):
-        load_specs()
-        build = IndexBuild.objects.live().get(index=INDEX)
+        build = load_index(INDEX)
         concepts = [
             services.create_concept(INDEX, label, description=about)
             for label, about in (

@@ -11,7 +11,7 @@ from documents.models import Source
 from documents.services import TextContent, replace_content
 from indexing.stores import get_store
 from tests.concepts.conftest import INDEX
-from tests.factories import give, sync
+from tests.factories import give, load_index, sync
 
 API = "/api/v1"
 HERON = "The heron stands in the shallows at dawn and waits for fish."
@@ -479,6 +479,8 @@ class TestRefusals:
         ],
     )
     def test_name_the_parameter(self, client, knowledge, name, given, field):
+        load_index("plain")
+
         answer = client.post(f"{API}/search/{name}", given, format="json")
 
         assert (answer.status_code, answer.json()["field"]) == (400, field)

@@ -6,9 +6,9 @@ from django.core.management import CommandError, call_command
 from concepts.management.commands import update_emergent_pairs
 from concepts.models import EmergentPair
 from concepts.services import create_concept
-from indexing.models import IndexBuild
-from indexing.services import load_specs, plan_nodes, sync_nodes
+from indexing.services import plan_nodes, sync_nodes
 from indexing.stores import get_store
+from tests.factories import load_index
 
 WORDS = "alpha beta gamma delta epsilon zeta eta"
 
@@ -17,8 +17,7 @@ WORDS = "alpha beta gamma delta epsilon zeta eta"
 def concepts(db, store, embedder, monkeypatch):
     monkeypatch.setattr(update_emergent_pairs, "find_server", lambda: None)
     monkeypatch.setattr(update_emergent_pairs, "exclusive_store_access", nullcontext)
-    load_specs()
-    build = IndexBuild.objects.live().get(index="knowledge")
+    build = load_index("knowledge")
     for last in ("theta", "iota"):
         plan_nodes(create_concept("knowledge", f"{WORDS} {last}").pk, build)
     while sync_nodes(build):

@@ -9,7 +9,7 @@ from documents.services import TextContent, replace_content
 from indexing.models import Node
 from indexing.verification import verify_build
 from tests.concepts.conftest import INDEX
-from tests.factories import give, sync
+from tests.factories import give, load_index, sync
 
 API = "/api/v1"
 CONCEPTS = f"{API}/indexes/{INDEX}/concepts/"
@@ -69,6 +69,7 @@ class TestConcepts:
         assert answer.json().get("field") == field
 
     def test_are_refused_in_an_index_without_concepts(self, client, knowledge):
+        load_index("plain")
         plain = post(client, f"{API}/indexes/plain/concepts/", label="Heron")
         none = post(client, f"{API}/indexes/none/concepts/", label="Heron")
 

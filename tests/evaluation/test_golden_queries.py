@@ -16,7 +16,7 @@ from evaluation.judged_queries import read_judged_queries
 from evaluation.models import Judgement
 from evaluation.services import delete_judgement, save_judgement
 from indexing.models import Node
-from tests.factories import PARAGRAPHS, sync
+from tests.factories import PARAGRAPHS, load_index, sync
 
 QUERY = "where do herons fish"
 
@@ -79,6 +79,7 @@ class TestSaveJudgement:
     )
     def test_refuses_unknown_or_missing_objects(self, filled, given, condition):
         asked = {"index": "plain", "query": QUERY, "artifact_id": filled[0].pk, **given}
+        load_index("papers")
 
         with pytest.raises(condition):
             save_judgement(is_good=True, judged_by="me", **asked)

@@ -15,7 +15,7 @@ from indexing.exceptions import StoreUnavailable
 from indexing.models import Index, IndexBuild, Node
 from indexing.removal import continue_removals, remove_index
 from indexing.services import load_specs
-from tests.factories import give, sync
+from tests.factories import give, load_index, sync
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -59,7 +59,7 @@ class TestRemoveIndex:
             assert not model.objects.exists()
 
     def test_leaves_other_indexes_unchanged(self, filled, store):
-        other = IndexBuild.objects.live().exclude(index="plain").first()
+        other = load_index("papers")
         kept = give("Bread rises.", index=other.index_id)
 
         remove_index("plain")

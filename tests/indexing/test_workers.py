@@ -4,11 +4,11 @@ import pytest
 from django.utils import timezone
 
 from indexing.exceptions import StoreUnavailable
-from indexing.models import Index, IndexBuild
+from indexing.models import IndexBuild
 from indexing.services import DocumentPlanner
 from indexing.services import planning as planning_service
 from indexing.workers import BuildWorker, PlanWorker
-from tests.factories import give
+from tests.factories import give, load_index
 from tests.indexed import list_unplanned
 
 pytestmark = pytest.mark.django_db
@@ -17,8 +17,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def builds(build) -> list[IndexBuild]:
     """Two builds of different indexes."""
-    live = IndexBuild.objects.live().exclude(pk=build.pk).filter(index__in=Index.objects.all())
-    return [build, live.order_by("pk")[0]]
+    return [build, load_index("papers")]
 
 
 class Batches:
@@ -133,7 +132,7 @@ class TestPlanWorker:
         assert len(list_unplanned(build)) == 1
 
     def test_plans_a_build_that_is_queued_meanwhile(self, build, planning, monkeypatch):
-        other = IndexBuild.objects.live().exclude(pk=build.pk).order_by("pk")[0]
+        other = load_index("papers")
         give("One heron.")
         give("Two herons.", index=other.index_id)
         plan_next = DocumentPlanner.plan_next

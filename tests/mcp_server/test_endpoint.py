@@ -7,7 +7,7 @@ from access.grants import Scope
 from mcp_server import resources
 from tests.asking_mcp import answer_in_this_thread, ask_mcp, call_tool, post_mcp
 from tests.clients import client_with_key
-from tests.factories import give
+from tests.factories import give, load_index
 
 pytestmark = pytest.mark.django_db
 
@@ -127,6 +127,7 @@ class TestDocuments:
     def test_are_listed_once_over_all_pages(self, client, build, monkeypatch):
         monkeypatch.setattr(resources, "PAGE_SIZE", 2)
         titles = {"Herons", "Lamps", "Tides", "Wells"}
+        load_index("papers")
         for title in titles - {"Wells"}:
             give(f"About {title}.", title=title)
         give("About wells.", title="Wells", index="papers")

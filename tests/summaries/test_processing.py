@@ -33,6 +33,7 @@ from summaries.processing import (
     stages,
 )
 from summaries.writers import AnnotationDraft, DraftOutcome, LanguageModelCost
+from tests.factories import load_index
 from tests.faults.armed import ArmedService, armed
 from tests.indexed import list_unplanned, list_unwritten
 from tests.serving import Service
@@ -84,7 +85,7 @@ class ScriptedWriter:
 @pytest.fixture
 def physio(build) -> IndexBuild:
     """The empty live build of the physiotherapy index."""
-    return IndexBuild.objects.live().get(index="physio")
+    return load_index("physio")
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from indexing.exceptions import StoreUnavailable
 from indexing.models import Node
 from indexing.stores import get_store
 from retrieval.views.searches import make_search_view
-from tests.factories import PARAGRAPHS, give, sync
+from tests.factories import PARAGRAPHS, give, load_index, sync
 
 URL = "/api/v1/search/pages"
 
@@ -121,6 +121,7 @@ class TestPageSearchView:
             assert total == pytest.approx(hit["score"], abs=1e-6)
 
     def test_names_the_index_of_each_hit_of_several_indexes(self, client, artifact):
+        load_index("library")
         parameters = {"index": "plain,library", "q": "granite"}
 
         answer = client.get(URL, parameters).json()
