@@ -20,7 +20,7 @@ MANAGE_SECONDS = 300
 LIBRARIES = [
     "celery.app.trace", "django.contrib.admin", "drf_spectacular", "haystack", "lxml.etree",
     "llama_index.core", "numpy", "onnxruntime", "openai", "psycopg", "qdrant_client", "redis",
-    "uvicorn",
+    "uvicorn", "tests.freeze",
 ]  # fmt: skip
 _forks = multiprocessing.get_context("forkserver")
 _forks.set_forkserver_preload(LIBRARIES)
