@@ -138,9 +138,10 @@ class TestPlanWorker:
         plan_next = DocumentPlanner.plan_next
 
         def plan_and_join(planner, given, should_stop):
-            thread = threading.Thread(target=planning.run, args=[other.pk])
-            thread.start()
-            thread.join()
+            if given == build:
+                thread = threading.Thread(target=planning.run, args=[other.pk])
+                thread.start()
+                thread.join()
             return plan_next(planner, given, should_stop)
 
         monkeypatch.setattr(DocumentPlanner, "plan_next", plan_and_join)

@@ -10,7 +10,7 @@ from concepts.services import (
     relate_concepts,
 )
 from documents.services import remove_artifact
-from tests.factories import give
+from tests.factories import give, load_index
 
 STAFF = Grant(groups=frozenset({"staff"}))
 NOBODY = Grant(groups=frozenset())
@@ -21,8 +21,9 @@ def visible(grant):
 
 
 @pytest.fixture
-def concepts(build):
+def concepts(db, store, embedder):
     """A concept that a document with groups quotes, one of a public document, one without."""
+    load_index("knowledge")
     secret = give("The heron stands.", index="knowledge", groups=["staff"])
     public = give("The heron waits.", index="knowledge")
     made = {label: create_concept("knowledge", label) for label in ("secret", "public", "bare")}
