@@ -11,7 +11,7 @@ from evidence.services import EvidenceInput, EvidenceVerdict, add_evidence
 from indexing.models import IndexBuild
 from indexing.verification import verify_build
 from tests.evidence.test_services import APART, WORDS
-from tests.factories import sync
+from tests.factories import load_index, sync
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -19,12 +19,17 @@ WRITERS = 16
 ROUNDS = 5
 
 
+@pytest.fixture
+def evidence(transactional_db, store, embedder) -> IndexBuild:
+    """The empty live build of the index that accepts evidence."""
+    return load_index("evidence")
+
+
 @pytest.mark.usefixtures("no_messages")
 class TestAddEvidence:
-    def test_stores_a_finding_once_if_many_add_it_at_once(self, build, at_once):
+    def test_stores_a_finding_once_if_many_add_it_at_once(self, evidence, at_once):
         """Others sync meanwhile, so that known findings move from the recent vectors to the
         store."""
-        evidence = IndexBuild.objects.live().get(index="evidence")
         done = count(1)
         is_writing = Event()
         is_writing.set()
@@ -61,7 +66,7 @@ class TestAddEvidence:
         sync(evidence, *Artifact.objects.filter(index="evidence"))
         assert verify_build(evidence).is_sound
 
-    def test_assigns_one_url_to_one_artifact(self, build, at_once):
+    def test_assigns_one_url_to_one_artifact(self, evidence, at_once):
         def write(writer):
             [decision] = add_evidence(
                 "evidence", [EvidenceInput("https://one.example/", WORDS if writer % 2 else APART)]
