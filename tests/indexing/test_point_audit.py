@@ -1,6 +1,6 @@
 """Points and nodes are compared a few at a time, and all of them where their numbers differ."""
 
-from uuid import uuid4
+from uuid import UUID
 
 import pytest
 from django.db import connection
@@ -28,12 +28,16 @@ def synced(build):
 
 
 def add_orphans(store, count: int) -> None:
+    """Add points without a node; in the order of ids they come first."""
     [stored] = store.retrieve(
         COLLECTION, [Node.objects.earliest("pk").point_id], with_vectors=True
     ).values()
     store.upsert(
         COLLECTION,
-        [Point(uuid4(), stored.dense, stored.sparse, stored.payload) for _ in range(count)],
+        [
+            Point(UUID(int=number), stored.dense, stored.sparse, stored.payload)
+            for number in range(count)
+        ],
     )
 
 
