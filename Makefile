@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := $(VENV)-uv/bin/uv
 
-# Twice as many processes as two cores: about half of them wait for servers at any time.
+# Twice as many processes as two cores, because many tests wait for servers. Six are no quicker.
 IN_PARALLEL := --numprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
