@@ -7,11 +7,13 @@ import multiprocessing
 import os
 import runpy
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
+from functools import cache
 from pathlib import Path
 
 from tests.serving import ROOT, Process, Service, started
@@ -87,11 +89,37 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
 
+DATABASE = "strata.sqlite3"
+
+
+@cache
+def _read_migrated_database() -> bytes:
+    """A database after all migrations, which take a second."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "config.settings.embedded",
+            "STRATA_DATA_DIR": folder,
+        }
+        log = Path(folder, "log")
+        command = Forked(["manage.py", "migrate", "--verbosity", "0"], environment, log)
+        assert command.wait(MANAGE_SECONDS) == 0, log.read_text()
+        with closing(sqlite3.connect(Path(folder, DATABASE))) as connection:
+            return connection.serialize()
+
+
 class ForkedService(Service):
     def spawn(self, *arguments: str) -> Process:
+        self._ensure_database()
         return Forked([*self.program, *arguments], self.environment, self.log)
 
+    def _ensure_database(self) -> None:
+        database = self.data_dir / DATABASE
+        if not database.exists():
+            database.write_bytes(_read_migrated_database())
+
     def manage(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        self._ensure_database()
         command = [*self.program, *arguments]
         with tempfile.TemporaryDirectory() as folder:
             output, errors = Path(folder, "output"), Path(folder, "errors")

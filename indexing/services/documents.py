@@ -1,25 +1,14 @@
 """Makes documents of builds due when artifacts change, and counts their nodes when these change."""
 
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import (
-    Case,
-    Count,
-    Exists,
-    F,
-    OuterRef,
-    Q,
-    QuerySet,
-    Subquery,
-    Sum,
-    Value,
-    When,
-)
-from django.db.models.functions import Coalesce, Now
+from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from core.leases import FRESH
@@ -28,7 +17,9 @@ from indexing.models import IndexBuild, IndexedDocument, Node, NodeCountChange
 from indexing.services.batches import ROWS_PER_STATEMENT, slices
 
 State = IndexedDocument.State
-DUE: dict[str, Any] = {"state": State.DUE, "due_at": Now(), **FRESH}
+NOW = Now()  # the database's clock
+DUE: dict[str, Any] = {"state": State.DUE, "due_at": NOW, **FRESH}
+COUNT_FIELDS = {f"{state}_count": state for state in Node.State}
 PLANNABLE_STATES = (Artifact.State.PARSED, Artifact.State.FAILED)
 
 
@@ -93,60 +84,72 @@ def changing_nodes(build_id: int, artifact_ids: Collection[UUID | None]) -> Iter
     The documents are locked first, always in the same order, which prevents deadlocks.
     """
     with transaction.atomic():
-        parts = [
-            IndexedDocument.objects.filter(build=build_id, artifact__in=part)
-            for part in slices(sorted(filter(None, artifact_ids)), ROWS_PER_STATEMENT)
-        ]
-        for documents in parts:
-            list(documents.select_for_update().order_by("pk").values_list("pk"))
+        parts = list(slices(sorted(filter(None, artifact_ids)), ROWS_PER_STATEMENT))
+        for part in parts:
+            _lock_documents(build_id, part)
         yield
-        for documents in parts:
-            _count_nodes(build_id, documents)
+        for part in parts:
+            _count_nodes(build_id, part)
 
 
-def _count_nodes(build_id: int, documents: QuerySet[IndexedDocument]) -> None:
-    before = _sum_counts(documents)
-    documents.update(
-        pending_count=_node_count(Node.State.PENDING),
-        synced_count=_node_count(Node.State.SYNCED),
-        failed_count=_node_count(Node.State.FAILED),
-        deleting_count=_node_count(Node.State.DELETING),
-    )
-    after = _sum_counts(documents)
-    if after != before:
+def _lock_documents(build_id: int, artifact_ids: Collection[UUID]) -> list[IndexedDocument]:
+    documents = IndexedDocument.objects.filter(build=build_id, artifact__in=artifact_ids)
+    locked = documents.select_for_update().order_by("pk")
+    return list(locked.defer("content_hash", "input_versions"))
+
+
+def _count_nodes(build_id: int, artifact_ids: Collection[UUID]) -> None:
+    """Update the counts and states of these documents. Documents whose fields change to the same
+    values share one statement."""
+    counts: dict[UUID | None, Counter[str]] = defaultdict(Counter)
+    nodes = Node.objects.filter(build=build_id, artifact__in=artifact_ids).order_by()
+    for artifact_id, state, count in nodes.values_list("artifact", "state").annotate(Count("pk")):
+        counts[artifact_id][state] = count
+    synced_change = node_change = 0
+    ids_by_change: dict[tuple[tuple[str, Any], ...], list[int]] = defaultdict(list)
+    nodeless = []
+    for document in _lock_documents(build_id, artifact_ids):
+        count_of = counts[document.artifact_id]
+        synced_change += count_of[Node.State.SYNCED] - document.synced_count
+        node_change += count_of.total() - sum(getattr(document, name) for name in COUNT_FIELDS)
+        if changed := _find_changed_values(document, count_of):
+            ids_by_change[tuple(changed.items())].append(document.pk)
+        if not count_of.total():
+            nodeless.append(document.pk)
+    for values, ids in ids_by_change.items():
+        IndexedDocument.objects.filter(pk__in=ids).update(**dict(values))
+    if synced_change or node_change:
         NodeCountChange.objects.create(
-            build_id=build_id,
-            synced_count=after["synced"] - before["synced"],
-            node_count=after["nodes"] - before["nodes"],
+            build_id=build_id, synced_count=synced_change, node_count=node_change
         )
-    has_no_nodes = Q(pending_count=0, synced_count=0, failed_count=0, deleting_count=0)
-    documents.update(
-        shown_at=Case(
-            When(has_no_nodes, then=None),
-            When(synced_count__gt=0, then=Coalesce("shown_at", Now())),
-            default=F("shown_at"),
-        ),
-        state=Case(
-            When(state=State.DUE, then=Value(State.DUE)),
-            When(Q(pending_count__gt=0) | Q(deleting_count__gt=0), then=Value(State.SYNCING)),
-            When(~Q(unwritten_kinds=[]), then=Value(State.WAITING)),
-            When(Q(failed_count__gt=0) | ~Q(last_error=""), then=Value(State.FAILED)),
-            default=Value(State.READY),
-        ),
-    )
-    artifact = Artifact.objects.filter(pk=OuterRef("artifact_id"))
-    documents.filter(has_no_nodes, ~Exists(artifact)).exclude(state=State.DUE).delete()
+    if nodeless:
+        artifact = Artifact.objects.filter(pk=OuterRef("artifact_id"))
+        documents = IndexedDocument.objects.filter(~Exists(artifact), pk__in=nodeless)
+        documents.exclude(state=State.DUE).delete()
 
 
-def _sum_counts(documents: QuerySet[IndexedDocument]) -> dict[str, int]:
-    all_states = F("pending_count") + F("synced_count") + F("failed_count") + F("deleting_count")
-    return documents.aggregate(
-        synced=Coalesce(Sum("synced_count"), 0), nodes=Coalesce(Sum(all_states), 0)
-    )
+def _find_changed_values(document: IndexedDocument, count_of: Counter[str]) -> dict[str, Any]:
+    """The fields of a document that change because it has these numbers of nodes by state."""
+    shown_at: Any = document.shown_at
+    if not count_of.total():
+        shown_at = None
+    elif count_of[Node.State.SYNCED] and shown_at is None:
+        shown_at = NOW
+    values = {
+        **{name: count_of[state] for name, state in COUNT_FIELDS.items()},
+        "shown_at": shown_at,
+        "state": _choose_state(document, count_of),
+    }
+    return {name: value for name, value in values.items() if value != getattr(document, name)}
 
 
-def _node_count(state: Node.State) -> Any:
-    nodes = Node.objects.filter(
-        build=OuterRef("build"), artifact=OuterRef("artifact"), state=state
-    ).order_by()
-    return Coalesce(Subquery(nodes.values("build").annotate(n=Count("pk")).values("n")), 0)
+def _choose_state(document: IndexedDocument, count_of: Counter[str]) -> str:
+    if document.state == State.DUE:
+        return State.DUE
+    if count_of[Node.State.PENDING] or count_of[Node.State.DELETING]:
+        return State.SYNCING
+    if document.unwritten_kinds:
+        return State.WAITING
+    if count_of[Node.State.FAILED] or document.last_error:
+        return State.FAILED
+    return State.READY
