@@ -1,3 +1,5 @@
+"""The documents of ``notes`` are indexed once for all tests."""
+
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 from django.urls import reverse
@@ -13,7 +15,7 @@ from indexing.services import store_search_settings
 from indexing.spec import IndexSpec
 from retrieval.exceptions import UnavailableTool, UnknownTool
 from retrieval.tools import list_tools, prepare_tool_call
-from tests.factories import give, sync
+from tests.factories import give, load_index, sync
 from tests.written import make_build, write_all
 
 FIELDS = {
@@ -59,12 +61,15 @@ TOOLS = {
 }
 
 
-@pytest.fixture
-def physio(db, store, embedder):
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(scope="module")
+def physio(shared_store):
     return make_build("physio", questions={"count": 3}, metadata=FIELDS, tools=TOOLS)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def notes(physio):
     """One artifact on the lower back, one on the neck."""
     back = give(
@@ -120,7 +125,8 @@ class TestListTools:
         for tool in list_tools("physio", EVERYTHING):
             jsonschema.Draft202012Validator.check_schema(tool.parameters)
 
-    def test_returns_no_tools_without_a_declaration_or_a_live_build(self, physio, build):
+    def test_returns_no_tools_without_a_declaration_or_a_live_build(self, physio):
+        load_index("plain")
         assert list_tools("plain", EVERYTHING) == []
         Index.objects.filter(name="physio").update(live_build=None)
         assert list_tools("physio", EVERYTHING) == []
@@ -174,14 +180,14 @@ class TestPrepareToolCall:
 
         assert self.ask(name, **{parameter: "x"}).is_question_search == is_question_search
 
-    def test_searches_chunks_if_there_are_no_questions(self, db, store, embedder):
+    def test_searches_chunks_if_there_are_no_questions(self, shared_store):
         make_build("plainer", tools={"find": TOOLS["search_knowledge_base"]})
 
         assert not prepare_tool_call(
             "plainer", "find", {"query": "x"}, EVERYTHING
         ).is_question_search
 
-    def test_refuses_a_tool_that_the_live_build_does_not_support(self, db, store, embedder):
+    def test_refuses_a_tool_that_the_live_build_does_not_support(self, shared_store):
         live = make_build("new")
         tools = {
             "ask": TOOLS["search_knowledge_base"] | {"search": "questions"},
@@ -353,7 +359,7 @@ class TestToolViews:
 
         assert planned == [notes[1].pk]
 
-    def test_searches_chunks_if_there_are_no_questions(self, client, physio, settings):
+    def test_searches_chunks_if_there_are_no_questions(self, client, shared_store):
         bare = make_build("bare", tools={"find": TOOLS["search_knowledge_base"]})
         sync(bare, give("Tendons tear.", index="bare"))
 

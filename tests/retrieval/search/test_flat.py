@@ -1,6 +1,12 @@
+"""Searches for chunks of one index; for several see ``test_merging``.
+
+The documents of ``notes``, ``stone`` and ``twins`` are indexed once for all tests. A test that adds
+others adds them to ``own``.
+"""
+
 import logging
 import uuid
-from dataclasses import replace
+from itertools import count
 
 import pytest
 from django.db import connection
@@ -11,13 +17,18 @@ from documents.models import Artifact, Source
 from documents.services import TextContent, replace_content
 from indexing.exceptions import StoreUnavailable
 from indexing.models import Index, IndexBuild, Node
-from indexing.services import load_specs
 from indexing.stores import Point, get_store
 from retrieval.search import Mode, SearchRequest, StaleHitPolicy, Verdict
-from tests.factories import change_search, give, sync
+from tests.factories import change_search, give, load_index, sync
 from tests.retrieval.search.asking import search_chunks
+from tests.written import make_build
 
 SENTENCES = [f"The {bird} number {n} nests near water." for n, bird in enumerate(["heron"] * 30)]
+
+# The points of a test stay in the store, so that no two tests may have an index of the same name.
+_numbers = count()
+
+pytestmark = pytest.mark.django_db
 
 
 def ask(query="heron nests", *, index="plain", **given):
@@ -28,19 +39,45 @@ def ids(answer):
     return [hit.node_id for hit in answer.hits]
 
 
-def rewrite_payload(build, node, **changes):
-    """Change the point's payload so that it differs from its row, like a defective writer."""
-    store, collection = get_store(), build.collection("chunk")
-    payload = store.retrieve(collection, [node.point_id])[node.point_id].payload
-    store.replace_payloads(collection, {node.point_id: payload | changes})
+@pytest.fixture(scope="module")
+def build(shared_store) -> IndexBuild:
+    return load_index("plain")
 
 
 @pytest.fixture
-def notes(build):
+def own(shared_store) -> IndexBuild:
+    """An empty index of the test."""
+    return make_build(f"own-{next(_numbers)}")
+
+
+@pytest.fixture(scope="module")
+def notes(build) -> list[Artifact]:
     """Thirty artifacts of one chunk each, all about herons."""
     artifacts = [give(text, title=f"Note {n}") for n, text in enumerate(SENTENCES)]
     sync(build, *artifacts)
     return artifacts
+
+
+@pytest.fixture(scope="module")
+def stone(shared_store) -> IndexBuild:
+    """An index of a single chunk."""
+    stone = make_build("stone")
+    write_stone(stone)
+    return stone
+
+
+@pytest.fixture(scope="module")
+def twins(shared_store) -> IndexBuild:
+    """An index of many equal texts, so that both rankings have many ties."""
+    twins = make_build("twins")
+    texts = ["The heron nests near water."] * 8 + ["A heron waits.", "Granite cools slowly."] * 4
+    sync(twins, *[give(text, index="twins", external_id=str(n)) for n, text in enumerate(texts)])
+    return twins
+
+
+def write_stone(build: IndexBuild) -> Node:
+    sync(build, give("Granite cools slowly under the ground.", index=build.index_id))
+    return Node.objects.get(build=build)
 
 
 class TestSearchChunks:
@@ -48,16 +85,17 @@ class TestSearchChunks:
         ("mode", "score_kind"),
         [(Mode.HYBRID, "rrf"), (Mode.DENSE, "cosine"), (Mode.SPARSE, "bm25")],
     )
-    def test_finds_the_text_with_the_words(self, build, mode, score_kind):
-        wanted, other = give("Granite cools slowly."), give("Yeast breathes in the dough.")
-        sync(build, wanted, other)
+    def test_finds_the_text_with_the_words(self, own, mode, score_kind):
+        name = own.index_id
+        wanted = give("Granite cools slowly.", index=name)
+        sync(own, wanted, give("Yeast breathes in the dough.", index=name))
 
-        answer = ask("granite cools", mode=mode)
+        answer = ask("granite cools", index=name, mode=mode)
 
         assert answer.hits[0].payload["artifact_id"] == str(wanted.pk)
         assert answer.hits[0].verdict == Verdict.EXACT
         assert answer.score_kind == score_kind
-        assert answer.builds == {"plain": build.number}
+        assert answer.builds == {name: own.number}
 
     def test_asks_the_store_once(self, notes, monkeypatch):
         asked = []
@@ -105,8 +143,8 @@ class TestSearchChunks:
         assert not set(deleting) & set(ids(answer))
         assert answer.dropped.orphans == 5
 
-    def test_finds_nothing_in_an_empty_index(self, build):
-        assert ask().hits == []
+    def test_finds_nothing_in_an_empty_index(self, own):
+        assert ask(index=own.index_id).hits == []
 
     def test_finds_nothing_in_an_index_without_a_live_build(self, build, notes):
         Index.objects.filter(name="plain").update(live_build=None)
@@ -187,134 +225,18 @@ class TestSearchChunks:
         assert "plain" in refused.value.allowed
 
 
-class TestSearchOfSeveralIndexes:
-    @pytest.fixture
-    def second(self, build):
-        """Another index with the same recipe."""
-        recipe = build.recipe | {"name": "second"}
-        index = Index.objects.create(name="second")
-        made = IndexBuild.objects.create(
-            index=index, number=4, recipe=recipe, fingerprint="", state="live"
-        )
-        index.live_build = made
-        index.save()
-        return made
-
-    def test_merges_by_score_and_embeds_the_query_once(self, build, second, embedder, monkeypatch):
-        sync(build, give("Granite cools slowly under the ground."))
-        sync(second, give("Granite cools.", index="second"))
-        embedded = []
-        real = embedder.embed_query
-        monkeypatch.setattr(
-            embedder, "embed_query", lambda text: embedded.append(text) or real(text)
-        )
-
-        answer = search_chunks(
-            SearchRequest(indexes=["plain", "second"], query="granite cools", mode=Mode.DENSE)
-        )
-
-        assert answer.builds == {"plain": build.number, "second": 4}
-        assert [hit.index for hit in answer.hits] == ["second", "plain"]
-        assert embedded == ["granite cools"]
-
-    def test_returns_pages_over_both_indexes(self, build, second):
-        sync(build, *[give(text) for text in SENTENCES[:9]])
-        sync(second, *[give(text, index="second") for text in SENTENCES[9:20]])
-        request = SearchRequest(indexes=["plain", "second"], query="heron nests", limit=20)
-        whole = ids(search_chunks(request))
-
-        pages = [
-            ids(search_chunks(replace(request, limit=6, offset=offset)))
-            for offset in (0, 6, 12, 18)
-        ]
-
-        assert [each for page in pages for each in page] == whole
-        assert len(set(whole)) == 20
-
-    def test_ranks_them_together_despite_different_settings(self, build, second):
-        right = "A recursive depth tracking counter is kept for each frame."
-        others = ["Each counter is kept.", "For each frame.", "Depth is kept."]
-        sync(build, give(right), *[give(f"{text} {n}") for n, text in enumerate(SENTENCES[:4])])
-        sync(second, *[give(text, index="second") for text in others])
-        change_search(second, rrf_k=3)
-
-        answer = search_chunks(
-            SearchRequest(
-                indexes=["plain", "second"],
-                query="recursive depth tracking counter for each frame",
-                explain=True,
-            )
-        )
-
-        assert answer.hits[0].payload["text"] == right
-        assert answer.hits[0].score == pytest.approx(2 / 14)
-        assert len({hit.explanation.dense.rank for hit in answer.hits}) == len(answer.hits)
-        assert {hit.explanation.fusion.k for hit in answer.hits} == {13}  # between 60 and 3
-
-    @pytest.fixture
-    def second_of_another_model(self, second):
-        second.recipe["embedding"]["query_prefix"] = "query: "
-        second.save()
-        return IndexBuild.objects.get(pk=second.pk)
-
-    @pytest.mark.parametrize("mode", Mode)
-    def test_does_not_compare_cosines_of_different_models(
-        self, build, second_of_another_model, mode
-    ):
-        sync(build, *[give(text) for text in SENTENCES[:4]])
-        sync(second_of_another_model, *[give(text, index="second") for text in SENTENCES[4:8]])
-        request = SearchRequest(
-            indexes=["plain", "second"], query="heron nests", mode=mode, limit=8, explain=True
-        )
-
-        answer = search_chunks(request)
-
-        assert answer.score_kind == ("bm25" if mode == Mode.SPARSE else "rrf")
-        if mode == Mode.DENSE:
-            assert [hit.score for hit in answer.hits] == [
-                pytest.approx(1 / (60 + rank)) for rank in (1, 1, 2, 2, 3, 3, 4, 4)
-            ]
-            assert [hit.explanation.dense.rank for hit in answer.hits] == [1, 1, 2, 2, 3, 3, 4, 4]
-
-
-class TestSeveralStrategies:
-    @pytest.fixture
-    def cut_twice(self, db, store, embedder, settings, tmp_path):
-        (tmp_path / "plain.yaml").write_text(
-            "chunks: {strategies: [{name: sentence, max_chars: 50}, {name: paragraph}]}"
-        )
-        settings.STRATA_SPECS_DIR = tmp_path
-        load_specs()
-        return IndexBuild.objects.live().get(index="plain")
-
-    def test_find_the_same_text_once(self, cut_twice):
-        sentences = ["Granite cools slowly under the ground.", "Basalt cools fast in the cold sea."]
-        sync(cut_twice, give(" ".join(sentences)), give("Herons nest in trees."))
-        assert Node.objects.count() == 5
-
-        hits = ask("granite cools slowly under the ground", mode=Mode.DENSE).hits
-
-        assert [hit.payload["text"] for hit in hits] == [*sentences, "Herons nest in trees."]
-
-    def test_find_a_whole_text_that_is_better_than_its_parts(self, cut_twice):
-        text = "Granite cools slowly under the ground. Basalt cools fast in the cold sea."
-        sync(cut_twice, give(text))
-
-        hits = ask("granite basalt cools slowly fast ground sea").hits
-
-        assert [hit.payload["text"] for hit in hits] == [text]
-
-
 class TestHitCheck:
     @pytest.fixture
-    def node(self, build):
-        sync(build, give("Granite cools slowly under the ground."))
-        return Node.objects.get()
+    def node(self, stone) -> Node:
+        return Node.objects.get(build=stone)
+
+    def ask(self, *, index="stone", **given):
+        return ask("granite", index=index, **given)
 
     def test_flags_a_hit_whose_source_changed_without_a_signal(self, node):
         Source.objects.update(text="Basalt cools fast. Granite cools slowly under the ground.")
 
-        answer = ask("granite")
+        answer = self.ask()
 
         assert [hit.verdict for hit in answer.hits] == [Verdict.STALE]
         assert answer.stale_ids == [node.artifact_id]
@@ -322,7 +244,7 @@ class TestHitCheck:
     def test_omits_stale_hits_on_request(self, node):
         Source.objects.update(text="Basalt cools fast.")
 
-        answer = ask("granite", stale=StaleHitPolicy.OMIT)
+        answer = self.ask(stale=StaleHitPolicy.OMIT)
 
         assert answer.hits == []
         assert answer.stale_ids == [node.artifact_id]
@@ -330,15 +252,15 @@ class TestHitCheck:
     def test_flags_a_hit_whose_source_is_gone(self, node):
         Source.objects.all().delete()
 
-        assert [hit.verdict for hit in ask("granite").hits] == [Verdict.STALE]
+        assert [hit.verdict for hit in self.ask().hits] == [Verdict.STALE]
 
-    def test_flags_the_old_text_of_a_document_until_the_new_is_synced(self, build, node):
-        artifact = Artifact.objects.get()
-        replace_content(artifact.pk, TextContent(("Granite cools very slowly indeed.",)))
+    def test_flags_the_old_text_of_a_document_until_the_new_is_synced(self, own):
+        node = write_stone(own)
+        replace_content(node.artifact_id, TextContent(("Granite cools very slowly indeed.",)))
 
-        before = ask("granite").hits
-        sync(build, artifact)
-        after = ask("granite").hits
+        before = self.ask(index=own.index_id).hits
+        sync(own, node.artifact)
+        after = self.ask(index=own.index_id).hits
 
         assert [(hit.node_id, hit.verdict) for hit in before] == [(node.point_id, Verdict.STALE)]
         assert [hit.verdict for hit in after] == [Verdict.EXACT]
@@ -348,20 +270,20 @@ class TestHitCheck:
         Node.objects.update(state=Node.State.DELETING)
         Source.objects.update(text="Basalt.")
 
-        assert [hit.verdict for hit in ask("granite").hits] == [Verdict.STALE]
+        assert [hit.verdict for hit in self.ask().hits] == [Verdict.STALE]
 
     def test_drops_a_hit_without_a_row(self, node):
         Node.objects.all().delete()
 
-        answer = ask("granite")
+        answer = self.ask()
 
         assert answer.hits == []
         assert answer.dropped.orphans == 1
 
     def test_drops_a_hit_whose_artifact_is_gone(self, node):
-        Artifact.objects.get().delete()
+        Artifact.objects.get(pk=node.artifact_id).delete()
 
-        answer = ask("granite")
+        answer = self.ask()
 
         assert answer.hits == []
         assert answer.dropped.orphans == 1
@@ -379,61 +301,55 @@ class TestHitCheck:
         ],
     )
     def test_drops_counts_and_reports_a_hit_whose_text_is_not_in_its_source(
-        self, build, node, changes, caplog
+        self, stone, node, rewrite_payload, changes, caplog
     ):
-        rewrite_payload(build, node, **changes)
+        rewrite_payload(stone, node, **changes)
 
         with caplog.at_level(logging.ERROR, logger="retrieval.search"):
-            answer = ask("granite")
+            answer = self.ask()
 
         assert answer.hits == []
         assert answer.dropped.integrity_errors == 1
         assert str(node.point_id) in caplog.text
 
-    def test_ignores_a_null_hash(self, build, node):
-        rewrite_payload(build, node, text_hash=None, source_hash=None)
+    def test_ignores_a_null_hash(self, stone, node, rewrite_payload):
+        rewrite_payload(stone, node, text_hash=None, source_hash=None)
 
-        assert [hit.verdict for hit in ask("granite").hits] == [Verdict.EXACT]
+        assert [hit.verdict for hit in self.ask().hits] == [Verdict.EXACT]
 
-    def test_flags_a_text_that_moved_under_a_null_hash(self, build, node):
-        rewrite_payload(build, node, text_hash=None, source_hash=None)
+    def test_flags_a_text_that_moved_under_a_null_hash(self, stone, node, rewrite_payload):
+        rewrite_payload(stone, node, text_hash=None, source_hash=None)
         Source.objects.update(text="Now: Granite cools slowly under the ground.")
 
-        assert [hit.verdict for hit in ask("granite").hits] == [Verdict.STALE]
+        assert [hit.verdict for hit in self.ask().hits] == [Verdict.STALE]
 
-    def test_counts_characters_as_code_points(self, build):
-        sync(build, give("🪨🪨 e\u0301 first.\r\n\r\n" + "Granite cools. " * 60))
+    def test_counts_characters_as_code_points(self, own):
+        text = "🪨🪨 e\u0301 first.\r\n\r\n" + "Granite cools. " * 60
+        sync(own, give(text, index=own.index_id))
 
-        hits = ask("granite cools", limit=50).hits
+        hits = ask("granite cools", index=own.index_id, limit=50).hits
 
         assert len(hits) > 1
         assert {hit.verdict for hit in hits} == {Verdict.EXACT}
 
-    def test_drops_a_point_without_a_node(self, build, node, embedder):
+    def test_drops_a_point_without_a_node(self, own, embedder):
+        node = write_stone(own)
         stranger = Point(uuid.uuid4(), embedder.embed_query("granite"), None, {"text": "granite"})
-        get_store().upsert(build.collection("chunk"), [stranger])
+        get_store().upsert(own.collection("chunk"), [stranger])
 
-        answer = ask("granite")
+        answer = self.ask(index=own.index_id)
 
         assert ids(answer) == [node.point_id]
         assert answer.dropped.orphans == 1
 
 
 class TestExplain:
-    @pytest.fixture
-    def twins(self, build):
-        """Artifacts with many equal texts, so that both rankings have many ties."""
-        texts = ["The heron nests near water."] * 8 + [
-            "A heron waits.",
-            "Granite cools slowly.",
-        ] * 4
-        sync(build, *[give(text, external_id=str(n)) for n, text in enumerate(texts)])
-
     @pytest.mark.parametrize(("dense", "sparse"), [(1.0, 1.0), (2.0, 0.5), (0.0, 1.0), (1.0, 0.0)])
-    def test_adds_up_to_the_score_despite_ties(self, build, twins, dense, sparse):
+    def test_adds_up_to_the_score_despite_ties(self, twins, dense, sparse):
+        build = IndexBuild.objects.get(pk=twins.pk)  # others read the unchanged one
         change_search(build, dense_weight=dense, sparse_weight=sparse, prefetch=5)
 
-        hits = ask("heron nests", limit=20, explain=True).hits
+        hits = ask("heron nests", index="twins", limit=20, explain=True).hits
 
         assert hits
         for hit in hits:

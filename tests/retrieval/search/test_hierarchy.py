@@ -1,4 +1,8 @@
+"""The documents of ``talks`` are indexed once for all tests. A test that adds others, or that
+changes what the store holds, does so in ``own``."""
+
 import logging
+from itertools import count
 from uuid import UUID
 
 import pytest
@@ -18,12 +22,17 @@ from retrieval.search.hierarchy import group_by_artifact, search_hierarchical
 from retrieval.search.hit_checks import HitChecks
 from retrieval.search.targets import Candidate, Target
 from summaries.models import EXTRACTIVE_MODEL_NAME, Summary
-from tests.factories import PARAGRAPHS, sync
+from tests.factories import PARAGRAPHS, load_index, sync
 from tests.written import make_build, write_all
 
 SPEC = IndexSpec(name="deck")
 KINDS = {"page_summaries": True, "artifact_summaries": True}
 TOPICS = ["granite", "heron", "yeast", "ledger"]
+
+# The points of a test stay in the store, so that no two tests may have an index of the same name.
+_numbers = count()
+
+pytestmark = pytest.mark.django_db
 
 
 def ask(query="granite crystals", *, index="deck", **given):
@@ -44,13 +53,23 @@ def reset(kind, **which):
         node.delete()
 
 
-@pytest.fixture
-def deck(db, store, embedder) -> IndexBuild:
+@pytest.fixture(scope="module")
+def deck(shared_store) -> IndexBuild:
     return make_build("deck", **KINDS)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def talks(deck) -> list[Artifact]:
+    return write_talks(deck)
+
+
+@pytest.fixture
+def own(shared_store) -> IndexBuild:
+    """An empty index of the test."""
+    return make_build(f"own-{next(_numbers)}", **KINDS)
+
+
+def write_talks(build: IndexBuild) -> list[Artifact]:
     """Four talks of five pages; the third page of each is about its topic in many chunks."""
     talks = []
     for number, topic in enumerate(TOPICS):
@@ -61,18 +80,20 @@ def talks(deck) -> list[Artifact]:
             for word in ["once", "twice", "thrice", "always", "never", "perhaps", "still", "too"]
             * 2
         )
-        talks.append(add_artifact("deck", TextContent(tuple(pages)), title=f"On {topic}")[0])
-    write_all(deck, *talks)
+        content = TextContent(tuple(pages))
+        talks.append(add_artifact(build.index_id, content, title=f"On {topic}")[0])
+    write_all(build, *talks)
     return talks
 
 
 class TestSummariesThatRulesWrote:
-    def test_are_shown_but_do_not_affect_the_ranking(self, talks, deck):
-        by_a_person = [group.score for group in ask(mode=Mode.DENSE).artifacts]
-        Summary.objects.update(model_name=EXTRACTIVE_MODEL_NAME)
-        sync(deck, *talks)
+    def test_are_shown_but_do_not_affect_the_ranking(self, own):
+        talks = write_talks(own)
+        by_a_person = [group.score for group in ask(index=own.index_id, mode=Mode.DENSE).artifacts]
+        Summary.objects.filter(build=own).update(model_name=EXTRACTIVE_MODEL_NAME)
+        sync(own, *talks)
 
-        answer = ask(mode=Mode.DENSE)
+        answer = ask(index=own.index_id, mode=Mode.DENSE)
 
         assert answer.artifacts[0].title == "On granite"
         assert answer.artifacts[0].summary is not None
@@ -121,11 +142,12 @@ class TestSearchHierarchical:
 
         assert max(len(page.chunks) for page in pages) == 3
 
-    def test_returns_pages_and_artifacts_found_only_by_chunks(self, talks):
+    def test_returns_pages_and_artifacts_found_only_by_chunks(self, own):
+        talks = write_talks(own)
         reset("page_summary", artifact=talks[0])
         reset("artifact_summary", artifact=talks[0])
 
-        [best, *_] = ask().artifacts
+        [best, *_] = ask(index=own.index_id).artifacts
 
         assert best.artifact_id == str(talks[0].pk)
         assert best.summary is None
@@ -156,10 +178,12 @@ class TestSearchHierarchical:
         assert [group.artifact_id for group in groups] == ["c", "b", "a"]
         assert [page.page_id for page in groups[1].pages] == ["b2", "b1"]
 
-    def test_returns_pages_found_only_by_their_summary(self, talks):
+    def test_returns_pages_found_only_by_their_summary(self, own):
+        talks = write_talks(own)
         reset("chunk", artifact=talks[0])
 
-        best = next(each for each in ask().artifacts if each.artifact_id == str(talks[0].pk))
+        groups = ask(index=own.index_id).artifacts
+        best = next(each for each in groups if each.artifact_id == str(talks[0].pk))
 
         assert best.pages
         assert all(page.summary and not page.chunks for page in best.pages)
@@ -203,20 +227,20 @@ class TestSearchHierarchical:
     def test_answers_the_same_twice(self, talks):
         assert shape(ask()) == shape(ask())
 
-    def test_finds_nothing_in_an_empty_index(self, deck):
-        assert ask().artifacts == []
+    def test_finds_nothing_in_an_empty_index(self, own):
+        assert ask(index=own.index_id).artifacts == []
 
-    def test_accepts_several_indexes(self, talks):
-        other = make_build("other", **KINDS)
-        artifact, _ = add_artifact("other", TextContent((PARAGRAPHS[1],)), title="Elsewhere")
-        write_all(other, artifact)
+    def test_accepts_several_indexes(self, talks, own):
+        other = own.index_id
+        artifact, _ = add_artifact(other, TextContent((PARAGRAPHS[1],)), title="Elsewhere")
+        write_all(own, artifact)
 
         answer = search_hierarchical(
-            HierarchicalRequest(indexes=["deck", "other"], query="granite crystals"), EVERYTHING
+            HierarchicalRequest(indexes=["deck", other], query="granite crystals"), EVERYTHING
         )
 
-        assert answer.builds == {"deck": 1, "other": 1}
-        assert {group.index for group in answer.artifacts} == {"deck", "other"}
+        assert answer.builds == {"deck": 1, other: 1}
+        assert {group.index for group in answer.artifacts} == {"deck", other}
 
     def test_explains_each_hit_by_its_own_collection(self, talks):
         [best, *_] = ask(explain=True).artifacts
@@ -244,7 +268,8 @@ class TestSearchHierarchical:
 
         assert refused.value.field == field
 
-    def test_requires_summaries_and_chunks(self, deck, build):
+    def test_requires_summaries_and_chunks(self, deck):
+        load_index("plain")
         make_build("summaries-only", chunks={"embed": False}, page_summaries=True)
 
         for index, missing in (("plain", "summaries"), ("summaries-only", "embedded chunks")):
@@ -299,19 +324,18 @@ class TestHitCheck:
 
     def test_drops_hits_of_a_deleted_document(self, talks):
         gone = str(talks[0].pk)
-        talks[0].delete()
+        Artifact.objects.get(pk=gone).delete()
 
         answer = ask()
 
         assert gone not in [artifact.artifact_id for artifact in answer.artifacts]
         assert answer.dropped.orphans > 5
 
-    def test_drops_counts_and_reports_hits_with_a_wrong_text(self, talks, deck, caplog):
+    def test_drops_counts_and_reports_hits_with_a_wrong_text(
+        self, talks, deck, rewrite_payload, caplog
+    ):
         node = Node.objects.get(kind="page_summary", page=talks[0].pages.get(index=2))
-        collection = deck.collection("page_summary")
-        payload = get_store().retrieve(collection, [node.point_id])[node.point_id].payload
-        changed = payload | {"summary_text": "It is all about basalt."}
-        get_store().replace_payloads(collection, {node.point_id: changed})
+        rewrite_payload(deck, node, summary_text="It is all about basalt.")
 
         with caplog.at_level(logging.ERROR, logger="retrieval.search"):
             answer = ask()
@@ -331,16 +355,17 @@ class TestHitCheck:
         assert len(queries) == 1
         assert {hit.verdict for hit in answer.artifacts[0].pages[0].chunks} == {None}
 
-    def test_returns_the_old_text_as_stale_until_the_new_one_is_synced(self, talks, deck):
-        source = talks[0].pages.get(index=0).sources.get()
+    def test_returns_the_old_text_as_stale_until_the_new_one_is_synced(self, own):
+        talk, *_ = write_talks(own)
+        source = talk.pages.get(index=0).sources.get()
         source.text = "Herons stand."
         source.save()
-        before = ask("page 0 of talk 0", limit=50)
-        sync(deck, talks[0])
-        after = ask("page 0 of talk 0", limit=50)
+        before = ask("page 0 of talk 0", index=own.index_id, limit=50)
+        sync(own, talk)
+        after = ask("page 0 of talk 0", index=own.index_id, limit=50)
 
         def texts(answer):
-            [group] = [each for each in answer.artifacts if each.artifact_id == str(talks[0].pk)]
+            [group] = [each for each in answer.artifacts if each.artifact_id == str(talk.pk)]
             return {
                 (hit.payload["text"][:13], hit.verdict)
                 for page in group.pages

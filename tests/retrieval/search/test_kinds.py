@@ -52,22 +52,6 @@ def ids(answer):
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def rewrite_payload():
-    """Changes the point's payload so that it differs from its row, like a defective writer."""
-    store, before = get_store(), {}
-
-    def rewrite(build, node, **changes):
-        collection = build.collection(node.kind)
-        payload = store.retrieve(collection, [node.point_id])[node.point_id].payload
-        before[collection, node.point_id] = payload
-        store.replace_payloads(collection, {node.point_id: payload | changes})
-
-    yield rewrite
-    for (collection, point_id), payload in before.items():
-        store.replace_payloads(collection, {point_id: payload})
-
-
 @pytest.fixture(scope="module")
 def full(shared_store) -> IndexBuild:
     """An index that holds every kind of node."""

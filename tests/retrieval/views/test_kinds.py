@@ -1,9 +1,11 @@
-"""Summaries, questions and the hierarchy over HTTP."""
+"""Summaries, questions and the hierarchy over HTTP. The documents of ``notes`` are indexed once for
+all tests."""
 
 import json
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
+from django.core.cache import cache
 from rest_framework.test import APIClient
 
 from access.models import ApiKey
@@ -11,7 +13,7 @@ from documents.models import Source
 from documents.services import TextContent, add_artifact
 from indexing.models import Node
 from retrieval.serializers.answers import SNIPPET_CHARS, clip_text
-from tests.factories import PARAGRAPHS
+from tests.factories import PARAGRAPHS, load_index
 from tests.written import ALL_KINDS, WRITER, make_build, write_all
 
 SUMMARIES = "/api/v1/search/summaries"
@@ -94,7 +96,13 @@ def client(db):
 
 
 @pytest.fixture
-def full(db, store, embedder):
+def planned(planned):
+    cache.clear()  # it holds which documents other tests had planned
+    return planned
+
+
+@pytest.fixture(scope="module")
+def full(shared_store):
     fields = {
         "topics": {"type": "keyword", "many": True, "values": ["birds", "stones"]},
         "place": {"type": "keyword"},
@@ -102,7 +110,7 @@ def full(db, store, embedder):
     return make_build("full", metadata=fields, **ALL_KINDS)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def notes(full):
     artifact, _ = add_artifact(
         "full",
@@ -115,6 +123,7 @@ def notes(full):
     return artifact
 
 
+@pytest.mark.django_db
 class TestEverySearch:
     """Tests that apply to every search URL."""
 
@@ -161,7 +170,9 @@ class TestEverySearch:
         assert answer.status_code == 400, answer.json()
         assert answer.json()["field"] == field
 
-    def test_names_the_indexes_that_support_it(self, client, full, build, url):
+    def test_names_the_indexes_that_support_it(self, client, full, url):
+        load_index("plain")
+
         answer = client.get(url, {"index": "plain", "q": "granite"})
 
         assert answer.status_code == 400

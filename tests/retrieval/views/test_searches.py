@@ -1,9 +1,12 @@
+"""The documents of ``artifact`` and ``sources`` are indexed once for all tests."""
+
 import gc
 import json
 import uuid
 import weakref
 
 import pytest
+from django.core.cache import cache
 from django.urls import reverse
 from kombu.exceptions import OperationalError
 from rest_framework.test import APIClient, APIRequestFactory, force_authenticate
@@ -18,8 +21,16 @@ from indexing.models import Node
 from indexing.stores import get_store
 from retrieval.views.searches import make_search_view
 from tests.factories import PARAGRAPHS, give, load_index, sync
+from tests.written import make_build
 
 URL = "/api/v1/search/pages"
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def nothing_planned():
+    cache.clear()  # it holds which documents other tests had planned
 
 
 @pytest.fixture
@@ -31,18 +42,35 @@ def client(db):
     return client
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def build(shared_store):
+    return load_index("plain")
+
+
+@pytest.fixture(scope="module")
 def artifact(build):
     artifact = give(title="Stones & birds", external_id="doc-1", metadata={"year": 2019})
     sync(build, artifact)
     return artifact
 
 
+@pytest.fixture(scope="module")
+def sources(shared_store):
+    """Twelve passages of one artifact, synced."""
+    build = make_build("long")
+    artifact = give("\n\n".join(" ".join(PARAGRAPHS * 20) for _ in range(12)), index="long")
+    sync(build, artifact)
+    sources = list(artifact.sources.order_by("ordinal"))
+    assert len(sources) > 5
+    return sources
+
+
 class TestPageSearchView:
-    def test_waits_for_a_write_or_answers_409(self, client, build, settings):
+    def test_waits_for_a_write_or_answers_409(self, client, shared_store, settings):
         settings.STRATA_MIN_REVISION_SECONDS = 0.1
-        artifact = give()
-        asked = {"index": "plain", "query": "granite", "min_revision": artifact.revision}
+        build = make_build("late")
+        artifact = give(index="late")
+        asked = {"index": "late", "query": "granite", "min_revision": artifact.revision}
 
         early = client.post(URL, asked, format="json")
         sync(build, artifact)
@@ -235,16 +263,6 @@ class TestPageSearchView:
 
 
 class TestSourceView:
-    @pytest.fixture
-    def sources(self, build):
-        """Twelve passages of one artifact, synced."""
-        text = "\n\n".join(" ".join(PARAGRAPHS * 20) for _ in range(12))
-        artifact = give(text)
-        sync(build, artifact)
-        sources = list(artifact.sources.order_by("ordinal"))
-        assert len(sources) > 5
-        return sources
-
     def test_shows_the_source_and_the_offsets_of_its_chunks(self, client, sources):
         source = sources[2]
 
@@ -271,7 +289,7 @@ class TestSourceView:
         ]
 
     def test_shows_only_neighbours_of_the_same_artifact(self, client, sources):
-        give("Another artifact altogether.")
+        give("Another artifact altogether.", index="long")
 
         answer = client.get(reverse("source", args=[sources[-1].pk]), {"window": 10}).json()
 
@@ -284,7 +302,7 @@ class TestSourceView:
         assert answer.status_code == 400
         assert answer.json()["field"] == next(iter(given))
 
-    def test_answers_404_for_an_unknown_source(self, client, db):
+    def test_answers_404_for_an_unknown_source(self, client):
         answer = client.get(reverse("source", args=[uuid.uuid4()]))
 
         assert answer.status_code == 404
