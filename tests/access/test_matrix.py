@@ -15,15 +15,15 @@ from access import limits
 from access.grants import Scope
 from access.models import ApiKey
 from access.permissions import HasScope, get_required_scope
-from documents.models import Artifact
 from indexing import tasks
-from indexing.models import Index
+from indexing.models import Index, IndexBuild
 from mcp_server import resources
 from mcp_server.operations import get_operation
 from mcp_server.tools import DECLARED_OPERATIONS, DECLARED_SCOPE, TOOLS
 from tests.access.routes import Route, list_routes
 from tests.asking_mcp import answer_in_this_thread, call_tool, list_tool_names
 from tests.clients import session_with_rights
+from tests.factories import load_index
 
 pytestmark = pytest.mark.django_db
 
@@ -104,6 +104,12 @@ def no_work(monkeypatch):
     answer_in_this_thread(monkeypatch)
 
 
+@pytest.fixture(scope="module")
+def build(shared_store) -> IndexBuild:
+    """The live build of the plain index. No test writes to the store."""
+    return load_index("plain")
+
+
 @pytest.fixture
 def public_index() -> Index:
     return Index.objects.create(name="open", is_public=True)
@@ -159,7 +165,7 @@ class TestRoles:
         assert not opened
 
     @pytest.mark.parametrize("scope", list(Scope))
-    def test_a_key_may_use_what_its_scope_includes(self, scope, store):
+    def test_a_key_may_use_what_its_scope_includes(self, scope, shared_store):
         client = with_key(scope, scope=scope)
 
         wrong = []
@@ -176,7 +182,7 @@ class TestRoles:
         assert not wrong, "\n".join(wrong)
 
     @pytest.mark.parametrize("scope", list(Scope))
-    def test_a_session_may_use_what_the_scope_of_a_group_includes(self, scope, store):
+    def test_a_session_may_use_what_the_scope_of_a_group_includes(self, scope, shared_store):
         client = session_with_rights({"scope": scope})
 
         wrong = []
@@ -202,7 +208,7 @@ class TestRoles:
 
         assert answers == {"missing_scope"}
 
-    def test_a_key_for_groups_may_not_use_routes_about_a_whole_index(self, store):
+    def test_a_key_for_groups_may_not_use_routes_about_a_whole_index(self, shared_store):
         client = with_key("harbour", groups=["harbour"])
 
         answers = {str(route): ask(client, route) for route in ROUTES}
@@ -253,7 +259,7 @@ class TestRoles:
         assert answers["account/sign-out/"].status_code == 405
         assert {answers[path].status_code for path in PAGES_OF_OPENID} == {404}
 
-    def test_a_superuser_may_do_everything(self, admin_user, store):
+    def test_a_superuser_may_do_everything(self, admin_user, shared_store):
         client = with_session(admin_user)
 
         refused = [
@@ -321,7 +327,7 @@ class TestMcpTools:
         assert {name for name, tool in TOOLS.items() if tool.is_public} == public
 
     @pytest.mark.parametrize("scope", list(Scope))
-    def test_are_listed_and_allowed_for_keys_whose_scope_includes_theirs(self, scope, store):
+    def test_are_listed_and_allowed_for_keys_whose_scope_includes_theirs(self, scope, shared_store):
         client = with_key(scope, scope=scope)
 
         opened = {
@@ -351,7 +357,7 @@ class TestMcpTools:
 
         assert set(list_tool_names(client)) == {"search", "search_concepts"}
 
-    def test_of_another_index_are_unknown(self, build, store):
+    def test_of_another_index_are_unknown(self, build):
         client = with_key("other", indexes=["other"])
 
         for name in ("search", "ask", "add_document", "plain__search_notes"):
@@ -392,7 +398,7 @@ class TestNameOfAnotherIndex:
                 )
                 assert (of_session.status_code, of_session.json()) == (404, of_key.json()), route
 
-    def test_is_unknown_in_a_body_or_query_string(self, client, build, store):
+    def test_is_unknown_in_a_body_or_query_string(self, client, build):
         bodies = {
             "search/pages": {"query": "heron"},
             "ask": {"query": "heron"},
@@ -411,7 +417,7 @@ class TestNameOfAnotherIndex:
             assert problem["detail"] == missing.json()["detail"].replace("nothing", "plain")
             assert "plain" not in problem.get("allowed", [])
 
-    def test_is_unknown_to_a_key_with_several_indexes(self, build, store):
+    def test_is_unknown_to_a_key_with_several_indexes(self, build):
         client = with_key("several", indexes=["plain", "not-yet"], scope=Scope.SEARCH)
 
         assert client.get("/api/v1/search/pages?index=plain&q=heron").status_code == 200
@@ -422,72 +428,3 @@ class TestNameOfAnotherIndex:
         response = client.post("/api/v1/regenerate/", {"type": "chunk"}, format="json")
 
         assert (response.status_code, response.json()["field"]) == (400, "index")
-
-
-BODIES: dict[str, Any] = {
-    "content": {"pages": ["other"]},
-    "add_instance": {"quote": "heron"},
-    "patch": {"text": "other"},
-}
-
-
-class TestIdsOfAnotherIndex:
-    def make_body(self, route: Route, ids: dict[str, Any]) -> Any:
-        if route.operation == "partial_update":
-            name = {"artifact_id": "title", "concept_id": "label", "type_id": "name"}
-            return {name[route.parameters[0]]: "other"}
-        if route.operation == "merge":
-            return {"concepts": [str(ids["other_concept_id"])]}
-        if route.path.rstrip("/").endswith("accept"):
-            return {"type": str(ids["type_id"])}
-        if route.path.rstrip("/").endswith("paths"):
-            return {"like": "eats"}
-        return BODIES.get(route.operation)
-
-    def test_are_unknown(self, filled):
-        ids = {**vars(filled), "key_id": ApiKey.issue("victim", indexes=["plain"])[0].pk}
-        ids["artifact_id"] = ids["summarised_id"]
-        owner, session = with_key("owner"), session_with_rights(NARROW)
-        client = with_key("other key", indexes=["other"])
-        before = Artifact.objects.count()
-        routes = [route for route in ROUTES if {*route.parameters} - {*UNKNOWN} or
-                  route.parameters == ["key_id"]]  # fmt: skip
-
-        shown, opened = [], set()
-        for route in routes:
-            body = self.make_body(route, ids)
-            missing = ask(client, route, None, body)
-            other = re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "ID", missing.content.decode())
-            for each in (client, session):
-                real = ask(each, route, ids, body)
-                same = re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "ID", real.content.decode())
-                if real.status_code != 404 or same != other:
-                    shown.append(f"{route}: {real.status_code} {same} instead of {other}")
-            if route.method == "get" and ask(owner, route, ids, body).status_code == 200:
-                opened |= {*route.parameters}
-
-        assert not shown, "\n".join(shown)
-        assert Artifact.objects.count() == before
-        assert ApiKey.objects.active().filter(pk=ids["key_id"]).exists()
-        # What the owner sees proves that the ids are right.
-        assert opened >= {
-            "artifact_id", "page_id", "source_id", "concept_id", "type_id", "relationship_id",
-            "run_id", "regeneration_id",
-        }  # fmt: skip
-
-    @pytest.mark.parametrize(
-        "path", ["indexes/", "evaluations/", "judgements/", "regenerate/", "keys/"]
-    )
-    def test_are_not_listed(self, filled, path):
-        client, owner = with_key("other", indexes=["other"]), with_key("owner")
-
-        hidden, listed = (each.get(f"/api/v1/{path}").json() for each in (client, owner))
-
-        # The key itself is one that it may list.
-        assert hidden["count"] == len(hidden["results"]) == (1 if path == "keys/" else 0)
-        assert listed["count"] > hidden["count"]
-
-    def test_are_not_in_the_reports_of_verify(self, filled):
-        reports = with_key("other", indexes=["evidence"]).post("/api/v1/verify/").json()["reports"]
-
-        assert {report["index"] for report in reports} == {"evidence"}

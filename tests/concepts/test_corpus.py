@@ -6,22 +6,27 @@ from typing import Any
 import pytest
 
 from concepts.emergent_pairs import update_emergent_pairs
-from concepts.instances import relocate_instances
-from concepts.models import Concept, Instance, Relationship
+from concepts.models import Concept, Relationship
 from documents.models import Source
-from indexing.models import Node
-from indexing.services import plan_nodes, sync_nodes
+from indexing.models import IndexBuild
 from indexing.verification import verify_build
 from tests.concepts.conftest import INDEX
 from tests.concepts.corpus import CHAINED, Corpus, label_of, make_corpus, pages_of, words_of
+from tests.factories import load_index
 
 API = "/api/v1"
 
+pytestmark = pytest.mark.django_db
 
-@pytest.fixture
-def corpus(knowledge, relocations) -> Corpus:
-    corpus = make_corpus(knowledge)
-    while update_emergent_pairs(knowledge):
+
+@pytest.fixture(scope="module")
+def corpus(shared_store) -> Corpus:
+    return make_surveyed_corpus(load_index(INDEX))
+
+
+def make_surveyed_corpus(build: IndexBuild) -> Corpus:
+    corpus = make_corpus(build)
+    while update_emergent_pairs(build):
         pass
     return corpus
 
@@ -169,42 +174,6 @@ class TestCorpus:
             assert verdict == "exact"
             assert texts[source_id][start:end] == said
 
-    def test_marks_only_the_hits_of_a_changed_source_as_stale_and_repairs_them(self, corpus, ask):
-        flipped = corpus.source(30, 2)
-        Source.objects.filter(pk=flipped.pk).update(text=flip(flipped.text))
-
-        before = self._verdicts(corpus, ask)
-        plan_nodes(flipped.artifact_id, corpus.build)  # updates the source's hash
-        relocate_instances(flipped.artifact_id)
-        while sync_nodes(corpus.build):
-            pass
-        after = self._verdicts(corpus, ask)
-
-        chunks = Node.objects.filter(source=flipped, kind="chunk").values_list("pk", flat=True)
-        assert len(chunks) == 1
-        assert before == {"stale": {str(flipped.pk)}, "exact": before["exact"]}
-        assert len(before["exact"]) > 100
-        assert after == {"exact": before["exact"] | {str(flipped.pk)}}
-
-    def _verdicts(self, corpus, ask) -> dict[str, set[str]]:
-        """Verdict -> the sources that have it, over all passages and quotes.
-
-        Left out are sources that no concept quotes: near misses of equal score fill the end of a
-        list of 100 hits, and which of them do so changes with the order of the points.
-        """
-        quoted = {str(pk) for pk in Instance.objects.values_list("source", flat=True)}
-        found: dict[str, set[str]] = {}
-        for query in ("closing mentions once more beside harvest", "opening tells how study begun"):
-            answer = ask("search/sources", query=query, limit=100, include_concepts=True)
-            for source_id, _, _, _, verdict in proofs(answer):
-                if source_id in quoted:
-                    found.setdefault(verdict, set()).add(source_id)
-        ids = Instance.objects.values_list("concept", flat=True).distinct()
-        for concept_id in ids:
-            for source_id, _, _, _, verdict in proofs(ask(f"concepts/{concept_id}/evidence")):
-                found.setdefault(verdict, set()).add(source_id)
-        return found
-
 
 def proofs(answer: Any) -> Iterator[tuple[str, int, int, str, str]]:
     """Yield every text with offsets in a source, at any depth of an answer."""
@@ -220,9 +189,3 @@ def proofs(answer: Any) -> Iterator[tuple[str, int, int, str, str]]:
             )  # fmt: skip
         for each in answer.values():
             yield from proofs(each)
-
-
-def flip(text: str) -> str:
-    """Change one character outside quotes, and with it the hash."""
-    assert text.endswith("30.")
-    return f"{text[:-1]}!"

@@ -1,3 +1,5 @@
+"""Emergent pairs. Tests that write to the store are in ``test_emergent_pairs_after_writes.py``."""
+
 import uuid
 
 import pytest
@@ -7,10 +9,11 @@ from rest_framework.test import APIClient
 from concepts import emergent_pairs, services, tasks
 from concepts.emergent_pairs import nodes_due_for_pairing, update_emergent_pairs
 from concepts.models import Concept, EmergentPair, Relationship
+from indexing.models import IndexBuild
 from indexing.stores import get_store
 from tests.acting import act
 from tests.concepts.conftest import INDEX
-from tests.factories import give, sync
+from tests.factories import load_index, sync
 
 EMERGENT = "/api/v1/emergent/"
 # Labels of eight words: a twin shares seven (similarity 0.875), a cousin six (0.75).
@@ -20,6 +23,8 @@ LABELS = {
     "cousin": "alpha beta gamma delta epsilon zeta kappa lambda",
     "stranger": "granite cools slowly under the ground",
 }
+
+pytestmark = pytest.mark.django_db
 
 
 def survey(build):
@@ -33,11 +38,20 @@ def pairs():
     }
 
 
-@pytest.fixture
-def concepts(knowledge):
+def make_concepts(build):
     made = {name: services.create_concept(INDEX, label) for name, label in LABELS.items()}
-    sync(knowledge)
+    sync(build)
     return made
+
+
+@pytest.fixture(scope="module")
+def concepts(shared_store):
+    return make_concepts(load_index(INDEX))
+
+
+@pytest.fixture
+def knowledge(concepts):
+    return IndexBuild.objects.live().get(index=INDEX)
 
 
 @pytest.fixture
@@ -62,41 +76,6 @@ class TestUpdateEmergentPairs:
 
         assert update_emergent_pairs(knowledge) == 0
         assert not nodes_due_for_pairing(knowledge).exists()
-
-    def test_searches_again_for_a_changed_concept_and_deletes_dissimilar_pairs(
-        self, near, concepts, knowledge
-    ):
-        services.edit_concept(concepts["twin"].pk, label="a word apart")
-        sync(knowledge)
-
-        looked_at = update_emergent_pairs(knowledge)
-
-        assert looked_at == 1
-        assert pairs() == set()
-
-    def test_finds_a_pair_that_became_similar(self, near, concepts, knowledge):
-        nearer = LABELS["one"].replace("alpha", "omega")
-        services.edit_concept(concepts["cousin"].pk, label=nearer)
-        sync(knowledge)
-
-        survey(knowledge)
-
-        assert frozenset((LABELS["one"], nearer)) in pairs()
-
-    def test_keeps_a_pair_that_only_one_of_both_searches_finds(
-        self, near, concepts, knowledge, settings
-    ):
-        settings.STRATA_EMERGENT_NEIGHBOURS = 1
-        nearer = services.create_concept(INDEX, f"{LABELS['one']} more")
-        sync(knowledge)
-        Concept.objects.filter(pk=concepts["one"].pk).update(pairing_input_hash="")
-
-        survey(knowledge)
-
-        assert pairs() == {
-            frozenset((LABELS["one"], LABELS["twin"])),
-            frozenset((LABELS["one"], nearer.label)),
-        }
 
     def test_ignores_builds_that_are_not_live(self, concepts, knowledge):
         knowledge.index.live_build = None
@@ -124,24 +103,6 @@ class TestUpdateEmergentPairs:
 
 
 class TestEmergentRelationships:
-    def test_are_listed_with_their_bridging_sources(self, client, near, knowledge, relocations):
-        bridge = give(LABELS["one"], index=INDEX, title="")
-        far = give(LABELS["stranger"], index=INDEX, title="")
-        sync(knowledge, bridge, far)
-
-        [pair] = client.get(EMERGENT, {"index": INDEX}).json()["results"]
-        [strict] = client.get(EMERGENT, {"index": INDEX, "bridge_similarity": 0.99}).json()[
-            "results"
-        ]
-
-        assert {each["label"] for each in pair["concepts"]} == {LABELS["one"], LABELS["twin"]}
-        assert (pair["way"], pair["state"]) == ("nearness", "open")
-        [found] = pair["bridges"]
-        assert found["artifact"]["id"] == str(bridge.pk)
-        assert min(found["similarities"]) > 0.75
-        assert [chunk["verdict"] for chunk in found["chunks"]] == ["exact", "exact"]
-        assert strict["bridges"] == []
-
     @pytest.mark.parametrize("is_reversed", [False, True])
     def test_become_relationships_when_accepted(self, client, near, kind, is_reversed):
         given = {"type": str(kind.pk), "reversed": is_reversed}

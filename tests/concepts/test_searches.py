@@ -1,15 +1,18 @@
-"""Knowledge searches over HTTP: fields of the answers, verdicts, and refused parameters."""
+"""Knowledge searches over HTTP: fields of the answers, verdicts, and refused parameters.
+
+Tests that write to the store are in ``test_searches_after_writes.py``.
+"""
 
 import uuid
+from functools import partial
 
 import pytest
 from rest_framework.test import APIClient
 
 from concepts import services
-from concepts.instances import add_instance, relocate_instances
+from concepts.instances import add_instance
 from documents.models import Source
-from documents.services import TextContent, replace_content
-from indexing.stores import get_store
+from documents.services import TextContent
 from tests.concepts.conftest import INDEX
 from tests.factories import give, load_index, sync
 
@@ -17,9 +20,20 @@ API = "/api/v1"
 HERON = "The heron stands in the shallows at dawn and waits for fish."
 GRANITE = "Granite cools slowly under the ground until crystals grow."
 
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(scope="module")
+def shared_graph(shared_store):
+    return make_graph(load_index(INDEX))
+
 
 @pytest.fixture
-def graph(knowledge, relocations):
+def graph(knowledge):
+    return make_graph(knowledge)
+
+
+def make_graph(build):
     """Two documents, three concepts, two types and two edges, synced."""
     documents = {"heron": give(HERON, index=INDEX), "granite": give(GRANITE, index=INDEX)}
     made = {
@@ -36,20 +50,26 @@ def graph(knowledge, relocations):
     services.relate_concepts(INDEX, made["Granite"].pk, bears.pk, made["Fish"].pk)
     add_instance(made["Heron"].pk, "the heron stands", artifact_id=documents["heron"].pk)
     add_instance(made["Fish"].pk, "waits for fish", artifact_id=documents["heron"].pk)
-    sync(knowledge, *documents.values())
-    sync(knowledge)
+    sync(build, *documents.values())
+    sync(build)
     return {**made, "EATS": eats, "UNDERLIES": bears, "documents": documents}
 
 
 @pytest.fixture
-def search(client, graph):
-    def search(name, query="heron", **given):
-        content = {"index": INDEX, "query": query, **given}
-        answer = client.post(f"{API}/search/{name}", content, format="json")
-        assert answer.status_code == 200, answer.json()
-        return answer.json()
+def heron(shared_graph):
+    return shared_graph["Heron"]
 
-    return search
+
+@pytest.fixture
+def search(client, shared_graph):
+    return partial(search_knowledge, client)
+
+
+def search_knowledge(client, name, query="heron", **given):
+    content = {"index": INDEX, "query": query, **given}
+    answer = client.post(f"{API}/search/{name}", content, format="json")
+    assert answer.status_code == 200, answer.json()
+    return answer.json()
 
 
 def labels(hits):
@@ -57,7 +77,7 @@ def labels(hits):
 
 
 class TestConcepts:
-    def test_are_found_by_meaning_with_verified_quotes(self, search, graph, client):
+    def test_are_found_by_meaning_with_verified_quotes(self, search, shared_graph, client):
         answer = search("concepts", "bird that wades", limit=1)
         got = client.get(f"{API}/search/concepts/", {"collection": INDEX, "q": "bird that wades"})
 
@@ -82,26 +102,17 @@ class TestConcepts:
         assert labels(pages) == labels(every)
         assert search("concepts", min_similarity=0.999)["hits"] == []
 
-    def test_that_changed_since_are_stale(self, search, graph):
-        services.edit_concept(graph["Heron"].pk, description="bird that stands")
+    def test_that_changed_since_are_stale(self, search, shared_graph):
+        services.edit_concept(shared_graph["Heron"].pk, description="bird that stands")
 
         [hit] = search("concepts", "heron bird", limit=1)["hits"]
 
         assert (hit["label"], hit["verdict"]) == ("Heron", "stale")
 
-    def test_that_were_deleted_are_not_returned(self, search, graph):
-        services.remove_concept(graph["Heron"].pk)
+    def test_that_were_deleted_are_not_returned(self, search, shared_graph):
+        services.remove_concept(shared_graph["Heron"].pk)
 
         assert "Heron" not in labels(search("concepts")["hits"])
-
-    def test_whose_point_has_another_text_are_not_returned(self, search, graph, knowledge, caplog):
-        pk = graph["Heron"].pk
-        collection = knowledge.collection("concept")
-        [point] = get_store().retrieve(collection, [pk]).values()
-        get_store().replace_payloads(collection, {pk: {**point.payload, "text": "A crane"}})
-
-        assert "Heron" not in labels(search("concepts")["hits"])
-        assert "Integrity error" in caplog.text
 
 
 class TestRelationships:
@@ -114,8 +125,8 @@ class TestRelationships:
 
 
 class TestSources:
-    def test_show_the_matching_chunk_and_their_concepts(self, search, graph):
-        source = graph["documents"]["heron"].sources.get()
+    def test_show_the_matching_chunk_and_their_concepts(self, search, shared_graph):
+        source = shared_graph["documents"]["heron"].sources.get()
 
         [best, other] = search("sources", include_concepts=True)["hits"]
 
@@ -132,32 +143,14 @@ class TestSources:
     @pytest.mark.parametrize(
         ("mode", "kind"), [("hybrid", "rrf"), ("dense", "cosine"), ("sparse", "bm25")]
     )
-    def test_are_ranked_in_every_mode_with_their_cosine(self, search, graph, mode, kind):
+    def test_are_ranked_in_every_mode_with_their_cosine(self, search, shared_graph, mode, kind):
         [best, *others] = search("sources", mode=mode)["hits"]
 
-        assert best["artifact"]["id"] == str(graph["documents"]["heron"].pk)
+        assert best["artifact"]["id"] == str(shared_graph["documents"]["heron"].pk)
         assert best["score_kind"] == kind
         [dense, _] = search("sources", mode="dense")["hits"]
         assert best["similarity"] == pytest.approx(dense["score"])
         assert len(others) == (0 if mode == "sparse" else 1)
-
-    def test_with_the_words_of_the_query_rank_first_in_hybrid_and_sparse_mode(
-        self, search, graph, knowledge, embedder, monkeypatch
-    ):
-        said = give("A claim keeps its epistemic status.", index=INDEX)
-        like = give("What anybody can know about the world.", index=INDEX)
-        sync(knowledge, said, like)
-        embed_query = embedder.embed_query
-        monkeypatch.setattr(
-            embedder, "embed_query", lambda query: embed_query(like.sources.get().text)
-        )
-
-        def first(mode):
-            [hit] = search("sources", "epistemic status", mode=mode, limit=1)["hits"]
-            return hit["artifact"]["id"]
-
-        assert first("dense") == str(like.pk)
-        assert first("hybrid") == first("sparse") == str(said.pk)
 
     def test_are_paged_without_gaps_or_repeats(self, search):
         every = [hit["id"] for hit in search("sources")["hits"]]
@@ -165,8 +158,8 @@ class TestSources:
 
         assert pages == every
 
-    def test_can_be_filtered(self, search, graph):
-        granite = str(graph["documents"]["granite"].pk)
+    def test_can_be_filtered(self, search, shared_graph):
+        granite = str(shared_graph["documents"]["granite"].pk)
 
         [hit] = search("sources", filter={"artifact_id": granite})["hits"]
 
@@ -182,36 +175,6 @@ class TestSources:
             "hits"
         ]
         assert similar["id"] == every[0]["id"]
-
-    def test_include_their_neighbours(self, search, client, knowledge, relocations):
-        pages = tuple(f"{word} begins here and goes on." for word in ("Alpha", "Beta", "Gamma"))
-        sync(knowledge, give_pages(pages))
-
-        [hit] = search("sources", "beta begins", limit=1, window=1)["hits"]
-
-        assert [each["text"] for each in hit["neighbours"]] == [pages[0], pages[2]]
-
-    def test_are_marked_stale_after_an_edit_and_repaired(self, search, graph, knowledge):
-        document = graph["documents"]["heron"]
-        replace_content(document.pk, TextContent((HERON.replace("shallows", "shallowz"),)))
-
-        stale = {hit["artifact"]["id"]: hit["stale"] for hit in search("sources")["hits"]}
-        quotes = {
-            quote["quote"]: quote["verdict"]
-            for hit in search("concepts")["hits"]
-            for quote in hit["evidence"]
-        }
-        relocate_instances(document.pk)
-        sync(knowledge, document)
-        relocated = search("sources", include_concepts=True)["hits"]
-
-        assert stale == {
-            str(document.pk): True,
-            str(graph["documents"]["granite"].pk): False,
-        }
-        assert set(quotes.values()) == {"stale"}
-        assert not any(hit["stale"] for hit in relocated)
-        assert {each["evidence"]["verdict"] for each in relocated[0]["concepts"]} == {"exact"}
 
 
 class TestRoute:
@@ -266,7 +229,7 @@ class TestRoute:
 
 
 class TestBlend:
-    def test_adds_the_weighted_scores_of_each_way(self, search, graph):
+    def test_adds_the_weighted_scores_of_each_way(self, search, shared_graph):
         hits = {hit["label"]: hit for hit in search("blend", "the heron waits for fish")["hits"]}
 
         assert hits.keys() == {"Heron", "Fish", "Granite"}
@@ -279,13 +242,17 @@ class TestBlend:
             assert hit["score"] == pytest.approx(sum(positive))
             assert hit["score_kind"] == "weighted_sum"
         fish = {way["way"]: way["through"] for way in hits["Fish"]["ways"]}
-        source = graph["documents"]["heron"].sources.get()
+        source = shared_graph["documents"]["heron"].sources.get()
         assert fish["source"] == {"source": str(source.pk)}
         assert fish["relationship_type"].keys() == {"relationship_type", "relationship"}
         assert {way["way"] for way in hits["Granite"]["ways"]} == {"concept", "relationship_type"}
 
-    def test_ranks_a_concept_found_in_several_ways_above_one_found_in_one(self, search, graph):
-        services.relate_concepts(INDEX, graph["Granite"].pk, graph["EATS"].pk, graph["Heron"].pk)
+    def test_ranks_a_concept_found_in_several_ways_above_one_found_in_one(
+        self, search, shared_graph
+    ):
+        services.relate_concepts(
+            INDEX, shared_graph["Granite"].pk, shared_graph["EATS"].pk, shared_graph["Heron"].pk
+        )
 
         hits = search("blend", "feeds on", min_similarity=0.3, concept_weight=0.0)["hits"]
 
@@ -320,7 +287,7 @@ class TestSubgraph:
         assert {edge["source"]["label"] for edge in part["relationships"]} == {"Heron", "Granite"}
         assert part["evidence"] == []
 
-    def test_shows_edges_among_the_concepts_first(self, search, graph, monkeypatch):
+    def test_shows_edges_among_the_concepts_first(self, search, shared_graph, monkeypatch):
         monkeypatch.setattr("retrieval.knowledge.graph.MAX_SUBGRAPH_EDGES", 1)
 
         answer = search("subgraph", "granite rock of crystals fish swims in water", limit=2)
@@ -339,44 +306,11 @@ class TestSubgraph:
 
 
 class TestEvidence:
-    def test_is_ordered_by_similarity_to_the_query(self, client, graph, knowledge):
-        concept = graph["Fish"]
-        other = give("Fish are sold at the harbour market on Friday.", index=INDEX)
-        add_instance(concept.pk, "Fish are sold", artifact_id=other.pk)
-        sync(knowledge, other)
-        url = f"{API}/concepts/{concept.pk}/evidence"
-
-        def quotes(**given):
-            hits = client.get(url, given).json()["hits"]
-            return [hit["quote"] for hit in hits]
-
-        assert quotes() == ["waits for fish", "Fish are sold"]
-        assert quotes(query="market on friday") == ["Fish are sold", "waits for fish"]
-        posted = client.post(f"{url}/", {"query": "the heron at dawn"}, format="json").json()
-        assert [hit["quote"] for hit in posted["hits"]] == ["waits for fish", "Fish are sold"]
-        assert posted["hits"][0]["similarity"] > posted["hits"][1]["similarity"]
-        assert quotes(limit=1, offset=1) == ["Fish are sold"]
-
-    def test_is_compared_by_the_chunk_that_contains_the_quote(self, client, graph, knowledge):
-        concept = graph["Granite"]
-        filler = "Nothing else is said for a good while here. " * 12
-        document = give(f"Granite opens the talk. {filler}Granite ends it at noon.", index=INDEX)
-        for quote in ("Granite opens", "Granite ends"):
-            add_instance(concept.pk, quote, artifact_id=document.pk)
-        sync(knowledge, document)
-
-        url = f"{API}/concepts/{concept.pk}/evidence"
-        hits = client.get(url, {"query": "ends it at noon"}).json()["hits"]
-
-        assert document.sources.count() == 1
-        assert [hit["quote"] for hit in hits] == ["Granite ends", "Granite opens"]
-        assert hits[0]["similarity"] > hits[1]["similarity"]
-
-    def test_that_cannot_be_compared_comes_last(self, client, graph):
+    def test_that_cannot_be_compared_comes_last(self, client, shared_graph):
         other = give("Fish swim.", index=INDEX)
-        add_instance(graph["Fish"].pk, "Fish swim", artifact_id=other.pk)
+        add_instance(shared_graph["Fish"].pk, "Fish swim", artifact_id=other.pk)
 
-        url = f"{API}/concepts/{graph['Fish'].pk}/evidence"
+        url = f"{API}/concepts/{shared_graph['Fish'].pk}/evidence"
         hits = client.get(url, {"query": "swim"}).json()["hits"]
 
         assert [(hit["quote"], hit["similarity"] is None) for hit in hits] == [
@@ -386,11 +320,13 @@ class TestEvidence:
 
 
 class TestContext:
-    def test_shows_each_source_with_its_quotes_and_neighbours(self, client, graph, relocations):
+    def test_shows_each_source_with_its_quotes_and_neighbours(
+        self, client, shared_graph, relocations
+    ):
         pages = tuple(f"{word} heron begins here." for word in ("Alpha", "Beta", "Gamma"))
         document = give_pages(pages)
-        add_instance(graph["Granite"].pk, "Beta heron", artifact_id=document.pk)
-        url = f"{API}/concepts/{graph['Granite'].pk}/context"
+        add_instance(shared_graph["Granite"].pk, "Beta heron", artifact_id=document.pk)
+        url = f"{API}/concepts/{shared_graph['Granite'].pk}/context"
 
         [source] = client.get(url, {"window": 2}).json()["sources"]
         [alone] = client.get(url).json()["sources"]
@@ -402,56 +338,26 @@ class TestContext:
 
 
 class TestPaths:
-    def test_follow_edges_whose_types_are_similar_to_the_words(self, client, graph):
-        url = f"{API}/concepts/{graph['Heron'].pk}/paths"
+    def test_follow_edges_whose_types_are_similar_to_the_words(self, client, shared_graph):
+        url = f"{API}/concepts/{shared_graph['Heron'].pk}/paths"
 
         near = client.get(url, {"like": "feeds on, eats", "min_similarity": 0.3}).json()["paths"]
         whole = client.get(url, {"like": "feeds on, lies below"}).json()["paths"]
         short = client.get(url, {"like": "feeds on", "depth": 1}).json()["paths"]
 
         [path] = near
-        assert path["concepts"] == [str(graph["Heron"].pk), str(graph["Fish"].pk)]
+        assert path["concepts"] == [str(shared_graph["Heron"].pk), str(shared_graph["Fish"].pk)]
         assert path["steps"][0]["like"] == "feeds on"
         assert [len(path["steps"]) for path in whole] == [1, 2]
-        assert whole[1]["concepts"][-1] == str(graph["Granite"].pk)
+        assert whole[1]["concepts"][-1] == str(shared_graph["Granite"].pk)
         assert [step["reversed"] for step in whole[1]["steps"]] == [False, True]
         assert whole[1]["similarity"] == min(s["similarity"] for s in whole[1]["steps"])
         assert [len(path["steps"]) for path in short] == [1]
 
 
 class TestSimilarSources:
-    def test_are_found_across_indexes_without_the_source_itself(self, client, graph, build):
-        source = graph["documents"]["heron"].sources.get()
-        twin = give(HERON.replace("dawn", "dusk"), index="plain")
-        sync(build, twin)
-        url = f"{API}/sources/{source.pk}/similar"
-
-        own = client.get(url).json()
-        both = client.get(f"{url}/?index={INDEX}&index=plain").json()
-
-        assert [hit["artifact"]["id"] for hit in own["hits"]] == [
-            str(graph["documents"]["granite"].pk)
-        ]
-        assert both["index"] == [INDEX, "plain"]
-        assert both["hits"][0]["artifact"]["id"] == str(twin.pk)
-        assert both["hits"][0]["index"] == "plain"
-
-    def test_can_be_limited_to_other_documents(self, client, graph, knowledge, relocations):
-        pages = tuple(f"{word} heron begins here." for word in ("Alpha", "Beta", "Gamma"))
-        document = give_pages(pages)
-        sync(knowledge, document)
-        url = f"{API}/sources/{document.sources.first().pk}/similar"
-
-        every = client.get(url).json()["hits"]
-        others = client.get(url, {"other_documents": "true"}).json()["hits"]
-
-        assert [hit["artifact"]["id"] for hit in every[:2]] == [str(document.pk)] * 2
-        assert {hit["artifact"]["id"] for hit in others} == {
-            str(each.pk) for each in graph["documents"].values()
-        }
-
-    def test_are_refused_for_a_source_that_is_not_indexed_yet(self, client, knowledge):
-        source = give(HERON, index=INDEX).sources.get()
+    def test_are_refused_for_a_source_that_is_not_indexed_yet(self, client, shared_graph):
+        source = give("Fish swim.", index=INDEX).sources.get()
 
         answer = client.get(f"{API}/sources/{source.pk}/similar")
 
@@ -478,7 +384,7 @@ class TestRefusals:
             ("subgraph", {"index": INDEX, "query": "x", "limit": 1_000}, "limit"),
         ],
     )
-    def test_name_the_parameter(self, client, knowledge, name, given, field):
+    def test_name_the_parameter(self, client, shared_graph, name, given, field):
         load_index("plain")
 
         answer = client.post(f"{API}/search/{name}", given, format="json")
@@ -505,7 +411,7 @@ class TestRefusals:
 
         assert (answer.status_code, answer.json()["field"]) == (status, field)
 
-    def test_name_unknown_concepts_sources_and_indexes(self, client, knowledge):
+    def test_name_unknown_concepts_sources_and_indexes(self, client, shared_graph):
         for part in ("evidence", "context", "paths?like=x"):
             answer = client.get(f"{API}/concepts/{uuid.uuid4()}/{part}")
             assert (answer.status_code, answer.json()["code"]) == (404, "unknown_concept")

@@ -1,4 +1,9 @@
+"""The builds that are compared are filled once. Points outlive their test, so that a test that adds
+some does so in an index of its own."""
+
 import json
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -13,25 +18,53 @@ from evaluation.build_comparison import (
     rank_artifacts,
 )
 from indexing import embedding
-from tests.factories import give
+from indexing.models import IndexBuild
+from tests.factories import give, load_index
 from tests.hashing import HashingEmbedder
 from tests.retrieval.two_builds import BLIND, COUNT, begin_build, fill, write_golden_queries
 from tests.written import make_build, question, write_all
 
 
 @pytest.fixture
-def golden(settings, tmp_path):
+def golden(golden_dir):
     """The folder for the golden queries of the plain index."""
-    settings.STRATA_GOLDEN_DIR = tmp_path / "golden"
-    return settings.STRATA_GOLDEN_DIR / "plain"
+    return golden_dir / "plain"
 
 
-@pytest.fixture
-def live(build, golden, monkeypatch):
-    """The live build, with documents. The embedder follows each build's own recipe."""
-    monkeypatch.setattr(embedding, "get_embedder", HashingEmbedder)
-    fill(build)
-    return build
+@pytest.fixture(scope="module")
+def embedders(shared_store) -> Iterator[None]:
+    """The embedder follows each build's own recipe."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(embedding, "get_embedder", HashingEmbedder)
+        yield
+
+
+@pytest.fixture(scope="module")
+def live(embedders) -> IndexBuild:
+    """The live build of the plain index, with documents."""
+    live = load_index("plain")
+    fill(live)
+    return live
+
+
+@pytest.fixture(scope="module")
+def equal(live) -> IndexBuild:
+    """A new build of the plain index that is as good."""
+    return begin_build(live)
+
+
+class Pair(NamedTuple):
+    live: IndexBuild
+    new: IndexBuild
+
+
+@pytest.fixture(scope="module")
+def blinded(embedders) -> Pair:
+    """A live build, and a useless new one. Their index is another, because its search settings
+    affect all its builds."""
+    live = make_build("blinded")
+    fill(live)
+    return Pair(live, begin_build(live, **BLIND))
 
 
 class TestBootstrapInterval:
@@ -90,9 +123,13 @@ class TestMeasureDifference:
         assert not measure_build_difference([0] * 8, [1] * 8).is_loss
 
 
+@pytest.mark.django_db
 class TestRankArtifacts:
-    def test_names_each_artifact_once_by_its_best_chunk(self, live):
-        long = give("\n\n".join(f"The kel3 bird, part {n}. " + "sea " * 90 for n in range(6)))
+    def test_names_each_artifact_once_by_its_best_chunk(self, embedders):
+        live = make_build("long")
+        fill(live)
+        text = "\n\n".join(f"The kel3 bird, part {n}. " + "sea " * 90 for n in range(6))
+        long = give(text, index="long")
         beside = begin_build(live)
 
         ranked = rank_artifacts(beside, "chunk", "kel3 tam3 bird")
@@ -107,11 +144,12 @@ class TestRankArtifacts:
         assert rank_artifacts(empty, "chunk", "kel3") == {}
 
 
+@pytest.mark.django_db
 class TestCompareBuilds:
-    def test_finds_no_difference_between_equal_builds(self, live, golden):
+    def test_finds_no_difference_between_equal_builds(self, live, equal, golden):
         write_golden_queries(golden)
 
-        compared = compare_builds(live, begin_build(live))
+        compared = compare_builds(live, equal)
 
         assert compared.query_count == COUNT
         for measured in compared.measures.values():
@@ -119,25 +157,26 @@ class TestCompareBuilds:
             assert (measured.low, measured.difference, measured.high) == (0, 0, 0)
         assert not compared.is_loss
 
-    def test_finds_the_loss_of_a_useless_model(self, live, golden):
-        write_golden_queries(golden)
+    def test_finds_the_loss_of_a_useless_model(self, blinded, golden_dir):
+        write_golden_queries(golden_dir / "blinded")
 
-        compared = compare_builds(live, begin_build(live, **BLIND))
+        compared = compare_builds(*blinded)
 
         ndcg = compared.measures["nDCG@10"]
         assert ndcg.live == 1
         assert ndcg.low < ndcg.difference < ndcg.high < 0
         assert compared.is_loss
 
-    def test_finds_no_loss_if_the_new_build_is_better(self, live, golden):
-        write_golden_queries(golden)
+    def test_finds_no_loss_if_the_new_build_is_better(self, blinded, golden_dir):
+        write_golden_queries(golden_dir / "blinded")
 
-        assert not compare_builds(begin_build(live, **BLIND), live).is_loss
+        assert not compare_builds(blinded.new, blinded.live).is_loss
 
-    def test_returns_a_result_that_json_can_represent(self, live, golden):
-        write_golden_queries(golden)
+    def test_returns_a_result_that_json_can_represent(self, blinded, golden_dir):
+        write_golden_queries(golden_dir / "blinded")
+        live = blinded.live
 
-        kept = compare_builds(live, begin_build(live, **BLIND)).as_json()
+        kept = compare_builds(*blinded).as_json()
 
         assert json.loads(json.dumps(kept)) == kept
         assert (kept["source"], kept["is_optimistic"]) == ("golden_queries", False)
@@ -174,13 +213,14 @@ class TestCompareBuilds:
         with pytest.raises(InvalidInput, match="holds none of the judged"):
             compare_builds(live, live)
 
-    def test_returns_none_without_queries(self, live):
-        assert compare_builds(live, begin_build(live)) is None
+    def test_returns_none_without_queries(self, live, equal):
+        assert compare_builds(live, equal) is None
 
-    def test_returns_none_for_an_empty_index(self, build, golden):
-        write_golden_queries(golden)
+    def test_returns_none_for_an_empty_index(self, embedders, golden_dir):
+        empty = make_build("empty")
+        write_golden_queries(golden_dir / "empty")
 
-        assert compare_builds(build, begin_build(build)) is None
+        assert compare_builds(empty, begin_build(empty)) is None
 
     def test_can_be_stopped_before_each_query(self, live, golden):
         write_golden_queries(golden)
@@ -195,26 +235,27 @@ class TestCompareBuilds:
             compare_builds(live, live, before_each_query=end_at_third)
 
 
+@pytest.mark.django_db
 class TestHypotheticalQuestions:
     @pytest.fixture
     def asked(self, live):
         """The live build, with questions about some of its chunks that are not embedded."""
-        for artifact in Artifact.objects.all()[:3]:
+        for artifact in Artifact.objects.filter(index="plain")[:3]:
             question(live, artifact)
         return live
 
-    def test_are_used_without_golden_queries(self, asked):
-        compared = compare_builds(asked, begin_build(asked)).as_json()
+    def test_are_used_without_golden_queries(self, asked, equal):
+        compared = compare_builds(asked, equal).as_json()
 
         assert (compared["source"], compared["is_optimistic"]) == ("hypothetical_questions", True)
         assert compared["query_count"] == 3
         assert compared["measures"]["nDCG@10"]["live"] == 1
 
-    def test_show_the_loss_of_a_useless_model(self, live):
-        for artifact in Artifact.objects.all():
-            question(live, artifact)
+    def test_show_the_loss_of_a_useless_model(self, blinded):
+        for artifact in Artifact.objects.filter(index="blinded"):
+            question(blinded.live, artifact)
 
-        assert compare_builds(live, begin_build(live, **BLIND)).is_loss
+        assert compare_builds(*blinded).is_loss
 
     def test_are_not_used_with_golden_queries(self, asked, golden):
         write_golden_queries(golden)
@@ -226,7 +267,7 @@ class TestHypotheticalQuestions:
 
         assert compare_builds(asked, asked).query_count == 2
 
-    def test_are_not_used_for_an_index_of_questions(self, db, store, embedder, golden):
+    def test_are_not_used_for_an_index_of_questions(self, embedders):
         live = make_build("asked", chunks={"embed": False}, questions={"count": 3})
         artifact = give(index="asked")
         write_all(live, artifact)
@@ -234,6 +275,7 @@ class TestHypotheticalQuestions:
         assert compare_builds(live, live) is None
 
 
+@pytest.mark.django_db
 class TestOtherKindsOfNode:
     @pytest.mark.parametrize(
         ("recipe", "kind"),
@@ -242,24 +284,21 @@ class TestOtherKindsOfNode:
             ({"page_summaries": True}, "page_summary"),
         ],
     )
-    def test_are_compared_if_chunks_are_not_embedded(
-        self, db, store, embedder, settings, tmp_path, recipe, kind
-    ):
-        settings.STRATA_GOLDEN_DIR = tmp_path
-        live = make_build("other", chunks={"embed": False}, **recipe)
+    def test_are_compared_if_chunks_are_not_embedded(self, embedders, golden_dir, recipe, kind):
+        name = f"only-{kind.replace('_', '-')}"
+        live = make_build(name, chunks={"embed": False}, **recipe)
         write_all(live, *fill(live, 3))
-        write_golden_queries(tmp_path / "other", 3)
+        write_golden_queries(golden_dir / name, 3)
 
         compared = compare_builds(live, live)
 
         assert compared.kind == kind
         assert compared.measures["nDCG@10"].live == 1
 
-    def test_are_compared_if_both_builds_have_them(self, db, store, embedder, settings, tmp_path):
-        settings.STRATA_GOLDEN_DIR = tmp_path
+    def test_are_compared_if_both_builds_have_them(self, embedders, golden_dir):
         live = make_build("other", questions={"count": 3})
         write_all(live, *fill(live, 3))
-        write_golden_queries(tmp_path / "other", 3)
+        write_golden_queries(golden_dir / "other", 3)
         without_chunks = begin_build(live, is_synced=False, chunks={"embed": False})
 
         assert compare_builds(live, without_chunks).kind == "question"

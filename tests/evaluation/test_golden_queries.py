@@ -16,7 +16,10 @@ from evaluation.judged_queries import read_judged_queries
 from evaluation.models import Judgement
 from evaluation.services import delete_judgement, save_judgement
 from indexing.models import Node
+from tests.evaluation.paragraphs import fill
 from tests.factories import PARAGRAPHS, load_index, sync
+
+pytestmark = pytest.mark.django_db
 
 QUERY = "where do herons fish"
 
@@ -25,12 +28,30 @@ def keep(artifact, *, is_good: bool = True, query: str = QUERY, by: str = "someo
     return save_judgement("plain", query, is_good=is_good, judged_by=by, artifact_id=artifact.pk)[0]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def build(shared_store):
+    return load_index("plain")
+
+
+@pytest.fixture(scope="module")
+def filled(build):
+    return fill(build)
+
+
+@pytest.fixture(scope="module")
 def book(build):
     """A document of two pages with one node each."""
     book, _ = add_artifact("plain", TextContent(tuple(PARAGRAPHS[:2])), external_id="book")
     sync(build, book)
     return book
+
+
+@pytest.fixture(scope="module")
+def nameless(build):
+    """A document without an external id."""
+    nameless, _ = add_artifact("plain", TextContent((PARAGRAPHS[3],)), title="Nameless")
+    sync(build, nameless)
+    return nameless
 
 
 class TestSaveJudgement:
@@ -93,7 +114,7 @@ class TestDeleteJudgement:
 
         assert not Judgement.objects.exists()
 
-    def test_raises_an_error_for_an_unknown_verdict(self, db):
+    def test_raises_an_error_for_an_unknown_verdict(self):
         with pytest.raises(UnknownJudgement):
             delete_judgement(uuid.uuid4())
 
@@ -126,9 +147,7 @@ class TestReadGoldenQueries:
         assert golden.queries == {"g1": QUERY, other_id: "yeast"}
         assert golden.qrels == {"g1": {"d0": 3, "d1": 0, "d2": 1}, other_id: {"d3": 1}}
 
-    def test_names_pages_and_artifacts_without_an_external_id(self, book, build):
-        nameless, _ = add_artifact("plain", TextContent((PARAGRAPHS[3],)), title="Nameless")
-        sync(build, nameless)
+    def test_names_pages_and_artifacts_without_an_external_id(self, book, nameless):
         node = Node.objects.get(page__index=1, artifact=book)
         save_judgement("plain", QUERY, is_good=True, judged_by="me", node_id=node.point_id)
         keep(nameless)

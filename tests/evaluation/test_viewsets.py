@@ -5,12 +5,22 @@ import pytest
 from rest_framework.test import APIClient
 
 from access.models import ApiKey
+from documents.models import Artifact
 from evaluation import tasks
 from evaluation.models import EvaluationRun, Judgement
 from indexing.models import Node
+from tests.evaluation.paragraphs import fill
+from tests.factories import load_index
+
+pytestmark = pytest.mark.django_db
 
 QUERIES = {"q1": "heron waits for fish", "q2": "granite cools slowly"}
 QRELS = {"q1": {"d0": 1}, "q2": {"d3": 1}}
+
+
+@pytest.fixture(scope="module")
+def filled(shared_store) -> None:
+    fill(load_index("plain"))
 
 
 @pytest.fixture
@@ -220,9 +230,9 @@ class TestJudgements:
         assert (refused.status_code, refused.json()["field"]) == (status, field)
         assert json.dumps(refused.json())
 
-    def test_are_deleted_with_their_document(self, client, filled):
+    def test_are_deleted_with_their_document(self, client):
         check(client, node_id=point_of("d0"))
 
-        filled[0].delete()
+        Artifact.objects.get(external_id="d0").delete()
 
         assert not Judgement.objects.exists()

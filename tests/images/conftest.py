@@ -1,5 +1,7 @@
 """Pictures, and a small pair of models that embeds their colours, loaded by fastembed."""
 
+from functools import partial
+
 import fastembed
 import pytest
 
@@ -43,12 +45,18 @@ def use_small_models(pair, monkeypatch):
 
 
 @pytest.fixture
-def gallery(db, store, embedder, clip, monkeypatch):
-    """The empty live build of an index that accepts pictures."""
+def gallery(db, store, embedder, pair, monkeypatch):
+    return make_gallery(pair, monkeypatch)
+
+
+def make_gallery(pair, monkeypatch):
+    """The empty live build of an index that accepts pictures; texts are embedded as before."""
+    use_small_models(pair, monkeypatch)
+    embed_text = embedding.get_embedder
     monkeypatch.setattr(
         embedding,
         "get_embedder",
-        lambda spec: get_embedder(spec) if spec.provider == "clip" else embedder,
+        lambda spec: get_embedder(spec) if spec.provider == "clip" else embed_text(spec),
     )
     return make_build(
         "gallery",
@@ -59,16 +67,16 @@ def gallery(db, store, embedder, clip, monkeypatch):
 
 @pytest.fixture
 def add_picture(gallery):
+    return partial(hang_picture, gallery)
+
+
+def hang_picture(gallery, content, name="picture.png", **given):
     """Add a file to the gallery, parse it and sync it."""
-
-    def add_picture(content, name="picture.png", *, index="gallery", **given):
-        artifact, _ = add_artifact(index, save_incoming_file(name, [content]), **given)
-        parse_artifact(artifact.pk)
-        artifact.refresh_from_db()
-        sync(gallery, artifact)
-        return artifact
-
-    return add_picture
+    artifact, _ = add_artifact("gallery", save_incoming_file(name, [content]), **given)
+    parse_artifact(artifact.pk)
+    artifact.refresh_from_db()
+    sync(gallery, artifact)
+    return artifact
 
 
 @pytest.fixture

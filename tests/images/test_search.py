@@ -1,4 +1,4 @@
-"""Searching pictures over HTTP and by command."""
+"""Searching pictures over HTTP and by command, in a gallery that is filled once for all tests."""
 
 import json
 
@@ -10,21 +10,27 @@ from documents.services import TextContent, add_artifact
 from indexing.services import load_specs
 from indexing.stores import get_store
 from indexing.verification import verify_build
-from tests.factories import sync
+from tests.factories import load_index, sync
+from tests.images.conftest import hang_picture, make_gallery
 from tests.pictures import draw
 from tests.written import make_build
 
 SEARCH = "/api/v1/search/images"
 COLOURS = {"Poppy": "red", "Meadow": "lime", "Sea": "blue", "Dusk": "purple"}
 
+pytestmark = pytest.mark.django_db
 
-@pytest.fixture
-def pictures(gallery, add_picture):
-    for year, (title, colour) in enumerate(COLOURS.items(), start=2020):
-        add_picture(draw(colour), f"{colour}.png", title=title, metadata={"year": year})
-    note, _ = add_artifact("gallery", TextContent(("The barn door is red.",)), title="Diary")
-    sync(gallery, note)
-    return gallery
+
+@pytest.fixture(scope="module")
+def pictures(shared_store, pair):
+    with pytest.MonkeyPatch.context() as patched:
+        gallery = make_gallery(pair, patched)
+        for year, (title, colour) in enumerate(COLOURS.items(), start=2020):
+            given = {"title": title, "metadata": {"year": year}}
+            hang_picture(gallery, draw(colour), f"{colour}.png", **given)
+        note, _ = add_artifact("gallery", TextContent(("The barn door is red.",)), title="Diary")
+        sync(gallery, note)
+        yield gallery
 
 
 @pytest.fixture
@@ -99,11 +105,14 @@ class TestByPicture:
     def test_drops_points_with_another_payload(self, search, pictures):
         collection = pictures.collection("image")
         [batch] = get_store().scroll(collection)
-        get_store().replace_payloads(
-            collection, {point.id: point.payload | {"text": "?"} for point in batch}
-        )
+        payloads = {point.id: point.payload for point in batch}
+        changed = {pk: payload | {"text": "?"} for pk, payload in payloads.items()}
+        get_store().replace_payloads(collection, changed)
 
-        answer = search(with_text=False).json()
+        try:
+            answer = search(with_text=False).json()
+        finally:
+            get_store().replace_payloads(collection, payloads)
 
         assert answer["hits"] == []
         assert answer["dropped"]["integrity_errors"] == len(COLOURS)
@@ -149,8 +158,8 @@ class TestRefusals:
             ({"index": "plain"}, "index"),
         ],
     )
-    def test_name_the_field(self, client, gallery, parameters, field):
-        load_specs()
+    def test_name_the_field(self, client, pictures, parameters, field):
+        load_index("plain")
 
         asked = {"index": "gallery", "query": "red", **parameters}
         response = client.post(SEARCH, asked, format="json")
@@ -203,7 +212,7 @@ class TestSearchCommand:
 
         assert answer["hits"][0]["score_kind"] == "rrf"
 
-    def test_reports_an_index_without_images(self, db, store, embedder, capsys):
+    def test_reports_an_index_without_images(self, shared_store, capsys):
         make_build("words")
 
         with pytest.raises(CommandError, match="holds no images"):

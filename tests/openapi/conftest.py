@@ -1,10 +1,15 @@
 """A service with data for every operation of the API."""
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.conf import settings
+from django.test import override_settings
 
 from access.models import ApiKey
 from concepts.emergent_pairs import update_emergent_pairs
@@ -28,7 +33,7 @@ from tests.clients import client_with_key
 from tests.clip import DIMENSION
 from tests.factories import PARAGRAPHS, give, sync
 from tests.hashing import HashingEmbedder
-from tests.images.conftest import clip, pair  # noqa: F401
+from tests.images.conftest import pair, use_small_models  # noqa: F401
 from tests.openapi.document import Document
 from tests.pictures import draw
 from tests.retrieval.test_tools import FIELDS, TOOLS
@@ -51,41 +56,56 @@ def client(db):
 
 
 @pytest.fixture
-def models(embedder, clip, monkeypatch) -> None:  # noqa: F811
-    """Embed texts and structures by hashing, and pictures with a small pair of models."""
+def models(embedder, pair, monkeypatch) -> None:  # noqa: F811
+    replace_models(pair, monkeypatch)
+
+
+def replace_models(pair: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    """Embed structures by hashing, pictures with a small pair of models, and texts as before."""
+    use_small_models(pair, monkeypatch)
+    embed_texts = embedding.get_embedder
 
     def choose(spec: Any) -> Any:
         if spec.provider == "clip":
             return get_embedder(spec)
-        return HashingEmbedder(spec) if spec.provider == "rdkit" else embedder
+        return HashingEmbedder(spec) if spec.provider == "rdkit" else embed_texts(spec)
 
     monkeypatch.setattr(embedding, "get_embedder", choose)
     monkeypatch.setattr(embedding, "parse_smiles", lambda smiles: None)
 
 
 @pytest.fixture
-def filled(db, store, models, settings, tmp_path, monkeypatch) -> SimpleNamespace:
+def filled(db, store, models, monkeypatch, tmp_path) -> Iterator[SimpleNamespace]:
+    with filled_service(tmp_path, monkeypatch) as ids:
+        yield ids
+
+
+@contextmanager
+def filled_service(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
     """The ids of stored objects, by the names of the API's path parameters and similar names."""
     monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda: None)
     monkeypatch.setattr(tasks.reconcile_indexes, "delay", lambda: None)
     answer_in_this_thread(monkeypatch)
-    settings.STRATA_MIN_REVISION_SECONDS = 0.0
-    settings.STRATA_GOLDEN_DIR = tmp_path / "golden"
-    settings.STRATA_SPECS_DIR = tmp_path / "specs"
-    settings.STRATA_SPECS_DIR.mkdir()
+    specs = folder / "specs"
+    specs.mkdir()
     for name in ("evidence", "knowledge", "plain"):
-        shutil.copy(settings.BASE_DIR / "specs" / f"{name}.yaml", settings.STRATA_SPECS_DIR)
-    load_specs()
-    ids = SimpleNamespace()
-    _fill_plain(ids)
-    _fill_written(ids)
-    _fill_spaces()
-    fill_knowledge(ids)
-    _fill_evidence()
-    ids.key_id = ApiKey.issue("reader", indexes=["plain"])[0].pk
-    (settings.STRATA_SPECS_DIR / "plain.yaml").write_text(SHORTER)
-    ids.number = lifecycle.apply_spec("plain").number
-    return ids
+        shutil.copy(settings.BASE_DIR / "specs" / f"{name}.yaml", specs)
+    with override_settings(
+        STRATA_MIN_REVISION_SECONDS=0.0,
+        STRATA_GOLDEN_DIR=folder / "golden",
+        STRATA_SPECS_DIR=specs,
+    ):
+        load_specs()
+        ids = SimpleNamespace()
+        _fill_plain(ids)
+        _fill_written(ids)
+        _fill_spaces()
+        fill_knowledge(ids)
+        _fill_evidence()
+        ids.key_id = ApiKey.issue("reader", indexes=["plain"])[0].pk
+        (specs / "plain.yaml").write_text(SHORTER)
+        ids.number = lifecycle.apply_spec("plain").number
+        yield ids
 
 
 def _fill_plain(ids: SimpleNamespace) -> None:

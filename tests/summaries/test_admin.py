@@ -1,11 +1,12 @@
 import json
+from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import Permission
 from django.db import connection
 from django.db.models import F
-from django.test.utils import CaptureQueriesContext
+from django.test.utils import CaptureQueriesContext, override_settings
 from django.urls import reverse
 
 from documents.models import Artifact
@@ -15,9 +16,10 @@ from indexing.models import IndexBuild, Node
 from indexing.services import plan_nodes
 from summaries import tasks
 from summaries.models import Annotation, Summary
-from summaries.services import WriteBatchResult, plan_written_texts, write_due_texts
+from summaries.services import WriteBatchResult, plan_written_texts, write_due_texts, writing
 from tests.acting import act, offered, record_enqueued
-from tests.summaries.conftest import nodes_of
+from tests.factories import load_index
+from tests.summaries.conftest import SPEC, CountingWriter, nodes_of
 
 pytestmark = pytest.mark.django_db
 
@@ -27,14 +29,25 @@ PAGES = (
 )
 
 
-@pytest.fixture
-def artifact(wide, writer) -> Artifact:
+@pytest.fixture(scope="module")
+def wide(shared_store, tmp_path_factory) -> Iterator[IndexBuild]:
+    """The live build of an index with every kind of node."""
+    folder = tmp_path_factory.mktemp("specs")
+    (folder / "wide.yaml").write_text(SPEC)
+    with override_settings(STRATA_SPECS_DIR=folder):
+        yield load_index("wide")
+
+
+@pytest.fixture(scope="module")
+def artifact(wide) -> Artifact:
     """Two pages with written texts, synced according to the rows; no admin list reads the store."""
     artifact = add_artifact("wide", TextContent(PAGES), title="Field notes")[0]
     plan_written_texts(artifact.pk, wide)
     written = WriteBatchResult(row_count=1)
-    while written.row_count:
-        write_due_texts(wide, written := WriteBatchResult())
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(writing, "get_writer", CountingWriter)
+        while written.row_count:
+            write_due_texts(wide, written := WriteBatchResult())
     plan_nodes(artifact.pk, wide)
     Node.objects.update(state="synced", synced_input_hash=F("input_hash"))
     return artifact

@@ -1,10 +1,15 @@
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from core import enqueueing
+from documents.models import Artifact
 from retrieval.pipelines import declaring, loading
+from tests.factories import PARAGRAPHS, give, sync
 from tests.retrieval.pipelines.components import STAND_INS
+from tests.written import make_build
 
 ASKING = """
 components:
@@ -24,6 +29,18 @@ connections:
   - {sender: filters.query, receiver: answer.query}
   - {sender: context.contexts, receiver: answer.contexts}
 """
+
+
+def index_notes(index: str = "notes") -> list[Artifact]:
+    """One document per paragraph, each with another year, for the pipeline ``mine``."""
+    build = make_build(index, metadata={"year": {"type": "integer"}}, search={"pipeline": "mine"})
+    with mock.patch.object(enqueueing, "enqueue_once"):  # ``sync`` does what tasks would do
+        notes = [
+            give(text, title=f"Note {n}", index=index, metadata={"year": 2018 + n})
+            for n, text in enumerate(PARAGRAPHS)
+        ]
+        sync(build, *notes)
+    return notes
 
 
 @pytest.fixture

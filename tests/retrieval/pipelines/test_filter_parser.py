@@ -1,4 +1,7 @@
-"""Filters in questions: one table of cases for the rules and for a model's answers."""
+"""Filters in questions: one table of cases for the rules and for a model's answers.
+
+The three papers are indexed once for all tests. A test that needs other papers has its own index.
+"""
 
 import json
 from datetime import date
@@ -10,6 +13,7 @@ import yaml
 from django.conf import settings as django_settings
 
 from core.exceptions import InvalidInput, UnknownIndex
+from indexing.models import IndexBuild
 from indexing.spec import IndexSpec, parse_spec
 from retrieval.filters import parse_filter
 from retrieval.passages import Refusal
@@ -134,15 +138,22 @@ PAPERS = {
 }
 
 
-@pytest.fixture
-def papers(db, store, embedder):
+@pytest.fixture(scope="module")
+def papers(shared_store) -> IndexBuild:
     """The index ``papers`` with three papers."""
-    spec = read_papers_spec()
-    build = make_build("papers", **spec.model_dump(mode="json", exclude={"name"}))
+    return fill("papers")
+
+
+def make_papers_build(name: str) -> IndexBuild:
+    return make_build(name, **read_papers_spec().model_dump(mode="json", exclude={"name"}))
+
+
+def fill(name: str) -> IndexBuild:
+    build = make_papers_build(name)
     given = [
         give(
             f"{title}. We describe how it is done.",
-            index="papers",
+            index=name,
             title=title,
             metadata={"authors": [author], "year": year, "venue": [venue]},
         )
@@ -156,6 +167,7 @@ def parse(query: str, filter: Any = None, index: str = "papers", **settings: Any
     return FilterParser(**settings).run(index, query, filter)
 
 
+@pytest.mark.django_db
 class TestFilterParser:
     def test_recognises_people_and_venues_of_the_index(self, papers):
         parsed = parse("parsing papers by Lovelace at EMNLP since 2016")
@@ -201,31 +213,38 @@ class TestFilterParser:
         with pytest.raises(InvalidInput, match="no field 'yaer'"):
             parse("parsing", {"yaer": 2019})
 
-    def test_recognises_a_new_name_after_the_cache_time(self, papers, monkeypatch):
-        assert parse("papers by Hopper")["notes"]
+    def test_recognises_a_new_name_after_the_cache_time(self, shared_store, monkeypatch):
+        growing = fill("growing")
+        assert parse("papers by Hopper", index="growing")["notes"]
         title = "Compiling"
         newcomer = give(
-            "Compiling.", index="papers", title=title, metadata={"authors": ["Grace Hopper"]}
+            "Compiling.", index="growing", title=title, metadata={"authors": ["Grace Hopper"]}
         )
-        sync(papers, newcomer)
+        sync(growing, newcomer)
         monkeypatch.setattr(filter_parser, "UNKNOWN_NAME_CACHE_SECONDS", 0.0)
 
-        assert parse("papers by Hopper")["filter"] == {"authors": "Grace Hopper"}
+        parsed = parse("papers by Hopper", index="growing")
 
-    def test_reads_the_values_of_the_store_once_a_minute(self, papers, store, monkeypatch):
-        parse("papers by Lovelace")
-        monkeypatch.setattr(store, "facet", None)
+        assert parsed["filter"] == {"authors": "Grace Hopper"}
 
-        assert parse("papers by Lovelace")["filter"] == {"authors": "Ada Lovelace"}
+    def test_reads_the_values_of_the_store_once_a_minute(self, shared_store, monkeypatch):
+        fill("unread")  # of ``papers``, another test may have read them a minute ago
+        parse("papers by Lovelace", index="unread")
+        monkeypatch.setattr(shared_store, "facet", None)
 
-    def test_reads_nothing_if_the_spec_declares_no_fields(self, build):
+        parsed = parse("papers by Lovelace", index="unread")
+
+        assert parsed["filter"] == {"authors": "Ada Lovelace"}
+
+    def test_reads_nothing_if_the_spec_declares_no_fields(self, shared_store):
+        make_build("plain")
         question = "papers since 2019 at ACL by Ada Lovelace"
 
         assert parse(question, index="plain") == {
             "query": question, "filter": None, "parsed": {}, "notes": [],
         }  # fmt: skip
 
-    def test_notes_a_condition_without_a_field(self, db, store, embedder):
+    def test_notes_a_condition_without_a_field(self, shared_store):
         make_build("letters", metadata={"authors": {"type": "keyword", "said_as": "person"}})
 
         [note] = parse("letters written since 2019", index="letters")["notes"]
@@ -233,18 +252,20 @@ class TestFilterParser:
         assert "since 2019" in note
         assert "does not say when" in note
 
-    def test_reads_a_comparison_with_a_named_paper(self, db, store, embedder):
-        spec = read_papers_spec()
-        build = make_build("papers", **spec.model_dump(mode="json", exclude={"name"}))
+    def test_reads_a_comparison_with_a_named_paper(self, shared_store):
+        build = make_papers_build("named")
         named = give(
-            "We parse.", index="papers", title="Parsing", external_id="P19-1001",
+            "We parse.", index="named", title="Parsing", external_id="P19-1001",
             metadata={"year": 2019},
         )  # fmt: skip
         sync(build, named)
 
-        assert parse("like P19-1001 but newer")["filter"] == {"year": {"gt": 2019}}
-        assert parse("what was before that, such as P19-1001?")["filter"] == {"year": {"lt": 2019}}
-        [note] = parse("like P19-1002 but newer")["notes"]
+        newer = parse("like P19-1001 but newer", index="named")
+        older = parse("what was before that, such as P19-1001?", index="named")
+        [note] = parse("like P19-1002 but newer", index="named")["notes"]
+
+        assert newer["filter"] == {"year": {"gt": 2019}}
+        assert older["filter"] == {"year": {"lt": 2019}}
         assert "“but newer” is not used as a filter" in note
 
     def test_notes_that_filters_in_other_languages_are_not_read(self, papers):
@@ -260,6 +281,7 @@ class TestFilterParser:
             parse("parsing", index="absent")
 
 
+@pytest.mark.django_db
 class TestRelevance:
     def test_refuses_a_question_dissimilar_to_every_passage(self, papers):
         outcome = parse("best pizza in Rome", min_similarity=0.5)
@@ -293,7 +315,7 @@ class TestRelevance:
     def test_accepts_filters_and_names_of_documents(self, papers, question):
         assert "refusal" not in parse(question, min_similarity=1.0)
 
-    def test_accepts_every_question_to_an_empty_index(self, db, store, embedder):
+    def test_accepts_every_question_to_an_empty_index(self, shared_store):
         make_build("empty")
 
         assert "refusal" not in parse("best pizza in Rome", index="empty", min_similarity=1.0)
@@ -306,6 +328,7 @@ def answers(*filters: dict[str, Any], is_relevant: bool = True) -> Any:
     return says(json.dumps({"is_relevant": is_relevant, "filters": filters}))
 
 
+@pytest.mark.django_db
 class TestWithALanguageModel:
     def test_reads_what_the_rules_do_not(self, papers, endpoint: Endpoint):
         endpoint.scripts = [

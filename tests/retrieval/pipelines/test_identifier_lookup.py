@@ -19,8 +19,8 @@ HERONS = "Herons of the shallows. We watch herons wait for fish."
 GRANITE = "On granite. Crystals have time to grow."
 
 
-@pytest.fixture
-def papers(db, store, embedder):
+@pytest.fixture(scope="module")
+def papers(shared_store):
     build = make_build(
         "notes",
         metadata={"doi": {"type": "keyword", "lowercase": True}},
@@ -47,6 +47,7 @@ def search_store(query, index="notes"):
     return IdentifierLookup().run(index=index, query=query)
 
 
+@pytest.mark.django_db
 class TestIdentifierLookup:
     @pytest.mark.parametrize(
         ("query", "searched"),
@@ -99,10 +100,12 @@ class TestIdentifierLookup:
         assert answer["notes"][0] == f"Only the first {MAX_IDENTIFIERS} identifiers were looked up."
         assert len(answer["notes"]) == MAX_IDENTIFIERS  # this and those of unknown ones
 
-    def test_does_nothing_if_the_spec_declares_no_identifiers(self, build):
+    def test_does_nothing_if_the_spec_declares_no_identifiers(self):
+        make_build("plain")
+
         assert search_store("P19-1001", index="plain")["notes"] == []
 
-    def test_does_nothing_without_a_live_build(self, db):
+    def test_does_nothing_without_a_live_build(self):
         Index.objects.create(name="empty")
 
         assert search_store("P19-1001", index="empty")["query"] == "P19-1001"

@@ -2,10 +2,12 @@
 
 import asyncio
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.conf import settings as django_settings
 
+from core import enqueueing
 from documents.models import Source
 from indexing.spec import parse_spec
 from retrieval.passages import Answer
@@ -28,20 +30,21 @@ def papers(db, store):
     path = django_settings.BASE_DIR / "specs" / "papers.yaml"
     spec = parse_spec("papers", path.read_text(encoding="utf-8"))
     build = make_build("papers", **spec.model_dump(mode="json", exclude={"name"}))
-    given = [
-        give(
-            text,
-            index="papers",
-            title=f"Towards {topic}, part {number}",
-            external_id=f"{year}.{venue}-main.{first + number}",
-            metadata={"authors": [author], "venue": [venue], "year": year},
-        )
-        for first, (topic, text) in zip((10, 20, 30), TOPICS.items(), strict=True)
-        for number, (author, (venue, year)) in enumerate(
-            ((author, place) for author in AUTHORS for place in PLACES), start=1
-        )
-    ]
-    sync(build, *given)
+    with mock.patch.object(enqueueing, "enqueue_once"):  # ``sync`` does what tasks would do
+        given = [
+            give(
+                text,
+                index="papers",
+                title=f"Towards {topic}, part {number}",
+                external_id=f"{year}.{venue}-main.{first + number}",
+                metadata={"authors": [author], "venue": [venue], "year": year},
+            )
+            for first, (topic, text) in zip((10, 20, 30), TOPICS.items(), strict=True)
+            for number, (author, (venue, year)) in enumerate(
+                ((author, place) for author in AUTHORS for place in PLACES), start=1
+            )
+        ]
+        sync(build, *given)
     return {artifact.external_id: artifact for artifact in given}
 
 
