@@ -1,4 +1,3 @@
-"""The fixtures of the OpenAPI tests: a service with data for every operation."""
+"""The models that embed the pictures of the service that the OpenAPI tests fill."""
 
-from tests.images.conftest import clip, pair  # noqa: F401
-from tests.openapi.conftest import filled, models  # noqa: F401
+from tests.images.conftest import pair  # noqa: F401

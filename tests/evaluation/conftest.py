@@ -1,7 +1,7 @@
 import pytest
 
 from evaluation.judged_queries import JudgedQueries
-from tests.factories import PARAGRAPHS, give, sync
+from tests.evaluation.paragraphs import fill
 
 
 @pytest.fixture(autouse=True)
@@ -13,13 +13,7 @@ def golden_dir(settings, tmp_path):
 
 @pytest.fixture
 def filled(build):
-    """Four documents ``d0`` to ``d3`` of one paragraph each."""
-    artifacts = [
-        give(text, title=f"Note {number}", external_id=f"d{number}")
-        for number, text in enumerate(PARAGRAPHS)
-    ]
-    sync(build, *artifacts)
-    return artifacts
+    return fill(build)
 
 
 @pytest.fixture
