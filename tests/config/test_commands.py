@@ -150,7 +150,7 @@ class TestCommands:
         check_commands(ForkedService(tmp_path), notes)
 
     def test_work_beside_a_running_server(self, shared, notes):
-        check_commands(ForkedService(shared.data_dir), notes)
+        check_commands(shared, notes)
 
     @pytest.mark.parametrize(
         ("arguments", "said"),
