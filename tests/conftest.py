@@ -129,8 +129,8 @@ def shared_store(django_db_setup, django_db_blocker, tmp_path_factory, request):
     """An empty store, embedding by hashing, and a transaction, for fixtures of a module: what
     these write stays until its last test.
 
-    What a test writes to the database is rolled back. It must not write to the store, and
-    transactional tests belong in another module.
+    What a test writes to the database is rolled back, but not what it writes to the store: such a
+    test needs an index of its own. Transactional tests belong in another module.
     """
     folder = tmp_path_factory.mktemp("shared")
     with (

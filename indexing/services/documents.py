@@ -19,7 +19,7 @@ from indexing.services.batches import ROWS_PER_STATEMENT, slices
 State = IndexedDocument.State
 NOW = Now()  # the database's clock
 DUE: dict[str, Any] = {"state": State.DUE, "due_at": NOW, **FRESH}
-COUNT_FIELDS = {f"{state}_count": state for state in Node.State}
+COUNT_FIELDS = {f"{state}_count": state for state in Node.State}  # field -> what it counts
 PLANNABLE_STATES = (Artifact.State.PARSED, Artifact.State.FAILED)
 
 
