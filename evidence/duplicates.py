@@ -1,4 +1,4 @@
-"""Finds duplicate findings: those with similar vectors that differ in no fact (``differences.py``).
+"""Finds similar findings by their vectors, and duplicates among them by ``wording.py``.
 
 For each chunk of a finding, the best cosine with the chunks of the other finding is computed; the
 lowest of these is the similarity. Most findings have one chunk: their similarity is the cosine.
@@ -17,8 +17,8 @@ from documents.groups import covers_groups, is_visible
 from documents.models import Artifact, Page, Source
 from documents.services import TextContent
 from documents.source_splitting import split_into_sources
-from evidence.differences import find_difference
 from evidence.models import RecentEvidence, Vectors
+from evidence.wording import has_same_words
 from indexing import embedding
 from indexing.chunking import prepend_context
 from indexing.drafting.chunk import draft_chunks
@@ -32,9 +32,17 @@ CANDIDATES_PER_CHUNK = 100  # many findings may differ from a chunk only in a nu
 
 
 @dataclass(frozen=True, slots=True)
-class Duplicate:
+class StoredFinding:
     artifact_id: UUID
-    similarity: float  # cosine
+    similarity: float  # cosine to the finding to be added
+
+
+@dataclass(frozen=True, slots=True)
+class NearFindings:
+    """``all``: the duplicate too, most similar first."""
+
+    duplicate: StoredFinding | None
+    all: Sequence[StoredFinding]
 
 
 def hash_vector_space(spec: IndexSpec) -> str:
@@ -115,7 +123,7 @@ class DuplicateFinder:
 
     def search_store(self, findings: Sequence[Vectors]) -> None:
         """Search the vector store for duplicates of all these findings at once;
-        ``find_near_duplicate`` refers to them by position."""
+        ``find_near`` refers to them by position."""
         spec = self._build.spec
         collection = self._build.collection("chunk")
         of_strategy = Match("strategy", (spec.chunks.strategies[0].key,))
@@ -148,37 +156,37 @@ class DuplicateFinder:
             for chunks in found
         ]
 
-    def find_exact_duplicate(self, content: TextContent) -> Duplicate | None:
+    def find_exact_duplicate(self, content: TextContent) -> StoredFinding | None:
         """A stored finding with exactly the same text."""
         visible = Artifact.objects.visible_to(self._grant)
         alike = visible.filter(index=self._build.index_id, sha256=content.sha256)
         for artifact_id, groups in alike.order_by("created_at").values_list("pk", "groups"):
             if covers_groups(groups, self._groups):
-                return Duplicate(artifact_id, 1.0)
+                return StoredFinding(artifact_id, 1.0)
         return None
 
-    def find_near_duplicate(
-        self, position: int, content: TextContent, vectors: Vectors
-    ) -> Duplicate | None:
-        """The most similar finding that says the same; None if all are below the threshold, or
-        differ in a fact."""
+    def find_near(self, position: int, content: TextContent, vectors: Vectors) -> NearFindings:
+        """The findings from the threshold on."""
         similarities = self._recent_vectors.compare(vectors)
         chunks = self._store_scores[position]
         for pk in set.intersection(*(set(scores) for scores in chunks)):
             similarities[pk] = min(scores[pk] for scores in chunks)
         for pk, added_vectors in self._added.items():
             similarities[pk] = float((added_vectors @ vectors.T).max(axis=0).min())
-        alike = {
-            pk: score
+        near = {
+            pk: StoredFinding(pk, min(score, 1.0))
             for pk, score in similarities.items()
             if score >= self._threshold and pk not in self._removed_ids
         }
-        texts = self._read_texts(alike)
+        texts = self._read_texts(near)
         text = join_pages(content.pages)
-        for pk in sorted(texts, key=lambda pk: (alike[pk], pk), reverse=True):
-            if find_difference(text, texts[pk]) is None:
-                return Duplicate(pk, min(alike[pk], 1.0))
-        return None
+        ordered = sorted(near.values(), key=lambda each: each.similarity, reverse=True)
+        repeated = (
+            each
+            for each in ordered
+            if each.artifact_id in texts and has_same_words(text, texts[each.artifact_id])
+        )
+        return NearFindings(next(repeated, None), ordered)
 
     def _read_texts(self, artifact_ids: Collection[UUID]) -> dict[UUID, str]:
         """The texts of those findings that everyone sees who will see the new ones."""

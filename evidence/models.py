@@ -1,4 +1,5 @@
-"""Vectors of evidence that the vector store does not hold yet, and repeats of stored findings."""
+"""Vectors of evidence that the vector store does not hold yet, repeats of stored findings, and
+links between similar findings."""
 
 from typing import Any
 
@@ -96,3 +97,32 @@ class EvidenceReference(FindingVectors):
 
     def __str__(self) -> str:
         return f"{self.url} repeats {self.artifact_id}"
+
+
+class SimilarFindingsQuerySet(models.QuerySet["SimilarFindings"]):
+    def current(self) -> "SimilarFindingsQuerySet":
+        """Leave out links between contents of which one has changed."""
+        return self.filter(
+            newer_sha256=models.F("newer__sha256"), older_sha256=models.F("older__sha256")
+        )
+
+
+class SimilarFindings(models.Model):
+    """A link between two findings that are near each other and say something else."""
+
+    newer = models.ForeignKey(Artifact, on_delete=models.CASCADE, related_name="+")
+    older = models.ForeignKey(Artifact, on_delete=models.CASCADE, related_name="+")
+    newer_sha256 = models.CharField(max_length=64, help_text="Of the content that was compared.")
+    older_sha256 = models.CharField(max_length=64, help_text="Of the content that was compared.")
+    similarity = models.FloatField(help_text="Cosine.")
+
+    objects = SimilarFindingsQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "similar findings"
+        constraints = [
+            models.UniqueConstraint(fields=["newer", "older"], name="similar_findings_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.newer_id} is similar to {self.older_id}"

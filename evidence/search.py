@@ -9,15 +9,16 @@ from django.db.models import Prefetch
 
 from access.grants import EVERYTHING, Grant
 from documents.models import Artifact, Page
+from evidence.duplicates import StoredFinding
 from evidence.models import EvidenceReference
 from evidence.references import read_references
 from evidence.services import find_evidence_build, make_external_id
+from evidence.similar import read_similar_findings
 from retrieval.event_loop import run_in_thread
 from retrieval.filters import MAX_CONDITIONS
 from retrieval.search import Hit, Mode, SearchAnswer
 
 MAX_URLS = MAX_CONDITIONS
-RELATED_MIN_SIMILARITY = 0.4  # findings on other subjects have less: docs/how-to/keep-evidence.md
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class Evidence:
     content: str
     citation: dict[str, Any]  # source, date and authors, if given
     references: Sequence[EvidenceReference] = ()  # repeats of it, oldest first
+    similar: Sequence[StoredFinding] = ()  # near it, and say something else; most similar first
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,7 @@ async def afind_similar_evidence(index: str, query: str, **options: Any) -> Evid
 
 def _read_evidence(artifact_ids: Sequence[UUID], grant: Grant) -> dict[UUID, Evidence]:
     references = read_references(artifact_ids, grant)
+    similar = read_similar_findings(artifact_ids, grant)
     pages = Prefetch("pages", Page.objects.order_by("index"))
     artifacts = Artifact.objects.filter(pk__in=artifact_ids).prefetch_related(pages)
     return {
@@ -99,6 +102,7 @@ def _read_evidence(artifact_ids: Sequence[UUID], grant: Grant) -> dict[UUID, Evi
             "\n\n".join(page.text for page in artifact.pages.all()),
             artifact.metadata,
             references.get(artifact.pk, ()),
+            similar.get(artifact.pk, ()),
         )
         for artifact in artifacts
     }

@@ -1,5 +1,6 @@
 """Serializers of the evidence API."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from rest_framework import serializers
@@ -15,8 +16,9 @@ from core.serializers import (
 )
 from core.text import clean_text
 from documents.serializers import MAX_TITLE_CHARS, MAX_URL_CHARS, TextField, URLField
+from evidence.duplicates import StoredFinding
 from evidence.models import EvidenceReference
-from evidence.search import MAX_URLS, RELATED_MIN_SIMILARITY, EvidenceSearchAnswer
+from evidence.search import MAX_URLS, EvidenceSearchAnswer
 from evidence.services import (
     MAX_ITEMS,
     WRITTEN_DATE,
@@ -25,6 +27,7 @@ from evidence.services import (
     EvidenceVerdict,
     RejectedEvidence,
 )
+from evidence.similar import MAX_SIMILAR
 from retrieval.search import MAX_LIMIT, MAX_QUERY_CHARS
 from retrieval.serializers.answers import render_chunk, render_search_answer
 from retrieval.serializers.knowledge_requests import SIMILARITY_RANGE
@@ -66,6 +69,7 @@ REFERENCE_EXAMPLE = {
 class EvidenceCitationSerializer(StrictSerializer):
     """The publication a finding comes from."""
 
+    url = URLField(required=False, max_length=MAX_URL_CHARS)
     source = StringField(  # type: ignore[assignment]  # a field, and not the base class's setting
         required=False, max_length=MAX_CITATION_CHARS, help_text="Who published it."
     )
@@ -73,8 +77,8 @@ class EvidenceCitationSerializer(StrictSerializer):
     date = StringField(
         required=False,
         max_length=MAX_CITATION_CHARS,
-        help_text="Such as 2021-05-14, 2021-05, 2021, May 2021 or 14 May 2021. A month or a year "
-        "stands for its first day.",
+        help_text="Such as 2021-05-14, 2021/05/14, 2021-05, 2021, 2021 May 14 or May 14, 2021. A "
+        "month or a year stands for its first day; Unknown stands for none.",
     )
     authors = serializers.ListField(
         child=StringField(max_length=MAX_CITATION_CHARS), required=False, max_length=MAX_AUTHORS
@@ -86,8 +90,10 @@ class EvidenceCitationSerializer(StrictSerializer):
 
 class EvidenceInputSerializer(StrictSerializer):
     url = URLField(
+        required=False,
         max_length=MAX_URL_CHARS,
-        help_text="Identifies the finding: adding the same URL again updates it.",
+        help_text="Identifies the finding: adding the same URL again updates it. If it is absent, "
+        "the URL of the citation identifies the finding.",
     )
     content = TextField()
     citation = EvidenceCitationSerializer(required=False)
@@ -120,7 +126,7 @@ class AddEvidenceSerializer(ThresholdSerializer):
     items = FindingsField(min_length=1, max_length=MAX_ITEMS)
 
     def to_internal_value(self, data: Any) -> Any:
-        if isinstance(data, dict) and "items" not in data and "url" in data:
+        if isinstance(data, dict) and "items" not in data and "content" in data:
             single = dict(data)
             threshold = {k: single.pop(k) for k in ("threshold",) if k in single}
             data = {"items": [single], **threshold}
@@ -166,27 +172,30 @@ class RelatedEvidenceParametersSerializer(StrictSerializer):
     )
     limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
     min_similarity = FiniteFloatField(
-        default=RELATED_MIN_SIMILARITY, help_text="Cosine, from -1 to 1.", **SIMILARITY_RANGE
+        required=False, help_text="Cosine, from -1 to 1.", **SIMILARITY_RANGE
     )
     min_revision = serializers.IntegerField(required=False, min_value=0)
 
 
 def _read_evidence_input(position: int, data: Any) -> EvidenceInput | RejectedEvidence:
+    url = data.get("url") if isinstance(data, dict) else None
     try:
         fields = EvidenceInputSerializer.read(data)
+        citation = fields.get("citation") or {}
+        url = fields.get("url") or citation.get("url")
+        if url is None:
+            raise InvalidInput(
+                "The finding has no URL.", field="url", fix="Give it url, or citation.url."
+            )
     except InvalidInput as error:
-        url = data.get("url") if isinstance(data, dict) else None
         error.field = ".".join(filter(None, ["items", str(position), error.field]))
         return RejectedEvidence(clean_text(url) if isinstance(url, str) else "", error)
-    citation = fields.get("citation")
-    if citation is None:
-        return EvidenceInput(fields["url"], fields["content"])
+    if not citation:
+        return EvidenceInput(url, fields["content"])
     citation_fields = {
         name: _clean_citation_value(value) for name, value in citation.items() if name != "title"
     }
-    return EvidenceInput(
-        fields["url"], fields["content"], citation.get("title") or None, citation_fields
-    )
+    return EvidenceInput(url, fields["content"], citation.get("title") or None, citation_fields)
 
 
 def _clean_citation_value(value: Any) -> Any:
@@ -210,6 +219,14 @@ def read_search_parameters(serializer: type[StrictSerializer], data: Any) -> dic
 # --- Responses -------------------------------------------------------------------------------
 
 
+class SimilarFindingSerializer(serializers.Serializer):
+    artifact_id = serializers.UUIDField()
+    similarity = serializers.FloatField(help_text="Cosine of the two findings.")
+
+    class Meta:
+        ref_name = "SimilarFinding"
+
+
 class EvidenceVerdictSerializer(serializers.Serializer):
     url = serializers.CharField()
     verdict = serializers.ChoiceField(choices=[str(verdict) for verdict in EvidenceVerdict])
@@ -225,6 +242,12 @@ class EvidenceVerdictSerializer(serializers.Serializer):
     similarity = serializers.FloatField(
         required=False, help_text="Cosine to the stored finding, if a duplicate."
     )
+    similar_to = SimilarFindingSerializer(
+        many=True,
+        required=False,
+        help_text="Stored findings that are near an added or updated one and say something else, "
+        f"most similar first; at most {MAX_SIMILAR}.",
+    )
     error = ErrorSerializer(required=False, help_text="Only if rejected; the others are stored.")
 
     class Meta:
@@ -239,6 +262,7 @@ class EvidenceVerdictSerializer(serializers.Serializer):
                 "verdict": "added",
                 "artifact_id": HIT_EXAMPLE["artifact"]["id"],
                 "revision": 61,
+                "similar_to": [],
             }
         ]
     }
@@ -248,6 +272,7 @@ class EvidenceVerdictsSerializer(serializers.Serializer):
 
 
 class EvidenceHitCitationSerializer(serializers.Serializer):
+    url = serializers.CharField(required=False)
     source = serializers.CharField(required=False)  # type: ignore[assignment]
     title = serializers.CharField(required=False)
     date = serializers.CharField(required=False)
@@ -273,6 +298,10 @@ class EvidenceHitSerializer(HitSerializer):
     references = EvidenceReferenceSerializer(
         many=True, help_text="Findings that repeat this one, oldest first."
     )
+    similar_to = SimilarFindingSerializer(
+        many=True,
+        help_text="Findings that are near this one and say something else, most similar first.",
+    )
 
 
 @with_example(
@@ -281,7 +310,7 @@ class EvidenceHitSerializer(HitSerializer):
             HIT_EXAMPLE
             | {"score_kind": "cosine"}
             | FINDING_EXAMPLE
-            | {"similarity": 0.93, "references": [REFERENCE_EXAMPLE]}
+            | {"similarity": 0.93, "references": [REFERENCE_EXAMPLE], "similar_to": []}
         ]
     )
 )
@@ -296,6 +325,8 @@ def render_decision(decision: EvidenceDecision) -> dict[str, Any]:
     content |= {"artifact_id": decision.artifact_id, "revision": decision.revision}
     if decision.verdict == EvidenceVerdict.DUPLICATE:
         content |= {"duplicate_of": decision.artifact_id, "similarity": decision.similarity}
+    else:
+        content["similar_to"] = _render_similar(decision.similar)
     return content
 
 
@@ -311,9 +342,14 @@ def render_evidence_answer(found: EvidenceSearchAnswer) -> dict[str, Any]:
                 "citation": _render_citation(evidence.title, evidence.citation),
                 "similarity": hit.score,
                 "references": [_render_reference(each) for each in evidence.references],
+                "similar_to": _render_similar(evidence.similar),
             }
             hits.append(rendered)
     return content | {"hits": hits}
+
+
+def _render_similar(findings: Sequence[StoredFinding]) -> list[dict[str, Any]]:
+    return [{"artifact_id": each.artifact_id, "similarity": each.similarity} for each in findings]
 
 
 def _render_reference(reference: EvidenceReference) -> dict[str, Any]:

@@ -4,10 +4,11 @@ check               each finding by itself
 embed               the chunks of each finding, without a lock or transaction
 then, for one request at a time in each index, in one transaction
   compare           with all stored findings, and with the earlier ones of the request
-  store             as an artifact, and its vectors until the vector store holds them; a repeat as
-                    a reference of the finding that it repeats
+  store             as an artifact, and its vectors until the vector store holds them, with links to
+                    similar findings; a repeat as a reference of the finding that it repeats
 """
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -28,14 +29,15 @@ from documents.index_catalog import get_catalog, require_index
 from documents.models import Artifact
 from documents.services import TextContent, add_artifact, find_by_external_ids
 from evidence.duplicates import (
-    Duplicate,
     DuplicateFinder,
+    StoredFinding,
     embed_contents,
     hash_vector_space,
     join_pages,
 )
 from evidence.models import EvidenceReference, RecentEvidence, Vectors, vector_values
 from evidence.references import delete_references
+from evidence.similar import link_similar_findings
 from indexing.losses import make_loss_error
 from indexing.models import Index, IndexBuild
 from retrieval.event_loop import run_in_thread
@@ -44,8 +46,13 @@ MAX_ITEMS = 100
 MAX_EXTERNAL_ID_CHARS = 255
 PRUNE_BATCH_SIZE = 500
 
-# What a citation may write instead of RFC 3339. The first day that it means is stored.
-DATE_FORMATS = ("%Y", "%Y-%m", "%b %Y", "%B %Y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y")
+# What a citation may write instead of RFC 3339, without dots and commas; PubMed's begin with the
+# year. The first day that it means is stored.
+DATE_FORMATS = ["%Y", "%Y-%m", "%Y/%m", "%Y/%m/%d"]
+for month in ("%b", "%B"):
+    DATE_FORMATS += [f"{month} %Y", f"%d {month} %Y", f"{month} %d %Y"]
+    DATE_FORMATS += [f"%Y {month}", f"%Y {month} %d"]
+UNKNOWN_DATES = frozenset(["", "unknown", "n.d.", "n/a"])
 WRITTEN_DATE = "date_as_written"  # the citation's field that keeps such a date
 
 
@@ -87,6 +94,7 @@ class EvidenceDecision:
     artifact_id: UUID | None = None
     revision: int | None = None
     similarity: float | None = None
+    similar: Sequence[StoredFinding] = ()  # to an added or updated finding, most similar first
     error: StrataError | None = None
 
 
@@ -200,9 +208,14 @@ def _read_date(citation: dict[str, Any]) -> dict[str, Any]:
     written = citation.get("date")
     if not isinstance(written, str):
         return citation
+    cleaned = clean_text(written).strip()
+    if cleaned.lower() in UNKNOWN_DATES:
+        undated = {name: value for name, value in citation.items() if name != "date"}
+        return {**undated, WRITTEN_DATE: written}
+    plain = re.sub(r"[.,]\s*", " ", cleaned).strip()
     for format in DATE_FORMATS:
         with suppress(ValueError):
-            day = datetime.strptime(clean_text(written).strip(), format).date()
+            day = datetime.strptime(plain, format).date()
             return {**citation, "date": day.isoformat(), WRITTEN_DATE: written}
     try:
         datetime.fromisoformat(written)
@@ -210,7 +223,7 @@ def _read_date(citation: dict[str, Any]) -> dict[str, Any]:
         raise InvalidInput(
             f"citation.date is not a date: {written[:100]!r}.",
             field="citation.date",
-            fix="Write it as 2021-05-14, 2021-05, 2021, May 2021 or 14 May 2021.",
+            fix="Write it as 2021-05-14, 2021-05, 2021, May 2021, 14 May 2021 or 2021 May 14.",
         ) from None
     return citation
 
@@ -264,10 +277,9 @@ def _add_finding(
     external_id = make_external_id(item.url)
     content = TextContent((item.content,))
     known_artifact = find_by_external_ids(build.index_id, [external_id]).get(external_id)
+    near = duplicates.find_near(finding_index, content, vectors)
     if known_artifact is None:
-        while duplicate := duplicates.find_exact_duplicate(
-            content
-        ) or duplicates.find_near_duplicate(finding_index, content, vectors):
+        while duplicate := duplicates.find_exact_duplicate(content) or near.duplicate:
             # Locked: if the stored finding were deleted now, this one would be lost, too.
             stored = Artifact.objects.select_for_update().filter(pk=duplicate.artifact_id).first()
             if stored is not None:
@@ -280,6 +292,7 @@ def _add_finding(
                     similarity=duplicate.similarity,
                 )
             duplicates.remove(duplicate.artifact_id)
+            near = duplicates.find_near(finding_index, content, vectors)
         delete_references(build.index_id, external_id, grant)
     artifact, _ = add_artifact(
         build.index_id,
@@ -294,6 +307,7 @@ def _add_finding(
         return EvidenceDecision(
             item.url, EvidenceVerdict.DUPLICATE, artifact.pk, artifact.revision, similarity=1.0
         )
+    similar = link_similar_findings(artifact, near.all)
     duplicates.add(artifact.pk, vectors)
     RecentEvidence.objects.update_or_create(
         artifact=artifact, defaults=vector_values(vectors, hash_vector_space(build.spec))
@@ -301,13 +315,13 @@ def _add_finding(
     if known_artifact is not None and known_artifact.sha256 != artifact.sha256:
         duplicates.read_recent()  # a repeat of its earlier content may have taken its place
     verdict = EvidenceVerdict.ADDED if known_artifact is None else EvidenceVerdict.UPDATED
-    return EvidenceDecision(item.url, verdict, artifact.pk, artifact.revision)
+    return EvidenceDecision(item.url, verdict, artifact.pk, artifact.revision, similar=similar)
 
 
 def _save_reference(
     build: IndexBuild,
     stored: Artifact,
-    duplicate: Duplicate,
+    duplicate: StoredFinding,
     item: EvidenceInput,
     content: TextContent,
     vectors: Vectors,

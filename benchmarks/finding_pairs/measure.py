@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.finding_pairs.write import PAIRS_FILE
-from evidence.differences import find_difference
+from evidence.wording import has_same_words
 from indexing import embedding
 from indexing.spec import EmbeddingSpec
 
@@ -44,7 +44,7 @@ def measure_finding_pairs(*, shows_mistakes: bool = False) -> None:
 
 
 def _is_repeat(pair: dict[str, Any]) -> bool:
-    return find_difference(pair["second"], pair["first"]) is None
+    return has_same_words(pair["second"], pair["first"])
 
 
 def _print_counts(part: str, counts: dict[str, list[int]]) -> None:

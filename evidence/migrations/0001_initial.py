@@ -49,4 +49,19 @@ class Migration(migrations.Migration):
                 'indexes': [models.Index(fields=['external_id'], name='evidence_reference_id')],
             },
         ),
+        migrations.CreateModel(
+            name='SimilarFindings',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('newer_sha256', models.CharField(help_text='Of the content that was compared.', max_length=64)),
+                ('older_sha256', models.CharField(help_text='Of the content that was compared.', max_length=64)),
+                ('similarity', models.FloatField(help_text='Cosine.')),
+                ('newer', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='documents.artifact')),
+                ('older', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='documents.artifact')),
+            ],
+            options={
+                'verbose_name_plural': 'similar findings',
+                'constraints': [models.UniqueConstraint(fields=('newer', 'older'), name='similar_findings_once')],
+            },
+        ),
     ]

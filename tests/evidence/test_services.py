@@ -3,12 +3,14 @@ have a cosine near 1 - 1/n."""
 
 import pytest
 
+from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput, UnknownIndex
 from documents.models import Artifact
-from documents.services import remove_artifact
-from evidence.duplicates import DuplicateFinder
+from documents.services import TextContent, remove_artifact, replace_content
+from evidence.duplicates import DuplicateFinder, StoredFinding
 from evidence.models import RecentEvidence
 from evidence.services import EvidenceInput, EvidenceVerdict, add_evidence
+from evidence.similar import read_similar_findings
 from indexing.exceptions import StoreUnavailable
 from indexing.models import Index, IndexBuild
 from indexing.services import plan_nodes
@@ -17,7 +19,8 @@ from indexing.verification import verify_build
 from tests.factories import give, sync
 
 WORDS = "aspirin lowers the risk of colorectal cancer in adults who take it daily for ten years"
-NEAR = WORDS.replace("daily", "weekly")  # 15 of 16 words
+NEAR = WORDS.replace(" who ", " that ")  # 15 of 16 words
+SIMILAR = WORDS.replace("daily", "weekly")  # 15 of 16 words, and another meaning
 APART = "granite cools slowly under the ground and its crystals have time to grow"
 
 
@@ -83,6 +86,38 @@ class TestAddEvidence:
         assert decision.similarity == pytest.approx(15 / 16, abs=1e-2)
         assert Artifact.objects.count() == 1
 
+    def test_links_a_similar_finding_that_says_something_else(self, known):
+        added, repeated = add(
+            EvidenceInput("https://other.example/b", SIMILAR),
+            EvidenceInput("https://third.example/c", SIMILAR),
+        )
+
+        assert (added.verdict, repeated.verdict) == ("added", "duplicate")
+        [similar] = added.similar
+        assert similar.artifact_id == known.pk
+        assert similar.similarity == pytest.approx(15 / 16, abs=1e-2)
+        linked = read_similar_findings([known.pk, added.artifact_id], EVERYTHING)
+        assert linked == {known.pk: [StoredFinding(added.artifact_id, similar.similarity)],
+                          added.artifact_id: [similar]}  # fmt: skip
+
+    def test_drops_the_links_of_a_finding_whose_content_has_changed(self, known):
+        [added] = add(EvidenceInput("https://other.example/b", SIMILAR))
+
+        replace_content(known.pk, TextContent((APART,)))
+
+        assert read_similar_findings([known.pk, added.artifact_id], EVERYTHING) == {}
+
+    def test_hides_links_to_findings_of_other_groups(self, findings):
+        red, blue = (Grant(indexes=None, groups=frozenset([group])) for group in ("red", "blue"))
+        [known] = add(EvidenceInput("https://one.example/a", WORDS), grant=red)
+
+        [hidden] = add(EvidenceInput("https://two.example/b", SIMILAR), grant=blue)
+        [shown] = add(EvidenceInput("https://three.example/c", SIMILAR), grant=red)
+
+        assert hidden.similar == []
+        assert [each.artifact_id for each in shown.similar] == [known.artifact_id]
+        assert read_similar_findings([known.artifact_id], blue) == {}
+
     def test_finds_an_equal_text_at_threshold_one(self, known):
         [decision] = add(EvidenceInput("https://other.example/b", WORDS), threshold=1.0)
 
@@ -138,14 +173,14 @@ class TestAddEvidence:
         assert verdicts(EvidenceInput("https://other.example/b", NEAR)) == [EvidenceVerdict.ADDED]
 
     def test_adds_a_finding_whose_duplicate_was_deleted_meanwhile(self, known, monkeypatch):
-        find_near_duplicate = DuplicateFinder.find_near_duplicate
+        find_near = DuplicateFinder.find_near
 
         def delete_meanwhile(self, position, content, vectors):
-            twin = find_near_duplicate(self, position, content, vectors)
+            twin = find_near(self, position, content, vectors)
             Artifact.objects.filter(pk=known.pk).delete()
             return twin
 
-        monkeypatch.setattr(DuplicateFinder, "find_near_duplicate", delete_meanwhile)
+        monkeypatch.setattr(DuplicateFinder, "find_near", delete_meanwhile)
 
         assert verdicts(EvidenceInput("https://other.example/b", NEAR)) == [EvidenceVerdict.ADDED]
 
@@ -220,6 +255,10 @@ class TestAddEvidence:
             ("March 2021", "2021-03-01"),
             ("14 May 2021", "2021-05-14"),
             ("May 14, 2021", "2021-05-14"),
+            ("2021 Mar 15", "2021-03-15"),
+            ("2021 Mar", "2021-03-01"),
+            ("Mar. 15, 2021", "2021-03-15"),
+            ("2021/03/15", "2021-03-15"),
         ],
     )
     def test_stores_the_first_day_of_an_inexact_date(self, findings, written, stored):
@@ -227,6 +266,11 @@ class TestAddEvidence:
 
         metadata = Artifact.objects.get().metadata
         assert metadata == {"date": stored, "date_as_written": written}
+
+    def test_stores_no_day_of_an_unknown_date(self, findings):
+        add(EvidenceInput("https://one.example/a", WORDS, None, {"date": "Unknown"}))
+
+        assert Artifact.objects.get().metadata == {"date_as_written": "Unknown"}
 
     def test_stores_nothing_while_the_store_is_unavailable(self, findings, monkeypatch):
         def refuse(*args):

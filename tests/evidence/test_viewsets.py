@@ -3,7 +3,7 @@ from rest_framework.test import APIClient
 
 from access.models import ApiKey
 from documents.models import Artifact
-from tests.evidence.test_services import APART, NEAR, WORDS
+from tests.evidence.test_services import APART, NEAR, SIMILAR, WORDS
 from tests.factories import sync
 
 URL = "/api/v1/indexes/evidence/evidence/"
@@ -51,6 +51,29 @@ class TestAdding:
         answer = client.post(URL, item("two", NEAR) | {"threshold": 0.99}, format="json")
 
         assert [each["verdict"] for each in answer.json()["verdicts"]] == ["added"]
+
+    def test_takes_the_url_of_the_citation_if_the_item_has_none(self, client, findings):
+        seed = {
+            "content": WORDS,
+            "citation": {"url": "https://one.example/", "title": "On aspirin"},
+        }
+
+        [added] = client.post(URL, seed, format="json").json()["verdicts"]
+        [updated] = client.post(URL, item("one", APART), format="json").json()["verdicts"]
+
+        assert (added["url"], added["verdict"]) == ("https://one.example/", "added")
+        assert (updated["verdict"], updated["artifact_id"]) == ("updated", added["artifact_id"])
+
+    def test_names_similar_findings_that_say_something_else(self, client, filled):
+        [added] = client.post(URL, item("three", SIMILAR), format="json").json()["verdicts"]
+
+        answer = client.get(f"{URL}similar", {"q": WORDS, "limit": 1})
+
+        [similar] = added["similar_to"]
+        assert similar["artifact_id"] == filled[0]["artifact_id"]
+        [hit] = answer.json()["hits"]
+        [linked] = hit["similar_to"]
+        assert linked == {"artifact_id": added["artifact_id"], "similarity": similar["similarity"]}
 
     @pytest.mark.parametrize(
         ("body", "field"),
@@ -173,9 +196,9 @@ class TestRelated:
 
         assert [hit["url"] for hit in answer.json()["hits"]] == ["https://two.example/"]
 
-    def test_leaves_out_findings_on_other_subjects_by_default(self, client, filled):
-        near = client.post(f"{URL}related", {"query": WORDS}, format="json")
-        every = client.post(f"{URL}related", {"query": WORDS, "min_similarity": -1}, format="json")
+    def test_finds_the_best_findings_however_far_from_the_query(self, client, filled):
+        best = client.post(f"{URL}related", {"query": "granite melts"}, format="json")
+        near = {"query": "granite melts", "min_similarity": 0.9}
 
-        assert [hit["url"] for hit in near.json()["hits"]] == ["https://one.example/"]
-        assert len(every.json()["hits"]) == 2
+        assert [hit["url"] for hit in best.json()["hits"]][0] == "https://two.example/"
+        assert client.post(f"{URL}related", near, format="json").json()["hits"] == []

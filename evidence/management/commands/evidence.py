@@ -78,7 +78,8 @@ class Command(ApiCommand):
                 if not json:
                     self._print_verdicts(decided)
             if api.runs_workers:
-                wait_for_artifacts(index, {UUID(each["artifact_id"]) for each in verdicts})
+                ids = [each["artifact_id"] for each in verdicts if "artifact_id" in each]
+                wait_for_artifacts(index, set(map(UUID, ids)))
         if json:
             self.stdout.write(format_json({"verdicts": verdicts}))
         else:
@@ -91,6 +92,8 @@ class Command(ApiCommand):
             line = f"{each['verdict']}: {each['url']}"
             if "duplicate_of" in each:
                 line += f" repeats {each['duplicate_of']}, similarity {each['similarity']:.4f}"
+            for similar in each.get("similar_to", []):
+                line += f"\n  similar to {similar['artifact_id']}, {similar['similarity']:.4f}"
             self.stdout.write(line)
 
 

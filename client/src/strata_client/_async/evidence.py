@@ -24,8 +24,9 @@ class AsyncEvidence:
         """Add findings; return a verdict for each, in order. They are also compared to each other.
 
         An item whose similarity to a stored one is at least ``threshold`` (0 to 1; by default the
-        index's own), and that differs in no fact, is a ``duplicate``, kept as its reference. With a
-        known url and new content it is ``updated``. An invalid item is ``rejected`` with its
+        index's own), and that has the same words, is a ``duplicate``, kept as its reference. One
+        near it with other words is ``added``; ``similar_to`` names the stored one. With a known url
+        and new content it is ``updated``. An invalid item is ``rejected`` with its
         ``error``; if all items of a request are, the request raises.
 
         The items are sent in requests of 100. After an error a request has stored nothing. It is

@@ -7,6 +7,7 @@ from strata_client.types.searches import AnySearchAnswer, Hit
 
 
 class EvidenceCitation(TypedDict, total=False):
+    url: str
     source: str
     title: str
     date: str
@@ -14,9 +15,14 @@ class EvidenceCitation(TypedDict, total=False):
 
 
 class EvidenceItem(TypedDict):
-    url: str  # its identity in the index
+    url: NotRequired[str]  # its identity in the index; by default the citation's
     content: str
     citation: NotRequired[EvidenceCitation]
+
+
+class SimilarFinding(TypedDict):
+    artifact_id: str
+    similarity: float
 
 
 class EvidenceVerdict(TypedDict):
@@ -26,6 +32,7 @@ class EvidenceVerdict(TypedDict):
     revision: NotRequired[int]
     duplicate_of: NotRequired[str]
     similarity: NotRequired[float]  # to ``duplicate_of``
+    similar_to: NotRequired[list[SimilarFinding]]  # near it, and say something else
     error: NotRequired[LineError]  # why it was rejected
 
 
@@ -43,6 +50,7 @@ class EvidenceHit(Hit):
     citation: EvidenceCitation
     similarity: float
     references: list[EvidenceReference]  # findings that repeat it
+    similar_to: list[SimilarFinding]  # near it, and say something else
 
 
 class EvidenceAnswer(AnySearchAnswer):

@@ -1,0 +1,83 @@
+"""Whether two findings say the same in the same words.
+
+No list of antonyms is ever complete, and vectors hardly tell "activates" from "inhibits" or "mice
+outran rats" from "rats outran mice". So every word counts, and so does their order.
+"""
+
+import re
+from collections.abc import Iterator
+
+from evidence.units import UNITS
+
+# Words that a rewording may add, drop or exchange.
+FREE_WORDS = frozenset(
+    """
+    a an the is are was were be been being that which who it its their of in
+    """.split()  # noqa: SIM905
+)
+
+_TOKEN = re.compile(
+    r"""
+      (?P<number> (?<![\w.]) [+\-−–]? \d+ (?: ,\d{3}\b )* (?: [.,]\d+ )? )
+    | (?P<word> [^\W_]+ (?: [-/'’] [^\W_]+ )* )                       # BX-114, p53, Sentinel-6
+    | (?P<mark> ° \s? [CF] \b | [^\w\s.,;:!?()\[\]{}"'“”‘’„«»…\-–—/] )  # %, €, <, ≥, ±
+    """,
+    re.VERBOSE,
+)
+
+
+def has_same_words(one: str, other: str) -> bool:
+    """Whether the texts have the same words in the same order, or one phrase has changed places.
+
+    "In mice, the drug slows growth" has the same words as "The drug slows growth in mice". Units of
+    the same kind are converted, and a plural or possessive -s is ignored.
+    """
+    first, second = list(_read_words(one)), list(_read_words(other))
+    if len(first) != len(second):
+        return False
+    differing = [n for n, pair in enumerate(zip(first, second, strict=True)) if pair[0] != pair[1]]
+    if not differing:
+        return True
+    between = slice(differing[0], differing[-1] + 1)
+    # If one phrase has moved, what differs is a rotation, which is found in the text twice over.
+    return f" {' '.join(second[between])} " in f" {' '.join(first[between] * 2)} "
+
+
+def _read_words(text: str) -> Iterator[str]:
+    """The words that count, without spaces; a quantity is one word, in the unit of the table."""
+    tokens = list(_TOKEN.finditer(text))
+    position = 0
+    while position < len(tokens):
+        token = tokens[position]
+        position += 1
+        if not token["number"]:
+            word = _fold(token.group())
+            if word not in FREE_WORDS:
+                yield word
+            continue
+        following = [_spell_unit(each) for each in tokens[position : position + 2]]
+        for unit in ("-".join(following), *following[:1]):
+            if unit in UNITS:
+                position += 2 if unit != following[0] else 1
+                base, factor = UNITS[unit]
+                break
+        else:
+            base, factor = "", 1.0
+        yield f"{_parse_number(token.group()) * factor:.9g}{base.replace(' ', '-')}"
+
+
+def _spell_unit(token: re.Match[str]) -> str:
+    return token.group().replace(" ", "").lower()
+
+
+def _parse_number(text: str) -> float:
+    text = text.replace("−", "-").replace("–", "-")
+    if re.fullmatch(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?", text):
+        return float(text.replace(",", ""))
+    return float(text.replace(",", "."))
+
+
+def _fold(word: str) -> str:
+    """In lower case, without a possessive or plural -s."""
+    word = re.sub(r"['’]s?$", "", word.lower())
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
