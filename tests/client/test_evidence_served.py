@@ -34,7 +34,7 @@ def asking(service) -> AsyncStrata:
 class TestAdd:
     async def test_finds_duplicates_in_one_batch_and_in_the_store(self, service):
         bees = found("bees", "Honey bees dance to show others where nectar is found.")
-        twin = found("bees-again", "Honey bees dance to show others where nectar can be found.")
+        twin = found("bees-again", "The honey bees dance to show others where nectar was found.")
         other = found("steel", "Blast furnaces turn iron ore and coke into pig iron.")
         async with asking(service) as strata:
             first, second, third = await strata.evidence.add(INDEX, [bees, twin, other])
@@ -61,7 +61,7 @@ class TestAdd:
 
     async def test_accepts_a_threshold(self, service):
         plain = found("glass", "Glass is made by melting sand with soda and lime.")
-        near = found("glass-near", "Melting sand with lime and some soda makes window glass.")
+        near = found("glass-near", "By melting sand with soda and lime, glass is made.")
         async with asking(service) as strata:
             await strata.evidence.add(INDEX, plain)
             [verdict] = await strata.evidence.add(INDEX, near, threshold=0.5)
