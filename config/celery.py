@@ -24,6 +24,7 @@ app.conf.task_queues = {name: {"exchange": name, "routing_key": name} for name i
 app.conf.task_default_queue = "documents"
 app.conf.task_routes = {
     "indexing.tasks.sync_nodes": {"queue": "indexing"},
+    "indexing.tasks.erase_deleted": {"queue": "indexing"},
     "summaries.tasks.write_due_texts": {"queue": "llm"},
     "concepts.tasks.extract_concepts": {"queue": "llm"},
     "webhooks.tasks.send_due_deliveries": {"queue": "webhooks"},
@@ -35,6 +36,7 @@ app.conf.task_routes = {
 PERIODIC_TASKS = {  # seconds between two runs
     "documents.tasks.reconcile_documents": 60.0,
     "indexing.tasks.reconcile_indexes": 60.0,
+    "indexing.tasks.erase_deleted": 600.0,
     "summaries.tasks.reconcile_written_texts": 60.0,
     "concepts.tasks.reconcile_concepts": 60.0,
     "webhooks.tasks.reconcile_deliveries": 60.0,

@@ -5,4 +5,4 @@ class EvaluationConfig(AppConfig):
     name = "evaluation"
 
     def ready(self) -> None:
-        from evaluation import tasks  # noqa: F401 - web servers enqueue these tasks, too
+        from evaluation import signals, tasks  # noqa: F401 - web servers enqueue these tasks, too

@@ -17,7 +17,12 @@ from core.leases import NO_LEASE
 from documents.models import Artifact
 from evaluation.exceptions import RunTakenOver, UnknownRun
 from evaluation.golden_queries import golden_queries_folder, read_golden_queries
-from evaluation.judged_queries import JudgedQueries, format_page_name, resolve_artifact_ids
+from evaluation.judged_queries import (
+    JudgedQueries,
+    format_page_name,
+    resolve_artifact_ids,
+    split_page_name,
+)
 from evaluation.measuring import (
     DEFAULT_MEASURES,
     SystemMeasurement,
@@ -342,3 +347,22 @@ def _render_location(
 def _find_external_ids(artifact_ids: set[str]) -> dict[str, str]:
     found = Artifact.objects.filter(pk__in=list(artifact_ids)).exclude(external_id=None)
     return {str(pk): str(name) for pk, name in found.values_list("pk", "external_id")}
+
+
+def erase_artifact(artifact: Artifact) -> None:
+    """Erase what finished runs store about a deleted document: the text and title of its hits, and
+    the queries that only it answered, because people write those after the document."""
+    finished = EvaluationRun.objects.filter(index=artifact.index).exclude(details={})
+    for run in finished.only("queries", "qrels", "details"):
+        queries, is_changed = dict(run.queries), False
+        for query_id, judged in run.qrels.items():
+            relevant = {split_page_name(name)[0] for name, grade in judged.items() if grade > 0}
+            if relevant and relevant <= {artifact.external_id, str(artifact.pk)}:
+                queries[query_id], is_changed = "", True
+        for by_system in run.details.get("returned", {}).values():
+            for hit in (hit for hits in by_system.values() for hit in hits):
+                if hit["artifact_id"] == str(artifact.pk):
+                    hit |= {"external_id": None, "title": "", "text": ""}
+                    is_changed = True
+        if is_changed:
+            EvaluationRun.objects.filter(pk=run.pk).update(queries=queries, details=run.details)

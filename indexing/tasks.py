@@ -15,7 +15,7 @@ from django.dispatch import Signal
 from core.enqueueing import enqueue_once
 from core.exceptions import StrataError
 from core.workers import Worker
-from indexing import lifecycle, removal, revisions, services, verification
+from indexing import erasure, lifecycle, removal, revisions, services, verification
 from indexing.models import IndexBuild, IndexedDocument, Node, Regeneration, Verification
 from indexing.point_audit import audit_next_points
 from indexing.regeneration import (
@@ -189,6 +189,15 @@ def reconcile_store() -> None:
         logger.warning("Cleaning up the vector store waits: %s", error)
     for build in _workable_builds():
         enqueue_once(audit_points, build_id=build.pk)
+
+
+@shared_task
+def erase_deleted() -> None:
+    """Erase deleted text from files; a thread of a worker waits meanwhile, searches do not."""
+    try:
+        erasure.erase_deleted()
+    except StrataError as error:
+        logger.warning("Erasing deleted text waits: %s", error)
 
 
 @shared_task

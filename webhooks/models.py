@@ -39,6 +39,9 @@ class Delivery(LeasedRow):
     url = models.CharField(max_length=2_000)
     event = models.CharField(max_length=60)
     payload = models.JSONField(encoder=DjangoJSONEncoder)
+    artifact_id = models.UUIDField(
+        null=True, db_index=True, help_text="Of the document that the event is about, if any."
+    )
     state = models.CharField(max_length=10, choices=State, default=State.DUE)
     next_attempt_at = models.DateTimeField(default=timezone.now)
     last_status = models.PositiveSmallIntegerField(null=True, help_text="HTTP status of an answer.")

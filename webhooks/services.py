@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.db.models import Min, QuerySet
@@ -34,7 +35,19 @@ def emit_event(event: str, payload: dict[str, Any]) -> None:
     Without receivers nothing is written. A failed delivery is retried for about a day.
     """
     for url in settings.STRATA_WEBHOOK_URLS:
-        Delivery.objects.create(url=url, event=event, payload=payload)
+        Delivery.objects.create(
+            url=url, event=event, payload=payload, artifact_id=payload.get("artifact_id")
+        )
+
+
+def erase_artifact(artifact_id: UUID) -> None:
+    """Erase what deliveries say about a deleted document: only its id, revision and status are
+    still sent."""
+    deliveries = Delivery.objects.filter(artifact_id=artifact_id)
+    deliveries.exclude(state=Delivery.State.DUE).delete()
+    for delivery in deliveries.select_for_update():
+        payload = delivery.payload | {"external_id": None, "error": None}
+        deliveries.filter(pk=delivery.pk).update(payload=payload)
 
 
 # --- Delivering ------------------------------------------------------------------------------

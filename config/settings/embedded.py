@@ -35,6 +35,7 @@ DATABASES = {
                 "PRAGMA cache_size=-32000;"  # KiB
                 "PRAGMA mmap_size=268435456;"
                 "PRAGMA foreign_keys=ON;"
+                "PRAGMA secure_delete=ON;"  # overwrites deleted rows
             ),
         },
     }

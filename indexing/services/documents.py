@@ -49,8 +49,9 @@ def make_artifact_due(artifact_id: UUID, index: str) -> list[int]:
 
 
 def make_removed_artifact_due(artifact_id: UUID) -> list[int]:
-    """Make a deleted artifact due in every build, so that its nodes are deleted; return the builds'
-    ids."""
+    """Make a deleted artifact due in every build, so that its nodes are deleted, and erase their
+    texts at once; return the builds' ids."""
+    Node.objects.filter(artifact=artifact_id).update(text="", context="", details={})
     documents = IndexedDocument.objects.filter(artifact=artifact_id)
     documents.update(**DUE)
     return list(documents.values_list("build", flat=True))

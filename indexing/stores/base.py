@@ -7,6 +7,7 @@ import abc
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -280,6 +281,11 @@ class VectorStore(abc.ABC):
             return False
         time.sleep(CATCH_UP_SECONDS)
         return True
+
+    def erase_deleted(self, deleted_before: datetime) -> list[str]:
+        """Erase from the disk what was deleted until then; return the collections that were
+        rewritten. A server does so by itself."""
+        return []
 
     @abc.abstractmethod
     def ping(self) -> None:

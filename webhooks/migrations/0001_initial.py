@@ -25,6 +25,7 @@ class Migration(migrations.Migration):
                 ('url', models.CharField(max_length=2000)),
                 ('event', models.CharField(max_length=60)),
                 ('payload', models.JSONField(encoder=django.core.serializers.json.DjangoJSONEncoder)),
+                ('artifact_id', models.UUIDField(db_index=True, help_text='Of the document that the event is about, if any.', null=True)),
                 ('state', models.CharField(choices=[('due', 'Due'), ('delivered', 'Delivered'), ('given_up', 'Given Up')], default='due', max_length=10)),
                 ('next_attempt_at', models.DateTimeField(default=django.utils.timezone.now)),
                 ('last_status', models.PositiveSmallIntegerField(help_text='HTTP status of an answer.', null=True)),

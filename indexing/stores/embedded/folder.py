@@ -43,12 +43,16 @@ def schema_path(folder: Path) -> Path:
     return folder / "collection.json"
 
 
-def read_schema(folder: Path) -> CollectionSchema:
-    return CollectionSchema(**json.loads(schema_path(folder).read_text(encoding="utf-8")))
+def read_schema(folder: Path) -> tuple[CollectionSchema, str]:
+    """The schema of a collection, and the name of the folder with the engine's files."""
+    content = json.loads(schema_path(folder).read_text(encoding="utf-8"))
+    shard_name = content.pop("shard", "shard")
+    return CollectionSchema(**content), shard_name
 
 
-def write_schema(folder: Path, schema: CollectionSchema) -> None:
-    write_json_atomically(schema_path(folder), asdict(replace(schema, fields=dict(schema.fields))))
+def write_schema(folder: Path, schema: CollectionSchema, shard_name: str) -> None:
+    content = asdict(replace(schema, fields=dict(schema.fields)))
+    write_json_atomically(schema_path(folder), content | {"shard": shard_name})
 
 
 def write_json_atomically(path: Path, content: dict[str, Any]) -> None:

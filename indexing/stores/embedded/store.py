@@ -7,10 +7,12 @@ import threading
 import uuid
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 from uuid import UUID
 
 import qdrant_edge as edge
@@ -61,11 +63,21 @@ MIN_FREE_BYTES_TO_OPEN = (
 )  # two segments of the log; less than writes need, so that reads still work
 
 
+DELETION_MARK = "deleted"  # a file in a collection's folder, made by the first deletion
+
+
 @dataclass(slots=True)
 class _OpenCollection:
     folder: Path
     schema: CollectionSchema
+    shard_name: str
     shard: edge.EdgeShard
+    write_lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def mark_deletion(self) -> None:
+        mark = self.folder / DELETION_MARK
+        if not mark.exists():
+            mark.touch()
 
 
 class EmbeddedStore(VectorStore):
@@ -108,12 +120,13 @@ class EmbeddedStore(VectorStore):
             if not missing:
                 return
             self._check_free_space()
-            with _translate_engine_errors():
-                create_field_indexes(collection.shard, missing)
-                collection.shard.flush()
-            fields = {**collection.schema.fields, **missing}
-            collection.schema = replace(collection.schema, fields=fields)
-            write_schema(collection.folder, collection.schema)
+            with collection.write_lock:
+                with _translate_engine_errors():
+                    create_field_indexes(collection.shard, missing)
+                    collection.shard.flush()
+                fields = {**collection.schema.fields, **missing}
+                collection.schema = replace(collection.schema, fields=fields)
+                write_schema(collection.folder, collection.schema, collection.shard_name)
 
     def has_collection(self, name: str) -> bool:
         self._check_usable()
@@ -139,7 +152,7 @@ class EmbeddedStore(VectorStore):
         for point in points:
             _check_dimension(collection, point.dense)
         self._check_free_space()
-        with _translate_engine_errors():
+        with collection.write_lock, _translate_engine_errors():
             for start in range(0, len(points), UPSERT_BATCH):
                 written = [to_edge_point(point) for point in points[start : start + UPSERT_BATCH]]
                 collection.shard.update(edge.UpdateOperation.upsert_points(written))
@@ -150,7 +163,8 @@ class EmbeddedStore(VectorStore):
         if collection is None:
             return
         self._check_free_space()
-        with _translate_engine_errors():
+        with collection.write_lock, _translate_engine_errors():
+            collection.mark_deletion()
             for point_id, payload in payloads.items():
                 # By filter, because a missing point is then ignored; by id, it is an error.
                 this_point = edge.Filter(must=[edge.HasIdCondition({point_id})])
@@ -164,7 +178,8 @@ class EmbeddedStore(VectorStore):
         if collection is None or not ids:
             return
         self._check_free_space()
-        with _translate_engine_errors():
+        with collection.write_lock, _translate_engine_errors():
+            collection.mark_deletion()
             if collection.schema.has_sparse:
                 # Until the next start, a deleted point would still count in the document
                 # frequencies of its terms and distort their weights. A point without terms has no
@@ -300,6 +315,35 @@ class EmbeddedStore(VectorStore):
             collection.shard.flush()
         return changed
 
+    def erase_deleted(self, deleted_before: datetime) -> list[str]:
+        erased = []
+        for path in self._folder.glob(f"*/{DELETION_MARK}"):
+            with suppress(FileNotFoundError):  # dropped meanwhile
+                if path.stat().st_mtime <= deleted_before.timestamp():
+                    name = unquote(path.parent.name)
+                    self._copy_collection(self._get_collection(name))
+                    erased.append(name)
+        return erased
+
+    def _copy_collection(self, collection: _OpenCollection) -> None:
+        """Replace the engine's files by new ones with the same points. Writes wait; searches use
+        the old files until the copy is complete."""
+        folder, shard_name = collection.folder, f"shard-{uuid.uuid4().hex}"
+        with collection.write_lock:
+            old = folder / collection.shard_name
+            self._check_free_space(_measure_folder(old) + self._min_free_bytes)
+            try:
+                copy = _create_shard(folder / shard_name, collection.schema)
+                with _translate_engine_errors():
+                    _copy_points(collection.shard, copy)
+                write_schema(folder, collection.schema, shard_name)
+            except BaseException:
+                shutil.rmtree(folder / shard_name, ignore_errors=True)
+                raise
+            collection.shard, collection.shard_name = copy, shard_name
+            (folder / DELETION_MARK).unlink(missing_ok=True)
+        shutil.rmtree(old, ignore_errors=True)
+
     def _check_usable(self) -> None:
         if os.getpid() != self._owner_pid:
             # A fork does not copy the engine's threads, and a call would wait for them forever.
@@ -340,14 +384,15 @@ class EmbeddedStore(VectorStore):
                 return opened
             folder = self._collection_folder(name)
             try:
-                schema = read_schema(folder)
+                schema, shard_name = read_schema(folder)
             except FileNotFoundError:
                 return None
             # Opening also writes, because the engine replays its log.
             self._check_free_space(min(MIN_FREE_BYTES_TO_OPEN, self._min_free_bytes))
             with _translate_engine_errors():
-                shard = edge.EdgeShard.load(str(folder / "shard"), to_edge_config(schema))
-            self._collections[name] = _OpenCollection(folder, schema, shard)
+                shard = edge.EdgeShard.load(str(folder / shard_name), to_edge_config(schema))
+            _remove_other_shards(folder, shard_name)
+            self._collections[name] = _OpenCollection(folder, schema, shard_name, shard)
             return self._collections[name]
 
     def _create_collection(self, name: str, schema: CollectionSchema) -> None:
@@ -355,18 +400,48 @@ class EmbeddedStore(VectorStore):
         by a kill, and is replaced."""
         folder = self._collection_folder(name)
         shutil.rmtree(folder, ignore_errors=True)
-        (folder / "shard").mkdir(parents=True)
         try:
-            with _translate_engine_errors():
-                shard = edge.EdgeShard.create(str(folder / "shard"), to_edge_config(schema))
-                create_field_indexes(shard, schema.fields)
-                shard.flush()
-            write_schema(folder, schema)
+            shard = _create_shard(folder / "shard", schema)
+            write_schema(folder, schema, "shard")
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
         fsync_folder(self._folder)
-        self._collections[name] = _OpenCollection(folder, schema, shard)
+        self._collections[name] = _OpenCollection(folder, schema, "shard", shard)
+
+
+def _create_shard(folder: Path, schema: CollectionSchema) -> edge.EdgeShard:
+    folder.mkdir(parents=True)
+    with _translate_engine_errors():
+        shard = edge.EdgeShard.create(str(folder), to_edge_config(schema))
+        create_field_indexes(shard, schema.fields)
+        shard.flush()
+    return shard
+
+
+def _copy_points(shard: edge.EdgeShard, copy: edge.EdgeShard) -> None:
+    offset: Any = None
+    while True:
+        request = edge.ScrollRequest(
+            offset=offset, limit=UPSERT_BATCH, with_payload=True, with_vector=True
+        )
+        records, offset = shard.scroll(request)
+        points = [edge.Point(each.id, each.vector or {}, each.payload) for each in records]
+        copy.update(edge.UpdateOperation.upsert_points(points))
+        if offset is None:
+            break
+    copy.flush()
+
+
+def _measure_folder(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _remove_other_shards(folder: Path, shard_name: str) -> None:
+    """Remove what a kill left of a copy or of its original."""
+    for other in folder.glob("shard*"):
+        if other.name != shard_name:
+            shutil.rmtree(other, ignore_errors=True)
 
 
 def _drop_lock_after_fork(store: EmbeddedStore) -> None:

@@ -11,10 +11,12 @@ import threading
 import uuid
 import weakref
 from collections import namedtuple
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
 import pytest
+from django.utils import timezone
 
 from core.exceptions import DiskFull
 from indexing.exceptions import StoreLocked, StoreUnavailable
@@ -341,3 +343,58 @@ class TestOptimize:
         assert store.count(NAME) == 200
         with pytest.raises(LookupError):
             store.optimize("nothing")
+
+
+class TestEraseDeleted:
+    def test_removes_deleted_payloads_from_the_files_and_keeps_everything_else(
+        self, open_store, folder
+    ):
+        store = open_store()
+        store.ensure_collection(NAME, SCHEMA)
+        store.upsert(NAME, [make_point(number) for number in range(200)])
+        secret = Point(uuid.UUID(int=999), np.ones(4, dtype=np.float32), None, {"note": "zanzibar"})
+        store.upsert(NAME, [secret])
+        store.delete(NAME, [secret.id, uuid.UUID(int=7)])
+        query = Query(dense=np.ones(4, dtype=np.float32), limit=20)
+        before = store.search(NAME, query)
+
+        assert store.erase_deleted(timezone.now() - timedelta(hours=1)) == []
+        assert store.erase_deleted(timezone.now()) == [NAME]
+
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        assert not any(b"zanzibar" in path.read_bytes() for path in files)
+        assert store.search(NAME, query) == before
+        assert store.erase_deleted(timezone.now()) == []
+        store.close()
+        assert stored_numbers(open_store()) == [n for n in range(200) if n != 7]
+
+    def test_loses_no_write_that_comes_meanwhile(self, open_store):
+        store = open_store()
+        store.ensure_collection(NAME, SCHEMA)
+        store.upsert(NAME, [make_point(number) for number in range(500)])
+        written: list[int] = []
+
+        def write():
+            for number in range(1_000, 1_200):
+                store.upsert(NAME, [make_point(number)])
+                store.delete(NAME, [uuid.UUID(int=number - 1_000)])
+                written.append(number)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        while writer.is_alive():
+            store.erase_deleted(timezone.now())
+        writer.join()
+
+        assert len(written) == 200
+        assert stored_numbers(store) == [*range(200, 500), *range(1_000, 1_200)]
+
+    def test_removes_what_a_kill_left_of_a_copy(self, open_store, folder):
+        store = open_store()
+        store.ensure_collection(NAME, SCHEMA)
+        store.upsert(NAME, [make_point(1)])
+        store.close()
+        (folder / NAME / "shard-unfinished").mkdir()
+
+        assert stored_numbers(open_store()) == [1]
+        assert not (folder / NAME / "shard-unfinished").exists()
