@@ -59,6 +59,7 @@ OPERATIONS: Final[Mapping[str, Usage]] = {
     "search_summaries": Usage("search --kind summaries", "search"),
     "search_questions": Usage("search --kind questions", "search"),
     "search_hierarchical": Usage("search --kind hierarchical", "search_hierarchical"),
+    "search_recursive": Usage("search --kind recursive", "search_recursive"),
     "search_structures": Usage("search --kind structures", "search_structures"),
     "search_images": Usage("search --kind images", "search_images"),
     "search_concepts": Usage("concepts search", "search_concepts"),

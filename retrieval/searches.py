@@ -76,6 +76,15 @@ SEARCHES: dict[str, Search] = {
         "Search artifacts, pages and passages at once",
         "Artifacts that answer a query with their best pages, and up to three passages of each.",
     ),
+    "recursive": Search(
+        "search_recursive",
+        "retrieval.retrievers.RecursiveChunkRetriever",
+        requests.RecursiveParametersSerializer,
+        answers.render_chunk_answer,
+        schema.PageSearchAnswerSerializer,
+        "Search passages by way of what is above them",
+        "Passages below the summaries, questions and concepts that answer a query, best first.",
+    ),
     "structures": Search(
         "search_structures",
         "retrieval.retrievers.StructureRetriever",

@@ -151,8 +151,7 @@ STRATA_UNCONFIRMED_SECONDS = 300  # a write not answered by then has ended; its 
 STRATA_MIN_REVISION_SECONDS = 5.0  # a search waits this long for a revision, then gets 409
 # A retired build is removed after this time; no search reads it that long.
 STRATA_RETIRED_BUILD_GRACE_SECONDS = 60
-# Deleted text leaves the files of the embedded form after this time; each collection is rewritten.
-STRATA_ERASE_SECONDS = int(os.environ.get("STRATA_ERASE_SECONDS", 86_400))
+STRATA_ERASE_SECONDS = 86_400  # until deleted text leaves the files of the embedded form
 STRATA_AUDIT_SOURCES = 500  # sources whose text each reconciliation hashes again
 STRATA_AUDIT_POINTS = 500  # points of a build compared with their nodes each minute
 # 0: a loss is only reported, and left to verify --repair.

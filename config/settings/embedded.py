@@ -1,5 +1,6 @@
 """One process, nothing to install: SQLite, the embedded vector engine, messages in memory."""
 
+import os
 from functools import partial
 from typing import Any
 
@@ -42,6 +43,7 @@ DATABASES = {
 }
 
 STRATA_VECTOR_STORE = "embedded"
+STRATA_ERASE_SECONDS = int(os.environ.get("STRATA_ERASE_SECONDS", STRATA_ERASE_SECONDS))
 
 CELERY_BROKER_URL = "memory://localhost/"
 CELERY_BROKER_TRANSPORT_OPTIONS = {"polling_interval": 0.02}  # seconds; the default is 1

@@ -18,5 +18,6 @@ from retrieval.retrievers.knowledge import (
 )
 from retrieval.retrievers.queries import QueriesRetriever
 from retrieval.retrievers.questions import QuestionRetriever
+from retrieval.retrievers.recursive import RecursiveChunkRetriever
 from retrieval.retrievers.structures import StructureRetriever
 from retrieval.retrievers.summaries import SummaryRetriever

@@ -157,6 +157,11 @@ class HierarchicalParametersSerializer(QueryParametersSerializer):
     )
 
 
+class RecursiveParametersSerializer(QueryParametersSerializer):
+    explain = None  # type: ignore[assignment]  # a score fuses several searches
+    limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT, source="top_k")
+
+
 class SpaceParametersSerializer(StrictSerializer):
     """The parameters of a search that ranks artifacts in a separate vector space and by words."""
 

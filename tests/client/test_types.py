@@ -26,6 +26,7 @@ SAME = {
     types.EvidenceVerdict: "EvidenceVerdict",
     types.HierarchicalAnswer: "HierarchicalAnswer",
     types.HierarchicalSearchOptions: "HierarchicalParameters",
+    types.RecursiveSearchOptions: "RecursiveParameters",
     types.ImageSearchAnswer: "ImageSearchAnswer",
     types.ImageSearchOptions: "ImageParameters",
     types.Index: "Index",

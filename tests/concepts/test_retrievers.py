@@ -2,9 +2,13 @@
 
 import pytest
 
+from concepts.instances import add_instance
+from concepts.services import create_concept
+from indexing.services import sync_nodes
 from retrieval.retrievers import (
     BlendRetriever,
     ConceptRetriever,
+    RecursiveChunkRetriever,
     RelationshipTypeRetriever,
     RoutingRetriever,
     SourceRetriever,
@@ -12,6 +16,7 @@ from retrieval.retrievers import (
 )
 from tests.concepts.conftest import INDEX
 from tests.concepts.test_searches import graph  # noqa: F401
+from tests.factories import PARAGRAPHS, give, sync
 
 
 class TestRetrieversOfKnowledge:
@@ -41,6 +46,18 @@ class TestRetrieversOfKnowledge:
         found = retriever.search("heron bird").found
         assert [node.node_id for node in nodes] == [str(hit.concept.pk) for hit in found]
         assert nodes[0].metadata["quotes"] == ["The heron stands"]
+
+    def test_descend_from_a_concept_to_the_passage_that_it_quotes(self, knowledge):
+        texts = ["Plants turn light into sugar.", *PARAGRAPHS[1:]]
+        artifacts = [give(text, index=INDEX) for text in texts]
+        sync(knowledge, *artifacts)
+        concept = create_concept(INDEX, "Photosynthesis")
+        add_instance(concept.pk, "light into sugar", artifact_id=artifacts[0].pk)
+        sync_nodes(knowledge)
+
+        [hit] = RecursiveChunkRetriever(INDEX, top_k=1).search("photosynthesis").hits
+
+        assert hit.payload["artifact_id"] == str(artifacts[0].pk)
 
     def test_return_the_subgraph_above_a_similarity(self, graph):  # noqa: F811
         nodes = SubgraphRetriever(INDEX, min_similarity=0.2).retrieve("heron")

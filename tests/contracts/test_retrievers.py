@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 from llama_index.core.schema import MetadataMode, NodeRelationship, TextNode
 
+from core.exceptions import InvalidInput
 from documents.models import Artifact
 from indexing.drafting.chunk import draft_chunks
 from indexing.models import IndexBuild
@@ -17,9 +18,10 @@ from retrieval.retrievers import (
     HierarchicalRetriever,
     QueriesRetriever,
     QuestionRetriever,
+    RecursiveChunkRetriever,
     SummaryRetriever,
 )
-from tests.factories import PARAGRAPHS, give
+from tests.factories import PARAGRAPHS, give, load_index
 from tests.written import ALL_KINDS, WRITER, make_build, write_all
 
 
@@ -40,6 +42,8 @@ RETRIEVERS = {
     "hierarchical": Joined(
         lambda build, **given: HierarchicalRetriever("full", **given), is_ranked=False
     ),
+    "recursive": Joined(lambda build, **given: RecursiveChunkRetriever("full", **given)),
+    "recursive of build": Joined(lambda build, **given: RecursiveChunkRetriever(build, **given)),
     "summary": Joined(lambda build, **given: SummaryRetriever("full", **given), "summaries"),
 }
 OF_CHUNKS = [name for name, joined in RETRIEVERS.items() if joined.gives == "chunks"]
@@ -211,6 +215,25 @@ class TestQuestionRetriever:
         for hit in hits:
             after = hit.node.relationships.get(NodeRelationship.NEXT)
             assert (after and after.node_id) == ids.get(hit.metadata["chunk_index"] + 1)
+
+
+class TestRecursiveChunkRetriever:
+    def test_finds_a_chunk_of_the_document_whose_summary_is_nearest(self, artifact, build):
+        [summary, *_] = SummaryRetriever("full", top_k=1).retrieve("granite crystals")
+
+        answer = RecursiveChunkRetriever("full", top_k=1).search("granite crystals")
+
+        assert answer.score_kind == "rrf"
+        assert [hit.payload["artifact_id"] for hit in answer.hits] == [
+            summary.metadata["artifact_id"]
+        ]
+        assert answer.builds == {"full": build.number}
+
+    def test_requires_chunks_below_other_nodes(self, build):
+        load_index("plain")
+
+        with pytest.raises(InvalidInput, match="plain holds no chunks below summaries"):
+            RecursiveChunkRetriever(["full", "plain"]).search("granite")
 
 
 class TestHierarchicalRetriever:

@@ -165,6 +165,8 @@ def _search(ids: SimpleNamespace) -> Iterator[Call]:
         yield from _both(name, {"index": "full", "query": "granite cools slowly"})
         yield from _both(name, {"index": ["full"], "query": "granite", "explain": True})
         yield from _both(name, {"index": "plain", "query": "granite"}, 400)
+    yield from _both("search_recursive", {"index": "full", "query": "granite cools slowly"})
+    yield from _both("search_recursive", {"index": "plain", "query": "granite"}, 400)
     structure = {"index": "pharmacy", "structure": SMILES}
     yield from _both("search_structures", structure)
     yield from _both("search_structures", {**structure, "query": "kept dry"})

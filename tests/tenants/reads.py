@@ -24,6 +24,7 @@ SEARCH_PARAMETERS: dict[str, dict[str, Any]] = {
     "summaries": {"index": "full"},
     "questions": {"index": "full"},
     "hierarchical": {"index": "full"},
+    "recursive": {"index": "full"},
     "structures": {"index": "pharmacy"},
     "images": {"index": "gallery"},
     "concepts": {"index": "knowledge", "min_similarity": -1},

@@ -18,6 +18,7 @@ from strata_client.types import (
     PagedKnowledgeSearchOptions,
     PageSearchAnswer,
     QuestionSearchAnswer,
+    RecursiveSearchOptions,
     RelationshipTypeSearchAnswer,
     RouteOptions,
     RoutingAnswer,
@@ -106,6 +107,15 @@ class AsyncSearches:
     ) -> HierarchicalAnswer:
         """Return the best artifacts, with their best pages and chunks."""
         return await self._search("hierarchical", index, query, options)
+
+    async def search_recursive(
+        self,
+        index: str | Sequence[str],
+        query: str,
+        **options: Unpack[RecursiveSearchOptions],
+    ) -> PageSearchAnswer:
+        """Return the chunks below the summaries, questions and concepts that answer a query."""
+        return await self._search("recursive", index, query, options)
 
     async def search_structures(
         self,

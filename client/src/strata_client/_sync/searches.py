@@ -19,6 +19,7 @@ from strata_client.types import (
     PagedKnowledgeSearchOptions,
     PageSearchAnswer,
     QuestionSearchAnswer,
+    RecursiveSearchOptions,
     RelationshipTypeSearchAnswer,
     RouteOptions,
     RoutingAnswer,
@@ -107,6 +108,15 @@ class Searches:
     ) -> HierarchicalAnswer:
         """Return the best artifacts, with their best pages and chunks."""
         return self._search("hierarchical", index, query, options)
+
+    def search_recursive(
+        self,
+        index: str | Sequence[str],
+        query: str,
+        **options: Unpack[RecursiveSearchOptions],
+    ) -> PageSearchAnswer:
+        """Return the chunks below the summaries, questions and concepts that answer a query."""
+        return self._search("recursive", index, query, options)
 
     def search_structures(
         self,

@@ -20,10 +20,13 @@ class AnyOptions(TypedDict, total=False):
     min_revision: int | None
 
 
-class HierarchicalSearchOptions(AnyOptions, total=False):
+class RecursiveSearchOptions(AnyOptions, total=False):
+    mode: Mode | None
+
+
+class HierarchicalSearchOptions(RecursiveSearchOptions, total=False):
     """``limit`` counts artifacts, 1 to 50."""
 
-    mode: Mode | None
     explain: bool | None
 
 
