@@ -11,6 +11,7 @@ from config.settings.base import *  # noqa: F403
 from config.settings.base import (
     ALLOWED_HOSTS,
     STRATA_DATA_DIR,
+    STRATA_ERASE_SECONDS,
     STRATA_LOOPBACK_HOSTS,
     STRATA_PRIVATE_HOSTS,
 )

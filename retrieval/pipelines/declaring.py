@@ -26,6 +26,7 @@ COMPONENTS: Final[dict[str, str]] = {
     "Fusion": "retrieval.pipelines.fusion",
     "IdentifierLookup": "retrieval.pipelines.identifier_lookup",
     "MultiQueryRetriever": "retrieval.pipelines.multi_query_retriever",
+    "QuotedPassageRetriever": "retrieval.pipelines.quoted_passage_retriever",
     "RelevanceGate": "retrieval.pipelines.relevance_gate",
     "Reformulator": "retrieval.pipelines.reformulator",
     "Reranker": "retrieval.pipelines.reranker",

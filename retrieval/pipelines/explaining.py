@@ -159,16 +159,18 @@ def _find_loss(
     artifact_id: str,
     ranks: Sequence[Mapping[str, Any]],
 ) -> _Loss:
-    """Find the first component that received the node or artifact and did not return it."""
+    """Find the component after the last one that returned the node or artifact."""
     last_seen: tuple[str, int] | None = None  # last component that returned it, and its rank there
+    lost_by: tuple[str, list[Sequence[Passage]]] | None = None
     for component in loaded.execution_order:
         rankings = list(_iter_rankings(outputs.get(component, {})))
-        if not rankings:
-            continue
         rank = min((r for ranking in rankings if (r := _find_rank(ranking, ids))), default=None)
-        if rank is None:
-            return _explain_loss(component, last_seen, rankings, artifact_id, ranks)
-        last_seen = component, rank
+        if rank is not None:
+            last_seen, lost_by = (component, rank), None
+        elif rankings and lost_by is None:
+            lost_by = component, rankings
+    if lost_by is not None:
+        return _explain_loss(lost_by[0], last_seen, lost_by[1], artifact_id, ranks)
     assert last_seen is not None  # the hits component always returns a ranking
     return _Loss(None, f"It is hit number {last_seen[1]}.")
 

@@ -1,6 +1,6 @@
 """Retriever of chunks by way of the summaries, questions and concepts above them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from retrieval.search import DroppedPoints, SearchAnswer
 from retrieval.search.targets import find_builds, parse_recipe
 
 _ENTRANCE, _CHUNKS = "entrance", "chunks"  # ids of the two retrievers of a RecursiveRetriever
-_ENTRANCE_KINDS = ("page_summary", "question", "concept")
+ENTRANCE_KINDS = ("page_summary", "question", "concept")
 _MAX_CONCEPTS = 30  # with three quotes each; a filter may compare 200 values
 
 
@@ -31,8 +31,15 @@ class RecursiveChunkRetriever(ModeRetriever[SearchAnswer]):
 
     LlamaIndex's ``RecursiveRetriever`` goes from the best ``top_k`` nodes of each kind that an
     index holds to the chunks of their pages, artifacts, sources or quotes, and ranks these by the
-    query. Scores are the reciprocal ranks in the rankings of all kinds, fused.
+    query. Scores are the reciprocal ranks in the rankings of all kinds, fused. ``kinds`` restricts
+    the nodes to begin with, by default summaries, questions and concepts.
     """
+
+    def __init__(
+        self, index: Any, *, kinds: Collection[str] = ENTRANCE_KINDS, **options: Any
+    ) -> None:
+        super().__init__(index, **options)
+        self.kinds = kinds
 
     def search(self, query: str) -> SearchAnswer:
         """
@@ -56,7 +63,7 @@ class RecursiveChunkRetriever(ModeRetriever[SearchAnswer]):
         for index in self.indexes:
             [(name, build)] = find_builds([index], self.grant).items()
             kinds = set(parse_recipe(build.recipe).kinds) if build else set()
-            held = [kind for kind in _ENTRANCE_KINDS if kind in kinds]
+            held = [kind for kind in self.kinds if kind in kinds]
             if build is not None and not ("chunk" in kinds and held):
                 raise InvalidInput(
                     f"The index {name} holds no chunks below summaries, questions or concepts.",

@@ -30,8 +30,8 @@ class TestPipelineListView:
     def test_lists_components_in_order_with_connections(self, client):
         content = client.get("/api/v1/pipelines/").json()
 
-        assert content["count"] == len(content["results"]) == 2
-        papers, plain = content["results"]
+        assert content["count"] == len(content["results"]) == 3
+        _, papers, plain = content["results"]
         assert (papers["name"], plain["name"]) == ("papers", "plain")
         names = [component["name"] for component in plain["components"]]
         assert names == ["gate", "retriever", "fusion", "context", "answer"]
@@ -42,7 +42,7 @@ class TestPipelineListView:
     def test_shows_the_error_of_an_invalid_file(self, client, broken):
         content = client.get("/api/v1/pipelines/").json()
 
-        assert [each["name"] for each in content["results"]] == ["papers", "plain"]
+        assert [each["name"] for each in content["results"]] == ["knowledge", "papers", "plain"]
         [mistake] = content["mistakes"]
         assert mistake.startswith("mine.yaml is not YAML")
 
@@ -55,8 +55,8 @@ class TestPipelinesPage:
         page = admin_client.get("/pipelines/").content.decode()
 
         data = re.search(r'<script id="pipelines"[^>]*>(.*?)</script>', page, re.DOTALL)
-        assert [pipeline["name"] for pipeline in json.loads(data[1])] == ["papers", "plain"]
-        assert page.count('class="drawing"') == 2
+        assert [pipeline["name"] for pipeline in json.loads(data[1])] == ["knowledge", "papers", "plain"]
+        assert page.count('class="drawing"') == 3
 
     def test_shows_the_error_of_an_invalid_file(self, admin_client, broken):
         assert "mine.yaml is not YAML" in admin_client.get("/pipelines/").content.decode()

@@ -1,0 +1,54 @@
+"""Pipeline component that adds the passages quoted by the concepts a question is about."""
+
+from typing import Any
+
+from haystack import component
+
+from access.grants import EVERYTHING, Grant
+from retrieval.passages import Passage, PipelineStep, QueryRanking
+from retrieval.pipelines.threads import add_run_async
+from retrieval.retrievers import RecursiveChunkRetriever
+from retrieval.search.targets import find_builds, parse_recipe
+
+
+@component
+@add_run_async
+class QuotedPassageRetriever:
+    """Add one ranking: the passages that the nearest concepts quote, best first.
+
+    Fused with the other rankings, it raises passages about the concepts of the question, whatever
+    their words. An index without concepts keeps its rankings.
+    """
+
+    @component.output_types(rankings=list[QueryRanking])
+    def run(
+        self,
+        index: str,
+        query: str,
+        rankings: list[QueryRanking],
+        filter: dict[str, Any] | None = None,
+        limit: int = 10,
+        grant: Grant = EVERYTHING,
+    ) -> dict[str, Any]:
+        """Raises as ``RecursiveChunkRetriever.search``."""
+        build = find_builds([index], grant)[index]
+        if build is None or not {"chunk", "concept"} <= set(parse_recipe(build.recipe).kinds):
+            return {"rankings": rankings}
+        retriever = RecursiveChunkRetriever(
+            index, kinds=["concept"], grant=grant, top_k=limit, filter=filter
+        )
+        passages = [
+            Passage(
+                hit=hit,
+                score=hit.score,
+                score_kind="rrf",
+                steps=(
+                    PipelineStep(
+                        "quoted_passage_retriever",
+                        {"query": query, "filter": filter, "rank": rank, "score": hit.score},
+                    ),
+                ),
+            )
+            for rank, hit in enumerate(retriever.search(query).hits, start=1)
+        ]
+        return {"rankings": [*rankings, QueryRanking(f"concepts: {query}", passages)]}
