@@ -308,7 +308,36 @@ def retry_parsing(artifacts: QuerySet[Artifact]) -> int:
 
 
 def replace_pages(artifact: Artifact, pages: Sequence[ParsedPage]) -> None:
-    """Replace an artifact's pages and sources, inside the caller's transaction.
+    """Replace an artifact's pages and sources, inside the caller's transaction."""
+    page_rows, source_rows = draft_pages_and_sources(artifact, pages)
+    if artifact.pages.exists():
+        kept_sources = {row.pk for row in source_rows}
+        vanished = [pk for pk in artifact.sources.values_list("pk", flat=True)
+                    if pk not in kept_sources]  # fmt: skip
+        Source.objects.filter(pk__in=vanished).delete()
+        artifact.pages.filter(index__gte=len(page_rows)).delete()
+        # Ordinals are unique: move the old ones out of the way of the new ones.
+        artifact.sources.update(ordinal=F("ordinal") + 1_000_000_000)
+    Page.objects.bulk_create(
+        page_rows,
+        update_conflicts=True,
+        unique_fields=["id"],
+        update_fields=["index", "label", "text", "content_hash"],
+        batch_size=500,
+    )
+    Source.objects.bulk_create(
+        source_rows,
+        update_conflicts=True,
+        unique_fields=["id"],
+        update_fields=["page", "ordinal", "start", "end", "heading", "text", "content_hash"],
+        batch_size=500,
+    )
+
+
+def draft_pages_and_sources(
+    artifact: Artifact, pages: Sequence[ParsedPage]
+) -> tuple[list[Page], list[Source]]:
+    """Make the rows of an artifact's pages and sources, unsaved.
 
     A page's id depends on its index, a source's on its text, so rows that refer to an unchanged one
     stay.
@@ -345,28 +374,7 @@ def replace_pages(artifact: Artifact, pages: Sequence[ParsedPage]) -> None:
                     content_hash=content_hash,
                 )
             )
-    if artifact.pages.exists():
-        kept_sources = {row.pk for row in source_rows}
-        vanished = [pk for pk in artifact.sources.values_list("pk", flat=True)
-                    if pk not in kept_sources]  # fmt: skip
-        Source.objects.filter(pk__in=vanished).delete()
-        artifact.pages.filter(index__gte=len(page_rows)).delete()
-        # Ordinals are unique: move the old ones out of the way of the new ones.
-        artifact.sources.update(ordinal=F("ordinal") + 1_000_000_000)
-    Page.objects.bulk_create(
-        page_rows,
-        update_conflicts=True,
-        unique_fields=["id"],
-        update_fields=["index", "label", "text", "content_hash"],
-        batch_size=500,
-    )
-    Source.objects.bulk_create(
-        source_rows,
-        update_conflicts=True,
-        unique_fields=["id"],
-        update_fields=["page", "ordinal", "start", "end", "heading", "text", "content_hash"],
-        batch_size=500,
-    )
+    return page_rows, source_rows
 
 
 @contextmanager

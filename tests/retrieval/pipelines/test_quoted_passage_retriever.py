@@ -44,7 +44,9 @@ def test_keeps_the_rankings_of_an_index_without_concepts(store, embedder):
 
 
 def test_a_question_to_the_preset_knowledge_finds_what_its_concepts_quote(quoted):
-    question = AskRequest("knowledge", "photosynthesis turns light into sugar", limit=1, why_not=quoted.pk)
+    question = AskRequest(
+        "knowledge", "photosynthesis turns light into sugar", limit=1, why_not=quoted.pk
+    )
 
     found = find_hits(question)
 

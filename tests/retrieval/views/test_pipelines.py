@@ -55,7 +55,11 @@ class TestPipelinesPage:
         page = admin_client.get("/pipelines/").content.decode()
 
         data = re.search(r'<script id="pipelines"[^>]*>(.*?)</script>', page, re.DOTALL)
-        assert [pipeline["name"] for pipeline in json.loads(data[1])] == ["knowledge", "papers", "plain"]
+        assert [pipeline["name"] for pipeline in json.loads(data[1])] == [
+            "knowledge",
+            "papers",
+            "plain",
+        ]
         assert page.count('class="drawing"') == 3
 
     def test_shows_the_error_of_an_invalid_file(self, admin_client, broken):
