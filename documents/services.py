@@ -482,7 +482,7 @@ def _apply_attributes(artifact: Artifact, attributes: dict[str, Any]) -> bool:
 
 def _set_content(artifact: Artifact, content: Content, added_by: str) -> None:
     if artifact.has_file and artifact.sha256 != content.sha256:
-        transaction.on_commit(partial(artifact.file_path.unlink, missing_ok=True))
+        transaction.on_commit(partial(_unlink_outdated, artifact.pk, artifact.file_path))
     artifact.sha256 = content.sha256
     artifact.byte_count = content.byte_count
     artifact.is_scanned = False
@@ -508,6 +508,14 @@ def _set_content(artifact: Artifact, content: Content, added_by: str) -> None:
         artifact.warnings = [{"code": "no_text", "detail": "There is no text in it to search."}]
     artifact.save()  # the pages need the row; receivers wait for the commit
     replace_pages(artifact, pages)
+
+
+def _unlink_outdated(artifact_id: uuid.UUID, path: Path) -> None:
+    """Delete the original of an earlier content, unless that content was given again meanwhile."""
+    with transaction.atomic():
+        current = Artifact.objects.select_for_update().filter(pk=artifact_id).first()
+        if current is None or not current.has_file or current.file_path != path:
+            path.unlink(missing_ok=True)
 
 
 def _fail_claimed(artifact: Artifact, claim: Claim[Artifact], error: Unparsable) -> Artifact | None:
