@@ -3,14 +3,15 @@
 A name that resolves to a private address is refused unless ``STRATA_PRIVATE_HOSTS`` names it:
 otherwise whoever controls the name's DNS could have Strata send requests into the network behind
 it. The client connects to the address that was checked, so the name cannot resolve to another one
-in between. Where the environment names a proxy, the proxy resolves names and decides.
+in between. A request that the environment sends through a proxy is not checked: the proxy resolves
+the name and decides. ``NO_PROXY`` names the hosts that are asked directly, and so are checked.
 """
 
 import asyncio
 import socket
 from ipaddress import IPv6Address, ip_address
 from typing import Any
-from urllib.request import getproxies
+from urllib.request import getproxies, proxy_bypass
 
 import httpx
 from django.conf import settings
@@ -22,21 +23,33 @@ class PrivateAddressRefused(httpx.ConnectError):
 
 def make_client(**options: Any) -> httpx.Client:
     """A client of httpx with these options, whose transport checks addresses."""
-    if not getproxies():
-        options["transport"] = _CheckedTransport(verify=options.pop("verify", True))
-    return httpx.Client(**options)
+    transport = _CheckedTransport(options.pop("verify", True))
+    return httpx.Client(transport=transport, **options)
 
 
 def make_async_client(**options: Any) -> httpx.AsyncClient:
     """As ``make_client``."""
-    if not getproxies():
-        options["transport"] = _AsyncCheckedTransport(verify=options.pop("verify", True))
-    return httpx.AsyncClient(**options)
+    transport = _AsyncCheckedTransport(options.pop("verify", True))
+    return httpx.AsyncClient(transport=transport, **options)
 
 
 class _CheckedTransport(httpx.HTTPTransport):
+    def __init__(self, verify: Any) -> None:
+        super().__init__(verify=verify)
+        self._proxied = {
+            scheme: httpx.HTTPTransport(verify=verify, proxy=proxy)
+            for scheme, proxy in _get_proxies().items()
+        }
+
+    def close(self) -> None:
+        super().close()
+        for transport in self._proxied.values():
+            transport.close()
+
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         host = request.url.host
+        if host and request.url.scheme in self._proxied and not proxy_bypass(host):
+            return self._proxied[request.url.scheme].handle_request(request)
         if not host:  # httpx raises an error that names the problem
             return super().handle_request(request)
         try:
@@ -53,8 +66,22 @@ class _CheckedTransport(httpx.HTTPTransport):
 
 
 class _AsyncCheckedTransport(httpx.AsyncHTTPTransport):
+    def __init__(self, verify: Any) -> None:
+        super().__init__(verify=verify)
+        self._proxied = {
+            scheme: httpx.AsyncHTTPTransport(verify=verify, proxy=proxy)
+            for scheme, proxy in _get_proxies().items()
+        }
+
+    async def aclose(self) -> None:
+        await super().aclose()
+        for transport in self._proxied.values():
+            await transport.aclose()
+
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         host = request.url.host
+        if host and request.url.scheme in self._proxied and not proxy_bypass(host):
+            return await self._proxied[request.url.scheme].handle_async_request(request)
         if not host:  # httpx raises an error that names the problem
             return await super().handle_async_request(request)
         try:
@@ -69,6 +96,17 @@ class _AsyncCheckedTransport(httpx.AsyncHTTPTransport):
             except httpx.ConnectError:
                 continue
         return await super().handle_async_request(_address_to(addresses[-1], request))
+
+
+def _get_proxies() -> dict[str, str]:
+    """The scheme of requests -> the proxy that the environment names for them."""
+    named = getproxies()
+    proxies = {scheme: named.get(scheme) or named.get("all") for scheme in ("http", "https")}
+    return {
+        scheme: proxy if "://" in proxy else f"http://{proxy}"
+        for scheme, proxy in proxies.items()
+        if proxy
+    }
 
 
 def _check_addresses(host: str, found: list[Any]) -> list[str]:

@@ -91,6 +91,31 @@ class TestClients:
         with pytest.raises(PrivateAddressRefused, match=r"127\.0\.0\.1 has the private address"):
             send("http://127.0.0.1:9/")
 
+    @pytest.mark.parametrize(
+        "environment",
+        [
+            {"NO_PROXY": "localhost,.svc"},
+            {"HTTPS_PROXY": "http://proxy.example:3128"},  # for requests of another scheme
+            {"ALL_PROXY": "http://proxy.example:3128", "NO_PROXY": "127.0.0.1"},
+        ],
+    )
+    def test_refuse_a_private_address_that_no_proxy_is_asked_for(
+        self, settings, send, monkeypatch, environment
+    ):
+        settings.STRATA_PRIVATE_HOSTS = []
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+
+        with pytest.raises(PrivateAddressRefused):
+            send("http://127.0.0.1:9/")
+
+    def test_leave_the_check_to_a_proxy(self, settings, send, monkeypatch):
+        settings.STRATA_PRIVATE_HOSTS = []
+
+        with receiving() as port:
+            monkeypatch.setenv("HTTP_PROXY", f"127.0.0.1:{port}")
+            assert send("http://hook.example/") == "hook.example event"
+
     def test_reach_an_allowed_private_host_with_its_own_host_header(self, settings, resolve, send):
         settings.STRATA_PRIVATE_HOSTS = ["hook.example"]
         resolve(["127.0.0.1"])
