@@ -7,15 +7,17 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from access.authentication import ApiKeyUser
+from access.client_address import get_client_address
 from access.limits import THIS_SERVER, count_request
 
 
 def get_holder(request: Request) -> str:
-    """Whose limits the request has: a key, a user or a stranger's address. A key and a user of the
+    """Whose limits the request has: a key, a user or a stranger's address; strangers whose address
+    a proxy does not pass on share one. A key and a user of the
     same name differ, and neither can pass for the server's own key."""
     user = request.user
     if user is None:
-        return f"address {request.META['REMOTE_ADDR']}"
+        return f"address {get_client_address(request) or 'unknown'}"
     if not isinstance(user, ApiKeyUser):
         return f"user {user}"
     return THIS_SERVER if user.key_id is None else f"key {user}"

@@ -24,7 +24,8 @@ from core.import_lock import import_lock
 from mcp_server.operations import load_operations
 from retrieval.event_loop import run_in_thread
 
-FORWARDED_HEADERS = ("Authorization",)  # copied to the requests to REST
+# Copied to the requests to REST; the second holds the client's address behind a proxy.
+FORWARDED_HEADERS = ("Authorization", "X-Forwarded-For")
 
 
 class _Checked(HttpResponse):
@@ -68,7 +69,7 @@ async def answer_mcp(request: HttpRequest) -> HttpResponseBase:
     host = request.get_host()
     headers = {name: request.headers[name] for name in FORWARDED_HEADERS if name in request.headers}
     async with httpx.AsyncClient(
-        transport=httpx.ASGITransport(rest),
+        transport=httpx.ASGITransport(rest, client=(request.META.get("REMOTE_ADDR", ""), 0)),
         base_url=f"{request.scheme}://{host}",
         headers=headers | {"Accept": "application/json"},  # and not a stream of events
         trust_env=False,

@@ -262,7 +262,7 @@ AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # attempts do not make it longer
 AXES_LOCKOUT_CALLABLE = "access.sign_in.lockout.answer_locked_out"
-AXES_CLIENT_IP_CALLABLE = "access.sign_in.lockout.get_address"
+AXES_CLIENT_IP_CALLABLE = "access.client_address.get_client_address"
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False  # `manage.py axes_reset_username NAME` ends a lock-out
 AXES_VERBOSE = False

@@ -77,6 +77,17 @@ class TestRequests:
 
         assert statuses == [200, 429, 200]
 
+    def test_behind_a_proxy_are_counted_by_the_address_that_it_added(self, settings, client):
+        settings.STRATA_CLIENT_ADDRESS_HEADER = "HTTP_X_FORWARDED_FOR"
+        settings.STRATA_KEY_REQUESTS_PER_MINUTE = 1
+
+        statuses = [
+            client.get("/api/schema/", HTTP_X_FORWARDED_FOR=address).status_code
+            for address in ("192.0.2.1", "192.0.2.3, 192.0.2.1", "192.0.2.2")
+        ]
+
+        assert statuses == [200, 429, 200]
+
     def test_of_a_user_are_counted(self, settings, admin_client):
         settings.STRATA_KEY_REQUESTS_PER_MINUTE = 1
 

@@ -4,6 +4,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from access.grants import Scope
+from indexing.models import Index
 from mcp_server import resources
 from tests.asking_mcp import answer_in_this_thread, ask_mcp, call_tool, post_mcp
 from tests.clients import client_with_key
@@ -68,6 +69,26 @@ class TestEndpoint:
         answer = post_mcp(client, "tools/call", name="nothing", arguments={}).json()
 
         assert answer["error"]["message"] == "There is no tool 'nothing'."
+
+
+class TestStrangers:
+    @pytest.mark.parametrize("behind_proxy", [False, True])
+    def test_share_a_limit_only_with_clients_of_their_address(
+        self, settings, monkeypatch, build, embedder, behind_proxy
+    ):
+        answer_in_this_thread(monkeypatch)
+        name = "HTTP_X_FORWARDED_FOR" if behind_proxy else "REMOTE_ADDR"
+        settings.STRATA_CLIENT_ADDRESS_HEADER = name if behind_proxy else ""
+        Index.objects.filter(pk="plain").update(is_public=True)
+        settings.STRATA_KEY_REQUESTS_PER_MINUTE = 2  # each call is a request to REST, too
+
+        def search(address: str) -> bool:
+            client = APIClient(**{name: address})
+            return bool(call_tool(client, "search", index="plain", query="heron")["isError"])
+
+        first, second = (f"192.0.2.{number + 10 * behind_proxy}" for number in (1, 2))
+        assert [search(first), search(second)] == [False, False]
+        assert post_mcp(APIClient(**{name: first}), "tools/list").status_code == 429
 
 
 class TestErrors:
