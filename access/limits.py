@@ -7,6 +7,7 @@ address of a stranger, as ``access.throttling.get_holder`` names them.
 
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -103,22 +104,30 @@ def has_sent_too_many(holder: str) -> bool:
 # --- Streams and jobs ------------------------------------------------------------------------
 
 
-def take_stream(holder: str) -> str:
-    """Count a stream of the holder; return what ``free_slot`` takes at its end.
+class StreamSlot:
+    """Counts a stream until ``free``, or until nothing refers to it any more: a client may leave
+    while a thread takes its slot."""
 
+    def __init__(self, name: str) -> None:
+        self.free = weakref.finalize(self, _free_slot, name)
+        self.free.atexit = False
+
+
+def take_stream(holder: str) -> StreamSlot:
+    """
     Raises:
         TooManyStreamsOfKey: the holder has ``STRATA_KEY_STREAMS`` already.
     """
     limit = settings.STRATA_KEY_STREAMS
     if not _is_limited(holder, limit):
-        return ""
+        return StreamSlot("")
     slot = _take_slot("stream", holder, limit, STREAM_SECONDS)
     if not slot:
         raise TooManyStreamsOfKey(
             f"The key is already reading {limit:,} answers at once, which is its limit.",
             fix="Read them to their end, or close them, before the next question.",
         )
-    return slot
+    return StreamSlot(slot)
 
 
 @contextmanager
@@ -139,10 +148,10 @@ def one_verification(holder: str) -> Iterator[None]:
     try:
         yield
     finally:
-        free_slot(slot)
+        _free_slot(slot)
 
 
-def free_slot(slot: str) -> None:
+def _free_slot(slot: str) -> None:
     if slot:
         cache.delete(slot)
 

@@ -1,4 +1,4 @@
-"""The event stream of an answer, which a client can resume where its connection broke."""
+"""The event stream of an answer; a client whose connection broke can ask for the rest."""
 
 import asyncio
 import hashlib
@@ -7,7 +7,7 @@ import logging
 import secrets
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from django.core.cache import cache
@@ -22,7 +22,7 @@ from retrieval.pipelines.running import AskRequest, PipelineHits, run_pipeline
 
 logger = logging.getLogger(__name__)
 
-RESUMABLE_SECONDS: Final = 60  # seconds after its last event during which an answer can be resumed
+RESUMABLE_SECONDS: Final = 60  # seconds during which the rest of a finished answer can be had
 _ID_BYTES: Final = 16
 _END_MARKER: Final = "end"
 
@@ -70,15 +70,15 @@ class AnswerEvent:
     id: StreamPosition | None = None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _StoredAnswer:
-    """What was sent of an answer, stored so that a client can ask for the rest."""
+    """A finished answer, stored so that a client whose connection broke can ask for the rest."""
 
     caller: str
     question_hash: str
-    node_ids: list[str] = field(default_factory=list)
-    text: str = ""
-    done_data: dict[str, Any] | None = None
+    node_ids: list[str]
+    text: str
+    done_data: dict[str, Any]
 
 
 async def stream_answer(
@@ -90,101 +90,45 @@ async def stream_answer(
 ) -> AsyncGenerator[AnswerEvent, None]:
     """Yield the events of an answer: ``metadata``, then a ``chunk`` for each piece, then ``done``.
 
-    With ``resume_from`` the answer resumes there: the text written after that position is sent
-    in one chunk, and the rest is generated now. It restarts with ``metadata`` if too much time has
-    passed, the question differs, or the search now finds other passages. Closing the iterator
-    stops the language model.
+    With ``resume_from`` the rest of a finished answer is sent in one chunk. The answer restarts
+    with ``metadata`` if it was not finished, too much time has passed or the question differs.
+    Closing the iterator stops the language model.
 
     Raises what ``retrieval.pipelines.running.run_pipeline`` raises.
     """
     stored = None if resume_from is None else await _find_stored(resume_from, caller, question)
     if resume_from is not None and stored is not None:
-        received_chars = len(stored.text) if resume_from.chars is None else resume_from.chars
-        if stored.done_data is not None:
-            if received_chars < len(stored.text):
-                yield _make_chunk_event(
-                    resume_from.answer_id, stored.text[received_chars:], len(stored.text)
-                )
-            yield AnswerEvent("done", stored.done_data, StreamPosition(resume_from.answer_id, None))
-            return
-        async with aclosing(
-            _resume_answer(question, resume_from.answer_id, stored, received_chars)
-        ) as events:
-            async for event in events:
-                yield event
-            if stored.done_data is not None:
-                return
-    async with aclosing(
-        _start_answer(question, caller, render, is_restart=resume_from is not None)
-    ) as events:
-        async for event in events:
-            yield event
-
-
-async def _start_answer(
-    question: AskRequest,
-    caller: str,
-    render: Callable[[AskRequest, PipelineHits], dict[str, Any]],
-    *,
-    is_restart: bool,
-) -> AsyncGenerator[AnswerEvent, None]:
+        answer_id, received_chars = resume_from.answer_id, resume_from.chars
+        if received_chars is not None and received_chars < len(stored.text):
+            rest = stored.text[received_chars:]
+            yield _make_chunk_event(answer_id, rest, len(stored.text))
+        yield AnswerEvent("done", stored.done_data, StreamPosition(answer_id, None))
+        return
     answer_id = secrets.token_hex(_ID_BYTES)
-    stored = _StoredAnswer(caller, _hash_question(question))
+    node_ids: list[str] = []
+    text = ""
+    answer: Answer | None = None  # none after a refusal, for example
     async with aclosing(run_pipeline(question)) as results:
         async for result in results:
             if isinstance(result, PipelineHits):
-                stored.node_ids = [passage.id for passage in result.passages]
-                await _store(answer_id, stored)
+                node_ids = [passage.id for passage in result.passages]
                 metadata = await run_in_thread(render, question, result)
-                if is_restart:
+                if resume_from is not None:
                     metadata["restarted"] = True
                 yield AnswerEvent("metadata", metadata, StreamPosition(answer_id, 0))
             elif isinstance(result, Answer):
-                yield await _store_end(answer_id, stored, result)
-                return
+                answer = result
             else:
-                yield await _store_piece(answer_id, stored, result)
-    yield await _store_end(answer_id, stored, None)  # no answer, for example after a refusal
-
-
-async def _resume_answer(
-    question: AskRequest, answer_id: str, stored: _StoredAnswer, received_chars: int
-) -> AsyncGenerator[AnswerEvent, None]:
-    """Yield the rest of an answer, or nothing if the search now finds other passages."""
-    async with aclosing(run_pipeline(replace(question, partial_answer=stored.text))) as results:
-        async for result in results:
-            if isinstance(result, PipelineHits):
-                if [passage.id for passage in result.passages] != stored.node_ids:
-                    return
-                if received_chars < len(stored.text):
-                    yield _make_chunk_event(
-                        answer_id, stored.text[received_chars:], len(stored.text)
-                    )
-            elif isinstance(result, Answer):
-                yield await _store_end(answer_id, stored, result)
-                return
-            else:
-                yield await _store_piece(answer_id, stored, result)
-    yield await _store_end(answer_id, stored, None)
-
-
-# --- Events ----------------------------------------------------------------------------------
-
-
-async def _store_piece(answer_id: str, stored: _StoredAnswer, piece: str) -> AnswerEvent:
-    stored.text += piece
-    await _store(answer_id, stored)
-    return _make_chunk_event(answer_id, piece, len(stored.text))
-
-
-async def _store_end(answer_id: str, stored: _StoredAnswer, answer: Answer | None) -> AnswerEvent:
-    stored.done_data = {
+                text += result
+                yield _make_chunk_event(answer_id, result, len(text))
+    done_data = {
         "model_name": None if answer is None else answer.model_name,
         "citations": [] if answer is None else [asdict(each) for each in answer.citations],
         "unknown_marks": 0 if answer is None else answer.unknown_marks,
     }
-    await _store(answer_id, stored)
-    return AnswerEvent("done", stored.done_data, StreamPosition(answer_id, None))
+    finished = _StoredAnswer(caller, _hash_question(question), node_ids, text, done_data)
+    await _store(answer_id, finished)
+    yield AnswerEvent("done", done_data, StreamPosition(answer_id, None))
 
 
 def _make_chunk_event(answer_id: str, text: str, end_char: int) -> AnswerEvent:
@@ -205,7 +149,6 @@ async def _find_stored(
         return None
     if not await run_in_thread(_are_visible, stored.node_ids, question.grant):
         return None
-    # Another connection may have received more of the answer, but never less.
     return stored if position.chars is None or position.chars <= len(stored.text) else None
 
 
@@ -218,10 +161,7 @@ def _are_visible(node_ids: Sequence[str], grant: Grant) -> bool:
 
 
 async def _store(answer_id: str, stored: _StoredAnswer) -> None:
-    """Store the answer in the cache, before the event is sent, so that any event can be resumed.
-
-    In a thread, because the cache may be a server and the event loop must not wait for it.
-    """
+    """In a thread, because the cache may be a server and the event loop must not wait for it."""
     await asyncio.to_thread(cache.set, _cache_key(answer_id), asdict(stored), RESUMABLE_SECONDS)
 
 

@@ -2,5 +2,4 @@
 
 quoting.py     answer with sentences quoted from the passages
 citing.py      find the cited words for each sentence of an answer
-continuing.py  continue an interrupted answer
 """

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import aclosing, closing
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -14,7 +13,6 @@ from core.exceptions import InvalidInput
 from indexing import embedding
 from indexing.stores import get_bm25_encoder
 from retrieval.answers.citing import find_citations, make_citation
-from retrieval.answers.continuing import Continuation
 from retrieval.answers.quoting import Embed, select_quotations
 from retrieval.passages import Answer, AnswerContext, Citation
 from summaries import llm
@@ -70,12 +68,8 @@ class AnswerSynthesiser:
         contexts: list[AnswerContext],
         wants_answer: bool = True,
         on_piece: OnPiece | None = None,
-        partial_answer: str = "",
     ) -> dict[str, Any]:
         """Write the answer and call ``on_piece`` with each piece of text as it arrives.
-
-        If ``partial_answer`` holds the start of an interrupted answer, only the text after it is
-        passed to ``on_piece``; the returned answer is complete.
 
         Raises:
             EmbeddingUnavailable, LanguageModelUnavailable: retry helps.
@@ -85,15 +79,15 @@ class AnswerSynthesiser:
         if not wants_answer:
             return {}
         if not (contexts and self._can_use_model()):
-            return {"answer": self._answer_by_quoting(query, contexts, partial_answer, emit_piece)}
-        model, prompt = self._prepare_model_call(query, contexts, partial_answer)
-        written = Continuation(partial_answer)
+            return {"answer": self._answer_by_quoting(query, contexts, emit_piece)}
+        model, prompt = self._prepare_model_call(query, contexts)
+        text = ""
         pieces = model.stream(prompt.system, prompt.user, max_tokens=self.max_tokens)
         with closing(pieces):  # type: ignore[type-var]
             for piece in pieces:
-                if new := written.add(piece):
-                    emit_piece(new)
-        return {"answer": _make_cited_answer(written.text, contexts, model.name)}
+                text += piece
+                emit_piece(piece)
+        return {"answer": _make_cited_answer(text, contexts, model.name)}
 
     @component.output_types(answer=Answer)
     async def run_async(
@@ -102,7 +96,6 @@ class AnswerSynthesiser:
         contexts: list[AnswerContext],
         wants_answer: bool = True,
         on_piece: OnPiece | None = None,
-        partial_answer: str = "",
     ) -> dict[str, Any]:
         """Like ``run``, without blocking the event loop. Cancelling it closes the connection to the
         language model. It stops reading from the model until the reader has read all pieces."""
@@ -110,24 +103,23 @@ class AnswerSynthesiser:
         if not wants_answer:
             return {}
         if not (contexts and self._can_use_model()):
-            answer_by_quoting = partial(
-                self._answer_by_quoting, query, contexts, partial_answer, emit_piece
-            )
-            return {"answer": await asyncio.to_thread(answer_by_quoting)}
-        model, prompt = self._prepare_model_call(query, contexts, partial_answer)
-        written = Continuation(partial_answer)
+            quoted = await asyncio.to_thread(self._answer_by_quoting, query, contexts, emit_piece)
+            return {"answer": quoted}
+        model, prompt = self._prepare_model_call(query, contexts)
+        text = ""
         pieces = model.astream(prompt.system, prompt.user, max_tokens=self.max_tokens)
         async with aclosing(pieces):  # type: ignore[type-var]
             async for piece in pieces:
-                if (new := written.add(piece)) and (drained := emit_piece(new)) is not None:
+                text += piece
+                if (drained := emit_piece(piece)) is not None:
                     await drained.wait()
-        return {"answer": _make_cited_answer(written.text, contexts, model.name)}
+        return {"answer": _make_cited_answer(text, contexts, model.name)}
 
     def _can_use_model(self) -> bool:
         return self.uses_model and llm.is_configured()
 
     def _prepare_model_call(
-        self, query: str, contexts: Sequence[AnswerContext], partial_answer: str
+        self, query: str, contexts: Sequence[AnswerContext]
     ) -> tuple[llm.LanguageModel, Prompt]:
         passages = [
             {
@@ -139,17 +131,11 @@ class AnswerSynthesiser:
         ]
         # render_prompt derives the fence from this text, so the text cannot contain the fence.
         fenced_text = "\n".join(f"{each['title']}\n{each['text']}" for each in passages)
-        prompt = render_prompt(
-            self.prompt,
-            fenced_text,
-            passages=passages,
-            question=query,
-            partial_answer=partial_answer,
-        )
+        prompt = render_prompt(self.prompt, fenced_text, passages=passages, question=query)
         return llm.get_language_model(self.model), prompt
 
     def _answer_by_quoting(
-        self, query: str, contexts: Sequence[AnswerContext], partial_answer: str, on_piece: OnPiece
+        self, query: str, contexts: Sequence[AnswerContext], on_piece: OnPiece
     ) -> Answer:
         if not contexts:
             return Answer("", EXTRACTIVE_MODEL_NAME, [])
@@ -161,7 +147,8 @@ class AnswerSynthesiser:
             encoder=get_bm25_encoder(contexts[0].passage.hit.spec.sparse),
         )
         if not quoted:
-            return _answer_in_one_piece(NO_SENTENCE_TEXT, partial_answer, on_piece)
+            on_piece(NO_SENTENCE_TEXT)
+            return Answer(NO_SENTENCE_TEXT, EXTRACTIVE_MODEL_NAME, [])
         text = ""
         citations: list[Citation] = []
         for quotation in quoted:
@@ -172,17 +159,9 @@ class AnswerSynthesiser:
             citations.append(
                 make_citation(quotation.context, quotation.sentence, start, start + len(sentence))
             )
-            # Do not send again what the reader received before the interruption.
-            if rest := piece[max(len(partial_answer) - len(text), 0) :]:
-                on_piece(rest)
+            on_piece(piece)
             text += piece
         return Answer(text, EXTRACTIVE_MODEL_NAME, citations)
-
-
-def _answer_in_one_piece(text: str, partial_answer: str, on_piece: OnPiece) -> Answer:
-    if rest := text[len(partial_answer) :]:
-        on_piece(rest)
-    return Answer(text, EXTRACTIVE_MODEL_NAME, [])
 
 
 def _make_cited_answer(text: str, contexts: Sequence[AnswerContext], model_name: str) -> Answer:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 # Values a run passes to every unconnected input of that name.
 RUN_INPUTS: Final = (
     "index", "grant", "query", "queries", "filter", "limit", "wants_answer", "on_piece",
-    "partial_answer",
 )  # fmt: skip
 
 

@@ -35,7 +35,6 @@ class AskRequest:
     """A request to a query pipeline.
 
     ``pipeline``: None for the pipeline that the live spec names. ``filter``: in the API's syntax.
-    ``partial_answer``: text of an interrupted answer to continue; only the rest is yielded.
     ``why_not``: id of a node or an artifact; the result says where it was lost.
     """
 
@@ -47,7 +46,6 @@ class AskRequest:
     wants_answer: bool = True
     explain: bool = False
     why_not: UUID | None = None
-    partial_answer: str = ""
     grant: Grant = EVERYTHING
     holder: str = ""  # whose calls of the language model are counted
 
@@ -169,7 +167,6 @@ def _make_inputs(
         "limit": question.limit,
         "wants_answer": wants_answer,
         "on_piece": on_piece,
-        "partial_answer": question.partial_answer,
     }
     return {
         component: {name: values[name] for name in names}

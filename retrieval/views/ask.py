@@ -30,7 +30,7 @@ from rest_framework.views import APIView
 
 from access.authentication import get_grant
 from access.grants import Scope
-from access.limits import free_slot, require_model_use, take_stream
+from access.limits import StreamSlot, require_model_use, take_stream
 from access.throttling import get_holder
 from core.serializers import ErrorSerializer
 from retrieval.answer_stream import AnswerEvent, StreamPosition, stream_answer
@@ -80,7 +80,11 @@ class _ReadQuestion(HttpResponse):
     freed at the end of the answer."""
 
     def __init__(
-        self, question: AskRequest, caller: str, resume_from: StreamPosition | None, slot: str
+        self,
+        question: AskRequest,
+        caller: str,
+        resume_from: StreamPosition | None,
+        slot: StreamSlot,
     ) -> None:
         super().__init__()
         self.question = question
@@ -92,13 +96,15 @@ class _ReadQuestion(HttpResponse):
 class _AnswerStream(StreamingHttpResponse):
     """Frees the slot of the answer when Django closes the response, however it ended."""
 
-    def __init__(self, parts: AsyncGenerator[bytes, None] | Iterator[bytes], slot: str) -> None:
+    def __init__(
+        self, parts: AsyncGenerator[bytes, None] | Iterator[bytes], slot: StreamSlot
+    ) -> None:
         super().__init__(parts, content_type=EVENT_STREAM)
         self._slot = slot
 
     def close(self) -> None:
         super().close()
-        free_slot(self._slot)
+        self._slot.free()
 
 
 class AskView(APIView):
@@ -127,7 +133,7 @@ class AskView(APIView):
             OpenApiParameter(
                 "Last-Event-ID",
                 location=OpenApiParameter.HEADER,
-                description="Resume an interrupted answer after this event.",
+                description="Complete a finished answer after this event.",
             )
         ],
         responses=ASK_RESPONSES,
@@ -163,7 +169,7 @@ async def answer_question(request: HttpRequest) -> HttpResponseBase:
         try:
             return await _answer_as_json(events)
         finally:
-            await asyncio.to_thread(free_slot, read.slot)
+            await asyncio.to_thread(read.slot.free)
     parts = _write_events(_end_with_error_event(events))
     is_on_loop = isinstance(request, ASGIRequest)
     response = _AnswerStream(parts if is_on_loop else _iterate(parts), read.slot)

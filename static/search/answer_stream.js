@@ -5,7 +5,7 @@ import { fetchOk } from "./api.js";
 
 const MAX_CONNECTION_BREAKS = 3; // without an event between them
 
-/** Yield the events of an answer; after a broken connection, resume after the last event. */
+/** Yield the events of an answer; after a broken connection, ask for it again. */
 export async function* streamAnswerEvents(parameters, signal) {
   let lastId = "";
   for (let breaks = 0; breaks < MAX_CONNECTION_BREAKS; breaks += 1) {

@@ -151,13 +151,19 @@ class TestStreams:
             limits.take_stream("reader")
         assert limits.take_stream("another")
 
-        limits.free_slot(slots[0])
-        assert limits.take_stream("reader") == slots[0]
+        slots[0].free()
+        assert limits.take_stream("reader")
+
+    def test_no_longer_count_once_nothing_refers_to_them(self, settings):
+        settings.STRATA_KEY_STREAMS = 1
+
+        for _ in range(3):
+            limits.take_stream("reader")
 
     def test_are_not_counted_without_a_limit(self, settings):
         settings.STRATA_KEY_STREAMS = 0
 
-        assert [limits.take_stream("reader") for _ in range(3)] == [""] * 3
+        assert len([limits.take_stream("reader") for _ in range(3)]) == 3
 
 
 class TestJobs:

@@ -83,12 +83,15 @@ class TestStrangers:
         settings.STRATA_KEY_REQUESTS_PER_MINUTE = 2  # each call is a request to REST, too
 
         def search(address: str) -> bool:
-            client = APIClient(**{name: address})
+            client = APIClient()
+            client.credentials(**{name: address})
             return bool(call_tool(client, "search", index="plain", query="heron")["isError"])
 
         first, second = (f"192.0.2.{number + 10 * behind_proxy}" for number in (1, 2))
         assert [search(first), search(second)] == [False, False]
-        assert post_mcp(APIClient(**{name: first}), "tools/list").status_code == 429
+        client = APIClient()
+        client.credentials(**{name: first})
+        assert post_mcp(client, "tools/list").status_code == 429
 
 
 class TestErrors:

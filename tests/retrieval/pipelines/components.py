@@ -39,9 +39,8 @@ class AnswerSynthesiser:
         contexts: list[AnswerContext],
         wants_answer: bool = True,
         on_piece: Callable[[str], None] | None = None,
-        partial_answer: str = "",
     ) -> dict[str, Any]:
-        return asyncio.run(self.run_async(query, contexts, wants_answer, on_piece, partial_answer))
+        return asyncio.run(self.run_async(query, contexts, wants_answer, on_piece))
 
     @component.output_types(answer=Answer)
     async def run_async(
@@ -50,7 +49,6 @@ class AnswerSynthesiser:
         contexts: list[AnswerContext],
         wants_answer: bool = True,
         on_piece: Callable[[str], None] | None = None,
-        partial_answer: str = "",
     ) -> dict[str, Any]:
         if not wants_answer:
             return {}
@@ -61,7 +59,7 @@ class AnswerSynthesiser:
             cls.spoken += 1
             if on_piece is not None:
                 on_piece(piece)
-        return {"answer": Answer(partial_answer + "".join(cls.pieces), "a test", [])}
+        return {"answer": Answer("".join(cls.pieces), "a test", [])}
 
 
 @component

@@ -73,19 +73,6 @@ class TestWithoutALanguageModel:
         assert len(embedder.embedded) == 5
 
     @BOTH
-    def test_continues_a_partial_answer(self, embedder, ask):
-        whole, _ = ask("herons wait for fish in the shallows", [HERONS, STONES])
-
-        for cut in (0, 5, len(whole.text) // 2, len(whole.text)):
-            again, pieces = ask(
-                "herons wait for fish in the shallows",
-                [HERONS, STONES],
-                partial_answer=whole.text[:cut],
-            )
-            assert "".join(pieces) == whole.text[cut:]
-            assert again == whole
-
-    @BOTH
     def test_writes_an_empty_answer_without_contexts(self, embedder, ask):
         written, pieces = ask("herons", [])
 
@@ -139,18 +126,6 @@ class TestWithALanguageModel:
         fence = user.split(" passage [1]")[0].splitlines()[-1]
         assert user.count(fence) == 3  # before each of two passages, and at the end
         assert fence not in forged.text
-
-    @BOTH
-    def test_is_asked_to_continue_a_partial_answer(self, endpoint: Endpoint, ask):
-        endpoint.scripts = [streams("Herons wait for fish [1]. ", "They stand [1].")]
-        partial_answer = "Herons wait for fish [1]."
-
-        written, pieces = ask("what waits?", [HERONS], partial_answer=partial_answer)
-
-        assert partial_answer in endpoint.requests[0].body["messages"][1]["content"]
-        assert pieces == [" ", "They stand [1]."]  # the model repeated the beginning
-        assert written.text == "Herons wait for fish [1]. They stand [1]."
-        assert len(written.citations) == 2
 
     @BOTH
     def test_raises_an_error_if_it_does_not_answer(self, endpoint: Endpoint, settings, ask):

@@ -96,11 +96,6 @@ class TestRunPipeline:
             PipelineHits
         ]
 
-    def test_continues_a_partial_answer(self, notes):
-        *_, answer = collect(replace(ASKED, partial_answer="Well: "))
-
-        assert answer.text == "Well: It stands still."
-
     def test_uses_the_pipeline_of_the_live_spec_by_default(self, notes):
         [found, *_] = collect(replace(ASKED, pipeline=None))
 

@@ -4,8 +4,11 @@ import asyncio
 import contextlib
 import json
 import socket
+import threading
 import time
+import weakref
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -16,6 +19,7 @@ from access.models import ApiKey
 from documents.models import Artifact
 from indexing.models import IndexBuild
 from retrieval.answer_stream import AnswerEvent, StreamPosition
+from retrieval.pipelines.running import AskRequest
 from retrieval.views import ask as ask_views
 from tests import factories
 from tests.faults.armed import armed
@@ -109,10 +113,10 @@ class TestAStream:
             assert response.headers["X-Accel-Buffering"] == "no"
             assert response.headers["Cache-Control"] == "no-cache"
 
-    def test_continues_after_a_broken_connection(self, service, endpoint):
+    def test_restarts_after_a_broken_connection(self, service, endpoint):
         endpoint.scripts = [
             streams("Boats leave ", then=on_and_on),
-            streams("before dawn ", "[1]."),
+            streams("Boats leave ", "before dawn ", "[1]."),
         ]
         first = []
         with asking(service) as response:
@@ -124,9 +128,8 @@ class TestAStream:
 
         rest = ask(service, since=first[-1][0])
 
-        assert "metadata" not in [kind for _, kind, _ in rest]
-        assert text_of(rest).endswith("before dawn [1].")
-        assert "Boats leave" in endpoint.requests[-1].body["messages"][-1]["content"]
+        assert rest[0][2]["restarted"] is True
+        assert text_of(rest) == "Boats leave before dawn [1]."
 
     def test_sends_an_error_event_after_the_hits(self, service, endpoint):
         endpoint.scripts = [fails(500)]
@@ -323,7 +326,7 @@ class TestLimitsOfAKey:
         assert refused.status_code == 429
         assert refused.json()["code"] == "too_many_streams"
         assert int(refused.headers["Retry-After"]) > 0
-        limits.free_slot(slot)
+        slot.free()
         for accepted in ("text/event-stream", "application/json"):
             answer = ask(Accept=accepted)
             assert answer.status_code == 200
@@ -334,6 +337,35 @@ class TestLimitsOfAKey:
         response = ask_views._AnswerStream(iter([]), limits.take_stream("key reader"))
 
         response.close()
+
+        assert limits.take_stream("key reader")
+
+    def test_free_the_slot_of_a_client_that_leaves_while_it_is_taken(
+        self, settings, monkeypatch, rf
+    ):
+        settings.STRATA_KEY_STREAMS = 1
+        is_reading, has_left = threading.Event(), threading.Event()
+        asked = AskRequest("plain", "Who leaves?")
+        returned: list[weakref.ref[Any]] = []
+
+        def read(request):
+            is_reading.set()
+            assert has_left.wait(30)
+            read = ask_views._ReadQuestion(asked, "reader", None, limits.take_stream("key reader"))
+            returned.append(weakref.ref(read))
+            return read
+
+        async def leave():
+            answering = asyncio.create_task(ask_views.answer_question(rf.get("/api/v1/ask")))
+            await asyncio.to_thread(is_reading.wait, 30)
+            answering.cancel()
+            await asyncio.wait([answering])
+            has_left.set()
+            while not returned or returned[0]() is not None:
+                await asyncio.sleep(0.01)
+
+        monkeypatch.setattr(ask_views, "_read", read)
+        asyncio.run(asyncio.wait_for(leave(), 60))
 
         assert limits.take_stream("key reader")
 

@@ -1,4 +1,4 @@
-"""Stream an answer while it is written, and resume it after a broken connection."""
+"""Stream an answer while it is written, and ask for it again after a broken connection."""
 
 from asyncio import sleep
 from collections.abc import AsyncGenerator, Mapping
@@ -20,8 +20,8 @@ class AsyncAnswerStream:
 
     The end of a ``with`` block, closing the stream, or deleting the last reference to it closes
     the connection, and the server stops its language model. After a broken connection the stream
-    resumes by itself, up to three times. If too much time has passed or the search finds other
-    passages by then, the server restarts the answer: a second ``Metadata``, whose ``is_restart``
+    asks again by itself, up to three times. Unless the answer was finished meanwhile, the server
+    restarts it: a second ``Metadata``, whose ``is_restart``
     is true, invalidates the pieces before it, and ``text`` leaves them out.
 
     Iterating raises StrataError: the error of an ``error`` event, the refusal of the question, or
