@@ -648,7 +648,8 @@ class TestSearch:
         """Term 1 is rare among all points and frequent in the corpus, term 2 the reverse."""
         store.upsert(
             collection,
-            [make_point(3, sparse={1: 1.5}, venue="acl"), make_point(6, sparse={2: 1.0}, venue="acl")]
+            [make_point(3, sparse={1: 1.5}, venue="acl")]
+            + [make_point(6, sparse={2: 1.0}, venue="acl")]
             + [make_point(number, sparse={1: 1.0}, venue="acl") for number in (12, 21, 24, 27)]
             + [make_point(number, sparse={2: 1.0}) for number in range(100, 200)],
         )  # fmt: skip
