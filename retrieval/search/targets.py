@@ -180,7 +180,7 @@ def make_targets(
         held_kinds = tuple(kind for kind in kinds if kind in spec.kinds)
         if not held_kinds:
             raise _make_missing_kinds_error(build, kinds, spec.kinds)
-        parsed_filter = parse_filter(filter, spec)
+        parsed_filter = parse_filter(filter, spec, build.grant)
         kinds_in_collection = [
             kind for kind in spec.kinds if KINDS[kind].collection == KINDS[held_kinds[0]].collection
         ]
