@@ -404,6 +404,7 @@ class TestNameOfAnotherIndex:
     def test_is_unknown_in_a_body_or_query_string(self, client, build):
         bodies = {
             "search/pages": {"query": "heron"},
+            "search/structures": {"structure": "no structure"},
             "ask": {"query": "heron"},
             "evaluations/": {},
             "judgements/": {"query": "q", "verdict": "good", "artifact_id": UNKNOWN_ID},
