@@ -27,7 +27,7 @@ def _make_private(data_folder: Path) -> None:
         is_shared = bool(status.st_mode & stat.S_ISVTX)  # such as /tmp
         if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not is_shared:
             path.chmod(0o700)
-    database = Path(settings.DATABASES["default"]["NAME"])
+    database = Path(str(settings.DATABASES["default"]["NAME"]))
     if database.parent == data_folder:
         database.touch(mode=0o600)
         for path in data_folder.glob(f"{database.name}*"):

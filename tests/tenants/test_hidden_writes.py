@@ -90,7 +90,9 @@ def write_hidden() -> list[Artifact]:
         for number, text in enumerate(PARAGRAPHS)
     ]
     decisions = add_evidence("evidence", found, grant=Grant(groups=frozenset(GROUPS)))
-    ids = [each.artifact_id for each in decisions if each.verdict != "duplicate"]
+    ids = [
+        each.artifact_id for each in decisions if each.artifact_id and each.verdict != "duplicate"
+    ]
     made["evidence"] += Artifact.objects.filter(pk__in=ids)
     for name, rows in made.items():
         sync(builds[name], *(row for row in rows if isinstance(row, Artifact)))
