@@ -128,22 +128,26 @@ class GroupRightsForm(RightsForm):
         fields = ["scope", "indexes", "groups", "is_filled_from_claim"]
 
 
-class GroupRightsInline(admin.StackedInline):
-    model = GroupRights
-    form = GroupRightsForm
+class ChangedBySuperusers:
+    """Others may be allowed to view. Whoever changes users, their groups or passwords, or the
+    permissions and rights of a group, could otherwise take every right."""
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # Users who may only edit groups could otherwise give a group of their own more rights.
         return bool(request.user.is_superuser)
 
     has_change_permission = has_delete_permission = has_add_permission
+
+
+class GroupRightsInline(ChangedBySuperusers, admin.StackedInline):
+    model = GroupRights
+    form = GroupRightsForm
 
 
 admin.site.unregister(Group)
 
 
 @admin.register(Group)
-class GroupWithRightsAdmin(GroupAdmin):
+class GroupWithRightsAdmin(ChangedBySuperusers, GroupAdmin):
     inlines = [GroupRightsInline]
 
 
@@ -153,13 +157,10 @@ admin.site.unregister([TOTPDevice, StaticDevice])
 
 
 @admin.register(User)
-class UserWithSecondFactorAdmin(UserAdmin):
+class UserWithSecondFactorAdmin(ChangedBySuperusers, UserAdmin):
     actions = ["remove_second_factor"]
 
-    def has_superuser_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.is_superuser)
-
-    @admin.action(description="Remove the second factor", permissions=["superuser"])
+    @admin.action(description="Remove the second factor", permissions=["change"])
     def remove_second_factor(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         for kind in (TOTPDevice, StaticDevice):
             kind.objects.filter(user__in=queryset).delete()

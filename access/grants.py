@@ -62,6 +62,10 @@ class Grant:
         """Whether it sees every document of the visible indexes."""
         return self.groups is None
 
+    def shows_group(self, group: str) -> bool:
+        """Whether the name may be shown; of a visible document, other groups are hidden."""
+        return self.groups is None or group in self.groups
+
     def includes_groups(self, groups: Collection[str]) -> bool:
         """Whether a document of these groups is visible."""
         return self.groups is None or not groups or not self.groups.isdisjoint(groups)

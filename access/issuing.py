@@ -73,6 +73,11 @@ class Issuer:
                 f"The new key may not expire after this key: {last:%Y-%m-%dT%H:%M:%SZ}.",
                 field="expires_at",
             )
+        namesakes = ApiKey.objects.active().filter(name=name)
+        if any(not self.grant.covers(key.grant) for key in namesakes):
+            raise InvalidInput(
+                "The key cannot have this name.", field="name", fix="Choose another name."
+            )
         return ApiKey.issue(
             name,
             scope=scope,

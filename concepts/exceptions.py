@@ -37,3 +37,9 @@ class QuoteNotFound(InvalidInput):
     """The quote does not appear in the given source or document."""
 
     code = "quote_not_found"
+
+
+class HiddenRelationships(StrataError):
+    """Relationships that you may not see would be deleted with it."""
+
+    code = "hidden_relationships"

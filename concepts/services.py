@@ -6,13 +6,14 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 
 from access.grants import EVERYTHING, Grant
-from concepts.exceptions import UnknownConcept, UnknownRelationshipType
+from concepts.exceptions import HiddenRelationships, UnknownConcept, UnknownRelationshipType
 from concepts.models import (
     Concept,
     Entity,
     Instance,
     InstanceQuerySet,
     Relationship,
+    RelationshipQuerySet,
     RelationshipType,
     normalise_name,
 )
@@ -87,14 +88,17 @@ def edit_concept(
     return concept
 
 
-def remove_concept(concept_id: UUID) -> int:
+def remove_concept(concept_id: UUID, grant: Grant = EVERYTHING) -> int:
     """Delete a concept with its instances and relationships; return the revision of the deletion.
 
     Raises:
         UnknownConcept: there is no concept with this id.
+        HiddenRelationships: the grant does not include one of its relationships.
     """
     with transaction.atomic():
-        return _remove_entity(lock_concept(concept_id))
+        concept = lock_concept(concept_id)
+        _require_visible(Relationship.objects.involving(concept_id), grant)
+        return _remove_entity(concept)
 
 
 @transaction.atomic
@@ -227,14 +231,17 @@ def edit_relationship_type(
     return relationship_type
 
 
-def remove_relationship_type(type_id: UUID) -> int:
+def remove_relationship_type(type_id: UUID, grant: Grant = EVERYTHING) -> int:
     """Delete a type with its relationships; return the revision of the deletion.
 
     Raises:
         UnknownRelationshipType: there is no relationship type with this id.
+        HiddenRelationships: the grant does not include one of its relationships.
     """
     with transaction.atomic():
-        return _remove_entity(_lock_type(type_id))
+        relationship_type = _lock_type(type_id)
+        _require_visible(Relationship.objects.filter(type=type_id), grant)
+        return _remove_entity(relationship_type)
 
 
 def find_relationship_type(index: str, name: str) -> RelationshipType | None:
@@ -310,6 +317,13 @@ def _save_entity(entity: Entity) -> None:
             f"{str(entity)!r}.",
             fix="Change that one, or merge the two.",
         ) from None
+
+
+def _require_visible(edges: RelationshipQuerySet, grant: Grant) -> None:
+    if edges.visible_to(grant).count() < edges.count():
+        raise HiddenRelationships(
+            field="id", fix="Someone who sees all documents of the index can delete it."
+        )
 
 
 def _remove_entity(entity: Entity) -> int:

@@ -120,14 +120,17 @@ class ConceptViewSet(viewsets.ViewSet):
         services.edit_concept(concept_id, **data)
         return Response(_render_concept(concept_id, grant))
 
-    @extend_schema(operation_id="remove_concept", responses={200: DeletionSerializer})
+    @extend_schema(
+        operation_id="remove_concept", responses={200: DeletionSerializer, 409: ErrorSerializer}
+    )
     def destroy(self, request: Request, concept_id: UUID) -> Response:
         """Delete a concept with its evidence and relationships.
 
         Its point is deleted in the background.
         """
-        get_concept(concept_id, get_grant(request))
-        return Response(_render_deletion(concept_id, services.remove_concept(concept_id)))
+        grant = get_grant(request)
+        get_concept(concept_id, grant)
+        return Response(_render_deletion(concept_id, services.remove_concept(concept_id, grant)))
 
     @extend_schema(
         operation_id="merge_concepts",
@@ -270,12 +273,13 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
 
     @extend_schema(
         operation_id="remove_relationship_type",
-        responses={200: DeletionSerializer},
+        responses={200: DeletionSerializer, 409: ErrorSerializer},
     )
     def destroy(self, request: Request, type_id: UUID) -> Response:
         """Delete a relationship type with every relationship of it."""
-        _render_type(type_id, get_grant(request))  # it must be visible
-        return Response(_render_deletion(type_id, services.remove_relationship_type(type_id)))
+        grant = get_grant(request)
+        _render_type(type_id, grant)  # it must be visible
+        return Response(_render_deletion(type_id, services.remove_relationship_type(type_id, grant)))
 
 
 @extend_schema(tags=["Concepts"])

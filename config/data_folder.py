@@ -1,6 +1,9 @@
 """The folder for everything that the service writes, and the secret key in it."""
 
+import os
 import secrets
+import stat
+from contextlib import suppress
 from pathlib import Path
 
 from django.conf import settings
@@ -12,6 +15,25 @@ def create_data_folder() -> None:
     settings.STRATA_DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
     Path(settings.FILE_UPLOAD_TEMP_DIR).mkdir(exist_ok=True)
     Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
+    if settings.STRATA_VECTOR_STORE == "embedded":
+        _make_private(settings.STRATA_DATA_DIR)
+
+
+def _make_private(data_folder: Path) -> None:
+    """Close to others what this user owns: a folder that existed before, its folders, and the
+    database, whose further files get the modes of the first."""
+    for path in (data_folder, *data_folder.iterdir()):
+        status = path.lstat()
+        is_shared = bool(status.st_mode & stat.S_ISVTX)  # such as /tmp
+        if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not is_shared:
+            path.chmod(0o700)
+    database = Path(str(settings.DATABASES["default"]["NAME"]))
+    if database.parent == data_folder:
+        database.touch(mode=0o600)
+        for path in data_folder.glob(f"{database.name}*"):
+            with suppress(FileNotFoundError):  # another process has just closed the database
+                if path.stat().st_uid == os.geteuid():
+                    path.chmod(0o600)
 
 
 def load_or_create_secret_key(data_folder: Path) -> str:

@@ -38,6 +38,7 @@ from access.exceptions import (
     UnknownKey,
 )
 from concepts.exceptions import (
+    HiddenRelationships,
     UnknownConcept,
     UnknownEmergentPair,
     UnknownInstance,
@@ -134,6 +135,7 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     UnknownRelationship: 404,
     UnknownRelationshipType: 404,
     ContentConflict: 409,
+    HiddenRelationships: 409,
     WrongBuildState: 409,
     BuildUnfinished: 409,
     UnavailableTool: 409,

@@ -14,6 +14,7 @@ from rest_framework.views import APIView
 from access.authentication import get_grant, get_scope
 from access.grants import Grant
 from core.exceptions import StrataError
+from core.leases import describe_error
 from indexing.exceptions import PointsLost
 from indexing.models import IndexBuild
 from indexing.stores import get_store
@@ -69,7 +70,7 @@ class ReadyView(APIView):
         try:
             get_store().ping()
         except StrataError as error:
-            checks["vectors"] = error.with_fix()
+            checks["vectors"] = describe_error(error)
         is_authenticated = get_scope(request) is not None
         if "index" in request.query_params:
             if not is_authenticated:

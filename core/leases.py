@@ -22,6 +22,7 @@ from django.db.models.functions import Now
 
 from core.exceptions import StrataError
 from core.expected_errors import is_expected
+from core.server_paths import hide_server_paths
 
 logger = logging.getLogger(__name__)
 
@@ -186,6 +187,7 @@ def _lease_expiry() -> Any:
 
 
 def describe_error(error: BaseException) -> str:
-    return (
+    """As it is stored on rows, which are shown to those who may read them."""
+    return hide_server_paths(
         error.with_fix() if isinstance(error, StrataError) else f"{type(error).__name__}: {error}"
     )

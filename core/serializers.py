@@ -14,6 +14,7 @@ from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 
 from core.exceptions import InvalidInput, StrataError
+from core.server_paths import hide_server_paths
 from core.text import clean_text
 
 MAX_NAME_CHARS = 100  # of an unknown name that an error quotes
@@ -76,9 +77,9 @@ def to_invalid_input(
 
 def make_error_json(error: StrataError) -> dict[str, Any]:
     """The JSON form of an error, cleaned: text it quotes from the request may not be valid
-    UTF-8."""
+    UTF-8, and text from a library may name folders of the server."""
     return {
-        name: clean_text(value) if isinstance(value, str) else value
+        name: hide_server_paths(clean_text(value)) if isinstance(value, str) else value
         for name, value in error.as_json().items()
     }
 

@@ -75,33 +75,35 @@ def choose_groups_of_new_document(grant: Grant, groups: Sequence[str] | None) ->
     if groups is None:
         return sorted(grant.groups or ())
     chosen = clean_groups(groups)
-    _check_change(grant, before=(), after=chosen)
+    _check_chosen(grant, chosen)
     return chosen
 
 
 def choose_changed_groups(grant: Grant, before: Sequence[str], groups: Sequence[str]) -> list[str]:
-    """The groups of a document that had the groups ``before``.
+    """The groups of a document that had the groups ``before``: those given, and those that the
+    grant does not have, which are hidden and stay.
 
     Raises:
-        InvalidInput: the change adds or removes a group that the grant does not have, or the
-            document keeps none of the grant's groups.
+        InvalidInput: a group is given that the grant does not have, or the document keeps none of
+            the grant's groups.
     """
     chosen = clean_groups(groups)
-    if chosen != list(before):
-        _check_change(grant, before=before, after=chosen)
-    return chosen
+    if chosen != [group for group in before if grant.shows_group(group)]:
+        _check_chosen(grant, chosen)
+    hidden = [group for group in before if not grant.shows_group(group)]
+    return clean_groups([*chosen, *hidden])
 
 
-def _check_change(grant: Grant, *, before: Collection[str], after: Collection[str]) -> None:
+def _check_chosen(grant: Grant, chosen: Collection[str]) -> None:
     if grant.groups is None:
         return
-    if not set(before) ^ set(after) <= grant.groups:
+    if not grant.groups.issuperset(chosen):
         raise InvalidInput(
-            "You can add only your own groups to a document, and remove only these.",
+            "You can give a document only your own groups.",
             field="groups",
             allowed=grant.groups,
         )
-    if grant.groups and grant.groups.isdisjoint(after):
+    if grant.groups and grant.groups.isdisjoint(chosen):
         raise InvalidInput(
             "The document must have at least one of your own groups.",
             field="groups",

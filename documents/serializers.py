@@ -10,7 +10,7 @@ from django.db.models import Count
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from access.grants import MAX_GROUP_CHARS
+from access.grants import EVERYTHING, MAX_GROUP_CHARS, Grant
 from core.exceptions import InvalidInput
 from core.openapi import make_list_example, with_example
 from core.parsers import load_json
@@ -438,7 +438,9 @@ class RemovalSerializer(serializers.Serializer):
     detail = serializers.CharField(required=False)
 
 
-def render_artifacts(artifacts: Sequence[Artifact]) -> list[dict[str, Any]]:
+def render_artifacts(
+    artifacts: Sequence[Artifact], grant: Grant = EVERYTHING
+) -> list[dict[str, Any]]:
     """Artifacts as ``ArtifactSerializer`` describes them.
 
     Args:
@@ -473,7 +475,7 @@ def render_artifacts(artifacts: Sequence[Artifact]) -> list[dict[str, Any]]:
                 "encoding": artifact.encoding,
                 "sha256": artifact.sha256,
                 "metadata": artifact.metadata,
-                "groups": artifact.groups,
+                "groups": [group for group in artifact.groups if grant.shows_group(group)],
                 "revision": artifact.revision,
                 "status": getattr(artifact, "status"),  # noqa: B009  (an annotation)
                 "error": error,

@@ -21,7 +21,7 @@ from django.db.models import F, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Now
 
 from access.grants import EVERYTHING, Grant
-from core.leases import FRESH, Claim
+from core.leases import FRESH, Claim, describe_error
 from core.text import clean_text, hash_text
 from documents.exceptions import ContentConflict, Unparsable
 from documents.groups import choose_changed_groups, choose_groups_of_new_document
@@ -531,7 +531,7 @@ def _fail_claimed(artifact: Artifact, claim: Claim[Artifact], error: Unparsable)
 def _set_failed(artifact: Artifact, error: Unparsable) -> None:
     replace_pages(artifact, [])
     artifact.error_code = error.code[:60]
-    artifact.error_detail = error.with_fix()
+    artifact.error_detail = describe_error(error)
     if error.code == "infected_file":
         transaction.on_commit(partial(artifact.file_path.unlink, missing_ok=True))
     _save_final_state(artifact, Artifact.State.FAILED)

@@ -118,7 +118,8 @@ class ArtifactViewSet(viewsets.ViewSet):
         """List the artifacts of an index."""
         require_index(index)
         parameters = ArtifactFilterSerializer.read(request.query_params)
-        documents = Artifact.objects.visible_to(get_grant(request)).filter(index=index)
+        grant = get_grant(request)
+        documents = Artifact.objects.visible_to(grant).filter(index=index)
         artifacts = get_catalog().with_status(documents, index)
         for name in ("status", "external_id", "media_type"):
             if name in parameters:
@@ -127,7 +128,7 @@ class ArtifactViewSet(viewsets.ViewSet):
             artifacts = artifacts.filter(title__icontains=parameters["title"])
         artifacts = artifacts.order_by(parameters["ordering"], "id")
         page, answer = paginate(request, artifacts, parameters)
-        return Response({**answer, "results": render_artifacts(list(page))})
+        return Response({**answer, "results": render_artifacts(list(page), grant)})
 
     @extend_schema(
         operation_id="add_artifact",
@@ -404,7 +405,7 @@ def _load_and_render(artifact_id: UUID, grant: Grant) -> dict[str, Any]:
         documents = Artifact.objects.visible_to(grant).filter(pk=artifact_id)
         index = documents.values_list("index", flat=True).get()
         artifact = get_catalog().with_status(documents, index).get()
-    [rendered] = render_artifacts([artifact])
+    [rendered] = render_artifacts([artifact], grant)
     return rendered
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from access.grants import Grant
 from core.openapi import make_list_example, with_example
 from core.serializers import (
     MAX_NAME_CHARS,
@@ -221,7 +222,9 @@ class JudgementSerializer(serializers.Serializer):
     )
     node_id = serializers.UUIDField(allow_null=True)
     verdict = serializers.ChoiceField(choices=["good", "bad"])
-    judged_by = serializers.CharField()
+    judged_by = serializers.CharField(
+        help_text="Name of the key or user; empty for others who do not see all documents."
+    )
     judged_at = serializers.DateTimeField()
 
 
@@ -230,7 +233,9 @@ class JudgementListSerializer(ListSerializer):
     results = JudgementSerializer(many=True)
 
 
-def render_judgement(judgement: Judgement) -> dict[str, Any]:
+def render_judgement(judgement: Judgement, grant: Grant, caller: str) -> dict[str, Any]:
+    """``caller``: the name under which the request judges."""
+    shows_name = grant.sees_all_documents or judgement.judged_by == caller
     return {
         "id": str(judgement.pk),
         "index": judgement.index_id,
@@ -239,6 +244,6 @@ def render_judgement(judgement: Judgement) -> dict[str, Any]:
         "page_index": judgement.page_index,
         "node_id": None if judgement.node_id is None else str(judgement.node_id),
         "verdict": VERDICT_NAMES[judgement.is_good],
-        "judged_by": judgement.judged_by,
+        "judged_by": judgement.judged_by if shows_name else "",
         "judged_at": judgement.judged_at,
     }

@@ -173,7 +173,8 @@ class JudgementViewSet(viewsets.ViewSet):
         if "verdict" in parameters:
             rows = rows.filter(is_good=parameters["verdict"] == VERDICT_NAMES[True])
         page, answer = paginate(request, rows, parameters)
-        return Response(answer | {"results": [render_judgement(each) for each in page]})
+        results = [render_judgement(each, grant, str(request.user)) for each in page]
+        return Response(answer | {"results": results})
 
     @extend_schema(
         operation_id="judge",
@@ -202,7 +203,8 @@ class JudgementViewSet(viewsets.ViewSet):
             grant=grant,
         )
         answered = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
-        return Response(render_judgement(judgement), status=answered)
+        rendered = render_judgement(judgement, grant, str(request.user))
+        return Response(rendered, status=answered)
 
     @extend_schema(operation_id="take_back_judgement", responses={204: None})
     def destroy(self, request: Request, judgement_id: str) -> Response:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from core.text import is_text
 from indexing.spec import FieldSpec, IndexSpec
@@ -32,15 +33,16 @@ _DATETIME = re.compile(
 )
 
 
-def parse_filter(content: object, spec: IndexSpec) -> Filter | None:
-    """Parse a caller's filter into the store's; None where it is empty.
+def parse_filter(content: object, spec: IndexSpec, grant: Grant = EVERYTHING) -> Filter | None:
+    """Parse a caller's filter into the store's; None where it is empty. Groups that the grant does
+    not have match nothing, because a document's other groups are hidden.
 
     Raises:
         InvalidInput: with the path in the filter (``filter.year.gte``) and the allowed values.
     """
     if content is None:
         return None
-    return _FilterParser(spec).parse_object(content, "filter", depth=1)
+    return _FilterParser(spec, grant).parse_object(content, "filter", depth=1)
 
 
 def parse_value(
@@ -58,6 +60,7 @@ def parse_value(
 @dataclass(slots=True)
 class _FilterParser:
     spec: IndexSpec
+    grant: Grant
     condition_count: int = 0
 
     def parse_object(self, content: object, path: str, *, depth: int) -> Filter | None:
@@ -147,6 +150,8 @@ class _FilterParser:
             return _any_of([MatchText(name, value) for value in values])
         if field_type in {"float", "datetime"}:  # the store cannot match these by equality
             return _any_of([Range(name, gte=value, lte=value) for value in values])
+        if name == "groups":
+            values = [value for value in values if self.grant.shows_group(value)]
         return Match(name, values)
 
     def _make_value_reader(self, name: str, field_type: str) -> Callable[[object, str], Any]:

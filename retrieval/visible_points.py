@@ -26,7 +26,8 @@ GROUPS_FIELD = "groups"
 class VisiblePoints:
     """The points of the store that the grant includes: those without groups, and those with one of
     the grant's. Their payloads may be older than a change of the groups, so hits are checked again
-    by their rows. Methods as those of ``VectorStore``."""
+    by their rows. Terms are counted in these points only, because otherwise the scores would depend
+    on hidden documents. Methods as those of ``VectorStore``."""
 
     grant: Grant
 
@@ -40,8 +41,9 @@ class VisiblePoints:
 
     def search_many(self, requests: Sequence[tuple[str, Query]]) -> list[list[ScoredPoint]]:
         if self.grant.groups is not None:
+            visible = self._restrict(None)
             requests = [
-                (name, replace(query, filter=self._restrict(query.filter)))
+                (name, replace(query, filter=self._restrict(query.filter), corpus=visible))
                 for name, query in requests
             ]
         return self.store.search_many(requests)

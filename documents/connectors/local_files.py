@@ -30,13 +30,15 @@ class AddResult:
 
 
 def iter_files(paths: list[Path]) -> Iterator[Path]:
-    """Every regular file below ``paths``, in order; hidden files and folders are skipped."""
+    """Every file below ``paths``, and every symbolic link to a folder, in order; hidden files and
+    folders are skipped."""
     for path in paths:
         if not path.is_dir():
             yield path
             continue
         for folder, folders, names in os.walk(path):
             folders[:] = sorted(name for name in folders if not name.startswith("."))
+            names += (name for name in folders if Path(folder, name).is_symlink())
             yield from (Path(folder, name) for name in sorted(names) if not name.startswith("."))
 
 
@@ -47,6 +49,7 @@ def add_file(index: str, path: Path, *, groups: Sequence[str] | None = None) -> 
     index already keep theirs.
     """
     try:
+        _require_inside(path)
         if path.suffix.lower() == ".jsonl" and _has_document_lines(path):
             yield from _add_lines(index, path, groups)
             return
@@ -60,6 +63,19 @@ def add_file(index: str, path: Path, *, groups: Sequence[str] | None = None) -> 
         yield AddResult(str(path), error=InvalidInput(f"The file cannot be read: {reason}."))
     else:
         yield AddResult(str(path), artifact.pk, verdict)
+
+
+def _require_inside(path: Path) -> None:
+    """
+    Raises:
+        InvalidInput: it is a symbolic link, which may lead to any file of the machine.
+    """
+    is_inside = path.is_file() and path.resolve().is_relative_to(path.parent.resolve())
+    if path.is_symlink() and not is_inside:
+        raise InvalidInput(
+            "A symbolic link to a folder, or out of the link's own folder, is not followed.",
+            fix="Give the path to which it leads.",
+        )
 
 
 def _has_document_lines(path: Path) -> bool:

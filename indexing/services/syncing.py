@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from core.exceptions import StrataError
-from core.leases import ATTEMPTS_BEFORE_ISOLATION, NO_LEASE, Claim
+from core.leases import ATTEMPTS_BEFORE_ISOLATION, NO_LEASE, Claim, describe_error
 from indexing import embedding
 from indexing.chunking import prepend_context
 from indexing.drafting import make_payload
@@ -276,7 +276,7 @@ def set_build_problem(
     build: IndexBuild, error: StrataError | None, *, field: str = "problem"
 ) -> None:
     """Save what blocks the build on the build; None clears it."""
-    problem = "" if error is None else error.with_fix()
+    problem = "" if error is None else describe_error(error)
     if getattr(build, field) != problem:
         IndexBuild.objects.filter(pk=build.pk).update(**{field: problem})
         setattr(build, field, problem)

@@ -138,6 +138,9 @@ class Query:
     for the candidates of both vectors; ``min_score`` is for the final score. Without
     ``with_payload`` the points have empty payloads.
 
+    ``corpus``: the points in which terms are counted for their weights. Without it these are all
+    points, and on a server for a while also deleted ones.
+
     ``ef``: how many candidates of the graph are examined, where there is one. Equal for all pages
     of a search, so that they are cut from one ranking. ``is_exact``: without the graph, and without
     quantization. ``required_ids``: points that were written; a replica that lacks one of them has
@@ -148,6 +151,7 @@ class Query:
     sparse: SparseVector | None = None
     fusion: RankFusion | None = None
     filter: Filter | None = None
+    corpus: Filter | None = None
     limit: int = 10
     offset: int = 0
     min_score: float | None = None
@@ -190,6 +194,10 @@ class VectorStore(abc.ABC):
 
     @abc.abstractmethod
     def has_collection(self, name: str) -> bool: ...
+
+    def counts_terms_in_corpus(self) -> bool:
+        """Whether ``Query.corpus`` has an effect; if not, terms are counted in all points."""
+        return True
 
     @abc.abstractmethod
     def drop_collection(self, name: str) -> None:

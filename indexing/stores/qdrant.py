@@ -61,6 +61,8 @@ if TYPE_CHECKING:
 
 DEFAULT_TIMEOUT_SECONDS = 30  # default timeout of a request
 MAX_PARALLEL_SEARCHES = 16  # concurrent requests of one caller
+# Earlier servers ignore the corpus of a search.
+FIRST_VERSION_WITH_CORPUS = (1, 19)
 ORDERING = models.WriteOrdering.MEDIUM  # through one leader for each shard
 DEEP_EF = 4_096  # for pages that end beyond the settings' ``ef``; none ends beyond this one
 
@@ -172,6 +174,13 @@ class QdrantStore(VectorStore):
             return info.status == models.CollectionStatus.GREEN
         return True  # it does not exist: nothing was written yet
 
+    def counts_terms_in_corpus(self) -> bool:
+        if self._is_local:
+            return True
+        with self._use_client() as client:
+            version = client.info().version  # such as 1.19.0 or 1.19.0-dev
+        return tuple(map(int, version.split(".")[:2])) >= FIRST_VERSION_WITH_CORPUS
+
     def find_lagging_replicas(self, name: str) -> list[str]:
         if self._is_local:
             return []
@@ -258,8 +267,8 @@ class QdrantStore(VectorStore):
         responses: list[models.QueryResponse] = []
         if request_by_number:
             requests = list(request_by_number.values())
-            if self._is_local:  # it has no graph, and would warn
-                requests = [each.model_copy(update={"params": None}) for each in requests]
+            if self._is_local:
+                requests = list(map(_drop_graph_params, requests))
             responses = self._query(name, requests, required_ids)
         found: list[list[ScoredPoint]] = [[] for _ in queries]
         for number, response in zip(request_by_number, responses, strict=False):
@@ -445,6 +454,7 @@ def _build_query_request(
     query: Query, vector_queries: Sequence[VectorQuery]
 ) -> models.QueryRequest:
     filter, fusion = _to_qdrant_filter(query.filter), query.fusion
+    corpus = _to_qdrant_filter(query.corpus)
     limit, with_payload = compute_fetch_limit(query), query.with_payload
     if fusion is None:
         [ranking] = vector_queries
@@ -453,7 +463,7 @@ def _build_query_request(
             query=_to_query_vector(ranking),
             using=ranking.using,
             filter=filter,
-            params=make_search_params(ef=ef, is_exact=query.is_exact),
+            params=make_search_params(ranking.using, ef=ef, is_exact=query.is_exact, corpus=corpus),
             limit=limit,
             with_payload=with_payload,
         )
@@ -462,7 +472,9 @@ def _build_query_request(
             query=_to_query_vector(ranking),
             using=ranking.using,
             filter=filter,
-            params=make_search_params(ef=query.ef, is_exact=query.is_exact),
+            params=make_search_params(
+                ranking.using, ef=query.ef, is_exact=query.is_exact, corpus=corpus
+            ),
             limit=fusion.prefetch,
         )
         for ranking in vector_queries
@@ -471,6 +483,12 @@ def _build_query_request(
     return models.QueryRequest(
         prefetch=candidates, query=rrf, limit=limit, with_payload=with_payload
     )
+
+
+def _drop_graph_params(request: models.QueryRequest) -> models.QueryRequest:
+    """For the in-memory mode, which has no graph and would warn."""
+    params = request.params and models.SearchParams(idf=request.params.idf)
+    return request.model_copy(update={"params": params})
 
 
 def _to_query_vector(vector_query: VectorQuery) -> Any:

@@ -68,11 +68,16 @@ def find_changes(info: models.CollectionInfo, settings: StoreSpec) -> dict[str, 
     return changes
 
 
-def make_search_params(*, ef: int, is_exact: bool) -> models.SearchParams:
+def make_search_params(
+    using: str, *, ef: int, is_exact: bool, corpus: models.Filter | None
+) -> models.SearchParams:
+    # The engine refuses a corpus for dense vectors.
+    has_corpus = corpus is not None and using == SPARSE
+    idf = models.IdfCorpusParams(corpus=corpus) if has_corpus else None
     if is_exact:
-        return models.SearchParams(exact=True)
+        return models.SearchParams(exact=True, idf=idf)
     rescored = models.QuantizationSearchParams(rescore=True, oversampling=OVERSAMPLING)
-    return models.SearchParams(hnsw_ef=ef, quantization=rescored)
+    return models.SearchParams(hnsw_ef=ef, quantization=rescored, idf=idf)
 
 
 def describe_lagging_replicas(info: models.CollectionClusterInfo) -> list[str]:

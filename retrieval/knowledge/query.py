@@ -7,7 +7,14 @@ from uuid import UUID
 from access.grants import Grant
 from indexing.models import IndexBuild
 from indexing.stores import DenseVector
-from retrieval.search.flat import Hit, Stopwatch, drop_repeated_chunks, make_hit
+from retrieval.search.flat import (
+    MIN_REFILL_POINTS,
+    Hit,
+    Stopwatch,
+    count_final,
+    drop_repeated_chunks,
+    make_hit,
+)
 from retrieval.search.hit_checks import HitChecks
 from retrieval.search.ranking import fetch_points
 from retrieval.search.request import Mode, StaleHitPolicy, check_query
@@ -72,7 +79,13 @@ class KnowledgeQuery:
             StoreUnavailable, EmbeddingUnavailable: retry helps.
         """
         targets = self._make_targets(kind, Mode.DENSE, None)
-        served = self._find_served(targets, Mode.DENSE, count, min_similarity)
+        fetched = count
+        served = self._find_served(targets, Mode.DENSE, fetched, min_similarity)
+        # The database, not the store, knows which concepts a grant includes. A bound would leave
+        # fewer hits than there are, which shows that others are hidden.
+        while count_final(served, targets) < count and any(each.has_more for each in targets):
+            fetched = max(2 * fetched, MIN_REFILL_POINTS)
+            served = self._find_served(targets, Mode.DENSE, fetched, min_similarity)
         return [make_hit(found, self._hit_checks, {}) for found in served[:count]]
 
     def find_chunks(

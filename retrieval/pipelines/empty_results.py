@@ -34,7 +34,7 @@ def describe_empty_result(target: Target, filter: Mapping[str, Any] | None) -> l
     parsed: list[Filter] = [] if target.filter is None else [target.filter]
     first = len(parsed)
     for condition in split_conditions(filter or {}):
-        if (read := parse_filter(condition, target.spec)) is not None:
+        if (read := parse_filter(condition, target.spec, target.grant)) is not None:
             conditions.append(condition)
             parsed.append(read)
     for number, single in enumerate(conditions):

@@ -109,7 +109,7 @@ def _find_failing_condition(
     """The first filter condition that none of the nodes matches, as counted by the store."""
     sources = [str(source_id) for source_id in {node.source_id for node in nodes}]
     for condition in split_conditions(filter or {}):
-        parsed = parse_filter(condition, target.spec)
+        parsed = parse_filter(condition, target.spec, target.grant)
         if parsed is None:
             continue
         condition_on_nodes = AllOf([Match("source_id", sources), parsed])

@@ -7,6 +7,7 @@ from retrieval.retrievers.chunks import keep_best_of_each_artifact
 from retrieval.retrievers.spaces import SpaceRetriever
 from retrieval.search import ArtifactsAnswer, SearchAnswer, SearchRequest
 from retrieval.search.flat import search_nodes
+from retrieval.search.targets import find_builds
 
 
 class StructureRetriever(SpaceRetriever):
@@ -23,6 +24,7 @@ class StructureRetriever(SpaceRetriever):
         self.text = text
 
     def search(self, query: str) -> ArtifactsAnswer:
+        find_builds(self.indexes, self.grant)  # before errors that tell what is installed
         embedding.parse_smiles(query)
         return self.search_space_and_passages(query, self.text)
 

@@ -28,7 +28,7 @@ from retrieval.search.targets import (
 )
 
 _EXTRA_POINTS = 2  # points fetched beyond the page: a dropped hit seldom costs a second request
-_MIN_REFILL_POINTS = 100  # points in the first refill; each later refill doubles
+MIN_REFILL_POINTS = 100  # points in the first refill; each later refill doubles
 _MAX_FETCHED = 10_000  # points of one query to the store
 _MAX_REFILLS = 8  # reaches over 20,000 points, enough unless nearly every hit is dropped
 
@@ -149,9 +149,9 @@ def _rank_servable(
             ranking = [found for found in ranking if checks.is_served(found, request.stale)]
             stopwatch.lap("verify")
         ranking = keep_distinct(ranking)
-        if _count_final(ranking, targets) >= wanted_count or not any(t.has_more for t in targets):
+        if count_final(ranking, targets) >= wanted_count or not any(t.has_more for t in targets):
             break
-        count = min(max(2 * count, _MIN_REFILL_POINTS), _MAX_FETCHED)
+        count = min(max(2 * count, MIN_REFILL_POINTS), _MAX_FETCHED)
     return checks, ranking
 
 
@@ -204,7 +204,7 @@ def _repeats_text(payload: Payload, other: Payload) -> bool:
     return is_overlapping and payload["strategy"] != other["strategy"]
 
 
-def _count_final(ranking: Sequence[Candidate], targets: Sequence[Target]) -> int:
+def count_final(ranking: Sequence[Candidate], targets: Sequence[Target]) -> int:
     """Count the leading candidates that no unfetched point can outrank."""
     last_sort_keys = [
         Candidate(target, target.points[-1]).sort_key

@@ -179,8 +179,8 @@ def make_targets(
         spec = parse_recipe(build.recipe)
         held_kinds = tuple(kind for kind in kinds if kind in spec.kinds)
         if not held_kinds:
-            raise _make_missing_kinds_error(build.index, kinds, spec.kinds)
-        parsed_filter = parse_filter(filter, spec)
+            raise _make_missing_kinds_error(build, kinds, spec.kinds)
+        parsed_filter = parse_filter(filter, spec, build.grant)
         kinds_in_collection = [
             kind for kind in spec.kinds if KINDS[kind].collection == KINDS[held_kinds[0]].collection
         ]
@@ -300,16 +300,16 @@ def _group_by_model(targets: Sequence[Target]) -> dict[Hashable, Target]:
 
 
 def _make_missing_kinds_error(
-    index: str, kinds: Sequence[str], held_kinds: Sequence[str]
+    build: LiveBuild, kinds: Sequence[str], held_kinds: Sequence[str]
 ) -> InvalidInput:
     missing = " or ".join(KINDS[kind].plural for kind in kinds)
     return InvalidInput(
-        f"The index {index} holds no {missing}.",
+        f"The index {build.index} holds no {missing}.",
         field="index",
         allowed=[
-            build.index_id
-            for build in IndexBuild.objects.live()
-            if any(kind in build.spec.kinds for kind in kinds)
+            live.index_id
+            for live in build.grant.limit(IndexBuild.objects.live())
+            if any(kind in live.spec.kinds for kind in kinds)
         ],
         fix=_name_searches(held_kinds),
     )

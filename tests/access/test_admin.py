@@ -79,19 +79,52 @@ class TestGroupAdmin:
         rights.refresh_from_db()
         assert rights.grant == Grant(groups=frozenset({"red"}))
 
-    def test_lets_only_superusers_give_rights(self, client, django_user_model):
-        group = Group.objects.create(name="harbour")
-        staff = django_user_model.objects.create_user("clerk", is_staff=True)
-        staff.user_permissions.set(Permission.objects.all())
-        client.force_login(staff)
-        form = {"name": "renamed", "rights-TOTAL_FORMS": "1", "rights-INITIAL_FORMS": "0",
-                "rights-0-scope": "manage", "rights-0-is_filled_from_claim": "on"}  # fmt: skip
 
-        client.post(reverse("admin:auth_group_change", args=[group.pk]), form)
+class TestStaff:
+    """They have every permission of Django, and are no superusers."""
 
-        group.refresh_from_db()
-        assert group.name == "renamed"
-        assert not GroupRights.objects.exists()
+    @pytest.fixture
+    def staff(self, client, django_user_model):
+        user = django_user_model.objects.create_user("clerk", is_staff=True, password="as before")
+        user.user_permissions.set(Permission.objects.all())
+        user.groups.add(Group.objects.create(name="harbour"))
+        client.force_login(user)
+        return user
+
+    def test_view_users_and_groups(self, client, staff):
+        for model, row in (("user", staff), ("group", staff.groups.get())):
+            assert (
+                client.get(reverse(f"admin:auth_{model}_change", args=[row.pk])).status_code == 200
+            )
+
+    def test_give_nobody_rights(self, client, staff, admin_user):
+        group = staff.groups.get()
+        empty = {"rights-TOTAL_FORMS": "1", "rights-INITIAL_FORMS": "0"}
+        rights = {"rights-0-scope": "manage", "rights-0-is_filled_from_claim": "on"}
+        users = {"username": "clerk", "is_staff": "on", "is_superuser": "on", "is_active": "on"}
+        password = {"password1": "a new Password 3", "password2": "a new Password 3"}
+        permissions = {"permissions": [Permission.objects.first().pk]}
+        deleting = {"action": "delete_selected", "_selected_action": [admin_user.pk], "post": "yes"}
+        before = [repr(list(model.objects.values())) for model in (Group, GroupRights, type(staff))]
+
+        for path, form in (
+            (reverse("admin:auth_group_change", args=[group.pk]), {"name": "x", **empty, **rights}),
+            (
+                reverse("admin:auth_group_change", args=[group.pk]),
+                {"name": "x", **permissions, **empty},
+            ),
+            (reverse("admin:auth_group_add"), {"name": "new", **empty, **rights}),
+            (reverse("admin:auth_group_delete", args=[group.pk]), {"post": "yes"}),
+            (reverse("admin:auth_user_change", args=[staff.pk]), users),
+            (reverse("admin:auth_user_password_change", args=[admin_user.pk]), password),
+            (reverse("admin:auth_user_add"), {"username": "new", **password}),
+        ):
+            assert client.post(path, form).status_code == 403, path
+        client.post(reverse("admin:auth_user_changelist"), deleting)
+
+        after = [repr(list(model.objects.values())) for model in (Group, GroupRights, type(staff))]
+        assert after == before
+        assert not group.permissions.exists()
 
 
 class TestUserAdmin:

@@ -12,18 +12,21 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from access import limits
-from access.grants import Scope
+from access.grants import Grant, Scope
 from access.models import ApiKey
 from access.permissions import HasScope, get_required_scope
+from core.exceptions import InvalidInput
 from indexing import tasks
 from indexing.models import Index, IndexBuild
 from mcp_server import resources
 from mcp_server.operations import get_operation
 from mcp_server.tools import DECLARED_OPERATIONS, DECLARED_SCOPE, TOOLS
+from retrieval.retrievers import ChunkRetriever, ConceptRetriever, HierarchicalRetriever
 from tests.access.routes import Route, list_routes
 from tests.asking_mcp import answer_in_this_thread, call_tool, list_tool_names
 from tests.clients import session_with_rights
 from tests.factories import load_index
+from tests.written import make_build
 
 pytestmark = pytest.mark.django_db
 
@@ -401,6 +404,7 @@ class TestNameOfAnotherIndex:
     def test_is_unknown_in_a_body_or_query_string(self, client, build):
         bodies = {
             "search/pages": {"query": "heron"},
+            "search/structures": {"structure": "no structure"},
             "ask": {"query": "heron"},
             "evaluations/": {},
             "judgements/": {"query": "q", "verdict": "good", "artifact_id": UNKNOWN_ID},
@@ -416,6 +420,28 @@ class TestNameOfAnotherIndex:
             assert (shown.status_code, problem["code"]) == (404, "unknown_index"), path
             assert problem["detail"] == missing.json()["detail"].replace("nothing", "plain")
             assert "plain" not in problem.get("allowed", [])
+
+    def test_is_not_in_the_errors_of_ask(self, build, monkeypatch):
+        answer_in_this_thread(monkeypatch)
+        make_build("digest", chunks={"embed": False}, page_summaries=True)
+        client = with_key("digest", indexes=["digest"], scope=Scope.SEARCH)
+
+        body = {"index": "digest", "query": "heron"}
+        headers = {"Accept": "application/json"}
+        problem = client.post("/api/v1/ask", body, format="json", headers=headers).json()
+
+        assert problem["detail"] == "The index digest holds no chunks."
+        assert problem["allowed"] == []
+
+    @pytest.mark.parametrize("retriever", [ChunkRetriever, HierarchicalRetriever, ConceptRetriever])
+    def test_is_not_in_the_errors_of_a_retriever(self, build, retriever):
+        make_build("digest", chunks={"embed": False}, images={"dimension": 8})
+        make_build("whole", page_summaries=True, concepts=True)
+
+        with pytest.raises(InvalidInput) as caught:
+            retriever("digest", grant=Grant(indexes=frozenset({"digest"}))).search("heron")
+
+        assert caught.value.allowed == []
 
     def test_is_unknown_to_a_key_with_several_indexes(self, build):
         client = with_key("several", indexes=["plain", "not-yet"], scope=Scope.SEARCH)

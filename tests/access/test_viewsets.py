@@ -40,6 +40,16 @@ class TestCreate:
             refused = create(client, name="more", **given)
             assert (refused.status_code, refused.json()["field"]) == (400, field)
 
+    def test_does_not_say_that_a_hidden_key_has_the_name(self):
+        ApiKey.issue("owner")
+        client = client_with_key(indexes=["a"])
+
+        refused = create(client, name="owner")
+
+        assert refused.status_code == 400
+        assert refused.json()["detail"] == "The key cannot have this name."
+        assert "owner" not in client.get("/api/v1/keys/").content.decode()
+
     @pytest.mark.parametrize(
         "given", [{"groups": [" red"]}, {"scope": "all"}, {"indexes": "plain"}, {"name": " "}]
     )

@@ -5,9 +5,12 @@ from functools import partial
 
 import pytest
 
+from access.grants import Grant
 from concepts.instances import add_instance, relocate_instances
+from concepts.services import create_concept, create_relationship_type, relate_concepts
 from documents.services import TextContent, replace_content
 from indexing.stores import get_store
+from retrieval.retrievers import ConceptRetriever, RelationshipTypeRetriever, SubgraphRetriever
 from tests.concepts.conftest import INDEX
 from tests.concepts.test_searches import (
     API,
@@ -34,6 +37,36 @@ class TestConcepts:
 
         assert "Heron" not in labels(search("concepts")["hits"])
         assert "Integrity error" in caplog.text
+
+
+class TestEntitiesThatOnlyOthersMaySee:
+    """They are nearer to the query than the 25 that everyone may see."""
+
+    @pytest.fixture
+    def nobody(self, knowledge):
+        secret = give(HERON, index=INDEX, groups=["staff"])
+        first, *others = (create_concept(INDEX, f"heron {number}") for number in range(31))
+        for number, concept in enumerate(others):
+            add_instance(concept.pk, "heron stands", artifact_id=secret.pk)
+            type_ = create_relationship_type(INDEX, f"HERON {number}")
+            relate_concepts(INDEX, first.pk, type_.pk, concept.pk)
+        add_instance(first.pk, "heron stands", artifact_id=secret.pk)
+        for number in range(25):
+            create_concept(INDEX, f"heron of the public ponds {number}")
+            create_relationship_type(INDEX, f"HERON OF THE PUBLIC PONDS {number}")
+        sync(knowledge, secret)
+        return Grant(groups=frozenset())
+
+    @pytest.mark.parametrize("limit", [1, 5, 25, 30])
+    def test_leave_no_gap_in_searches(self, nobody, limit):
+        given = {"grant": nobody, "top_k": limit}
+
+        concepts = ConceptRetriever(INDEX, **given).search("heron").found
+        types = RelationshipTypeRetriever(INDEX, **given).search("heron").found
+        subgraph = SubgraphRetriever(INDEX, min_similarity=0, **given).search("heron").found
+
+        for hits in (concepts, types, subgraph.concepts, subgraph.types):
+            assert len(hits) == min(limit, 25)
 
 
 class TestSources:

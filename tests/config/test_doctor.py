@@ -5,6 +5,9 @@ from django.core.management import call_command
 
 from config.management.commands import doctor
 from indexing.models import IndexBuild
+from indexing.stores.qdrant import QdrantStore
+from tests.qdrant_loopback.calls import Engine
+from tests.qdrant_loopback.server import Loopback
 
 pytestmark = pytest.mark.django_db
 
@@ -42,6 +45,22 @@ class TestDoctor:
         assert (plain.is_ok, plain.fix) == (True, "Use https on a shared network.")
         assert (encrypted.is_ok, encrypted.fix) == (True, "")
 
+    @pytest.mark.parametrize(("version", "is_named"), [("1.18.3", True), ("1.19.0-dev", False)])
+    def test_names_a_server_that_counts_words_of_hidden_documents(
+        self, settings, monkeypatch, version, is_named
+    ):
+        settings.STRATA_VECTOR_STORE = "qdrant"
+        loopback = Loopback(0, Engine(version=version))
+        store = QdrantStore.connect(f"http://127.0.0.1:{loopback.port}")
+        monkeypatch.setattr(doctor, "get_store", lambda: store)
+
+        found = doctor._check_store()
+        loopback.down()
+
+        assert found.is_ok
+        assert ("depend on documents of other groups" in found.detail) == is_named
+        assert (found.fix == "Use Qdrant 1.19 or later.") == is_named
+
     def test_names_the_missing_features_and_settings_of_a_language_model(self, settings):
         settings.STRATA_LLM_BASE_URL = settings.STRATA_LLM_MODEL = ""
         without = doctor._check_language_model()
@@ -57,5 +76,8 @@ class TestDoctor:
 
 
 class SilentStore:
+    def counts_terms_in_corpus(self):
+        return True
+
     def ping(self):
         pass

@@ -621,6 +621,49 @@ class TestSearch:
             assert time.monotonic() < deadline
             time.sleep(0.5)
 
+    def test_weighs_terms_by_the_points_of_a_corpus(self, store, collection):
+        """Its points are those of one shard, and the others change no digit of a score."""
+        corpus, terms = Match("venue", ["acl"]), SparseVector([1, 2], [1.0, 1.0])
+        store.upsert(
+            collection,
+            [make_point(3, sparse={1: 1.0}, venue="acl"),
+             make_point(6, sparse={1: 1.0, 2: 1.0}, venue="acl"),
+             make_point(12, sparse={2: 1.0}, venue="other")],
+        )  # fmt: skip
+        query = Query(sparse=terms, filter=corpus, corpus=corpus)
+        fused = replace(query, dense=vector(1, 0, 0, 0), fusion=RankFusion())
+
+        before = [store.search(collection, each) for each in (query, fused)]
+        others = [make_point(number, sparse={1: 1.0}, venue="other") for number in range(100, 300)]
+        store.upsert(collection, others)
+        between = [store.search(collection, each) for each in (query, fused)]
+        store.delete(collection, [point.id for point in others])
+        after = [store.search(collection, each) for each in (query, fused)]
+
+        common, rare = np.log(0.5 / 2.5 + 1), np.log(1.5 / 1.5 + 1)
+        assert [hit.score for hit in before[0]] == pytest.approx([common + rare, common])
+        assert before == between == after
+
+    def test_ranks_both_vectors_by_the_points_of_a_corpus(self, store, collection):
+        """Term 1 is rare among all points and frequent in the corpus, term 2 the reverse."""
+        store.upsert(
+            collection,
+            [make_point(3, sparse={1: 1.5}, venue="acl")]
+            + [make_point(6, sparse={2: 1.0}, venue="acl")]
+            + [make_point(number, sparse={1: 1.0}, venue="acl") for number in (12, 21, 24, 27)]
+            + [make_point(number, sparse={2: 1.0}) for number in range(100, 200)],
+        )  # fmt: skip
+        query = Query(
+            sparse=SparseVector([1, 2], [1.0, 1.0]),
+            fusion=RankFusion(),
+            filter=Match("venue", ["acl"]),
+            limit=1,
+        )
+
+        assert numbers(store.search(collection, query)) == [3]
+        query = replace(query, corpus=query.filter)
+        assert numbers(store.search(collection, query)) == [6]
+
     def test_leaves_out_points_that_share_no_term(self, store, collection):
         store.upsert(collection, [make_point(1, sparse={1: 1.0}), make_point(2, sparse={2: 1.0})])
 

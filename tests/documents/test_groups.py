@@ -87,29 +87,57 @@ class TestWriting:
         assert not Artifact.objects.exists()
 
     @pytest.mark.parametrize(
-        ("before", "after", "is_allowed"),
+        ("before", "given", "after"),
         [
-            (["staff"], ["staff"], True),
-            (["board", "staff"], ["board", "staff"], True),
-            ([], ["staff"], True),
-            (["staff"], [], False),
-            (["staff"], ["board"], False),
-            (["staff"], ["board", "staff"], False),
-            (["board", "staff"], ["staff"], False),
-            (["board", "staff"], ["board"], False),
-            ([], ["board"], False),
+            (["staff"], ["staff"], ["staff"]),
+            ([], ["staff"], ["staff"]),
+            ([], [], []),
+            (["staff"], [], None),
+            (["staff"], ["board"], None),
+            (["staff"], ["board", "staff"], None),
+            ([], ["board"], None),
+            # The other group is hidden and stays.
+            (["board", "staff"], ["staff"], ["board", "staff"]),
+            (["board", "staff"], ["board", "staff"], None),
+            (["board", "staff"], ["board"], None),
+            (["board", "staff"], [], None),
         ],
     )
-    def test_changes_only_groups_of_the_grant(self, build, before, after, is_allowed):
+    def test_changes_only_groups_of_the_grant(self, build, before, given, after):
         artifact = give("One.", groups=before)
 
-        if is_allowed:
-            assert update_artifact(artifact.pk, groups=after, grant=STAFF).groups == after
+        if after is not None:
+            assert update_artifact(artifact.pk, groups=given, grant=STAFF).groups == after
         else:
             with pytest.raises(InvalidInput):
-                update_artifact(artifact.pk, groups=after, grant=STAFF)
+                update_artifact(artifact.pk, groups=given, grant=STAFF)
             artifact.refresh_from_db()
             assert artifact.groups == before
+
+    def test_shows_only_groups_of_the_grant(self, build, monkeypatch):
+        shared = give(groups=["board", "staff"])
+        sync(build, shared)
+        grant_by_header(monkeypatch, {"staff": STAFF})
+        client, url = client_of("staff"), f"/api/v1/artifacts/{shared.pk}/"
+
+        shown = [
+            client.get(url).json(),
+            *client.get("/api/v1/indexes/plain/artifacts/").json()["results"],
+        ]
+        changed = client.patch(url, {"groups": ["staff"], "title": "New"}, format="json").json()
+        found = {
+            group: client.post(
+                "/api/v1/search/pages",
+                {"index": "plain", "query": "heron", "filter": {"groups": group}},
+                format="json",
+            ).json()["hits"]
+            for group in ("board", "staff")
+        }
+
+        assert [each["groups"] for each in (*shown, changed)] == [["staff"]] * 3
+        assert (len(found["board"]), len(found["staff"])) == (0, 1)
+        shared.refresh_from_db()
+        assert shared.groups == ["board", "staff"]
 
     @pytest.mark.parametrize("given", [{"external_id": "d1"}, {}])
     def test_does_not_change_a_hidden_document_that_is_added_again(self, build, given):

@@ -9,6 +9,7 @@ from documents.models import Artifact
 from evaluation import tasks
 from evaluation.models import EvaluationRun, Judgement
 from indexing.models import Node
+from tests.clients import client_with_key
 from tests.evaluation.paragraphs import fill
 from tests.factories import load_index
 
@@ -188,6 +189,20 @@ class TestJudgements:
             "judged_by": "Vera",
             "judged_at": "",
         }
+
+    def test_name_others_only_to_those_who_see_all_documents(self, client):
+        check(client, node_id=point_of("d0"))
+        restricted = client_with_key(groups=["red"])
+        check(restricted, node_id=point_of("d1"))
+
+        def names(reader):
+            results = reader.get("/api/v1/judgements/").json()["results"]
+            return ["Vera" in each["judged_by"] for each in results], [
+                bool(each["judged_by"]) for each in results
+            ]
+
+        assert names(client) == ([False, True], [True, True])
+        assert names(restricted) == ([False, False], [True, False])
 
     def test_are_filtered_by_index_query_and_verdict(self, client):
         check(client, node_id=point_of("d0"))

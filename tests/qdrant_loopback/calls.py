@@ -37,6 +37,7 @@ class Engine:
     client: QdrantClient | Cluster = field(default_factory=lambda: QdrantClient(":memory:"))
     configs: dict[str, models.CollectionConfig] = field(default_factory=dict)
     status: models.CollectionStatus = models.CollectionStatus.GREEN
+    version: str = "1.19.0"
     lock: threading.RLock = field(default_factory=threading.RLock)
     # The local mode has no payload indexes; they are stored here for descriptions of collections.
     payload_schema: dict[str, dict[str, models.PayloadIndexInfo]] = field(default_factory=dict)
@@ -93,6 +94,10 @@ def answer_call(engine: Engine, call: Call, name: str, body: bytes) -> Any:
 
 
 # --- Collections -----------------------------------------------------------------------------
+
+
+def _info(engine: Engine, name: str, given: None) -> models.VersionInfo:
+    return models.VersionInfo(title="qdrant - vector search engine", version=engine.version)
 
 
 def _list(engine: Engine, name: str, given: None) -> models.CollectionsResponse:
@@ -253,6 +258,7 @@ def _call(kind: str, method: str, path: str, body: Any, answer: Answer) -> Call:
 
 
 CALLS = [
+    _call("info", "GET", "/", None, _info),
     _call("list", "GET", "/collections", None, _list),
     _call("exists", "GET", "/collections/{name}/exists", None, _exists),
     _call("describe", "GET", "/collections/{name}", None, _describe),

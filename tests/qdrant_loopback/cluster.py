@@ -220,6 +220,7 @@ class Cluster:
             fields = {"query", "using", "filter", "limit"}
             nearest = models.QueryRequest(
                 **{each: getattr(prefetch, each) for each in fields},
+                params=prefetch.params and models.SearchParams(idf=prefetch.params.idf),
                 with_payload=request.with_payload,
             )
             rankings.append(self._rank(name, nearest))

@@ -2,7 +2,7 @@ import pytest
 
 from access.grants import EVERYTHING, Grant
 from concepts.instances import add_instance
-from concepts.models import Concept, RelationshipType
+from concepts.models import Concept, Relationship, RelationshipType
 from concepts.services import (
     create_concept,
     create_relationship_type,
@@ -11,6 +11,7 @@ from concepts.services import (
 )
 from documents.services import remove_artifact
 from tests.factories import give, load_index
+from tests.granting import client_of, grant_by_header
 
 STAFF = Grant(groups=frozenset({"staff"}))
 NOBODY = Grant(groups=frozenset())
@@ -55,3 +56,32 @@ class TestConcepts:
 
         assert set(RelationshipType.objects.visible_to(NOBODY)) == {unused}
         assert set(RelationshipType.objects.visible_to(STAFF)) == {kind, unused}
+
+
+class TestEntitiesWithHiddenRelationships:
+    @pytest.fixture
+    def kind(self, concepts):
+        kind = create_relationship_type("knowledge", "EATS")
+        relate_concepts("knowledge", concepts["secret"].pk, kind.pk, concepts["public"].pk)
+        relate_concepts("knowledge", concepts["public"].pk, kind.pk, concepts["bare"].pk)
+        return kind
+
+    def test_cannot_be_deleted_by_those_who_do_not_see_them(self, concepts, kind, monkeypatch):
+        grant_by_header(monkeypatch, {"nobody": NOBODY, "staff": STAFF})
+        paths = [f"relationship-types/{kind.pk}/", f"concepts/{concepts['public'].pk}/"]
+
+        refused = [client_of("nobody").delete(f"/api/v1/{path}") for path in paths]
+
+        assert Relationship.objects.count() == 2
+        for answer in refused:
+            assert (answer.status_code, answer.json()["code"]) == (409, "hidden_relationships")
+        for path in paths:
+            assert client_of("staff").delete(f"/api/v1/{path}").status_code == 200
+        assert not Relationship.objects.exists()
+
+    def test_can_be_deleted_without_them(self, concepts, kind, monkeypatch):
+        grant_by_header(monkeypatch, {"nobody": NOBODY})
+
+        answer = client_of("nobody").delete(f"/api/v1/concepts/{concepts['bare'].pk}/")
+
+        assert answer.status_code == 200

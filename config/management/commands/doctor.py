@@ -194,13 +194,18 @@ def _check_store() -> DiagnosticResult:
         if has_embedded_store():
             with exclusive_store_access():
                 get_store().ping()
+                counts_in_corpus = get_store().counts_terms_in_corpus()
         else:
             get_store().ping()
+            counts_in_corpus = get_store().counts_terms_in_corpus()
     except StrataError as error:
         return DiagnosticResult("vectors", False, str(error), error.fix or "")
-    answers = f"The {settings.STRATA_VECTOR_STORE} store answers."
+    answers, fixes = f"The {settings.STRATA_VECTOR_STORE} store answers.", list[str]()
+    if not counts_in_corpus:
+        answers += " The scores of keyword searches depend on documents of other groups."
+        fixes.append("Use Qdrant 1.19 or later.")
     has_key = bool(getattr(settings, "QDRANT_API_KEY", ""))
     if has_key and not getattr(settings, "QDRANT_URL", "").startswith("https:"):
         answers += " The API key is sent to it unencrypted."
-        return DiagnosticResult("vectors", True, answers, "Use https on a shared network.")
-    return DiagnosticResult("vectors", True, answers)
+        fixes.append("Use https on a shared network.")
+    return DiagnosticResult("vectors", True, answers, " ".join(fixes))

@@ -82,16 +82,22 @@ def to_edge_filter(filter: Filter | None) -> edge.Filter | None:
 
 def to_edge_request(query: Query, vector_queries: Sequence[VectorQuery]) -> edge.QueryRequest:
     limit, filter = compute_fetch_limit(query), to_edge_filter(query.filter)
-    fusion = query.fusion
+    fusion, corpus = query.fusion, to_edge_filter(query.corpus)
     if fusion is None:
         return edge.QueryRequest(
             limit=limit,
             query=_nearest_query(vector_queries[0]),
             filter=filter,
             with_payload=query.with_payload,
+            params=_make_params(vector_queries[0], corpus),
         )
     candidates = [
-        edge.Prefetch(limit=fusion.prefetch, query=_nearest_query(ranking), filter=filter)
+        edge.Prefetch(
+            limit=fusion.prefetch,
+            query=_nearest_query(ranking),
+            filter=filter,
+            params=_make_params(ranking, corpus),
+        )
         for ranking in vector_queries
     ]
     rrf: Any = edge.Fusion.Rrf(k=to_qdrant_rrf_k(fusion.k))
@@ -107,6 +113,12 @@ def _nearest_query(vector_query: VectorQuery) -> Any:
     vector = vector_query.vector
     query: Any = _to_edge_sparse(vector) if isinstance(vector, SparseVector) else vector
     return edge.Query.Nearest(query, using=vector_query.using)
+
+
+def _make_params(vector_query: VectorQuery, corpus: edge.Filter | None) -> edge.SearchParams | None:
+    if corpus is None or vector_query.using != SPARSE:  # the engine refuses one for dense vectors
+        return None
+    return edge.SearchParams(idf=edge.IdfParams(corpus))
 
 
 def to_uuid(point_id: Any) -> UUID:

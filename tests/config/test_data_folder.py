@@ -1,0 +1,42 @@
+import os
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from config.data_folder import create_data_folder
+
+
+def read_modes(folder):
+    return {path.name: path.stat().st_mode & 0o777 for path in (folder, *folder.iterdir())}
+
+
+@pytest.mark.parametrize("has_database", [True, False])
+def test_data_folder_and_database_are_private_in_a_folder_that_exists(
+    tmp_path, settings, monkeypatch, has_database
+):
+    folder = tmp_path / "data"
+    settings.STRATA_DATA_DIR, settings.STATIC_ROOT = folder, folder / "static"
+    settings.FILE_UPLOAD_TEMP_DIR = folder / "uploads"
+    settings.STRATA_VECTOR_STORE = "embedded"
+    database = folder / "strata.sqlite3"
+    monkeypatch.setitem(settings.DATABASES["default"], "NAME", database)
+    mask = os.umask(0o022)
+    try:
+        (folder / "vectors").mkdir(parents=True)
+        if has_database:
+            database.touch()
+
+        create_data_folder()
+        with closing(sqlite3.connect(database)) as connection:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("CREATE TABLE notes (text)")
+            modes = read_modes(folder)
+    finally:
+        os.umask(mask)
+
+    assert {name for name in modes if "sqlite3" in name} == {
+        "strata.sqlite3", "strata.sqlite3-wal", "strata.sqlite3-shm",
+    }  # fmt: skip
+    expected = {name: 0o600 if "sqlite3" in name else 0o700 for name in modes}
+    assert modes == expected
