@@ -279,7 +279,9 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
         """Delete a relationship type with every relationship of it."""
         grant = get_grant(request)
         _render_type(type_id, grant)  # it must be visible
-        return Response(_render_deletion(type_id, services.remove_relationship_type(type_id, grant)))
+        return Response(
+            _render_deletion(type_id, services.remove_relationship_type(type_id, grant))
+        )
 
 
 @extend_schema(tags=["Concepts"])
