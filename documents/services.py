@@ -3,6 +3,7 @@
 Nothing here enqueues work; ``signals.py`` does, once a change is committed.
 """
 
+import errno
 import json
 import logging
 import uuid
@@ -27,7 +28,12 @@ from documents.exceptions import ContentConflict, Unparsable
 from documents.groups import choose_changed_groups, choose_groups_of_new_document
 from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page, PendingRevision, RevisedRow, Source
-from documents.originals import FileContent, link_original, require_free_disk
+from documents.originals import (
+    FileContent,
+    delete_original_on_commit,
+    link_original,
+    require_free_disk,
+)
 from documents.parsing import ParsedDocument, ParsedPage, parse_file
 from documents.source_splitting import split_into_sources
 from documents.virus_scan import is_scanner_configured, scan_file
@@ -209,6 +215,7 @@ def parse_artifact(artifact_id: uuid.UUID) -> Artifact | None:
 
     Raises:
         ScannerUnavailable: the file waits for the virus scanner, which costs no attempt.
+        OSError: the disk or its folder is away, which costs no attempt either.
     """
     unparsed = Artifact.objects.unparsed().filter(pk=artifact_id)
     claim = unparsed.claim(state=Artifact.State.PARSING)
@@ -218,7 +225,9 @@ def parse_artifact(artifact_id: uuid.UUID) -> Artifact | None:
     with claim.working():
         try:
             parsed = _parse_claimed(artifact)
-        except FileNotFoundError:
+        except FileNotFoundError as gone:
+            if not Path(settings.STRATA_FILES_DIR).is_dir():
+                raise OSError(errno.ENODEV, "The folder of the original files is away") from gone
             error = Unparsable("missing_file", "The original is gone from the data folder.")
             return _fail_claimed(artifact, claim, error)
         except Unparsable as error:
@@ -474,7 +483,7 @@ def _apply_attributes(artifact: Artifact, attributes: dict[str, Any]) -> bool:
 
 def _set_content(artifact: Artifact, content: Content, added_by: str) -> None:
     if artifact.has_file and artifact.sha256 != content.sha256:
-        transaction.on_commit(partial(artifact.file_path.unlink, missing_ok=True))
+        delete_original_on_commit(artifact)
     artifact.sha256 = content.sha256
     artifact.byte_count = content.byte_count
     artifact.is_scanned = False
@@ -517,7 +526,7 @@ def _set_failed(artifact: Artifact, error: Unparsable) -> None:
     artifact.error_code = error.code[:60]
     artifact.error_detail = error.with_fix()
     if error.code == "infected_file":
-        transaction.on_commit(partial(artifact.file_path.unlink, missing_ok=True))
+        delete_original_on_commit(artifact)
     _save_final_state(artifact, Artifact.State.FAILED)
 
 

@@ -18,6 +18,7 @@ from core.running_server import find_server
 from documents.parsing import read_confinement
 from documents.virus_scan import is_scanner_configured, ping_scanner
 from indexing.embedding import describe_model_availability
+from indexing.health import RETRY_FIX, describe_failures
 from indexing.models import IndexBuild
 from indexing.spec.loaded import get_specs
 from indexing.stores import get_store
@@ -187,6 +188,8 @@ def _check_builds() -> Iterator[DiagnosticResult]:
         return
     for build in builds:
         yield DiagnosticResult("index", False, f"{build} is waiting: {build.first_problem}")
+    for failure in describe_failures():
+        yield DiagnosticResult("index", False, failure, RETRY_FIX)
 
 
 def _check_store() -> DiagnosticResult:
