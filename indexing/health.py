@@ -31,11 +31,25 @@ def describe_failures(name: str | None = None) -> list[str]:
         }
         failed = ", ".join(f"{noun}: {count:,}" for noun, count in counts.items() if count)
         if failed:
-            with_error = nodes.exclude(last_error="").first()
-            with_error = with_error or documents.exclude(last_error="").first()
-            cause = f" One error: {with_error.last_error}" if with_error else ""
+            errors = [
+                rows.exclude(last_error="").values_list("last_error", flat=True).first()
+                for rows in (nodes, documents)
+            ]
+            cause = next((f" One error: {error}" for error in errors if error), "")
             sentences.append(f"{build} has {failed}.{cause}")
     return sentences
+
+
+def has_failures() -> bool:
+    """Whether ``describe_failures`` has something to say; costs three queries at most."""
+    builds = list(IndexBuild.objects.not_retired().values_list("pk", flat=True))
+    documents = IndexedDocument.objects.filter(
+        _NOT_READY, build__in=builds, state=IndexedDocument.State.FAILED
+    )
+    nodes = Node.objects.filter(
+        NOT_SYNCED, build__in=builds, state=Node.State.FAILED, artifact=None
+    )
+    return documents.exists() or nodes.exists()
 
 
 def is_stalled() -> bool:
