@@ -308,7 +308,7 @@ def _make_missing_kinds_error(
         field="index",
         allowed=[
             build.index_id
-            for build in IndexBuild.objects.live()
+            for build in IndexBuild.objects.live().readable()
             if any(kind in build.spec.kinds for kind in kinds)
         ],
         fix=_name_searches(held_kinds),
