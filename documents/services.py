@@ -7,7 +7,6 @@ import errno
 import json
 import logging
 import uuid
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,7 +34,7 @@ from documents.originals import (
     require_free_disk,
 )
 from documents.parsing import ParsedDocument, ParsedPage, parse_file
-from documents.source_splitting import split_into_sources
+from documents.sources import cut_pages
 from documents.virus_scan import is_scanner_configured, scan_file
 
 logger = logging.getLogger(__name__)
@@ -319,41 +318,9 @@ def retry_parsing(artifacts: QuerySet[Artifact]) -> int:
 def replace_pages(artifact: Artifact, pages: Sequence[ParsedPage]) -> None:
     """Replace an artifact's pages and sources, inside the caller's transaction.
 
-    A page's id depends on its index, a source's on its text, so rows that refer to an unchanged one
-    stay.
+    Rows that refer to an unchanged page or source stay, because its id is the same.
     """
-    page_rows: list[Page] = []
-    source_rows: list[Source] = []
-    occurrences: Counter[str] = Counter()
-    for index, page in enumerate(pages):
-        page_row = Page(
-            id=uuid.uuid5(artifact.pk, f"page {index}"),
-            artifact=artifact,
-            index=index,
-            label=page.label[:300],
-            text=page.text,
-            content_hash=hash_text(page.text),
-        )
-        page_rows.append(page_row)
-        for span in split_into_sources(page.text, overlap=settings.STRATA_SOURCE_OVERLAP_WORDS):
-            text = page.text[span.start : span.end]
-            content_hash = hash_text(text)
-            occurrences[content_hash] += 1
-            source_rows.append(
-                Source(
-                    id=uuid.uuid5(
-                        artifact.pk, f"source {content_hash} {occurrences[content_hash]}"
-                    ),
-                    artifact=artifact,
-                    page=page_row,
-                    ordinal=len(source_rows),
-                    start=span.start,
-                    end=span.end,
-                    heading=(span.heading or page.label)[:300],
-                    text=text,
-                    content_hash=content_hash,
-                )
-            )
+    page_rows, source_rows = cut_pages(artifact, pages)
     if artifact.pages.exists():
         kept_sources = {row.pk for row in source_rows}
         vanished = [pk for pk in artifact.sources.values_list("pk", flat=True)

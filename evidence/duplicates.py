@@ -15,8 +15,9 @@ import numpy as np
 from access.grants import Grant
 from documents.groups import covers_groups, is_visible
 from documents.models import Artifact, Page, Source
+from documents.parsing import ParsedPage
 from documents.services import TextContent
-from documents.source_splitting import split_into_sources
+from documents.sources import cut_pages
 from evidence.differences import find_difference
 from evidence.models import RecentEvidence, Vectors
 from indexing import embedding
@@ -53,16 +54,8 @@ def embed_contents(contents: Sequence[tuple[str, TextContent]], build: IndexBuil
     drafts = []
     for title, content in contents:
         artifact = Artifact(index=build.index_id, title=title)
-        sources = [
-            Source(
-                artifact=artifact,
-                page=Page(artifact=artifact, index=index),
-                text=text[span.start : span.end],
-                heading=(span.heading or "")[:300],
-            )
-            for index, text in enumerate(content.pages)
-            for span in split_into_sources(text)
-        ]
+        pages = [ParsedPage(text=page, label="") for page in content.pages]
+        _, sources = cut_pages(artifact, pages)
         drafts.append(_chunk_texts(artifact, sources, build))
     return _embed(drafts, build)
 

@@ -11,10 +11,10 @@ from django.utils import timezone
 
 from core.exceptions import InvalidInput, StrataError, UnknownIndex
 from core.text import clean_text, hash_text
-from documents.models import Artifact, Page, Source
+from documents.models import Artifact, Source
 from documents.originals import save_incoming_file
 from documents.parsing import ParsedPage, parse_file
-from documents.source_splitting import split_into_sources
+from documents.sources import cut_pages
 from indexing.drafting.chunk import DraftedChunk, draft_chunks
 from indexing.exceptions import InvalidSpec
 from indexing.models import Index, IndexBuild
@@ -129,7 +129,7 @@ class FileInspection:
             encoding=parsed.encoding and parsed.encoding[:40],
             warnings=[{"code": each.code, "detail": each.detail} for each in parsed.warnings],
         )
-        self._set_page_counts(parsed.pages, draft_sources(Artifact(), parsed.pages))
+        self._set_page_counts(parsed.pages, cut_pages(Artifact(), parsed.pages)[1])
         self.folder.save_manifest()
 
     def write_unannotated_chunks(self) -> None:
@@ -209,7 +209,7 @@ class FileInspection:
             if self.folder.is_edited(PARSED_FILE_NAME):
                 warnings.append(f"{PARSED_FILE_NAME} was edited by hand; its present text was cut.")
             artifact = self._make_unsaved_artifact()
-            sources = draft_sources(artifact, pages)
+            _, sources = cut_pages(artifact, pages)
             drafts = draft_chunks(artifact, sources, self.build)
             cut = _CutDocument(pages, sources, [_to_annotated_chunk(draft) for draft in drafts])
         self._set_page_counts(pages, sources)
@@ -374,27 +374,6 @@ class _CutDocument:
     pages: list[ParsedPage]
     sources: list[Source]
     chunks: list[AnnotatedChunk]  # without annotations
-
-
-def draft_sources(artifact: Artifact, pages: Sequence[ParsedPage]) -> list[Source]:
-    """Make, unsaved, the sources that ``documents.services.replace_pages`` would make of these
-    pages; their ids differ."""
-    sources: list[Source] = []
-    for index, page in enumerate(pages):
-        row = Page(artifact=artifact, index=index, label=page.label[:300], text=page.text)
-        for span in split_into_sources(page.text):
-            sources.append(
-                Source(
-                    artifact=artifact,
-                    page=row,
-                    ordinal=len(sources),
-                    start=span.start,
-                    end=span.end,
-                    heading=(span.heading or page.label)[:300],
-                    text=page.text[span.start : span.end],
-                )
-            )
-    return sources
 
 
 def _to_annotated_chunk(draft: DraftedChunk) -> AnnotatedChunk:

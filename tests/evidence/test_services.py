@@ -5,8 +5,8 @@ import pytest
 
 from core.exceptions import InvalidInput, UnknownIndex
 from documents.models import Artifact
-from documents.services import remove_artifact
-from evidence.duplicates import DuplicateFinder
+from documents.services import TextContent, remove_artifact
+from evidence.duplicates import DuplicateFinder, embed_artifact, embed_contents
 from evidence.models import RecentEvidence
 from evidence.services import EvidenceInput, EvidenceVerdict, add_evidence
 from indexing.exceptions import StoreUnavailable
@@ -27,6 +27,18 @@ def add(*items: EvidenceInput, **options) -> list:
 
 def verdicts(*items: EvidenceInput, **options) -> list[EvidenceVerdict]:
     return [decision.verdict for decision in add(*items, **options)]
+
+
+def test_a_long_finding_is_compared_in_the_chunks_in_which_it_is_stored(findings, settings):
+    settings.STRATA_SOURCE_OVERLAP_WORDS = 30
+    text = " ".join(f"Finding number {n} has these six words." for n in range(400))
+
+    [given] = embed_contents([("Long", TextContent((text,)))], findings)
+
+    assert (
+        given.tolist()
+        == embed_artifact(give(text, title="Long", index="evidence"), findings).tolist()
+    )
 
 
 @pytest.fixture(params=["just given", "synced"])
