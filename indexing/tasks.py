@@ -69,7 +69,7 @@ class RegenerationWorker(Worker):
         finally:
             _enqueue_sync_of_due_builds(due)
             if due.text_count:
-                enqueue_reconciliation()  # it enqueues the writing of texts
+                enqueue_reconciliation(RECONCILE_TEXTS)
         next_ids = Regeneration.objects.claimable().values_list("pk", flat=True)[:1]
         return list(next_ids)
 
@@ -217,7 +217,13 @@ def continue_verification(*, build_id: int) -> None:
         enqueue_once(continue_verification, build_id=unfinished_id)
 
 
-def enqueue_reconciliation() -> None:
-    """Enqueue every periodic task now instead of at its next scheduled time."""
+RECONCILE_INDEXES = "indexing.tasks.reconcile_indexes"
+RECONCILE_TEXTS = "summaries.tasks.reconcile_written_texts"
+PROMOTE_BUILDS = "evaluation.tasks.promote_builds"
+
+
+def enqueue_reconciliation(*names: str) -> None:
+    """Enqueue these periodic tasks, or all, now instead of at their next scheduled time."""
     for schedule in current_app.conf.beat_schedule.values():
-        current_app.tasks[schedule["task"]].delay()
+        if not names or schedule["task"] in names:
+            enqueue_once(current_app.tasks[schedule["task"]])

@@ -1,8 +1,11 @@
 import pytest
 from django.core.management import call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from indexing.models import Node
 from indexing.services.documents import changing_nodes
+from tests.clients import client_with_key
 from tests.factories import PARAGRAPHS, give, sync
 
 ERROR = "ValueError: a defect"
@@ -16,6 +19,23 @@ def failed(build):
     with changing_nodes(build.pk, {artifacts[0].pk}):
         Node.objects.filter(artifact=artifacts[0]).update(state="failed", last_error=ERROR)
     return build
+
+
+def test_a_list_asks_no_query_for_each_failed_document(failed, django_assert_num_queries):
+    client = client_with_key()
+    url = "/api/v1/indexes/plain/artifacts/"
+    client.get(url)  # the key's last use is stored
+    with CaptureQueriesContext(connection) as one:
+        [listed] = client.get(url, {"status": "failed"}).json()["results"]
+    artifacts = [give(text) for text in PARAGRAPHS[2:]]
+    sync(failed, *artifacts)
+    with changing_nodes(failed.pk, {artifact.pk for artifact in artifacts}):
+        Node.objects.update(state="failed", last_error=ERROR)
+    with django_assert_num_queries(len(one)):
+        many = client.get(url, {"status": "failed"}).json()["results"]
+
+    assert len(many) == 3
+    assert {each["error"]["detail"] for each in [listed, *many]} == {ERROR}
 
 
 @pytest.mark.parametrize("command", ["doctor", "status", "verify"])
