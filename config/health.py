@@ -37,12 +37,15 @@ def check_parts() -> dict[str, str]:
 def check_workers() -> dict[str, str]:
     """The broker, the workers of each queue, and beat. Without the broker the others are unknown,
     because their heartbeats are stored there."""
-    if hasattr(cache, "ping") and not cache.ping():
-        return {"redis": "It does not answer; nothing is indexed until it does."}
+    redis = {}
+    if hasattr(cache, "ping"):  # not in embedded mode
+        if not cache.ping():
+            return {"redis": "It does not answer; nothing is indexed until it does."}
+        redis = {"redis": OK}
     queues, is_beat_late = find_late(QUEUES), find_late([BEAT])
     late = f"for {LATE_SECONDS} seconds"
     return {
-        "redis": OK,
+        **redis,
         "workers": f"No worker of the queues {', '.join(queues)} was alive {late}."
         if queues
         else OK,

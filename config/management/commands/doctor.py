@@ -100,7 +100,7 @@ def _check_server(server: RunningServer) -> Iterator[DiagnosticResult]:
 
 def _make_results(checks: dict[str, str]) -> Iterator[DiagnosticResult]:
     for part, state in checks.items():
-        yield DiagnosticResult(part, state == OK, state)
+        yield DiagnosticResult(part, state == OK, "It works." if state == OK else state)
 
 
 def _check_python() -> DiagnosticResult:
