@@ -38,7 +38,7 @@ class _EntityForm(forms.ModelForm):
         if not self.instance._state.adding:
             del self.fields["index"]
             return
-        builds = IndexBuild.objects.not_retired()
+        builds = IndexBuild.objects.not_retired().readable()
         names = sorted({build.index_id for build in builds if build.spec.concepts})
         field: Any = self.fields["index"]
         field.choices = [(name, name) for name in names]

@@ -34,11 +34,11 @@ def require_concept_index(index: str) -> None:
         InvalidInput: no build of the index holds concepts.
     """
     builds = IndexBuild.objects.not_retired()
-    if not any(build.spec.concepts for build in builds.filter(index=index)):
+    if not any(each.spec.concepts for each in builds.filter(index=index).readable()):
         raise InvalidInput(
             f"The index {index} holds no concepts.",
             field="index",
-            allowed={build.index_id for build in builds if build.spec.concepts},
+            allowed={each.index_id for each in builds.readable() if each.spec.concepts},
             fix="Set concepts: true in its spec.",
         )
 

@@ -44,9 +44,7 @@ def extract_concepts(*, build_id: int) -> None:
 def reconcile_concepts() -> None:
     """Enqueue work that no signal enqueued (bulk writes, lost messages, dead workers), and the
     update of emergent pairs for newly embedded concepts."""
-    for build in IndexBuild.objects.live().filter(paused_at=None):
-        if build.reading_problem:
-            continue
+    for build in IndexBuild.objects.live().filter(paused_at=None).readable():
         if build.spec.concepts and emergent_pairs.nodes_due_for_pairing(build).exists():
             update_emergent_pairs.delay(build_id=build.pk)
         if extraction.has_pending_extractions(build):

@@ -32,6 +32,14 @@ class FaultTolerantRedisCache(RedisCache):
 
     _paused_until = 0.0
 
+    def ping(self) -> bool:
+        """Whether Redis answers."""
+        try:
+            super().get("ping")
+        except RedisError:
+            return False
+        return True
+
     def get(self, key: str, default: Any = None, version: int | None = None) -> Any:
         try:
             return super().get(key, default, version)

@@ -15,6 +15,7 @@ from celery.worker import state as worker_state
 
 from config.background_workers import BACKGROUND_WORKERS
 from config.celery import QUEUES, app
+from config.heartbeats import BEAT, HeartbeatScheduler, record_heartbeats
 from core.leases import release_all_leases
 from documents.parsing import close_child_processes
 from indexing.model_loading import model_load_attempted
@@ -26,15 +27,28 @@ _celery_logger = logging.getLogger("celery.worker")
 # One syncs, one writes texts, one delivers webhooks, two extract concepts and compare them; the
 # others read files and plan.
 WORKER_THREADS = 7
+WATCH_SECONDS = 5.0  # between two looks at the threads
 DRAIN_SECONDS = 3.0  # current work may finish; the rest continues at the next start
 
 
 class InProcessCelery:
-    """Celery's worker and beat in threads of this process."""
+    """Celery's worker and beat in threads of this process, which are started again if they end."""
 
     def __init__(self) -> None:
+        self._stopped = threading.Event()
+        self._watchdog = threading.Thread(target=self._watch, name="watchdog", daemon=True)
+
+    def start(self) -> None:
+        _celery_logger.setLevel(logging.NOTSET)
+        self._start_worker()
+        self._start_beat()
+        record_heartbeats([*QUEUES, BEAT])
+        self._watchdog.start()
+
+    def _start_worker(self) -> None:
+        worker_state.should_stop = None
         # Not app.Worker: that is a whole program, with signal handlers and a banner.
-        self._worker = app.WorkController(
+        worker = app.WorkController(
             pool="threads",
             concurrency=WORKER_THREADS,
             queues=list(QUEUES),
@@ -43,16 +57,32 @@ class InProcessCelery:
             without_mingle=True,
             without_heartbeat=True,
         )
-        self._beat = beat.EmbeddedService(app, thread=True, scheduler_cls="celery.beat:Scheduler")
-        self._thread = threading.Thread(target=self._worker.start, name="worker", daemon=True)
-        self._beat.daemon = True
-
-    def start(self) -> None:
-        _celery_logger.setLevel(logging.NOTSET)
+        self._thread = threading.Thread(target=worker.start, name="worker", daemon=True)
         self._thread.start()
+
+    def _start_beat(self) -> None:
+        self._beat = beat.EmbeddedService(app, thread=True, scheduler_cls=HeartbeatScheduler)
+        self._beat.daemon = True
         self._beat.start()
 
+    def _watch(self) -> None:
+        while not self._stopped.wait(WATCH_SECONDS):
+            self.revive()
+
+    def revive(self) -> None:
+        """Start the threads that have ended again; record a heartbeat of those that run."""
+        if self._thread.is_alive():
+            record_heartbeats(QUEUES)
+        else:
+            logger.error("The thread of the workers has ended; it is started again.")
+            self._start_worker()
+        if not self._beat.is_alive():
+            logger.error("The thread of the periodic tasks has ended; it is started again.")
+            self._start_beat()
+
     def stop(self) -> None:
+        self._stopped.set()
+        self._watchdog.join()
         self._beat.stop()
         # On a slow machine Celery ends after the interpreter's thread pools, and would log that it
         # cannot use them any more.

@@ -54,7 +54,7 @@ from core.exceptions import (
     TooManyStreams,
     UnknownIndex,
 )
-from core.expected_errors import is_connection_lost
+from core.expected_errors import is_database_unavailable
 from core.serializers import make_error_json, to_invalid_input
 from documents.exceptions import (
     ContentConflict,
@@ -204,7 +204,7 @@ def _translate_error(error: Exception) -> Response | None:
         wait = math.ceil(error.retry_after or RETRY_AFTER_SECONDS)
         headers = {"Retry-After": str(wait)} if status in {429, 503} else {}
         return Response(make_error_json(error), status=status, headers=headers)
-    if isinstance(error, (OperationalError, InterfaceError)) or is_connection_lost(error):
+    if isinstance(error, (OperationalError, InterfaceError)) or is_database_unavailable(error):
         logger.exception("The database did not answer")
         return _service_unavailable(
             "database_unavailable", "The database did not answer; try again."

@@ -39,9 +39,8 @@ def preload_models_in_use() -> None:
         _preload_models(
             {
                 model
-                for build in IndexBuild.objects.live()
-                if not build.reading_problem
-                and Artifact.objects.filter(index=build.index_id).exists()
+                for build in IndexBuild.objects.live().readable()
+                if Artifact.objects.filter(index=build.index_id).exists()
                 for model in build.spec.embedding_specs
             }
         )

@@ -1,8 +1,5 @@
 """Views of the search page, the concepts page and the health checks."""
 
-import logging
-
-from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.views.decorators.csrf import ensure_csrf_cookie
@@ -13,13 +10,14 @@ from rest_framework.views import APIView
 
 from access.authentication import get_grant, get_scope
 from access.grants import Grant
+<<<<<<< HEAD
 from core.exceptions import StrataError
 from core.leases import describe_error
+=======
+from config.health import NEEDED_TO_SERVE, OK, check_parts
+>>>>>>> health
 from indexing.exceptions import PointsLost
 from indexing.models import IndexBuild
-from indexing.stores import get_store
-
-logger = logging.getLogger(__name__)
 
 LIVE = {"status": "live"}
 UNAVAILABLE = "unavailable"
@@ -46,10 +44,11 @@ def live(request: HttpRequest) -> HttpResponse:
 
 
 class ReadyView(APIView):
-    """Readiness check: 200 if the database and the vector store answer, else 503.
+    """Readiness check: 503 if the database or the vector store does not answer, else 200.
 
-    With a key it shows the checks, and with ``?index=`` also checks whether that index has all its
-    points. Without a key it shows only the status.
+    ``problems`` names the parts that are not well. If searches work without them, the status is
+    ``degraded``. With a key it shows the checks, and with ``?index=`` also checks whether that
+    index has all its points.
     """
 
     permission_classes = ()
@@ -60,6 +59,7 @@ class ReadyView(APIView):
         """Do nothing: reading a key needs the database, which ``get`` checks first."""
 
     def get(self, request: Request) -> JsonResponse:
+<<<<<<< HEAD
         checks = {"database": "ok", "vectors": "ok"}
         try:
             with connection.cursor() as cursor:
@@ -73,17 +73,24 @@ class ReadyView(APIView):
             checks["vectors"] = describe_error(error)
         is_authenticated = get_scope(request) is not None
         if "index" in request.query_params:
+=======
+        checks = check_parts()
+        is_authenticated = "vectors" in checks and get_scope(request) is not None
+        if "index" in request.query_params and "vectors" in checks:
+>>>>>>> health
             if not is_authenticated:
                 raise NotAuthenticated
             checks["index"] = _check_index(request.query_params["index"], get_grant(request))
-        is_ready = set(checks.values()) == {"ok"}
-        body = {"status": "ready" if is_ready else UNAVAILABLE}
+        problems = [part for part, state in checks.items() if state != OK]
+        is_unavailable = bool(NEEDED_TO_SERVE.intersection(problems))
+        status = UNAVAILABLE if is_unavailable else "degraded" if problems else "ready"
+        body: dict[str, object] = {"status": status, "problems": problems}
         shown = {"checks": checks} if is_authenticated else {}
-        return JsonResponse(body | shown, status=200 if is_ready else 503)
+        return JsonResponse(body | shown, status=503 if is_unavailable else 200)
 
 
 def _check_index(name: str, grant: Grant) -> str:
     build = IndexBuild.objects.live().filter(index=name).first()
     if build is None or not grant.includes(name):
         return "There is no such index, or no build of it is live."
-    return str(PointsLost()) if build.lost_at else "ok"
+    return str(PointsLost()) if build.lost_at else OK

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from celery import signals
+from celery import current_app, signals
 from django.conf import settings
 
 logger = logging.getLogger(__name__)
@@ -71,6 +71,14 @@ def touch_heartbeat_file(**kwargs: Any) -> None:
     """Touch a file for the health check: these processes serve no HTTP."""
     if settings.STRATA_HEARTBEAT_FILE:
         Path(settings.STRATA_HEARTBEAT_FILE).touch()
+
+
+@signals.heartbeat_sent.connect
+def record_queue_heartbeats(**kwargs: Any) -> None:
+    """Record that the queues of this worker are served."""
+    from config.heartbeats import record_heartbeats
+
+    record_heartbeats(current_app.amqp.queues.consume_from)
 
 
 @signals.setup_logging.connect

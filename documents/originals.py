@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
+from django.db import transaction
 
 from core.exceptions import DiskFull, TooLarge
 from core.text import clean_text
@@ -81,6 +82,21 @@ def link_original(content: FileContent, artifact: Artifact) -> None:
         os.fsync(descriptor)  # the file's name is stored in the folder
     finally:
         os.close(descriptor)
+
+
+def delete_original_on_commit(artifact: Artifact) -> None:
+    """Delete this original after the commit, unless another request has given the same file again
+    by then."""
+    path = artifact.file_path
+
+    def delete() -> None:
+        with transaction.atomic():
+            current = Artifact.objects.select_for_update().filter(pk=artifact.pk).first()
+            is_current = current is not None and current.has_file and current.file_path == path
+            if current is None or not is_current or current.error_code == "infected_file":
+                path.unlink(missing_ok=True)
+
+    transaction.on_commit(delete)
 
 
 def delete_abandoned_files() -> int:

@@ -3,10 +3,10 @@
 Nothing here enqueues work; ``signals.py`` does, once a change is committed.
 """
 
+import errno
 import json
 import logging
 import uuid
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,9 +27,14 @@ from documents.exceptions import ContentConflict, Unparsable
 from documents.groups import choose_changed_groups, choose_groups_of_new_document
 from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page, PendingRevision, RevisedRow, Source
-from documents.originals import FileContent, link_original, require_free_disk
+from documents.originals import (
+    FileContent,
+    delete_original_on_commit,
+    link_original,
+    require_free_disk,
+)
 from documents.parsing import ParsedDocument, ParsedPage, parse_file
-from documents.source_splitting import split_into_sources
+from documents.sources import cut_pages
 from documents.virus_scan import is_scanner_configured, scan_file
 
 logger = logging.getLogger(__name__)
@@ -209,6 +214,7 @@ def parse_artifact(artifact_id: uuid.UUID) -> Artifact | None:
 
     Raises:
         ScannerUnavailable: the file waits for the virus scanner, which costs no attempt.
+        OSError: the disk or its folder is away, which costs no attempt either.
     """
     unparsed = Artifact.objects.unparsed().filter(pk=artifact_id)
     claim = unparsed.claim(state=Artifact.State.PARSING)
@@ -218,7 +224,9 @@ def parse_artifact(artifact_id: uuid.UUID) -> Artifact | None:
     with claim.working():
         try:
             parsed = _parse_claimed(artifact)
-        except FileNotFoundError:
+        except FileNotFoundError as gone:
+            if not Path(settings.STRATA_FILES_DIR).is_dir():
+                raise OSError(errno.ENODEV, "The folder of the original files is away") from gone
             error = Unparsable("missing_file", "The original is gone from the data folder.")
             return _fail_claimed(artifact, claim, error)
         except Unparsable as error:
@@ -339,9 +347,9 @@ def draft_pages_and_sources(
 ) -> tuple[list[Page], list[Source]]:
     """Make the rows of an artifact's pages and sources, unsaved.
 
-    A page's id depends on its index, a source's on its text, so rows that refer to an unchanged one
-    stay.
+    Rows that refer to an unchanged page or source stay, because its id is the same.
     """
+<<<<<<< HEAD
     page_rows: list[Page] = []
     source_rows: list[Source] = []
     occurrences: Counter[str] = Counter()
@@ -375,6 +383,31 @@ def draft_pages_and_sources(
                 )
             )
     return page_rows, source_rows
+=======
+    page_rows, source_rows = cut_pages(artifact, pages)
+    if artifact.pages.exists():
+        kept_sources = {row.pk for row in source_rows}
+        vanished = [pk for pk in artifact.sources.values_list("pk", flat=True)
+                    if pk not in kept_sources]  # fmt: skip
+        Source.objects.filter(pk__in=vanished).delete()
+        artifact.pages.filter(index__gte=len(page_rows)).delete()
+        # Ordinals are unique: move the old ones out of the way of the new ones.
+        artifact.sources.update(ordinal=F("ordinal") + 1_000_000_000)
+    Page.objects.bulk_create(
+        page_rows,
+        update_conflicts=True,
+        unique_fields=["id"],
+        update_fields=["index", "label", "text", "content_hash"],
+        batch_size=500,
+    )
+    Source.objects.bulk_create(
+        source_rows,
+        update_conflicts=True,
+        unique_fields=["id"],
+        update_fields=["page", "ordinal", "start", "end", "heading", "text", "content_hash"],
+        batch_size=500,
+    )
+>>>>>>> health
 
 
 @contextmanager
@@ -482,7 +515,11 @@ def _apply_attributes(artifact: Artifact, attributes: dict[str, Any]) -> bool:
 
 def _set_content(artifact: Artifact, content: Content, added_by: str) -> None:
     if artifact.has_file and artifact.sha256 != content.sha256:
+<<<<<<< HEAD
         transaction.on_commit(partial(_unlink_outdated, artifact.pk, artifact.file_path))
+=======
+        delete_original_on_commit(artifact)
+>>>>>>> health
     artifact.sha256 = content.sha256
     artifact.byte_count = content.byte_count
     artifact.is_scanned = False
@@ -533,7 +570,7 @@ def _set_failed(artifact: Artifact, error: Unparsable) -> None:
     artifact.error_code = error.code[:60]
     artifact.error_detail = describe_error(error)
     if error.code == "infected_file":
-        transaction.on_commit(partial(artifact.file_path.unlink, missing_ok=True))
+        delete_original_on_commit(artifact)
     _save_final_state(artifact, Artifact.State.FAILED)
 
 

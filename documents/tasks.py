@@ -21,7 +21,7 @@ def parse_artifact(*, artifact_id: str) -> None:
     """Parse one artifact's file, unless that is done or under way."""
     try:
         services.parse_artifact(UUID(artifact_id))
-    except ScannerUnavailable as error:
+    except (ScannerUnavailable, OSError) as error:
         logger.warning("The file of %s is not read yet: %s", artifact_id, error)
 
 

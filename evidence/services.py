@@ -119,7 +119,7 @@ def find_evidence_build(index: str) -> IndexBuild:
             field="index",
             allowed=[
                 each.index_id
-                for each in IndexBuild.objects.live()
+                for each in IndexBuild.objects.live().readable()
                 if each.spec.evidence is not None
             ],
             fix="Set evidence: true in its spec.",

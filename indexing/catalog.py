@@ -5,14 +5,14 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Case, CharField, F, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models import Case, CharField, F, Min, OuterRef, Q, QuerySet, Subquery, Value, When
 
 from core.exceptions import InvalidInput
 from documents.index_catalog import IndexingProgress, PointRemoval
 from documents.models import Artifact
 from indexing import embedding
 from indexing.drafting.compound import list_structures
-from indexing.models import Index, IndexBuild, IndexedDocument, Node
+from indexing.models import NOT_SYNCED, Index, IndexBuild, IndexedDocument, Node
 from indexing.removal import remove_artifact_points
 from indexing.spec import FieldSpec
 
@@ -60,12 +60,13 @@ class LedgerIndexCatalog:
 
     def get_indexing_progress(self, artifact_ids: Iterable[UUID]) -> dict[UUID, IndexingProgress]:
         documents = IndexedDocument.objects.in_live_builds().filter(artifact__in=list(artifact_ids))
+        node_errors = _read_node_errors(documents)
         return {
             document.artifact_id: IndexingProgress(
                 document.pending_count,
                 document.synced_count,
                 document.failed_count,
-                _get_error(document),
+                _get_error(document, node_errors),
             )
             for document in documents
         }
@@ -74,16 +75,30 @@ class LedgerIndexCatalog:
         return remove_artifact_points(artifact_id, index)
 
 
-def _get_error(document: IndexedDocument) -> dict[str, str] | None:
+def _read_node_errors(documents: Iterable[IndexedDocument]) -> dict[UUID, str]:
+    """The error of the first failed node of each of these documents that has one."""
+    failed = [document for document in documents if document.failed_count]
+    if not failed:
+        return {}
+    nodes = Node.objects.filter(
+        NOT_SYNCED,
+        state=Node.State.FAILED,
+        build__in={document.build_id for document in failed},
+        artifact__in=[document.artifact_id for document in failed],
+    )
+    first_ids = nodes.values("artifact").annotate(first=Min("pk")).values("first")
+    errors = Node.objects.filter(pk__in=first_ids).values_list("artifact_id", "last_error")
+    return {artifact_id: error for artifact_id, error in errors if artifact_id is not None}
+
+
+def _get_error(document: IndexedDocument, node_errors: Mapping[UUID, str]) -> dict[str, str] | None:
     if document.last_error:
         is_failed = document.state == IndexedDocument.State.FAILED
         code = "planning_failed" if is_failed else "planning_waits"
         return {"code": code, "detail": document.last_error}
     if not document.failed_count:
         return None
-    nodes = Node.objects.filter(build=document.build_id, artifact=document.artifact_id)
-    errors = nodes.filter(state=Node.State.FAILED).values_list("last_error", flat=True)
-    return {"code": "node_failed", "detail": errors.first() or ""}
+    return {"code": "node_failed", "detail": node_errors.get(document.artifact_id, "")}
 
 
 def _live_build(index: str) -> IndexBuild | None:

@@ -293,9 +293,7 @@ def publish_aliases() -> None:
     """
     store = get_store()
     current_aliases = store.aliases()
-    for build in IndexBuild.objects.live():
-        if build.reading_problem:
-            continue
+    for build in IndexBuild.objects.live().readable():
         new_aliases: dict[str, str | None] = {}
         for kind in build.spec.kinds:
             alias, collection = build.spec.collection_alias(kind), build.collection(kind)
@@ -358,7 +356,7 @@ def remove_retired_builds(*, grace_seconds: float | None = None) -> int:
         Q(retired_at=None) | Q(retired_at__lte=now - timedelta(seconds=grace)),
         state=IndexBuild.State.RETIRED,
     ).select_related("index__search_settings")
-    removable = [build for build in retired if not build.reading_problem]
+    removable = retired.readable()
     for build in removable:
         delete_build_data(build)
     return sum(build.removed_at is None for build in removable)

@@ -111,6 +111,11 @@ class IndexBuildQuerySet(models.QuerySet["IndexBuild"]):
         """The builds that answer searches, one per index."""
         return self.filter(live_of__isnull=False).select_related("index__search_settings")
 
+    def readable(self) -> "list[IndexBuild]":
+        """Those whose recipe this release can read. Use it in each loop over several builds, so
+        that one of another release stops no other."""
+        return [build for build in self if not build.reading_problem]
+
     def retire(self) -> int:
         """Retire these builds: later reconciliations remove their points and rows. Return how
         many."""

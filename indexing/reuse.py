@@ -47,7 +47,7 @@ def find_reusable_vectors(build: IndexBuild, nodes: Sequence[Node]) -> dict[UUID
     donor_builds = (
         IndexBuild.objects.not_retired().filter(index=build.index_id).exclude(pk=build.pk)
     )
-    for donor in donor_builds:
+    for donor in donor_builds.readable():
         missing = [
             node
             for node in nodes

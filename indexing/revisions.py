@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from documents.index_catalog import get_catalog
 from documents.models import Artifact, PendingRevision
@@ -96,16 +96,39 @@ def find_last_points(index: str, build_id: int, kinds: Sequence[str], revision: 
 def complete_visible_revisions(*, limit: int | None = None) -> int:
     """Delete the revisions that searches now show, and emit their events; return how many.
     Examines the ``limit`` oldest revisions, or all."""
-    count = examined_count = last = 0
-    while limit is None or examined_count < limit:
-        revisions = list(
-            PendingRevision.objects.filter(pk__gt=last).order_by("pk")[:REVISION_BATCH_SIZE]
-        )
-        if not revisions:
-            break
-        last, examined_count = revisions[-1].pk, examined_count + len(revisions)
+    visible = _find_visible_revisions()
+    if limit is not None:
+        oldest = PendingRevision.objects.order_by("pk").values_list("pk", flat=True)[:limit]
+        visible = visible.filter(pk__in=list(oldest))
+    count = last = 0
+    while revisions := list(visible.filter(pk__gt=last).order_by("pk")[:REVISION_BATCH_SIZE]):
+        last = revisions[-1].pk
         count += _complete_batch(revisions)
     return count
+
+
+def _find_visible_revisions() -> QuerySet[PendingRevision]:
+    """The database leaves out the revisions that wait: after an outage they may be many."""
+    documents = IndexedDocument.objects.in_live_builds()
+    finished = documents.filter(
+        artifact=OuterRef("pk"),
+        state__in=[IndexedDocument.State.READY, IndexedDocument.State.FAILED],
+    )
+    artifacts = Artifact.objects.filter(pk=OuterRef("changed_id"))
+    waiting_artifacts = artifacts.filter(
+        Q(state__in=[Artifact.State.RECEIVED, Artifact.State.PARSING])
+        | (Q(state=Artifact.State.PARSED) & ~Exists(finished))
+    )
+    # Of removed artifacts and standalone nodes:
+    leftovers = documents.filter(artifact=OuterRef("changed_id"))
+    nodes = Node.objects.in_live_builds().filter(
+        NOT_SYNCED, artifact=None, point_id=OuterRef("changed_id")
+    )
+    return PendingRevision.objects.filter(
+        ~Exists(waiting_artifacts),
+        Exists(artifacts) | ~Exists(leftovers),
+        ~Exists(nodes.exclude(state=Node.State.FAILED)),
+    )
 
 
 def _complete_batch(revisions: Sequence[PendingRevision]) -> int:
@@ -113,23 +136,13 @@ def _complete_batch(revisions: Sequence[PendingRevision]) -> int:
     ids = {change.changed_id for change in revisions}
     artifacts = get_catalog().with_status(Artifact.objects.filter(pk__in=ids))
     artifacts_by_id = {artifact.pk: artifact for artifact in artifacts}
-    others = ids - artifacts_by_id.keys()  # ids of removed artifacts and standalone nodes
-    documents = IndexedDocument.objects.in_live_builds().filter(artifact__in=others)
-    unfinished_ids = set(documents.values_list("artifact_id", flat=True))
-    nodes = Node.objects.in_live_builds().filter(NOT_SYNCED, artifact=None, point_id__in=others)
-    unfinished = nodes.exclude(state=Node.State.FAILED)
-    unfinished_ids |= set(unfinished.values_list("point_id", flat=True))
     count = 0
     for changed_id in ids:
         artifact = artifacts_by_id.get(changed_id)
         if artifact is None:
-            is_complete = changed_id not in unfinished_ids
-        else:
-            is_complete = _get_status(artifact) in {"ready", "failed"}
-        if is_complete:
-            count += _delete_and_emit_event(
-                changed_id, artifact, last if artifact is None else artifact.revision
-            )
+            count += _delete_and_emit_event(changed_id, None, last)
+        elif _get_status(artifact) in {"ready", "failed"}:  # no other write came meanwhile
+            count += _delete_and_emit_event(changed_id, artifact, artifact.revision)
     return count
 
 

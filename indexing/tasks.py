@@ -6,6 +6,7 @@ Every task may run twice, late, or after the row it names was deleted.
 import logging
 import time
 from collections.abc import Callable
+from functools import partial
 from uuid import UUID
 
 from celery import current_app, shared_task
@@ -68,7 +69,7 @@ class RegenerationWorker(Worker):
         finally:
             _enqueue_sync_of_due_builds(due)
             if due.text_count:
-                enqueue_reconciliation()  # it enqueues the writing of texts
+                enqueue_reconciliation(RECONCILE_TEXTS)
         next_ids = Regeneration.objects.claimable().values_list("pk", flat=True)[:1]
         return list(next_ids)
 
@@ -144,16 +145,12 @@ def regenerate(*, regeneration_id: str) -> None:
         regenerate.delay(regeneration_id=str(next_id))
 
 
-def _workable_builds() -> list[IndexBuild]:
-    return [build for build in IndexBuild.objects.not_paused() if not build.reading_problem]
-
-
 @shared_task
 def reconcile_indexes() -> None:
     """Enqueue all unfinished work that the rows show, after lost messages, bulk writes or dead
     workers."""
     lifecycle.pause_overdue_builds()
-    for build in _workable_builds():
+    for build in IndexBuild.objects.not_paused().readable():
         services.make_unannounced_due(build)
         services.audit_documents(build)
         services.plan_unannounced_standalone_nodes(build)
@@ -179,15 +176,19 @@ def reconcile_store() -> None:
 
     Runs in a worker, because only a process with access to the store can do this.
     """
-    try:
-        lifecycle.remove_retired_builds()
-        removal.continue_removals()
-        lifecycle.publish_aliases()
-        for build in _workable_builds():
-            lifecycle.update_collections(build)
-    except StrataError as error:
-        logger.warning("Cleaning up the vector store waits: %s", error)
-    for build in _workable_builds():
+    builds = IndexBuild.objects.not_paused().readable()
+    steps: list[Callable[[], object]] = [
+        lifecycle.remove_retired_builds,
+        removal.continue_removals,
+        lifecycle.publish_aliases,
+        *(partial(lifecycle.update_collections, build) for build in builds),
+    ]
+    for step in steps:
+        try:
+            step()
+        except StrataError as error:  # it must not stop the others
+            logger.warning("A step of the upkeep of the vector store waits: %s", error)
+    for build in builds:
         enqueue_once(audit_points, build_id=build.pk)
 
 
@@ -225,7 +226,13 @@ def continue_verification(*, build_id: int) -> None:
         enqueue_once(continue_verification, build_id=unfinished_id)
 
 
-def enqueue_reconciliation() -> None:
-    """Enqueue every periodic task now instead of at its next scheduled time."""
+RECONCILE_INDEXES = "indexing.tasks.reconcile_indexes"
+RECONCILE_TEXTS = "summaries.tasks.reconcile_written_texts"
+PROMOTE_BUILDS = "evaluation.tasks.promote_builds"
+
+
+def enqueue_reconciliation(*names: str) -> None:
+    """Enqueue these periodic tasks, or all, now instead of at their next scheduled time."""
     for schedule in current_app.conf.beat_schedule.values():
-        current_app.tasks[schedule["task"]].delay()
+        if not names or schedule["task"] in names:
+            enqueue_once(current_app.tasks[schedule["task"]])

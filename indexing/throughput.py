@@ -1,6 +1,7 @@
 """Stores and reads how fast this installation embeds and calls the language model."""
 
 from django.db.models import F
+from django.db.models.functions import Now
 
 from indexing.models import Throughput
 from indexing.spec import EmbeddingSpec
@@ -17,7 +18,8 @@ def embedding_work_key(spec: EmbeddingSpec) -> str:
 def add_throughput_sample(work: str, count: float, seconds: float) -> None:
     """Add ``count`` units of work that took ``seconds`` to the measurement."""
     samples = Throughput.objects.filter(work=work)
-    if not samples.update(count=F("count") + count, seconds=F("seconds") + seconds):
+    added = {"count": F("count") + count, "seconds": F("seconds") + seconds, "updated_at": Now()}
+    if not samples.update(**added):
         Throughput.objects.get_or_create(work=work, defaults={"count": count, "seconds": seconds})
     samples.filter(seconds__gt=AVERAGING_SECONDS).update(
         count=F("count") / 2, seconds=F("seconds") / 2

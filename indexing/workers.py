@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 from core.exceptions import StrataError
-from core.expected_errors import is_connection_lost
+from core.expected_errors import is_expected
 from core.workers import BatchWorker
 from indexing.exceptions import StoreBusy
 from indexing.models import IndexBuild, IndexBuildQuerySet
@@ -41,7 +41,7 @@ class BuildWorker(BatchWorker[int]):
                 self._waits_until[key] = time.monotonic() + (error.retry_after or 0.0)
             return False
         except Exception as error:  # it must not block the other builds
-            if is_connection_lost(error):
+            if is_expected(error):
                 logger.warning("Work on %s waits: %s", build, error)
             else:
                 logger.exception("Work on %s failed unexpectedly", build)

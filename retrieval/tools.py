@@ -3,9 +3,9 @@
 Arguments are data: they are checked like filter values, inserted into the query template once, and
 never interpreted as template text.
 
-A tool that finds nothing with its filter relaxes it, in this order: the value as given, then the
-values and synonyms that the spec declares for it, then no filter, with the hits that mention the
-value ranked higher. The answer says which of these found its hits.
+A tool that finds nothing with its filter relaxes it, in this order: the value as given and the
+declared value that it means, then all synonyms that the spec declares for it, then no filter, with
+the hits that mention the value ranked higher. The answer says which of these found its hits.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -54,7 +54,7 @@ class Tool:
 class FilterStep(StrEnum):
     """How a tool's filter was applied."""
 
-    EXACT = "exact"  # the value as given
+    EXACT = "exact"  # the value as given, and the declared value of which it is a synonym
     SYNONYM = "synonym"  # the declared values and synonyms that mean the same
     BOOST = "boost"  # no filter: hits that mention the value are ranked higher
 
@@ -62,10 +62,12 @@ class FilterStep(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Condition:
     """What an argument demands of a field. ``value`` is None if the field cannot hold it: the
-    argument is a synonym of a value of a closed list. ``wordings`` say the same in a text."""
+    argument is a synonym of a value of a closed list. ``meant``: the declared values of which it is
+    a synonym. ``wordings`` say the same in a text."""
 
     field: str
     value: Any
+    meant: tuple[str, ...] = ()
     synonyms: tuple[str, ...] = ()  # what the field may hold instead
     wordings: tuple[str, ...] = ()
 
@@ -112,7 +114,14 @@ class ToolCall:
         if not self.conditions:
             return
         if all(condition.value is not None for condition in self.conditions):
-            exact = [{condition.field: condition.value} for condition in self.conditions]
+            exact = [
+                {
+                    condition.field: [condition.value, *condition.meant]
+                    if condition.meant
+                    else condition.value
+                }
+                for condition in self.conditions
+            ]
             yield FilterStep.EXACT, {"all_of": exact}
         if any(condition.synonyms for condition in self.conditions):
             alike = [
@@ -251,7 +260,7 @@ def _make_condition(name: str, field: FieldSpec, value: object, parameter: str) 
     named = field.find_values(value) if isinstance(value, str) else []
     if field.closed_values is not None and named and value not in field.closed_values:
         wordings = [wording for each in named for wording in field.list_wordings(each)]
-        return Condition(name, None, tuple(named), tuple(wordings))
+        return Condition(name, None, synonyms=tuple(named), wordings=tuple(wordings))
     read = parse_value(value, field.type, parameter, field)
     if not isinstance(read, str):
         return Condition(name, read)
@@ -261,7 +270,8 @@ def _make_condition(name: str, field: FieldSpec, value: object, parameter: str) 
         return Condition(name, read, wordings=tuple(wordings))
     stored = [each.lower() if field.lowercase else each for each in wordings]
     synonyms = tuple(dict.fromkeys(stored)) if len(wordings) > 1 else ()
-    return Condition(name, read, synonyms, tuple(wordings))
+    meant = tuple(each for each in named if each != read)
+    return Condition(name, read, meant, synonyms, tuple(wordings))
 
 
 def _check_argument_names(tool: ToolSpec, arguments: object) -> dict[str, Any]:

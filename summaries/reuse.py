@@ -53,7 +53,9 @@ def _find_reusable_rows(build: IndexBuild, candidates: Any, section: str) -> Any
     )
     recipe = _extractive_recipe(build.spec, section)
     same_recipe_build_ids = [
-        other.pk for other in other_builds if _extractive_recipe(other.spec, section) == recipe
+        other.pk
+        for other in other_builds.readable()
+        if _extractive_recipe(other.spec, section) == recipe
     ]
     by_rules = Q(
         build__in=same_recipe_build_ids,

@@ -162,7 +162,9 @@ CELERY_WORKER_MAX_MEMORY_PER_CHILD = (
 )  # KiB; checked between tasks
 CELERY_WORKER_SEND_TASK_EVENTS = True  # Flower shows what runs
 CELERY_TASK_SEND_SENT_EVENT = True  # and what waits
-CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"  # no state to keep: every task runs often
+CELERY_BEAT_SCHEDULER = (
+    "config.heartbeats:HeartbeatScheduler"  # no state to keep: every task runs often
+)
 
 # --- Logging ---------------------------------------------------------------------------------
 

@@ -160,7 +160,7 @@ class IndexAdmin(UndeletableRowAdmin):
             return f"{build} is being built beside the live build."
 
         self.run_for_each(request, select_rows(queryset), apply)
-        tasks.enqueue_reconciliation()
+        tasks.enqueue_reconciliation(tasks.RECONCILE_INDEXES)
 
     @admin.action(description="Roll back", permissions=["queue"])
     def roll_back(self, request: HttpRequest, queryset: QuerySet[Index]) -> None:
@@ -298,7 +298,7 @@ class IndexBuildAdmin(UndeletableRowAdmin):
             return f"{build} is resumed."
 
         self.run_for_each(request, select_rows(queryset), resume)
-        tasks.enqueue_reconciliation()
+        tasks.enqueue_reconciliation(tasks.RECONCILE_INDEXES, tasks.RECONCILE_TEXTS)
 
     @admin.action(description="Give up", permissions=["queue"])
     def give_up(self, request: HttpRequest, queryset: QuerySet[IndexBuild]) -> HttpResponse | None:

@@ -1,17 +1,12 @@
 """Ensure that background work is done while a command runs: by the server, by Celery or here."""
 
-import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-
-from kombu.exceptions import OperationalError as BrokerError
 
 from core.local_workers import local_workers
 from core.running_server import find_server
 from indexing.stores.ownership import exclusive_store_access, has_embedded_store
 from indexing.tasks import enqueue_reconciliation
-
-logger = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -32,9 +27,4 @@ def trigger_reconciliation() -> None:
     if server is not None:
         server.reconcile()
         return
-    try:
-        enqueue_reconciliation()
-    except BrokerError:
-        logger.warning(
-            "The broker cannot be reached; the work starts within a minute after it returns"
-        )
+    enqueue_reconciliation()

@@ -93,7 +93,7 @@ def _clean_types(types: Collection[str], index: str | None) -> list[str]:
         return requested
     builds = IndexBuild.objects.not_retired().filter(index=index)
     available_types = {
-        KINDS[kind].regeneration_type for build in builds for kind in build.spec.kinds
+        KINDS[kind].regeneration_type for build in builds.readable() for kind in build.spec.kinds
     }
     for each in requested:
         if each not in available_types:

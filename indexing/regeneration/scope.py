@@ -142,7 +142,7 @@ def find_builds_and_kinds(
     builds = IndexBuild.objects.not_retired()
     if regeneration.index_id is not None:
         builds = builds.filter(index=regeneration.index_id)
-    for build in builds:
+    for build in builds.readable():
         kinds = [
             kind for kind in build.spec.kinds if KINDS[kind].regeneration_type in regeneration.types
         ]

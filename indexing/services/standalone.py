@@ -26,7 +26,7 @@ def plan_standalone_nodes(kind: str, index: str, ids: Collection[UUID]) -> list[
     """Make the ledger match the current state of these rows, deleted ones included, in every build
     of the index that holds this kind; return the builds' ids."""
     builds = IndexBuild.objects.not_retired().filter(index=index)
-    planned = [build for build in builds if not build.reading_problem and kind in build.spec.kinds]
+    planned = [build for build in builds.readable() if kind in build.spec.kinds]
     for build in planned:
         plan_standalone_rows(kind, build, ids)
     return [build.pk for build in planned]

@@ -52,7 +52,7 @@ class RollBackView(NeedsAllDocuments):
         """Roll back to the previous live build."""
         Index.objects.require(index)
         build = lifecycle.roll_back_index(index)
-        tasks.enqueue_reconciliation()
+        tasks.enqueue_reconciliation(tasks.RECONCILE_INDEXES)
         return Response(render_build(build))
 
 
@@ -72,7 +72,7 @@ class PruneView(NeedsAllDocuments):
         """
         Index.objects.require(index)
         pruned = lifecycle.prune_builds(index)
-        tasks.enqueue_reconciliation()
+        tasks.enqueue_reconciliation(tasks.RECONCILE_INDEXES)
         return Response(render_whole_list(render_builds(pruned)))
 
 
@@ -120,7 +120,7 @@ class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
             max_calls=data.get("max_calls"),
             max_minutes=data.get("max_minutes"),
         )
-        tasks.enqueue_reconciliation()
+        tasks.enqueue_reconciliation(tasks.RECONCILE_INDEXES, tasks.PROMOTE_BUILDS)
         is_live = build.state == IndexBuild.State.LIVE
         return Response(
             render_build(build), status=status.HTTP_200_OK if is_live else status.HTTP_202_ACCEPTED
@@ -145,6 +145,7 @@ class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
         data = PromoteSerializer.read(request.data)
         build = lifecycle.get_build(index, int(number))
         lifecycle.request_promotion(build, is_forced=data["force"])
+        tasks.enqueue_reconciliation(tasks.PROMOTE_BUILDS)
         return self._change_response(build, status.HTTP_202_ACCEPTED)
 
     @extend_schema(operation_id="pause_build", request=None, responses=CHANGE_RESPONSES)
@@ -161,6 +162,7 @@ class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
         """Resume a paused build."""
         build = lifecycle.get_build(index, int(number))
         lifecycle.resume_build(build)
+        tasks.enqueue_reconciliation(tasks.RECONCILE_INDEXES, tasks.RECONCILE_TEXTS)
         return self._change_response(build)
 
     @extend_schema(operation_id="cancel_build", request=None, responses=CHANGE_RESPONSES)
@@ -169,9 +171,9 @@ class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
         """Give up a build that is not live."""
         build = lifecycle.get_build(index, int(number))
         lifecycle.cancel_build(build)
+        tasks.enqueue_reconciliation(tasks.RECONCILE_INDEXES)
         return self._change_response(build)
 
     def _change_response(self, build: IndexBuild, code: int = status.HTTP_200_OK) -> Response:
-        tasks.enqueue_reconciliation()
         build.refresh_from_db()
         return Response(render_build(build), status=code)

@@ -46,7 +46,7 @@ def edit_summary(artifact_id: UUID, page_id: UUID | None, text: str | None) -> l
     kind = "artifact_summary" if page is None else "page_summary"
     builds = [
         build
-        for build in IndexBuild.objects.not_retired().filter(index=artifact.index)
+        for build in IndexBuild.objects.not_retired().filter(index=artifact.index).readable()
         if kind in build.spec.kinds
     ]
     if not builds:

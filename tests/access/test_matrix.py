@@ -102,7 +102,7 @@ def with_session(user: Any) -> APIClient:
 
 @pytest.fixture(autouse=True)
 def no_work(monkeypatch):
-    monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda: None)
+    monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda *names: None)
     monkeypatch.setattr(tasks.reconcile_indexes, "delay", lambda: None)
     answer_in_this_thread(monkeypatch)
 

@@ -4,9 +4,13 @@ import subprocess
 import sys
 
 import pytest
+from celery import signals
+from django.core.cache import cache
 
 from config import worker_process
 from config.background_workers import BACKGROUND_WORKERS
+from config.celery import QUEUES, app
+from config.heartbeats import find_late
 from indexing import tasks
 from indexing.model_loading import model_load_attempted
 from tests.acting import record_enqueued
@@ -49,6 +53,17 @@ class TestStopRequest:
         os.waitpid(child, 0)
         for descriptor in (reading, writing, asking, telling):
             os.close(descriptor)
+
+
+class TestQueueHeartbeats:
+    def test_are_recorded_for_the_queues_that_the_worker_serves(self, monkeypatch):
+        cache.clear()
+        monkeypatch.setattr(app.amqp, "queues", app.amqp.Queues(app.conf.task_queues))
+        app.amqp.queues.select(["llm", "webhooks"])
+
+        signals.heartbeat_sent.send(None)
+
+        assert find_late(QUEUES) == ["documents", "indexing"]
 
 
 class TestTouchHeartbeatFile:

@@ -1,7 +1,12 @@
+import errno
+import socket
+import sqlite3
 import time
 import uuid
+from contextlib import closing
 
 import pytest
+from django.db import OperationalError
 from django.utils import timezone
 
 from core.exceptions import DiskFull, InvalidInput
@@ -55,6 +60,31 @@ class TestClaim:
         assert set(rows.values_list("state", "last_error")) == {("given_up", WORKER_DIED)}
 
 
+def disk_fails() -> None:
+    raise OSError(errno.EIO, "Input/output error")
+
+
+def database_is_locked() -> None:
+    """As Django raises it, with the error of SQLite as the cause."""
+    name = "file:locked?mode=memory&cache=shared"
+    with (
+        closing(sqlite3.connect(name, uri=True)) as first,
+        closing(sqlite3.connect(name, uri=True, timeout=0)) as second,
+    ):
+        first.execute("begin exclusive")
+        first.execute("create table held (number)")
+        try:
+            second.execute("create table other (number)")
+        except sqlite3.OperationalError as error:
+            raise OperationalError(str(error)) from error
+
+
+def server_refuses() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        socket.create_connection(free.getsockname(), timeout=5)
+
+
 class TestWorking:
     def test_releases_rows_that_were_not_done(self, rows):
         claim = rows.claim(3)
@@ -71,7 +101,17 @@ class TestWorking:
         assert set(rows.values_list("attempts", "last_error")) == {(0, "No room. Make some.")}
         assert len(rows.free()) == 3
 
-    @pytest.mark.parametrize("error", [ZeroDivisionError("a defect"), InvalidInput("bad")])
+    @pytest.mark.parametrize("outage", [disk_fails, database_is_locked, server_refuses])
+    def test_restores_the_attempt_after_a_fault_of_the_machine(self, rows, outage):
+        with pytest.raises((OSError, OperationalError)), rows.claim(3).working():
+            outage()
+
+        assert set(rows.values_list("attempts", "state")) == {(0, "due")}
+
+    @pytest.mark.parametrize(
+        "error",
+        [FileNotFoundError(2, "its file"), ZeroDivisionError("a defect"), InvalidInput("bad")],
+    )
     def test_saves_any_other_error_on_the_rows_and_does_not_raise_it(self, rows, error):
         with rows.claim(3).working():
             raise error

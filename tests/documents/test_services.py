@@ -291,6 +291,22 @@ class TestReplaceContent:
         assert dict(Source.objects.values_list("text", "id")) == sources
         assert list(Source.objects.values_list("text", "ordinal")) == [("Two.", 0), ("One.", 1)]
 
+    def test_keeps_a_file_that_is_given_again_before_its_deletion(
+        self, files, django_capture_on_commit_callbacks
+    ):
+        first, second = b"Herons wait.", b"Herons fly."
+        artifact, _ = add_artifact("plain", file(first), external_id="herons")
+        with django_capture_on_commit_callbacks() as late:
+            services.replace_content(artifact.pk, file(second))
+        with django_capture_on_commit_callbacks(execute=True):
+            services.replace_content(artifact.pk, file(first))
+        for callback in late:
+            callback()
+
+        artifact.refresh_from_db()
+        assert artifact.file_path.read_bytes() == first
+        assert kept(files) == {artifact.file_path.name}
+
 
 class TestUpdateArtifact:
     def test_changes_only_the_given_fields(self):
@@ -449,6 +465,17 @@ class TestParseArtifact:
         revised, _ = add_artifact("plain", text("Unlocked."), external_id="b1")
 
         assert (revised.state, revised.error_code) == (Artifact.State.PARSED, "")
+
+    def test_waits_without_cost_while_the_folder_of_originals_is_away(self, files, settings):
+        artifact, _ = add_artifact("plain", file())
+        settings.STRATA_FILES_DIR = files / "away"
+
+        for _ in range(settings.STRATA_MAX_ATTEMPTS + 1):
+            with pytest.raises(OSError, match="away"):
+                services.parse_artifact(artifact.pk)
+
+        artifact.refresh_from_db()
+        assert (artifact.state, artifact.attempts) == ("parsing", 0)
 
 
 class TestReleaseAllLeases:

@@ -6,8 +6,13 @@ import pytest
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput, UnknownIndex
 from documents.models import Artifact
+<<<<<<< HEAD
 from documents.services import TextContent, remove_artifact, replace_content
 from evidence.duplicates import DuplicateFinder, StoredFinding
+=======
+from documents.services import TextContent, remove_artifact
+from evidence.duplicates import DuplicateFinder, embed_artifact, embed_contents
+>>>>>>> health
 from evidence.models import RecentEvidence
 from evidence.services import EvidenceInput, EvidenceVerdict, add_evidence
 from evidence.similar import read_similar_findings
@@ -30,6 +35,18 @@ def add(*items: EvidenceInput, **options) -> list:
 
 def verdicts(*items: EvidenceInput, **options) -> list[EvidenceVerdict]:
     return [decision.verdict for decision in add(*items, **options)]
+
+
+def test_a_long_finding_is_compared_in_the_chunks_in_which_it_is_stored(findings, settings):
+    settings.STRATA_SOURCE_OVERLAP_WORDS = 30
+    text = " ".join(f"Finding number {n} has these six words." for n in range(400))
+
+    [given] = embed_contents([("Long", TextContent((text,)))], findings)
+
+    assert (
+        given.tolist()
+        == embed_artifact(give(text, title="Long", index="evidence"), findings).tolist()
+    )
 
 
 @pytest.fixture(params=["just given", "synced"])

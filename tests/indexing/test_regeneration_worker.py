@@ -132,7 +132,7 @@ class TestRegenerationWorker:
 
     def test_enqueues_writing_if_texts_are_due(self, store, embedder, db, wakes, monkeypatch):
         reconciled = []
-        monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda: reconciled.append(True))
+        monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda *names: reconciled.append(True))
         wide = make_build("wide", **ALL_KINDS)
         write_all(wide, give(index="wide"))
 

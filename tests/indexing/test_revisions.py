@@ -112,6 +112,16 @@ class TestCompleteVisibleRevisions:
 
         assert not PendingRevision.objects.exists()
 
+    def test_asks_no_more_queries_while_more_revisions_wait(
+        self, build, monkeypatch, django_assert_num_queries
+    ):
+        monkeypatch.setattr(revisions, "REVISION_BATCH_SIZE", 2)
+        for number in range(5):
+            give(title=f"Waiting {number}")
+
+        with django_assert_num_queries(1):
+            assert revisions.complete_visible_revisions() == 0
+
     def test_keeps_revisions_that_are_not_visible(self, build):
         artifact = give()
 

@@ -83,7 +83,7 @@ def filled(db, store, models, monkeypatch, tmp_path) -> Iterator[SimpleNamespace
 @contextmanager
 def filled_service(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
     """The ids of stored objects, by the names of the API's path parameters and similar names."""
-    monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda: None)
+    monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda *names: None)
     monkeypatch.setattr(tasks.reconcile_indexes, "delay", lambda: None)
     answer_in_this_thread(monkeypatch)
     specs = folder / "specs"

@@ -265,6 +265,20 @@ class TestSearch:
         assert answer.filter_applied == step
         assert answer.hits[0].payload["artifact_title"] == title
 
+    def test_finds_the_declared_value_of_a_synonym_with_the_synonym_itself(self, shared_store):
+        build = make_build("clinic", metadata=FIELDS, tools=TOOLS)
+        for title, condition in (("A", "lumbago"), ("B", "low back pain"), ("C", "back ache")):
+            given = {"title": title, "metadata": {"conditions": [condition]}}
+            sync(build, give(f"It hurts in the back, {title}.", index="clinic", **given))
+        call = prepare_tool_call(
+            "clinic", "search_by_condition", {"condition": "Lumbago"}, EVERYTHING
+        )
+
+        answer = call.search()
+
+        assert answer.filter_applied == "exact"
+        assert {hit.payload["artifact_title"] for hit in answer.hits} == {"A", "B"}
+
     def test_reports_no_filter_without_a_filter(self, notes):
         call = prepare_tool_call("physio", "search_knowledge_base", {"query": "spine"}, EVERYTHING)
 

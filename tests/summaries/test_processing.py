@@ -284,9 +284,13 @@ class TestCut:
         assert kept["edited_sha256"] == hash_text(text) != kept["sha256"]
         assert "edited by hand" in load(out / MANIFEST_FILE_NAME)["warnings"]["cut"][0]
 
-    def test_uses_the_chunk_and_source_ids_of_the_index(self, physio, tmp_path, out):
+    @pytest.mark.parametrize("overlap", [0, 30])
+    def test_uses_the_chunk_and_source_ids_of_the_index(
+        self, physio, tmp_path, out, settings, overlap
+    ):
+        settings.STRATA_SOURCE_OVERLAP_WORDS = overlap
         file = tmp_path / "long.txt"
-        file.write_text(LONG)
+        file.write_text("\n\n".join([LONG] * 5))
         path = tmp_path / "copy"
         path.write_bytes(file.read_bytes())
         content = stages.save_incoming_file(file.name, [file.read_bytes()])

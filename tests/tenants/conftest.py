@@ -71,7 +71,7 @@ def filled(shared_store, pair, tmp_path_factory) -> Iterator[Tenants]:  # noqa: 
         override_settings(STRATA_SPECS_DIR=specs),
     ):
         _use_small_models(pair, monkeypatch)
-        monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda: None)
+        monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda *names: None)
         monkeypatch.setattr(tasks.reconcile_indexes, "delay", lambda: None)
         answer_in_this_thread(monkeypatch)
         monkeypatch.setattr(mcp_endpoint, "FORWARDED_HEADERS", ("Authorization", HEADER))

@@ -26,7 +26,7 @@ class Command(StrataCommand):
         parser.add_argument("--index", help="Only this index.")
 
     def handle(self, *, index: str | None, **options: Any) -> None:
-        live = IndexBuild.objects.live().order_by("index")
+        live = IndexBuild.objects.live().order_by("index").readable()
         builds = {build.index_id: build for build in live if build.spec.concepts is not None}
         if index is not None and index not in builds:
             raise CommandError(

@@ -1,3 +1,4 @@
+import os
 import shutil
 import socket
 import sys
@@ -12,12 +13,14 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
+from config.health import OK, check_workers
 from config.views import LIVE
 from core.exceptions import StrataError
-from core.running_server import find_server
+from core.running_server import RunningServer, ServerUnreachable, find_server
 from documents.parsing import read_confinement
 from documents.virus_scan import is_scanner_configured, ping_scanner
 from indexing.embedding import describe_model_availability
+from indexing.health import RETRY_FIX, describe_failures
 from indexing.models import IndexBuild
 from indexing.spec.loaded import get_specs
 from indexing.stores import get_store
@@ -41,11 +44,13 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--port", type=int, default=8000)
+        parser.add_argument(
+            "--port", type=int, help="Default: that of the running server or of STRATA_LISTEN."
+        )
 
-    def handle(self, *, port: int, **options: Any) -> None:
+    def handle(self, *, port: int | None, **options: Any) -> None:
         is_ok = True
-        for result in _run_diagnostics(port):
+        for result in _run_diagnostics(_find_port() if port is None else port):
             is_ok &= result.is_ok
             mark = self.style.SUCCESS("ok  ") if result.is_ok else self.style.ERROR("fail")
             fix = f" -> {result.fix}" if result.fix else ""
@@ -70,9 +75,32 @@ def _run_diagnostics(port: int) -> Iterator[DiagnosticResult]:
     yield _check_database()
     yield from _check_builds()
     if server is not None:
-        yield DiagnosticResult("vectors", True, "The running service owns the vector store.")
-    else:
-        yield _check_store()
+        yield from _check_server(server)
+        return
+    yield _check_store()
+    if not has_embedded_store():
+        yield from _make_results(check_workers())
+
+
+def _find_port() -> int:
+    """The port on which gunicorn listens."""
+    port = os.environ.get("STRATA_LISTEN", "").rpartition(":")[2]
+    return int(port) if port.isdecimal() else 8000
+
+
+def _check_server(server: RunningServer) -> Iterator[DiagnosticResult]:
+    """What the running server says of its parts; its documents are checked in the database."""
+    try:
+        checks = server.request("GET", "/health/ready").json()["checks"]
+    except (ServerUnreachable, ValueError, KeyError) as error:
+        yield DiagnosticResult("server", False, f"{server.url} is not well: {error}")
+        return
+    yield from _make_results({name: state for name, state in checks.items() if name != "database"})
+
+
+def _make_results(checks: dict[str, str]) -> Iterator[DiagnosticResult]:
+    for part, state in checks.items():
+        yield DiagnosticResult(part, state == OK, "It works." if state == OK else state)
 
 
 def _check_python() -> DiagnosticResult:
@@ -176,7 +204,22 @@ def _check_database() -> DiagnosticResult:
         return DiagnosticResult(
             "database", False, f"{len(missing)} migrations are missing.", "Run manage.py migrate."
         )
+    if connection.vendor == "sqlite" and (damage := _find_damage()):
+        return DiagnosticResult(
+            "database", False, f"Its file is damaged: {damage}", "Restore a backup."
+        )
     return DiagnosticResult("database", True, f"{connection.vendor}, migrated.")
+
+
+def _find_damage() -> str:
+    """The first damage of the SQLite file; empty if there is none. Reads the whole file."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA quick_check(1)")
+            found = str(cursor.fetchone()[0])
+    except DatabaseError as error:
+        return str(error)
+    return "" if found == "ok" else found
 
 
 def _check_builds() -> Iterator[DiagnosticResult]:
@@ -187,6 +230,8 @@ def _check_builds() -> Iterator[DiagnosticResult]:
         return
     for build in builds:
         yield DiagnosticResult("index", False, f"{build} is waiting: {build.first_problem}")
+    for failure in describe_failures():
+        yield DiagnosticResult("index", False, failure, RETRY_FIX)
 
 
 def _check_store() -> DiagnosticResult:

@@ -4,6 +4,7 @@ from django.core.management.base import CommandError, CommandParser
 from rich.console import Console
 from rich.table import Table
 
+from indexing.health import RETRY_FIX, describe_failures
 from indexing.management.base_command import StrataCommand
 from indexing.progress import get_index_progress
 
@@ -44,3 +45,5 @@ class Command(StrataCommand):
         for progress in found:
             if progress.problem:
                 console.print(f"{progress.name} is waiting: {progress.problem}")
+        for failure in describe_failures(index):
+            console.print(f"{failure} {RETRY_FIX}")

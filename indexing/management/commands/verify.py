@@ -3,6 +3,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from core.running_server import find_server
+from indexing.health import RETRY_FIX
 from indexing.management.base_command import StrataCommand, limit_database_cache
 from indexing.models import Index, IndexBuild
 from indexing.verification import FINDINGS, verify_build
@@ -11,7 +12,7 @@ from indexing.verification import FINDINGS, verify_build
 class Command(StrataCommand):
     help = (
         "Compare documents, ledger and vector store in both directions. "
-        "Exits with 0 only if they agree."
+        "Exits with 0 only if they agree and no node has failed."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -45,6 +46,9 @@ class Command(StrataCommand):
                 "rest, run verify --repair."
             )
             raise SystemExit(1)
+        if not repair and any(report["failed_count"] for report in reports):
+            self.stderr.write(f"Searches do not find failed nodes. {RETRY_FIX}")
+            raise SystemExit(1)
 
     def _print_report(self, report: dict[str, Any], *, repairs: bool) -> None:
         self.stdout.write(
@@ -58,7 +62,5 @@ class Command(StrataCommand):
             self.stdout.write(f"  {invariant} {count} {meaning}: {examples}")
             if not repairs:
                 self.stdout.write(f"     repair would {remedy}")
-        if report["failed_count"] and not repairs:
-            self.stdout.write("  repair would try failed nodes again")
         if report["repaired_count"]:
             self.stdout.write(f"  repaired: {report['repaired_count']}")

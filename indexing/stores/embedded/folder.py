@@ -14,9 +14,11 @@ from indexing.stores.base import (
     CollectionSchema,
 )
 
+LOCK_NAME = ".lock"
+
 
 def lock_folder(folder: Path) -> int:
-    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

@@ -8,8 +8,12 @@ import uuid
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+<<<<<<< HEAD
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+=======
+from dataclasses import dataclass, replace
+>>>>>>> health
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -17,7 +21,7 @@ from uuid import UUID
 
 import qdrant_edge as edge
 
-from core.exceptions import DiskFull
+from core.exceptions import DiskFull, StrataError
 from indexing.exceptions import StoreUnavailable
 from indexing.spec import StoreSpec
 from indexing.stores.base import (
@@ -32,6 +36,7 @@ from indexing.stores.base import (
     VectorStore,
 )
 from indexing.stores.embedded.folder import (
+    LOCK_NAME,
     fsync_folder,
     lock_folder,
     read_schema,
@@ -99,6 +104,7 @@ class EmbeddedStore(VectorStore):
         self._collections: dict[str, _OpenCollection] = {}
         self._folder.mkdir(parents=True, exist_ok=True)
         self._lock_descriptor = lock_folder(self._folder)
+        self._lock_file = os.fstat(self._lock_descriptor)
         _drop_lock_after_fork(self)
         for leftover in self._folder.glob(".dropped-*"):
             shutil.rmtree(leftover, ignore_errors=True)
@@ -106,7 +112,7 @@ class EmbeddedStore(VectorStore):
     def ensure_collection(
         self, name: str, schema: CollectionSchema, settings: StoreSpec = DEFAULT_SETTINGS
     ) -> None:
-        with self._open_lock:
+        with self._open_lock, _translate_engine_errors():
             collection = self._find_collection(name)
             if collection is None:
                 self._check_free_space()
@@ -120,6 +126,7 @@ class EmbeddedStore(VectorStore):
             if not missing:
                 return
             self._check_free_space()
+<<<<<<< HEAD
             with collection.write_lock:
                 with _translate_engine_errors():
                     create_field_indexes(collection.shard, missing)
@@ -127,18 +134,24 @@ class EmbeddedStore(VectorStore):
                 fields = {**collection.schema.fields, **missing}
                 collection.schema = replace(collection.schema, fields=fields)
                 write_schema(collection.folder, collection.schema, collection.shard_name)
+=======
+            create_field_indexes(collection.shard, missing)
+            collection.shard.flush()
+            fields = {**collection.schema.fields, **missing}
+            collection.schema = replace(collection.schema, fields=fields)
+            write_schema(collection.folder, collection.schema)
+>>>>>>> health
 
     def has_collection(self, name: str) -> bool:
         self._check_usable()
         return schema_path(self._collection_folder(name)).exists()
 
     def drop_collection(self, name: str) -> None:
-        with self._open_lock:
+        with self._open_lock, _translate_engine_errors():
             self._check_usable()
             collection = self._collections.pop(name, None)
             if collection is not None:
-                with _translate_engine_errors():
-                    collection.shard.close()
+                collection.shard.close()
             trash = self._folder / f".dropped-{uuid.uuid4()}"
             try:
                 self._collection_folder(name).rename(trash)
@@ -265,17 +278,19 @@ class EmbeddedStore(VectorStore):
         return sort_facet_counts((str(hit.value), hit.count) for hit in hits)
 
     def switch_aliases(self, aliases: Mapping[str, str | None]) -> None:
-        with self._open_lock:
+        with self._open_lock, _translate_engine_errors():
             switched = {**self.aliases(), **aliases}
             remaining = {alias: name for alias, name in switched.items() if name is not None}
             write_json_atomically(self._folder / "aliases.json", remaining)
 
     def aliases(self) -> dict[str, str]:
         self._check_usable()
-        try:
-            found: dict[str, str] = json.loads((self._folder / "aliases.json").read_bytes())
-        except FileNotFoundError:
-            return {}
+        with _translate_engine_errors():
+            try:
+                found: dict[str, str] = json.loads((self._folder / "aliases.json").read_bytes())
+            except FileNotFoundError:
+                self._check_folder()
+                return {}
         return found
 
     def ping(self) -> None:
@@ -352,11 +367,25 @@ class EmbeddedStore(VectorStore):
             )
         if self._is_closed:
             raise StoreUnavailable("The embedded vector store is closed.")
+        with _translate_engine_errors():
+            self._check_folder()
+
+    def _check_folder(self) -> None:
+        """Without its folder the store must not look empty: its points would count as lost."""
+        with suppress(FileNotFoundError):
+            if os.path.samestat((self._folder / LOCK_NAME).stat(), self._lock_file):
+                return
+        raise StoreUnavailable(
+            "The folder of the vectors is away, or another one is in its place.",
+            fix="Bring it back; waiting work then continues. If it is lost, restart the service: "
+            "it writes the vectors again.",
+        )
 
     def _check_free_space(self, needed_bytes: int | None = None) -> None:
         """The engine writes through mapped files: a full disk would kill the process."""
         needed = self._min_free_bytes if needed_bytes is None else needed_bytes
-        free = shutil.disk_usage(self._folder).free
+        with _translate_engine_errors():
+            free = shutil.disk_usage(self._folder).free
         if free < needed:
             raise DiskFull(
                 f"{free // 2**20} MiB of disk are free where the vectors are stored; at least "
@@ -378,7 +407,7 @@ class EmbeddedStore(VectorStore):
         self._check_usable()
         if opened := self._collections.get(name):
             return opened
-        with self._open_lock:
+        with self._open_lock, _translate_engine_errors():
             self._check_usable()
             if opened := self._collections.get(name):
                 return opened
@@ -386,13 +415,19 @@ class EmbeddedStore(VectorStore):
             try:
                 schema, shard_name = read_schema(folder)
             except FileNotFoundError:
+                self._check_folder()  # it may have gone since
                 return None
             # Opening also writes, because the engine replays its log.
             self._check_free_space(min(MIN_FREE_BYTES_TO_OPEN, self._min_free_bytes))
+<<<<<<< HEAD
             with _translate_engine_errors():
                 shard = edge.EdgeShard.load(str(folder / shard_name), to_edge_config(schema))
             _remove_other_shards(folder, shard_name)
             self._collections[name] = _OpenCollection(folder, schema, shard_name, shard)
+=======
+            shard = edge.EdgeShard.load(str(folder / "shard"), to_edge_config(schema))
+            self._collections[name] = _OpenCollection(folder, schema, shard)
+>>>>>>> health
             return self._collections[name]
 
     def _create_collection(self, name: str, schema: CollectionSchema) -> None:
@@ -400,9 +435,19 @@ class EmbeddedStore(VectorStore):
         by a kill, and is replaced."""
         folder = self._collection_folder(name)
         shutil.rmtree(folder, ignore_errors=True)
+<<<<<<< HEAD
         try:
             shard = _create_shard(folder / "shard", schema)
             write_schema(folder, schema, "shard")
+=======
+        folder.mkdir()  # without its parents, which may be away for a while
+        (folder / "shard").mkdir()
+        try:
+            shard = edge.EdgeShard.create(str(folder / "shard"), to_edge_config(schema))
+            create_field_indexes(shard, schema.fields)
+            shard.flush()
+            write_schema(folder, schema)
+>>>>>>> health
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -458,9 +503,15 @@ def _drop_lock_after_fork(store: EmbeddedStore) -> None:
 
 @contextmanager
 def _translate_engine_errors() -> Iterator[None]:
-    """Raise ``StoreUnavailable`` for errors and panics of the engine."""
+    """Raise ``StoreUnavailable`` for errors and panics of the engine, and for those of its disk."""
     try:
         yield
+    except StrataError:
+        raise
+    except OSError as error:  # without the path, because the message may reach clients
+        raise StoreUnavailable(
+            f"The disk of the embedded vector store failed: {error.strerror}"
+        ) from error
     except Exception as error:  # the engine raises bare exceptions
         raise StoreUnavailable(f"The embedded vector store failed: {error}") from error
     except BaseException as error:

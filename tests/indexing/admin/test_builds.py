@@ -35,7 +35,7 @@ REFUSED = {
 def reconciled(monkeypatch) -> list[bool]:
     """One element for each time the reconciliation was enqueued."""
     woken: list[bool] = []
-    monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda: woken.append(True))
+    monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda *names: woken.append(True))
     return woken
 
 

@@ -133,7 +133,7 @@ class TestRetryFailed:
 class TestReconcileNow:
     def test_enqueues_every_reconciliation(self, build, admin_client, monkeypatch):
         reconciled = []
-        monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda: reconciled.append(True))
+        monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda *names: reconciled.append(True))
 
         said = act(admin_client, "indexing_index", "reconcile", build.index)
 
@@ -141,7 +141,7 @@ class TestReconcileNow:
         assert reconciled == [True]
 
     def test_says_how_many_indexes_are_reconciled(self, build, admin_client, monkeypatch):
-        monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda: None)
+        monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda *names: None)
         load_index("papers")
 
         assert act(admin_client, "indexing_index", "reconcile") == "Reconciling 2 indexes."

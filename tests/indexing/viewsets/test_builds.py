@@ -7,12 +7,13 @@ from indexing import lifecycle, tasks
 from indexing.models import IndexBuild
 from tests.factories import give, sync
 
+ENQUEUE_RECONCILIATION = tasks.enqueue_reconciliation  # which ``client`` replaces
 SHORTER = "chunks: {strategies: [{name: sentence, max_chars: 60}]}\n"
 
 
 @pytest.fixture
 def client(db, monkeypatch):
-    monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda: None)
+    monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda *names: None)
     _, secret = ApiKey.issue("tests")
     client = APIClient()
     client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
@@ -62,6 +63,30 @@ class TestPlanView:
 
         assert answer.json()["code"] == "invalid_spec"
         assert "chunk" in answer.json()["detail"]
+
+
+class TestStartedTasks:
+    @pytest.fixture
+    def started(self, client, monkeypatch):
+        """Names of the tasks for which a message is sent."""
+        sent: list[str] = []
+        monkeypatch.setattr(tasks, "enqueue_reconciliation", ENQUEUE_RECONCILIATION)
+        monkeypatch.setattr(tasks, "enqueue_once", lambda task, **ids: sent.append(task.name))
+        return sent
+
+    @pytest.mark.parametrize(
+        ("path", "needed"),
+        [
+            ("promote", [tasks.PROMOTE_BUILDS]),
+            ("pause", []),
+            ("resume", [tasks.RECONCILE_INDEXES, tasks.RECONCILE_TEXTS]),
+            ("cancel", [tasks.RECONCILE_INDEXES]),
+        ],
+    )
+    def test_are_only_those_that_the_change_needs(self, beside, client, started, path, needed):
+        client.post(url("builds", beside.number, path))
+
+        assert sorted(started) == sorted(needed)
 
 
 class TestBuildViewSet:

@@ -1,0 +1,69 @@
+"""What the service needs, checked for the readiness check and for ``doctor``."""
+
+import logging
+
+from django.core.cache import cache
+from django.db import DatabaseError, connection
+
+from config.celery import QUEUES
+from config.heartbeats import BEAT, LATE_SECONDS, find_late
+from core.exceptions import StrataError
+from indexing.health import STALLED_MINUTES, has_failures, is_stalled
+from indexing.stores import get_store
+
+logger = logging.getLogger(__name__)
+
+OK = "ok"
+NEEDED_TO_SERVE = {"database", "vectors", "index"}  # without the others, searches still work
+
+
+def check_parts() -> dict[str, str]:
+    """Part of the service -> "ok" or what is wrong with it. If the database does not answer, only
+    that."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError as error:
+        logger.error("The database did not answer: %s", error)
+        return {"database": "It does not answer."}
+    return {
+        "database": OK,
+        "vectors": _check_vectors(),
+        **check_workers(),
+        "documents": _check_documents(),
+    }
+
+
+def check_workers() -> dict[str, str]:
+    """The broker, the workers of each queue, and beat. Without the broker the others are unknown,
+    because their heartbeats are stored there."""
+    redis = {}
+    if hasattr(cache, "ping"):  # not in embedded mode
+        if not cache.ping():
+            return {"redis": "It does not answer; nothing is indexed until it does."}
+        redis = {"redis": OK}
+    queues, is_beat_late = find_late(QUEUES), find_late([BEAT])
+    late = f"for {LATE_SECONDS} seconds"
+    return {
+        **redis,
+        "workers": f"No worker of the queues {', '.join(queues)} was alive {late}."
+        if queues
+        else OK,
+        "beat": f"It was not alive {late}, so nothing is reconciled." if is_beat_late else OK,
+    }
+
+
+def _check_vectors() -> str:
+    try:
+        get_store().ping()
+    except StrataError as error:
+        return error.with_fix()
+    return OK
+
+
+def _check_documents() -> str:
+    if has_failures():
+        return "Documents have failed; manage.py status names the error."
+    if is_stalled():
+        return f"Documents wait, and nothing was embedded or written for {STALLED_MINUTES} minutes."
+    return OK

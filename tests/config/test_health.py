@@ -1,0 +1,156 @@
+"""The readiness check and ``doctor`` tell what is not well."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from datetime import timedelta
+
+import pytest
+from django.core.cache import cache
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from config.celery import QUEUES
+from config.heartbeats import BEAT, record_heartbeats
+from config.management.commands import doctor
+from indexing.models import IndexedDocument, Throughput
+from indexing.services import make_documents_due
+from tests.clients import client_with_key
+from tests.factories import give, sync
+from tests.serving import ROOT
+
+URL = "/health/ready"
+
+
+@pytest.fixture(autouse=True)
+def alive(build):
+    cache.clear()
+    record_heartbeats([*QUEUES, BEAT])
+    return build
+
+
+def ask() -> tuple[int, dict[str, object]]:
+    answer = APIClient().get(URL)
+    return answer.status_code, answer.json()
+
+
+def test_workers_and_beat_without_heartbeats_are_named():
+    cache.clear()
+    record_heartbeats([name for name in QUEUES if name != "llm"])
+
+    assert ask() == (200, {"status": "degraded", "problems": ["workers", "beat"]})
+    checks = client_with_key().get(URL).json()["checks"]
+    assert checks["workers"] == "No worker of the queues llm was alive for 60 seconds."
+
+
+def test_redis_that_does_not_answer_is_named(settings):
+    settings.CACHES = {
+        "default": {
+            "BACKEND": "config.caches.FaultTolerantRedisCache",
+            "LOCATION": "redis://127.0.0.1:1",
+        }
+    }
+
+    assert ask() == (200, {"status": "degraded", "problems": ["redis"]})
+
+
+def test_failed_nodes_are_named(alive):
+    artifact = give()
+    sync(alive, artifact)
+    IndexedDocument.objects.update(state="failed")
+
+    assert ask() == (200, {"status": "degraded", "problems": ["documents"]})
+
+
+def test_documents_that_wait_while_nothing_is_done_are_named(alive):
+    artifact = give()
+    make_documents_due([alive.pk], [artifact.pk])
+    assert ask()[1]["problems"] == []
+    IndexedDocument.objects.update(due_at=timezone.now() - timedelta(minutes=16))
+    stalled = ask()[1]
+    Throughput.objects.create(work="embedding", count=1, seconds=1)
+
+    assert stalled == {"status": "degraded", "problems": ["documents"]}
+    assert ask()[1]["problems"] == []  # a long import
+
+
+def test_a_vectors_folder_that_is_deleted_makes_the_service_unavailable(settings):
+    settings.STRATA_VECTORS_DIR.rename(settings.STRATA_VECTORS_DIR.with_name("gone"))
+
+    assert ask() == (503, {"status": "unavailable", "problems": ["vectors"]})
+    settings.STRATA_VECTORS_DIR.with_name("gone").rename(settings.STRATA_VECTORS_DIR)
+
+
+def test_doctor_finds_damaged_pages_of_the_database(idle):
+    idle.manage("status")  # migrates
+    path = idle.data_dir / "strata.sqlite3"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        [page_size] = database.execute("PRAGMA page_size").fetchone()
+        named = "SELECT rootpage FROM sqlite_master WHERE name = 'django_session'"
+        [page] = database.execute(named).fetchone()
+    with path.open("r+b") as file:
+        file.seek((page - 1) * page_size)
+        file.write(b"\xff" * page_size)
+
+    found = idle.manage("doctor")
+
+    assert "Its file is damaged" in found.stdout
+    assert found.returncode == 1
+
+
+def test_doctor_asks_the_running_server_for_its_parts(served):
+    served.data_dir.joinpath("vectors").rename(served.data_dir / "away")
+    found = served.manage("doctor")
+    served.data_dir.joinpath("away").rename(served.data_dir / "vectors")
+
+    assert f"The service runs at {served.url}" in found.stdout
+    assert "fail vectors   The folder of the vectors is away" in found.stdout
+    assert "ok   workers" in found.stdout
+
+
+def test_doctor_checks_the_port_on_which_gunicorn_listens(monkeypatch):
+    monkeypatch.setenv("STRATA_LISTEN", "0.0.0.0:8123")
+
+    assert doctor._find_port() == 8123
+
+
+WATCHED = """
+import django
+django.setup()
+from celery.worker import state
+from threading import Event
+from config import embedded
+done = Event()
+embedded.app.task(name="probe")(done.set)
+workers = embedded.InProcessCelery()
+workers.start()
+first, periodic = workers._thread, workers._beat
+state.should_stop = 0  # as an error that ends its loop
+periodic.stop()
+first.join(30)
+periodic.join(30)
+print(first.is_alive(), periodic.is_alive())
+workers.revive()
+print(workers._thread.is_alive(), workers._beat.is_alive())
+embedded.app.send_task("probe")
+print(done.wait(30))
+workers.stop()
+"""
+
+
+def test_threads_of_the_workers_that_ended_are_started_again(tmp_path):
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "config.settings.embedded",
+        "STRATA_DATA_DIR": str(tmp_path),
+    }
+    found = subprocess.run(
+        [sys.executable, "-c", WATCHED],
+        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+    assert found.stdout.split() == ["False", "False", "True", "True", "True"], found.stderr
+    assert "it is started again" in found.stderr
