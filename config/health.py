@@ -8,6 +8,7 @@ from django.db import DatabaseError, connection
 from config.celery import QUEUES
 from config.heartbeats import BEAT, LATE_SECONDS, find_late
 from core.exceptions import StrataError
+from core.leases import describe_error
 from indexing.health import STALLED_MINUTES, has_failures, is_stalled
 from indexing.stores import get_store
 
@@ -57,7 +58,7 @@ def _check_vectors() -> str:
     try:
         get_store().ping()
     except StrataError as error:
-        return error.with_fix()
+        return describe_error(error)
     return OK
 
 

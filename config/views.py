@@ -10,12 +10,7 @@ from rest_framework.views import APIView
 
 from access.authentication import get_grant, get_scope
 from access.grants import Grant
-<<<<<<< HEAD
-from core.exceptions import StrataError
-from core.leases import describe_error
-=======
 from config.health import NEEDED_TO_SERVE, OK, check_parts
->>>>>>> health
 from indexing.exceptions import PointsLost
 from indexing.models import IndexBuild
 
@@ -59,25 +54,9 @@ class ReadyView(APIView):
         """Do nothing: reading a key needs the database, which ``get`` checks first."""
 
     def get(self, request: Request) -> JsonResponse:
-<<<<<<< HEAD
-        checks = {"database": "ok", "vectors": "ok"}
-        try:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT 1")
-        except DatabaseError as error:
-            logger.error("The database did not answer: %s", error)
-            return JsonResponse({"status": UNAVAILABLE}, status=503)
-        try:
-            get_store().ping()
-        except StrataError as error:
-            checks["vectors"] = describe_error(error)
-        is_authenticated = get_scope(request) is not None
-        if "index" in request.query_params:
-=======
         checks = check_parts()
         is_authenticated = "vectors" in checks and get_scope(request) is not None
         if "index" in request.query_params and "vectors" in checks:
->>>>>>> health
             if not is_authenticated:
                 raise NotAuthenticated
             checks["index"] = _check_index(request.query_params["index"], get_grant(request))

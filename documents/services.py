@@ -34,7 +34,6 @@ from documents.originals import (
     require_free_disk,
 )
 from documents.parsing import ParsedDocument, ParsedPage, parse_file
-from documents.sources import cut_pages
 from documents.virus_scan import is_scanner_configured, scan_file
 
 logger = logging.getLogger(__name__)
@@ -317,73 +316,6 @@ def retry_parsing(artifacts: QuerySet[Artifact]) -> int:
 
 def replace_pages(artifact: Artifact, pages: Sequence[ParsedPage]) -> None:
     """Replace an artifact's pages and sources, inside the caller's transaction."""
-    page_rows, source_rows = draft_pages_and_sources(artifact, pages)
-    if artifact.pages.exists():
-        kept_sources = {row.pk for row in source_rows}
-        vanished = [pk for pk in artifact.sources.values_list("pk", flat=True)
-                    if pk not in kept_sources]  # fmt: skip
-        Source.objects.filter(pk__in=vanished).delete()
-        artifact.pages.filter(index__gte=len(page_rows)).delete()
-        # Ordinals are unique: move the old ones out of the way of the new ones.
-        artifact.sources.update(ordinal=F("ordinal") + 1_000_000_000)
-    Page.objects.bulk_create(
-        page_rows,
-        update_conflicts=True,
-        unique_fields=["id"],
-        update_fields=["index", "label", "text", "content_hash"],
-        batch_size=500,
-    )
-    Source.objects.bulk_create(
-        source_rows,
-        update_conflicts=True,
-        unique_fields=["id"],
-        update_fields=["page", "ordinal", "start", "end", "heading", "text", "content_hash"],
-        batch_size=500,
-    )
-
-
-def draft_pages_and_sources(
-    artifact: Artifact, pages: Sequence[ParsedPage]
-) -> tuple[list[Page], list[Source]]:
-    """Make the rows of an artifact's pages and sources, unsaved.
-
-    Rows that refer to an unchanged page or source stay, because its id is the same.
-    """
-<<<<<<< HEAD
-    page_rows: list[Page] = []
-    source_rows: list[Source] = []
-    occurrences: Counter[str] = Counter()
-    for index, page in enumerate(pages):
-        page_row = Page(
-            id=uuid.uuid5(artifact.pk, f"page {index}"),
-            artifact=artifact,
-            index=index,
-            label=page.label[:300],
-            text=page.text,
-            content_hash=hash_text(page.text),
-        )
-        page_rows.append(page_row)
-        for span in split_into_sources(page.text, overlap=settings.STRATA_SOURCE_OVERLAP_WORDS):
-            text = page.text[span.start : span.end]
-            content_hash = hash_text(text)
-            occurrences[content_hash] += 1
-            source_rows.append(
-                Source(
-                    id=uuid.uuid5(
-                        artifact.pk, f"source {content_hash} {occurrences[content_hash]}"
-                    ),
-                    artifact=artifact,
-                    page=page_row,
-                    ordinal=len(source_rows),
-                    start=span.start,
-                    end=span.end,
-                    heading=(span.heading or page.label)[:300],
-                    text=text,
-                    content_hash=content_hash,
-                )
-            )
-    return page_rows, source_rows
-=======
     page_rows, source_rows = cut_pages(artifact, pages)
     if artifact.pages.exists():
         kept_sources = {row.pk for row in source_rows}
@@ -407,7 +339,6 @@ def draft_pages_and_sources(
         update_fields=["page", "ordinal", "start", "end", "heading", "text", "content_hash"],
         batch_size=500,
     )
->>>>>>> health
 
 
 @contextmanager
@@ -515,11 +446,7 @@ def _apply_attributes(artifact: Artifact, attributes: dict[str, Any]) -> bool:
 
 def _set_content(artifact: Artifact, content: Content, added_by: str) -> None:
     if artifact.has_file and artifact.sha256 != content.sha256:
-<<<<<<< HEAD
-        transaction.on_commit(partial(_unlink_outdated, artifact.pk, artifact.file_path))
-=======
         delete_original_on_commit(artifact)
->>>>>>> health
     artifact.sha256 = content.sha256
     artifact.byte_count = content.byte_count
     artifact.is_scanned = False
@@ -545,14 +472,6 @@ def _set_content(artifact: Artifact, content: Content, added_by: str) -> None:
         artifact.warnings = [{"code": "no_text", "detail": "There is no text in it to search."}]
     artifact.save()  # the pages need the row; receivers wait for the commit
     replace_pages(artifact, pages)
-
-
-def _unlink_outdated(artifact_id: uuid.UUID, path: Path) -> None:
-    """Delete the original of an earlier content, unless that content was given again meanwhile."""
-    with transaction.atomic():
-        current = Artifact.objects.select_for_update().filter(pk=artifact_id).first()
-        if current is None or not current.has_file or current.file_path != path:
-            path.unlink(missing_ok=True)
 
 
 def _fail_claimed(artifact: Artifact, claim: Claim[Artifact], error: Unparsable) -> Artifact | None:

@@ -16,13 +16,8 @@ from access.grants import Grant
 from documents.groups import covers_groups, is_visible
 from documents.models import Artifact, Page, Source
 from documents.parsing import ParsedPage
-<<<<<<< HEAD
-from documents.services import TextContent, draft_pages_and_sources
-=======
 from documents.services import TextContent
 from documents.sources import cut_pages
-from evidence.differences import find_difference
->>>>>>> health
 from evidence.models import RecentEvidence, Vectors
 from evidence.wording import has_same_words
 from indexing import embedding
@@ -67,13 +62,7 @@ def embed_contents(contents: Sequence[tuple[str, TextContent]], build: IndexBuil
     drafts = []
     for title, content in contents:
         artifact = Artifact(index=build.index_id, title=title)
-<<<<<<< HEAD
-        pages = [ParsedPage(text) for text in content.pages]
-        _, sources = draft_pages_and_sources(artifact, pages)
-=======
-        pages = [ParsedPage(text=page, label="") for page in content.pages]
-        _, sources = cut_pages(artifact, pages)
->>>>>>> health
+        _, sources = cut_pages(artifact, [ParsedPage(text) for text in content.pages])
         drafts.append(_chunk_texts(artifact, sources, build))
     return _embed(drafts, build)
 

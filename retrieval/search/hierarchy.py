@@ -182,11 +182,7 @@ def _require_summaries_and_chunks(builds: Iterable[LiveBuild | None]) -> None:
                 field="index",
                 allowed=[
                     live.index_id
-<<<<<<< HEAD
-                    for live in build.grant.limit(IndexBuild.objects.live())
-=======
-                    for live in IndexBuild.objects.live().readable()
->>>>>>> health
+                    for live in build.grant.limit(IndexBuild.objects.live().readable())
                     if _has_summaries_and_chunks(live.spec.kinds)
                 ],
             )

@@ -307,15 +307,9 @@ def _make_missing_kinds_error(
         f"The index {build.index} holds no {missing}.",
         field="index",
         allowed=[
-<<<<<<< HEAD
             live.index_id
-            for live in build.grant.limit(IndexBuild.objects.live())
+            for live in build.grant.limit(IndexBuild.objects.live().readable())
             if any(kind in live.spec.kinds for kind in kinds)
-=======
-            build.index_id
-            for build in IndexBuild.objects.live().readable()
-            if any(kind in build.spec.kinds for kind in kinds)
->>>>>>> health
         ],
         fix=_name_searches(held_kinds),
     )

@@ -14,11 +14,7 @@ from core.text import clean_text, hash_text
 from documents.models import Artifact, Source
 from documents.originals import save_incoming_file
 from documents.parsing import ParsedPage, parse_file
-<<<<<<< HEAD
-from documents.services import draft_pages_and_sources
-=======
 from documents.sources import cut_pages
->>>>>>> health
 from indexing.drafting.chunk import DraftedChunk, draft_chunks
 from indexing.exceptions import InvalidSpec
 from indexing.models import Index, IndexBuild
@@ -133,11 +129,7 @@ class FileInspection:
             encoding=parsed.encoding and parsed.encoding[:40],
             warnings=[{"code": each.code, "detail": each.detail} for each in parsed.warnings],
         )
-<<<<<<< HEAD
-        self._set_page_counts(parsed.pages, draft_pages_and_sources(Artifact(), parsed.pages)[1])
-=======
         self._set_page_counts(parsed.pages, cut_pages(Artifact(), parsed.pages)[1])
->>>>>>> health
         self.folder.save_manifest()
 
     def write_unannotated_chunks(self) -> None:
@@ -217,11 +209,7 @@ class FileInspection:
             if self.folder.is_edited(PARSED_FILE_NAME):
                 warnings.append(f"{PARSED_FILE_NAME} was edited by hand; its present text was cut.")
             artifact = self._make_unsaved_artifact()
-<<<<<<< HEAD
-            _, sources = draft_pages_and_sources(artifact, pages)
-=======
             _, sources = cut_pages(artifact, pages)
->>>>>>> health
             drafts = draft_chunks(artifact, sources, self.build)
             cut = _CutDocument(pages, sources, [_to_annotated_chunk(draft) for draft in drafts])
         self._set_page_counts(pages, sources)

@@ -64,22 +64,6 @@ def kept(files: Path) -> set[str]:
 class TestOriginals:
     """The folder of originals holds exactly the files of the artifacts."""
 
-    def test_keeps_the_original_of_a_content_that_is_given_again_at_once(
-        self, files, django_capture_on_commit_callbacks
-    ):
-        with django_capture_on_commit_callbacks(execute=True):
-            artifact, _ = add_artifact("plain", file(b"One."))
-        with django_capture_on_commit_callbacks() as after_first:
-            services.replace_content(artifact.pk, file(b"Two."))
-        with django_capture_on_commit_callbacks() as after_second:
-            artifact, _ = services.replace_content(artifact.pk, file(b"One."))
-
-        for run in (*after_first, *after_second):  # the first request was slow to delete its file
-            run()
-
-        assert artifact.file_path.read_bytes() == b"One."
-        assert kept(files) == {artifact.file_path.name}
-
     @pytest.mark.django_db(transaction=True)
     def test_are_not_shared_by_artifacts(self, files):
         one, _ = add_artifact("notes", file(), external_id="one")

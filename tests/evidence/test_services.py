@@ -6,13 +6,13 @@ import pytest
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput, UnknownIndex
 from documents.models import Artifact
-<<<<<<< HEAD
 from documents.services import TextContent, remove_artifact, replace_content
-from evidence.duplicates import DuplicateFinder, StoredFinding
-=======
-from documents.services import TextContent, remove_artifact
-from evidence.duplicates import DuplicateFinder, embed_artifact, embed_contents
->>>>>>> health
+from evidence.duplicates import (
+    DuplicateFinder,
+    StoredFinding,
+    embed_artifact,
+    embed_contents,
+)
 from evidence.models import RecentEvidence
 from evidence.services import EvidenceInput, EvidenceVerdict, add_evidence
 from evidence.similar import read_similar_findings
@@ -83,19 +83,6 @@ class TestAddEvidence:
         assert embedder.embedded == [WORDS]
         assert findings.nodes.filter(state="synced").count() == 1
         assert verify_build(findings).is_sound
-
-    def test_compares_the_passages_that_are_indexed_if_sources_overlap(
-        self, findings, embedder, settings
-    ):
-        settings.STRATA_SOURCE_OVERLAP_WORDS = 30
-        long = " ".join(f"Sentence number {n} has these six words." for n in range(400))
-        [decision] = add(EvidenceInput("https://one.example/a", long))
-        compared = list(embedder.embedded)
-
-        sync(findings, Artifact.objects.get(pk=decision.artifact_id))
-
-        assert len(compared) > 1
-        assert embedder.embedded == compared  # nothing is embedded a second time
 
     def test_embeds_a_text_again_if_the_index_adds_a_context(self, findings, embedder):
         [decision] = add(EvidenceInput("https://one.example/a", WORDS, "On aspirin"))

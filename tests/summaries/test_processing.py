@@ -19,7 +19,6 @@ from documents.services import TextContent, add_artifact, parse_artifact
 from indexing import services as indexing
 from indexing.models import IndexBuild, Node
 from indexing.verification import verify_build
-from retrieval.retrievers import QuestionRetriever
 from summaries import llm, services
 from summaries.management.commands import process as command
 from summaries.models import Annotation
@@ -438,22 +437,6 @@ class TestEmbed:
         assert (artifact.state, artifact.title) == ("parsed", "Knee rehabilitation")
         assert artifact.file_path.read_text() == KNEE
         assert load(out / MANIFEST_FILE_NAME)["embedded"]["artifact_id"] == str(artifact.pk)
-
-    def test_adds_the_chunks_that_it_cut_if_sources_overlap(
-        self, physio, file, out, monkeypatch, settings
-    ):
-        settings.STRATA_SOURCE_OVERLAP_WORDS = 30
-        monkeypatch.setattr(stages, "get_writer", ScriptedWriter)
-        file.write_text(" ".join(f"Sentence number {n} has these six words." for n in range(400)))
-
-        process(file, out, "--embed")
-        sync(physio)
-
-        assert Source.objects.count() > 1
-        assert verify_build(physio).is_sound
-        found = QuestionRetriever("physio").search("What then?")
-        assert found.hits
-        assert found.dropped.integrity_errors == 0
 
     def test_notifies_a_running_server(self, physio, file, out, server):
         process(file, out, "--embed")

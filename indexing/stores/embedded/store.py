@@ -8,12 +8,8 @@ import uuid
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-<<<<<<< HEAD
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-=======
-from dataclasses import dataclass, replace
->>>>>>> health
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -126,21 +122,12 @@ class EmbeddedStore(VectorStore):
             if not missing:
                 return
             self._check_free_space()
-<<<<<<< HEAD
             with collection.write_lock:
-                with _translate_engine_errors():
-                    create_field_indexes(collection.shard, missing)
-                    collection.shard.flush()
+                create_field_indexes(collection.shard, missing)
+                collection.shard.flush()
                 fields = {**collection.schema.fields, **missing}
                 collection.schema = replace(collection.schema, fields=fields)
                 write_schema(collection.folder, collection.schema, collection.shard_name)
-=======
-            create_field_indexes(collection.shard, missing)
-            collection.shard.flush()
-            fields = {**collection.schema.fields, **missing}
-            collection.schema = replace(collection.schema, fields=fields)
-            write_schema(collection.folder, collection.schema)
->>>>>>> health
 
     def has_collection(self, name: str) -> bool:
         self._check_usable()
@@ -419,15 +406,9 @@ class EmbeddedStore(VectorStore):
                 return None
             # Opening also writes, because the engine replays its log.
             self._check_free_space(min(MIN_FREE_BYTES_TO_OPEN, self._min_free_bytes))
-<<<<<<< HEAD
-            with _translate_engine_errors():
-                shard = edge.EdgeShard.load(str(folder / shard_name), to_edge_config(schema))
+            shard = edge.EdgeShard.load(str(folder / shard_name), to_edge_config(schema))
             _remove_other_shards(folder, shard_name)
             self._collections[name] = _OpenCollection(folder, schema, shard_name, shard)
-=======
-            shard = edge.EdgeShard.load(str(folder / "shard"), to_edge_config(schema))
-            self._collections[name] = _OpenCollection(folder, schema, shard)
->>>>>>> health
             return self._collections[name]
 
     def _create_collection(self, name: str, schema: CollectionSchema) -> None:
@@ -435,19 +416,10 @@ class EmbeddedStore(VectorStore):
         by a kill, and is replaced."""
         folder = self._collection_folder(name)
         shutil.rmtree(folder, ignore_errors=True)
-<<<<<<< HEAD
+        folder.mkdir()  # without its parents, which may be away for a while
         try:
             shard = _create_shard(folder / "shard", schema)
             write_schema(folder, schema, "shard")
-=======
-        folder.mkdir()  # without its parents, which may be away for a while
-        (folder / "shard").mkdir()
-        try:
-            shard = edge.EdgeShard.create(str(folder / "shard"), to_edge_config(schema))
-            create_field_indexes(shard, schema.fields)
-            shard.flush()
-            write_schema(folder, schema)
->>>>>>> health
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
