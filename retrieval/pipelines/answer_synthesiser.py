@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from core.exceptions import InvalidInput
 from indexing import embedding
+from indexing.exceptions import EmbeddingUnavailable, ModelUnavailable
 from indexing.stores import get_bm25_encoder
 from retrieval.answers.citing import find_citations, make_citation
 from retrieval.answers.continuing import Continuation
@@ -23,6 +24,10 @@ from summaries.prompts import Prompt, read_prompt_template, render_prompt
 EXTRACTIVE_MODEL_NAME: Final = "extractive"
 NO_SENTENCE_TEXT: Final = (
     "No sentence of the passages found answers this question. The passages are listed as hits."
+)
+NOT_QUOTED_TEXT: Final = (
+    "No sentence can be quoted, because the endpoint of the embedding model failed. The passages "
+    "are listed as hits."
 )
 
 Vectors = NDArray[np.float32]
@@ -153,13 +158,19 @@ class AnswerSynthesiser:
     ) -> Answer:
         if not contexts:
             return Answer("", EXTRACTIVE_MODEL_NAME, [])
-        quoted = select_quotations(
-            query,
-            contexts,
-            max_sentences=self.sentences,
-            embed=_make_embed(contexts),
-            encoder=get_bm25_encoder(contexts[0].passage.hit.spec.sparse),
-        )
+        spec = contexts[0].passage.hit.spec
+        try:
+            quoted = select_quotations(
+                query,
+                contexts,
+                max_sentences=self.sentences,
+                embed=_make_embed(contexts),
+                encoder=get_bm25_encoder(spec.sparse),
+            )
+        except (EmbeddingUnavailable, ModelUnavailable):
+            if spec.embedding.provider != "openai":
+                raise
+            return _answer_in_one_piece(NOT_QUOTED_TEXT, partial_answer, on_piece)
         if not quoted:
             return _answer_in_one_piece(NO_SENTENCE_TEXT, partial_answer, on_piece)
         text = ""
