@@ -2,6 +2,7 @@
 
 import pytest
 
+from access.grants import EVERYTHING
 from evaluation.systems import HierarchicalSystem, ModeSystem
 from indexing import embedding
 from indexing.exceptions import EmbeddingUnavailable, ModelUnavailable
@@ -9,9 +10,8 @@ from retrieval.pipelines.running import AskRequest, find_hits
 from retrieval.retrievers import ChunkRetriever, HierarchicalRetriever
 from retrieval.search import Mode
 from retrieval.searches import run_search
-from access.grants import EVERYTHING
 from tests.factories import give, load_index, sync
-from tests.written import make_build, summarise
+from tests.written import make_build
 
 OPENAI = {"provider": "openai", "model": "acme-embed"}
 NOTE = "Found by words only: the endpoint of the embedding model acme-embed failed."
