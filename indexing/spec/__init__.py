@@ -16,6 +16,7 @@ from indexing.spec.sections import (
     OPTIONS_BY_PARSER,
     CompoundSpec,
     EmbeddingSpec,
+    EvidenceSpec,
     FieldSpec,
     IdentifierSpec,
     ImageSpec,
