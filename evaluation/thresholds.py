@@ -64,7 +64,7 @@ def _measure_pairs(texts: Sequence[str], spec: EmbeddingSpec) -> NDArray[np.floa
     for share in SHARES:
         beginnings = [" ".join(each[: max(1, round(len(each) * share))]) for each in words]
         pairs.append((whole * _normalise(embedder.embed_documents(beginnings))).sum(axis=1))
-    return np.concatenate(pairs)
+    return np.concatenate([*pairs, [-1, 1]])  # the bounds of every cosine
 
 
 def _normalise(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

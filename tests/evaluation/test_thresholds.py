@@ -9,7 +9,7 @@ from tests.factories import give, sync
 from tests.hashing import HashingEmbedder
 from tests.written import make_build
 
-TEXTS = [f"The {n}th heron of the {n + 7} herons waits beside a {n * 3} pond" for n in range(30)]
+TEXTS = [" ".join(f"heron{n}x{word}" for word in range(10)) for n in range(30)]
 NARROW = {"provider": "openai", "model": "narrow"}
 
 
@@ -59,7 +59,7 @@ class TestMeasureThresholds:
     def test_prints_what_to_put_into_spec_and_pipeline(self, db, store, embedder, tmp_path, capsys):
         sync(make_build("birds"), *[give(text, index="birds") for text in TEXTS])
         questions = tmp_path / "questions.yaml"
-        questions.write_text("about: [a heron waits beside a pond]\nother: [bake bread]\n")
+        questions.write_text("about: [heron1x1 heron1x2]\nother: [bake bread]\n")
 
         call_command("measure_thresholds", "birds", questions=questions)
 

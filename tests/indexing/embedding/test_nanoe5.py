@@ -8,6 +8,7 @@ import time
 import httpx
 import pytest
 
+from indexing.embedding import get_embedder
 from retrieval.retrievers import ChunkRetriever
 from retrieval.search import Mode
 from tests.factories import give, sync
@@ -80,5 +81,6 @@ def test_finds_texts_in_other_languages_by_their_meaning(endpoint, store, questi
 
     answer = ChunkRetriever("remote", mode=Mode.DENSE).search(question)
 
+    get_embedder(build.spec.embedding)._model.client.close()
     assert answer.hits[0].payload["artifact_title"] == title
     assert answer.notes == []
