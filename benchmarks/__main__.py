@@ -107,6 +107,14 @@ def main() -> None:
         "--judged-texts", type=int, default=1_000, help="several: texts of that collection"
     )
     parser.add_argument(
+        "--embedding",
+        type=Path,
+        help="relevance: a YAML file with a spec's section `embedding`, which replaces the default",
+    )
+    parser.add_argument(
+        "--indexes", nargs="+", help="relevance: the presets to ask; default: all five"
+    )
+    parser.add_argument(
         "--findings", type=int, default=1_000, help="evidence: findings, each added in two wordings"
     )
     arguments = parser.parse_args()
@@ -196,9 +204,9 @@ def main() -> None:
 
             measure_several_indexes(arguments.collection, arguments.judged_texts)
         if arguments.only == "relevance":
-            from benchmarks.questions import measure_relevance
+            from benchmarks.questions import INDEXES, measure_relevance
 
-            measure_relevance()
+            measure_relevance(arguments.embedding, arguments.indexes or INDEXES)
         if arguments.only == "answers":
             from benchmarks.questions import measure_answers
 

@@ -3,7 +3,8 @@
 It measures no time: the same data give the same figures on any machine.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,13 +12,16 @@ import yaml
 
 from benchmarks.deck import save_deck
 from benchmarks.service import add_texts, load_abstracts, measured_service, wait_until_ready
+from evaluation.thresholds import GateThreshold, choose_gate
 from tests.retrieval.test_presets import HANDBOOK
-from tests.serving import ROOT
+from tests.serving import ROOT, serving
 
 if TYPE_CHECKING:
     from tests.serving import Service
 
 RELEVANCE: Final = ROOT / "tests" / "retrieval" / "questions" / "relevance.yaml"
+CALIBRATION: Final = RELEVANCE.with_name("calibration.yaml")
+INDEXES: Final = ("library", "python-reference", "biomedical", "physio", "papers")
 ANSWERS: Final = ROOT / "tests" / "retrieval" / "answers" / "library.yaml"
 LIBRARY: Final = ROOT / "demo" / "library"
 ABSTRACT_COUNT: Final = 2_000
@@ -27,19 +31,34 @@ WITHOUT_A_MODEL: Final = dict.fromkeys(
 )
 
 
-def measure_relevance() -> None:
-    """Ask every labelled question of its index, by the pipeline that the index names."""
-    cases = yaml.safe_load(RELEVANCE.read_text("utf-8"))
-    with measured_service(**WITHOUT_A_MODEL) as service:
-        _fill_presets(service)
-        right: dict[tuple[str, str, str], list[bool]] = {}
-        for index, by_language in cases.items():
-            for language, groups in by_language.items():
-                for group, questions in groups.items():
-                    right[index, language, group] = [
-                        ask(service, index, question)["relevant"] == (group == "about")
-                        for question in questions
-                    ]
+def measure_relevance(embedding: Path | None, indexes: Collection[str]) -> None:
+    """Ask every labelled question of its index, by the pipeline that the index names.
+
+    ``embedding``: a YAML file with the section ``embedding`` of a spec, which replaces the default
+    model in every preset. Its threshold is chosen by the questions of ``CALIBRATION`` only.
+    """
+    with tempfile.TemporaryDirectory(prefix="strata-bench-") as folder:
+        data_dir, environment = Path(folder), dict(WITHOUT_A_MODEL)
+        if embedding is not None:
+            environment |= _replace_model(data_dir, yaml.safe_load(embedding.read_text("utf-8")))
+            with serving(data_dir, **environment) as service:
+                _fill_presets(service, indexes)
+                gate = _calibrate(service, indexes)
+            print(
+                f"threshold {gate.min_similarity:.4f}; on the questions it was chosen by, about "
+                f"the index / about something else: {gate.about_share:.2f} / {gate.other_share:.2f}"
+            )
+            _write_pipelines(data_dir, gate.min_similarity)
+        with serving(data_dir, **environment) as service:
+            if embedding is None:
+                _fill_presets(service, indexes)
+            right = {
+                (index, language, group): [
+                    ask(service, index, question)["relevant"] == (group == "about")
+                    for question in questions
+                ]
+                for index, language, group, questions in _read_questions(RELEVANCE, indexes)
+            }
     print("questions judged rightly, about the index / about something else:")
     _print_shares("language", right, lambda key: key[1])
     _print_shares("index", right, lambda key: key[0])
@@ -127,17 +146,74 @@ def _add_library(service: "Service") -> None:
     wait_until_ready(service, len(files), "library")
 
 
-def _fill_presets(service: "Service") -> None:
-    service.manage("demo").check_returncode()
-    _add_file(service, "biomedical", save_deck(service.data_dir / "screening.pptx"))
-    for title, text in HANDBOOK.items():
-        service.api.post(
-            "indexes/physio/artifacts/", json={"title": title, "text": text}
-        ).raise_for_status()
-    abstracts = load_abstracts(ABSTRACT_COUNT)
+def _read_questions(
+    path: Path, indexes: Collection[str]
+) -> Iterator[tuple[str, str, str, list[str]]]:
+    """Index, language, group and questions."""
+    for index, by_language in yaml.safe_load(path.read_text("utf-8")).items():
+        if index in indexes:
+            for language, groups in by_language.items():
+                for group, questions in groups.items():
+                    yield index, language, group, questions
+
+
+def _replace_model(folder: Path, embedding: Mapping[str, Any]) -> dict[str, str]:
+    """Write the presets with another model, and pipelines that refuse nothing yet."""
+    specs = folder / "specs"
+    specs.mkdir()
+    for path in (ROOT / "specs").glob("*.yaml"):
+        spec = {**yaml.safe_load(path.read_text("utf-8")), "embedding": embedding}
+        (specs / path.name).write_text(yaml.safe_dump(spec, allow_unicode=True), "utf-8")
+    _write_pipelines(folder, 0)
+    return {
+        "STRATA_SPECS_DIR": str(specs),
+        "STRATA_PIPELINES_DIR": str(folder / "pipelines"),
+    }
+
+
+def _write_pipelines(folder: Path, min_similarity: float) -> None:
+    """Strata's pipelines with another threshold, which holds for every language and model."""
+    (folder / "pipelines").mkdir(exist_ok=True)
+    for path in (ROOT / "retrieval" / "pipelines").glob("*.yaml"):
+        pipeline = yaml.safe_load(path.read_text("utf-8"))
+        for component in pipeline["components"].values():
+            parameters = component.get("init_parameters", {})
+            if "min_similarity" in parameters:
+                parameters["min_similarity"] = min_similarity
+                del parameters["languages"], parameters["embedding_model"]
+        (folder / "pipelines" / path.name).write_text(yaml.safe_dump(pipeline), "utf-8")
+
+
+def _calibrate(service: "Service", indexes: Collection[str]) -> GateThreshold:
+    cosines: dict[str, list[float]] = {"about": [], "other": []}
+    for index, _, group, questions in _read_questions(CALIBRATION, indexes):
+        search = "questions" if index == "physio" else "pages"
+        for question in questions:
+            answer = service.api.post(
+                f"search/{search}",
+                json={"index": index, "query": question, "mode": "dense", "limit": 1},
+            )
+            answer.raise_for_status()
+            cosines[group].append(answer.json()["hits"][0]["score"])
+    return choose_gate(cosines["about"], cosines["other"])
+
+
+def _fill_presets(service: "Service", indexes: Collection[str]) -> None:
+    if "python-reference" in indexes:
+        service.manage("demo").check_returncode()
+    elif "library" in indexes:
+        _add_library(service)
+    if "biomedical" in indexes:
+        _add_file(service, "biomedical", save_deck(service.data_dir / "screening.pptx"))
+    if "physio" in indexes:
+        for title, text in HANDBOOK.items():
+            service.api.post(
+                "indexes/physio/artifacts/", json={"title": title, "text": text}
+            ).raise_for_status()
+    abstracts = load_abstracts(ABSTRACT_COUNT) if "papers" in indexes else []
     for start in range(0, len(abstracts), 500):
         add_texts(service, abstracts[start : start + 500], "papers")
-    for index in ("library", "python-reference", "biomedical", "physio", "papers"):
+    for index in indexes:
         count = service.api.get(f"indexes/{index}/artifacts/", params={"limit": 1}).json()["count"]
         wait_until_ready(service, count, index)
 

@@ -15,7 +15,7 @@ from evaluation.judged_queries import JudgedQueries, resolve_artifact_ids, split
 from evaluation.measuring import compute_measures, parse_measures
 from evaluation.systems import RANKING_DEPTH, load_retriever_class
 from indexing.models import IndexBuild
-from retrieval.search import MAX_LIMIT, MAX_OFFSET, MAX_QUERY_CHARS
+from retrieval.search import MAX_LIMIT, MAX_OFFSET, MAX_QUERY_CHARS, require_vectors
 from summaries.models import Annotation, WrittenText
 
 GOLDEN_SOURCE = "golden_queries"
@@ -140,7 +140,9 @@ def rank_artifacts(build: IndexBuild, kind: str, query: str) -> dict[str, float]
     best: dict[str, float] = {}
     retriever = load_retriever_class(SEARCH_BY_KIND[kind])
     for offset in range(0, MAX_OFFSET + 1, MAX_LIMIT):
-        hits = retriever(build, top_k=MAX_LIMIT, offset=offset, verify=False).search(query).hits
+        answer = retriever(build, top_k=MAX_LIMIT, offset=offset, verify=False).search(query)
+        require_vectors(answer.notes)
+        hits = answer.hits
         for hit in hits:
             best.setdefault(hit.payload["artifact_id"], hit.score)
         if len(hits) < MAX_LIMIT or len(best) >= RANKING_DEPTH:

@@ -11,7 +11,15 @@ from typing import Any, Protocol
 from core.exceptions import InvalidInput
 from indexing.models import IndexBuild
 from retrieval.pipelines.declaring import find_pipeline_files
-from retrieval.search import MAX_ARTIFACTS, MAX_LIMIT, MAX_OFFSET, Hit, Mode, SearchAnswer
+from retrieval.search import (
+    MAX_ARTIFACTS,
+    MAX_LIMIT,
+    MAX_OFFSET,
+    Hit,
+    Mode,
+    SearchAnswer,
+    require_vectors,
+)
 
 FIRST_PAGE_SIZE = 10  # hits
 RANKING_DEPTH = 100  # artifacts or pages per query, as recall@100 needs
@@ -97,6 +105,7 @@ class ModeSystem:
     def _search(self, query: str, **options: Any) -> SearchAnswer:
         retriever = load_retriever_class(self.search)
         answer: SearchAnswer = retriever(self.index, mode=self.mode, **options).search(query)
+        require_vectors(answer.notes)
         return answer
 
 
@@ -114,7 +123,9 @@ class HierarchicalSystem:
         retriever = load_retriever_class("hierarchical")(
             self.index, artifacts=MAX_ARTIFACTS, verify=False
         )
-        for artifact in retriever.search(query).artifacts:
+        answer = retriever.search(query)
+        require_vectors(answer.notes)
+        for artifact in answer.artifacts:
             indexes = [page.page_index for page in artifact.pages] or [None]
             for page_index in indexes:
                 yield HitLocation(artifact.artifact_id, page_index, title=artifact.title, text="")
@@ -142,7 +153,9 @@ class PipelineSystem:
         question = AskRequest(
             index=self.index, query=query, limit=limit, pipeline=self.name, wants_answer=False
         )
-        return [_location_of(passage.hit) for passage in find_hits(question).passages]
+        found = find_hits(question)
+        require_vectors(found.notes)
+        return [_location_of(passage.hit) for passage in found.passages]
 
 
 def _location_of(hit: Hit) -> HitLocation:

@@ -52,7 +52,9 @@ def find_reusable_vectors(build: IndexBuild, nodes: Sequence[Node]) -> dict[UUID
             node
             for node in nodes
             if node.point_id not in copied
-            and donor.spec.embedding_spec_for(node.kind) == build.spec.embedding_spec_for(node.kind)
+            and donor.spec.embedding_spec_for(node.kind).has_vectors_of(
+                build.spec.embedding_spec_for(node.kind)
+            )
         ]
         if missing:
             copied |= _read_vectors_from(donor, missing)

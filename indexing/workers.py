@@ -7,7 +7,7 @@ from collections.abc import Callable
 from core.exceptions import StrataError
 from core.expected_errors import is_expected
 from core.workers import BatchWorker
-from indexing.exceptions import StoreBusy
+from indexing.exceptions import EmbeddingUnavailable, StoreBusy
 from indexing.models import IndexBuild, IndexBuildQuerySet
 from indexing.services import DocumentPlanner
 
@@ -25,7 +25,7 @@ class BuildWorker(BatchWorker[int]):
         super().__init__()
         self._work = work  # one batch of a build; returns how much it has done
         self._set_problem = set_problem  # saves what blocks a build
-        self._waits_until: dict[int, float] = {}  # build -> when a busy store may be asked again
+        self._waits_until: dict[int, float] = {}  # build -> when it may work again
 
     def run_batch(self, key: int) -> bool:
         build = self.find_builds().filter(pk=key).first()
@@ -37,7 +37,7 @@ class BuildWorker(BatchWorker[int]):
             # The rows are unchanged; the reconciliation enqueues the work again.
             logger.warning("Work on %s waits: %s", build, error)
             self._set_problem(build, error)
-            if isinstance(error, StoreBusy):
+            if isinstance(error, StoreBusy | EmbeddingUnavailable):
                 self._waits_until[key] = time.monotonic() + (error.retry_after or 0.0)
             return False
         except Exception as error:  # it must not block the other builds

@@ -1,16 +1,20 @@
 """System checks of query pipelines."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, register
+from django.core.checks import CheckMessage, Error, Warning, register
 
+from indexing.embedding import minilm
 from indexing.exceptions import InvalidSpec
+from indexing.spec import EvidenceSpec
 from indexing.spec.loaded import get_specs
 from retrieval.exceptions import InvalidPipeline
 from retrieval.pipelines.declaring import find_pipeline_files, read_declarations
 from retrieval.pipelines.loading import load_pipeline
+
+EMERGENT_SIMILARITY: Final = 0.85  # the default of the settings
 
 
 @register("strata")
@@ -68,3 +72,31 @@ def _check_pipelines_of_specs() -> list[CheckMessage]:
 
 def _make_check_error(error: InvalidPipeline) -> Error:
     return Error(str(error), hint=", ".join(error.allowed or ()) or None, id="retrieval.E002")
+
+
+@register("strata")
+def check_thresholds_of_models(**kwargs: Any) -> list[CheckMessage]:
+    """Warn where thresholds that were measured for the default model meet another one."""
+    try:
+        specs = get_specs()
+    except (InvalidSpec, OSError, UnicodeDecodeError):
+        return []  # a system check of indexing reports it
+    messages: list[CheckMessage] = []
+    for spec in specs.values():
+        thresholds = {
+            "evidence.threshold": spec.evidence is not None
+            and spec.evidence.threshold == EvidenceSpec().threshold,
+            "STRATA_EMERGENT_SIMILARITY": spec.concepts is not None
+            and settings.STRATA_EMERGENT_SIMILARITY == EMERGENT_SIMILARITY,
+        }
+        unmeasured = [name for name, is_default in thresholds.items() if is_default]
+        if spec.embedding.model not in minilm.CONVERTED_NAMES and unmeasured:
+            messages.append(
+                Warning(
+                    f"specs/{spec.name}.yaml: {' and '.join(unmeasured)} were measured for the "
+                    f"embedding model {minilm.NAME}, not for {spec.embedding.model}.",
+                    hint=f"manage.py measure_thresholds {spec.name} prints values for its model.",
+                    id="retrieval.W001",
+                )
+            )
+    return messages

@@ -75,6 +75,7 @@ class AnnotationInput:
     heading: str
     title: str
     is_cache_bypassed: bool = False
+    page_label: str = ""  # the top heading of most formats
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +177,11 @@ class ExtractiveWriter:
                 AnnotationDraft(
                     questions=[],
                     summary=extractive.summarise_in_one_line(chunk.text, heading=chunk.heading),
-                    fields=extractive.match_field_values(chunk.text, many_valued),
+                    fields=extractive.match_field_values(
+                        # No wording matches across a blank line.
+                        "\n\n".join([chunk.page_label, chunk.heading, chunk.text]),
+                        many_valued,
+                    ),
                     model_name=EXTRACTIVE_MODEL_NAME,
                 ),
             )

@@ -46,7 +46,7 @@ class ParsedPage:
 class ParsedDocument:
     """A file's pages, in order; a page's position is its index.
 
-    ``title`` is the document's own (properties, or its first heading), empty if it has none.
+    ``title`` is the document's own (properties, or its only top heading), empty if it has none.
     ``encoding`` is set for text formats. A document without visible text has a ``no_text`` warning,
     unless it is an image.
     """

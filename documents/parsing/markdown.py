@@ -29,7 +29,7 @@ def read(path: Path, draft: DocumentDraft) -> None:
     headings = _find_headings(text, front_matter.end() if front_matter else 0)
     top = min((level for _, level, _ in headings), default=0)
     starts = [(offsets[line], label) for line, level, label in headings if level == top]
-    if starts:
+    if len(starts) == 1:  # of several, the first is a chapter's name; the file's name is better
         draft.propose_title(starts[0][1])
     if not starts or text[: starts[0][0]].strip():
         starts.insert(0, (0, ""))

@@ -7,6 +7,7 @@ from typing import Any
 import pptx
 
 from documents.parsing.archives import check_office_archive
+from documents.parsing.charts import read_chart
 from documents.parsing.document import DocumentDraft
 
 
@@ -36,6 +37,8 @@ def _shape_texts(shapes: Any, title_shape: Any) -> Iterator[str]:
                 " | ".join(" ".join(cell.text.split()) for cell in row.cells if not cell.is_spanned)
                 for row in shape.table.rows
             )
+        elif getattr(shape, "has_chart", False) and shape.has_chart:
+            yield read_chart(shape.chart_part.blob)
         elif shape.has_text_frame:
             yield _clean_frame_text(shape.text_frame.text)
 

@@ -20,6 +20,10 @@ def describe_model_availability(spec: EmbeddingSpec) -> str:
     if spec.provider == "rdkit":
         require_rdkit()
         return "RDKit fingerprints; RDKit is installed."
+    if spec.endpoint is not None:
+        from indexing.embedding.openai_model import read_api_key
+
+        read_api_key(spec.endpoint)
     if spec.provider in {"huggingface", "openai"}:
         return "not checked; it is downloaded or called when first used."
     if spec.provider == "clip" or spec.model not in minilm.CONVERTED_NAMES:

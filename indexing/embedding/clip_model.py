@@ -38,9 +38,8 @@ class ClipModel:
             np.stack(list(self._vision.embed(pictures, batch_size=len(pictures))))
         )
 
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        [vector] = self._text.query_embed(text)
-        return _normalise_vectors(vector)
+    def embed_queries(self, texts: list[str]) -> NDArray[np.float32]:
+        return _normalise_vectors(np.stack(list(self._text.query_embed(texts))))
 
     def count_tokens(self, texts: list[str]) -> list[int]:
         """Return 0 for each: images have no tokens."""

@@ -31,8 +31,8 @@ class LoadedModel(Protocol):
         """(texts, dimension), in the given order; one call of the runtime or provider."""
         ...
 
-    def embed_query(self, text: str) -> Vectors:
-        """(dimension,)"""
+    def embed_queries(self, texts: list[str]) -> Vectors:
+        """As ``embed_batch``, for queries."""
         ...
 
     def count_tokens(self, texts: list[str]) -> list[int]:
@@ -79,17 +79,19 @@ class Embedder:
             EmbeddingUnavailable: the provider did not answer; safe to retry.
             EmbeddingMismatch: the vectors do not have the spec's dimension.
         """
-        return self._embed([self.spec.document_prefix + text for text in texts])
+        texts = [self.spec.document_prefix + text for text in texts]
+        return self._embed(texts, self._model.embed_batch)
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
         """(texts, dimension), in the given order; raises as ``embed_documents``."""
-        return self._embed([self.spec.query_prefix + text for text in texts])
+        texts = [self.spec.query_prefix + text for text in texts]
+        return self._embed(texts, self._model.embed_queries)
 
     def embed_query(self, text: str) -> Vectors:
         """(dimension,); raises as ``embed_documents``."""
-        vector = self._model.embed_query(self.spec.query_prefix + text)
-        self._check_dimension(vector)
-        return vector
+        vectors = self._model.embed_queries([self.spec.query_prefix + text])
+        self._check_dimension(vectors)
+        return np.asarray(vectors[0])
 
     async def aembed_documents(self, texts: Sequence[str]) -> Vectors:
         """``embed_documents`` off the event loop."""
@@ -104,10 +106,10 @@ class Embedder:
         truncated."""
         return self._model.count_tokens([self.spec.document_prefix + text for text in texts])
 
-    def _embed(self, texts: list[str]) -> Vectors:
+    def _embed(self, texts: list[str], embed_batch: Callable[[list[str]], Vectors]) -> Vectors:
         vectors = np.empty((len(texts), self.spec.dimension), np.float32)
         for rows in self._split_into_batches(texts):
-            batch = self._model.embed_batch([texts[row] for row in rows])
+            batch = embed_batch([texts[row] for row in rows])
             self._check_dimension(batch)
             vectors[rows] = batch
         return vectors
@@ -187,7 +189,8 @@ def _get_loader(spec: EmbeddingSpec) -> ModelLoader[LoadedModel]:
             _loaders[spec_without_prefixes] = ModelLoader(
                 f"The model {spec.model}",
                 partial(_load_model, spec_without_prefixes),
-                is_installed=spec.provider == "rdkit" or spec.model in minilm.CONVERTED_NAMES,
+                is_installed=spec.provider in {"rdkit", "openai"}
+                or spec.model in minilm.CONVERTED_NAMES,
             )
         return _loaders[spec_without_prefixes]
 

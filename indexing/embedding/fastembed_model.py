@@ -39,9 +39,8 @@ class FastembedModel:
     def embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
         return np.stack(list(self._embedding.embed(texts, batch_size=len(texts))))
 
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        [vector] = self._embedding.query_embed(text)
-        return np.asarray(vector, np.float32)
+    def embed_queries(self, texts: list[str]) -> NDArray[np.float32]:
+        return np.stack(list(self._embedding.query_embed(texts, batch_size=len(texts))))
 
     def count_tokens(self, texts: list[str]) -> list[int]:
         # In parts, because an encoding is many times larger than its text; ``_fast`` omits offsets.

@@ -36,8 +36,7 @@ class HuggingFaceModel:
         )
         return np.asarray(vectors, np.float32)
 
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        return np.asarray(self.embed_batch([text])[0], np.float32)
+    embed_queries = embed_batch
 
     def count_tokens(self, texts: list[str]) -> list[int]:
         if not texts:

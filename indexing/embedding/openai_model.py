@@ -4,6 +4,10 @@ Uses httpx and not LlamaIndex's OpenAI package, which needs a large SDK, retries
 and replaces line breaks in texts.
 """
 
+import base64
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import httpx
@@ -11,15 +15,20 @@ import numpy as np
 from django.conf import settings
 from llama_index.core.utils import get_tokenizer
 from numpy.typing import NDArray
+from tokenizers import Tokenizer
 
 from core.outbound import make_client
+from core.retry_after import parse_retry_after
 from indexing.exceptions import EmbeddingUnavailable, ModelUnavailable
-from indexing.spec import EmbeddingSpec
+from indexing.spec import EmbeddingSpec, EndpointSpec
 
 TIMEOUT: Final = httpx.Timeout(60, connect=10)  # seconds; a full batch on a slow server
 TOO_MANY_REQUESTS: Final = 429
 REQUEST_TIMEOUT: Final = 408
-REJECTION_STATUSES: Final = {400, 413, 422}  # the request, or one text in it, is rejected
+TOO_LARGE_STATUSES: Final = {413, 422}  # of a batch with too many texts, too
+REJECTION_STATUSES: Final = {400, *TOO_LARGE_STATUSES}  # the request, or one text, is rejected
+
+CountTokens = Callable[[str], int]
 
 
 class RejectedText(ValueError):
@@ -29,20 +38,21 @@ class RejectedText(ValueError):
 class OpenAIModel:
     """A model behind an OpenAI-compatible endpoint."""
 
-    batch_texts = 128
     batch_tokens = 32_768  # OpenAI allows 300,000; other servers less
 
-    def __init__(self, model_name: str, base_url: str, api_key: str, dimension: int) -> None:
-        self._model_name = model_name
-        self._tokenize = get_tokenizer()
+    def __init__(
+        self, model_name: str, endpoint: EndpointSpec, api_key: str, *, setting_names: str
+    ) -> None:
+        self._endpoint = endpoint
+        self._body = {"model": model_name, "encoding_format": "float", **endpoint.parameters}
+        self._setting_names = setting_names  # where the address and the key come from
+        self._count_tokens = _load_token_counter(endpoint.tokenizer)
+        self.batch_texts = endpoint.batch_texts
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         # The slash at the end keeps the path of the base URL when another is joined to it.
         self.client = make_client(
-            base_url=base_url.rstrip("/") + "/", headers=headers, timeout=TIMEOUT
+            base_url=endpoint.base_url.rstrip("/") + "/", headers=headers, timeout=TIMEOUT
         )
-        # Only this family accepts a dimension; other servers refuse the parameter.
-        is_sizable = model_name.startswith("text-embedding-3")
-        self._dimensions = dimension if is_sizable else None
 
     def embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
         """(texts, dimension), in the given order.
@@ -52,24 +62,41 @@ class OpenAIModel:
             ModelUnavailable: the endpoint refuses the key, the model or every text.
             RejectedText: it refuses these texts but not others.
         """
-        response = self._post(texts)
+        return self._embed(texts, self._endpoint.document_parameters)
+
+    def embed_queries(self, texts: list[str]) -> NDArray[np.float32]:
+        """As ``embed_batch``."""
+        return self._embed(texts, self._endpoint.query_parameters)
+
+    def count_tokens(self, texts: list[str]) -> list[int]:
+        """As the spec's tokenizer counts; cl100k is exact for OpenAI's models only."""
+        return [self._count_tokens(text) for text in texts]
+
+    def _embed(self, texts: list[str], parameters: Mapping[str, Any]) -> NDArray[np.float32]:
+        response = self._post(texts, parameters)
         status = response.status_code
-        if status in REJECTION_STATUSES and self._post(["ok"]).is_success:
+        if status in TOO_LARGE_STATUSES and len(texts) > 1:
+            middle = len(texts) // 2
+            parts = [texts[:middle], texts[middle:]]
+            return np.concatenate([self._embed(part, parameters) for part in parts])
+        if status in REJECTION_STATUSES and self._post(["ok"], parameters).is_success:
             raise RejectedText(
                 f"The embedding provider refuses the text: {_describe_response(response)}"
             )
         if status in {REQUEST_TIMEOUT, TOO_MANY_REQUESTS} or status >= 500:
-            raise EmbeddingUnavailable(
+            unavailable = EmbeddingUnavailable(
                 f"The embedding provider answered {_describe_response(response)}"
             )
+            unavailable.retry_after = parse_retry_after(response.headers)
+            raise unavailable
         if not response.is_success:
             raise ModelUnavailable(
                 f"The embedding provider answered {_describe_response(response)}",
-                fix="Check STRATA_OPENAI_BASE_URL, STRATA_OPENAI_API_KEY and embedding.model.",
+                fix=f"Check {self._setting_names} and embedding.model.",
             )
         try:
             rows = sorted(response.json()["data"], key=lambda row: row["index"])
-            vectors = np.array([row["embedding"] for row in rows], np.float32)
+            vectors = np.array([_read_vector(row["embedding"]) for row in rows], np.float32)
         except (ValueError, KeyError, TypeError) as error:
             raise EmbeddingUnavailable(
                 "The embedding provider returned a malformed response."
@@ -80,24 +107,11 @@ class OpenAIModel:
             )
         return vectors
 
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        return np.asarray(self.embed_batch([text])[0], np.float32)
-
-    def count_tokens(self, texts: list[str]) -> list[int]:
-        """Exact for OpenAI's models (cl100k); an estimate for others, whose tokenizer is
-        unknown."""
-        return [len(self._tokenize(text)) for text in texts]
-
-    def _post(self, texts: list[str]) -> httpx.Response:
-        body: dict[str, Any] = {
-            "model": self._model_name,
-            "input": texts,
-            "encoding_format": "float",
-        }
-        if self._dimensions is not None:
-            body["dimensions"] = self._dimensions
+    def _post(self, texts: list[str], parameters: Mapping[str, Any]) -> httpx.Response:
+        body = {**self._body, **parameters, "input": texts}
+        sent = {name: value for name, value in body.items() if value is not None}
         try:
-            return self.client.post("embeddings", json=body)
+            return self.client.post("embeddings", json=sent)
         except httpx.TransportError as error:
             raise EmbeddingUnavailable(
                 f"The embedding provider did not answer: {error!r}"
@@ -105,13 +119,77 @@ class OpenAIModel:
 
 
 def load_openai(spec: EmbeddingSpec) -> OpenAIModel:
-    """Create the model without a request: a wrong address or key fails at the first text."""
+    """Create the model without a request: a wrong address or key fails at the first text.
+
+    Raises:
+        ModelUnavailable: the variable for the key is not set, or the tokenizer cannot be read.
+    """
+    if spec.endpoint is None:
+        # Only this family accepts a dimension; other servers refuse the parameter.
+        is_sizable = spec.model.startswith("text-embedding-3")
+        endpoint = EndpointSpec.model_construct(
+            base_url=settings.STRATA_OPENAI_BASE_URL,
+            parameters={"dimensions": spec.dimension} if is_sizable else {},
+        )
+        return OpenAIModel(
+            spec.model,
+            endpoint,
+            settings.STRATA_OPENAI_API_KEY,
+            setting_names="STRATA_OPENAI_BASE_URL, STRATA_OPENAI_API_KEY",
+        )
+    variable = spec.endpoint.api_key_variable
     return OpenAIModel(
         spec.model,
-        settings.STRATA_OPENAI_BASE_URL,
-        settings.STRATA_OPENAI_API_KEY,
-        spec.dimension,
+        spec.endpoint,
+        read_api_key(spec.endpoint),
+        setting_names=", ".join(filter(None, ["embedding.endpoint", variable])),
     )
+
+
+def read_api_key(endpoint: EndpointSpec) -> str:
+    """The key in the endpoint's environment variable; empty if the endpoint names none.
+
+    Raises:
+        ModelUnavailable: the variable is not set.
+    """
+    variable = endpoint.api_key_variable
+    key = os.environ.get(variable, "").strip() if variable else ""
+    if variable and not key:
+        raise ModelUnavailable(
+            f"The environment variable {variable}, which embedding.endpoint.api_key_variable "
+            "names, is not set.",
+            field="embedding.endpoint.api_key_variable",
+            fix=f"Set {variable} for every process of the service, and restart it.",
+        )
+    return key
+
+
+def _load_token_counter(name: str) -> CountTokens:
+    """Count tokens without the network. ``characters`` counts each character as one token, more
+    than most models need."""
+    if name == "characters":
+        return len
+    if name == "cl100k":
+        tokenize = get_tokenizer()
+        return lambda text: len(tokenize(text))
+    try:
+        tokenizer = Tokenizer.from_str(Path(name).read_text("utf-8"))
+    except Exception as error:  # the library raises no narrower class
+        raise ModelUnavailable(
+            f"The tokenizer {name} cannot be read: {error}",
+            field="embedding.endpoint.tokenizer",
+            fix="Give the path of the model's tokenizer.json.",
+        ) from error
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return lambda text: len(tokenizer.encode(text).ids)
+
+
+def _read_vector(embedding: Any) -> Any:
+    """The numbers of one vector, which some endpoints send in base64."""
+    if isinstance(embedding, str):
+        return np.frombuffer(base64.b64decode(embedding, validate=True), "<f4")
+    return embedding
 
 
 def _describe_response(response: httpx.Response) -> str:

@@ -27,13 +27,15 @@ class MorganModel:
         self._generator: Any = rdFingerprintGenerator.GetMorganGenerator(radius=radius, fpSize=bits)
 
     def embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
-        return np.stack([self.embed_query(text) for text in texts])
-
-    def embed_query(self, text: str) -> NDArray[np.float32]:
         """
         Raises:
-            InvalidInput: the text is not a SMILES string.
+            InvalidInput: a text is not a SMILES string.
         """
+        return np.stack([self._embed(text) for text in texts])
+
+    embed_queries = embed_batch
+
+    def _embed(self, text: str) -> NDArray[np.float32]:
         bits = self._generator.GetFingerprintAsNumPy(parse_smiles(text)).astype(np.float32)
         return np.asarray(bits / np.linalg.norm(bits), np.float32)
 

@@ -6,6 +6,7 @@ change at no cost; they are stored with the index and apply to searches of all i
 its store settings: how a Qdrant server keeps the collections.
 """
 
+from indexing.spec.endpoint import EndpointSpec
 from indexing.spec.index import PLACEMENT, IndexSpec
 from indexing.spec.reading import parse_spec, read_specs
 from indexing.spec.sections import (
@@ -15,6 +16,7 @@ from indexing.spec.sections import (
     OPTIONS_BY_PARSER,
     CompoundSpec,
     EmbeddingSpec,
+    EvidenceSpec,
     FieldSpec,
     IdentifierSpec,
     ImageSpec,

@@ -8,6 +8,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from indexing.exceptions import InvalidSpec
+from indexing.spec.endpoint import EndpointSpec
 from indexing.spec.index import IndexSpec
 from indexing.spec.node_parsers import check_is_installed
 from indexing.spec.sections import (
@@ -97,6 +98,7 @@ def _known_settings(location: tuple[str | int, ...]) -> list[str]:
         ("images",): ImageSpec,
         ("evidence",): EvidenceSpec,
         ("embedding",): EmbeddingSpec,
+        ("embedding", "endpoint"): EndpointSpec,
         ("sparse",): SparseSpec,
         ("chunks",): ChunkSpec,
         ("search",): SearchSpec,

@@ -9,11 +9,15 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
+    SerializerFunctionWrapHandler,
     ValidationError,
     ValidationInfo,
     field_validator,
+    model_serializer,
     model_validator,
 )
+
+from indexing.spec.endpoint import EndpointSpec
 
 NAME_PATTERN = re.compile(r"[a-z][a-z0-9-]{0,62}")
 PROMPT_PATTERN = r"^[a-z][a-z0-9_]*$"
@@ -52,6 +56,31 @@ class EmbeddingSpec(FrozenModel):
     precision: Literal["float32", "int8"] = "float32"
     document_prefix: str = ""
     query_prefix: str = ""
+    endpoint: EndpointSpec | None = None
+
+    @model_validator(mode="after")
+    def _check_endpoint(self) -> "EmbeddingSpec":
+        if self.endpoint is not None and self.provider != "openai":
+            raise ValueError("endpoint is allowed for provider: openai only")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _leave_out_missing_endpoint(
+        self, serialize: SerializerFunctionWrapHandler
+    ) -> dict[str, Any]:
+        """Recipes of earlier releases have no endpoint, and must keep their fingerprints."""
+        content: dict[str, Any] = serialize(self)
+        if content.get("endpoint", ...) is None:
+            del content["endpoint"]
+        return content
+
+    def has_vectors_of(self, other: "EmbeddingSpec") -> bool:
+        """Whether both embed a text as the same vector: the address of an endpoint may differ."""
+        if self.endpoint is None or other.endpoint is None:
+            return self == other
+        without = {"endpoint": None}
+        is_same_model = self.model_copy(update=without) == other.model_copy(update=without)
+        return is_same_model and self.endpoint.vector_settings == other.endpoint.vector_settings
 
 
 class SparseSpec(FrozenModel):

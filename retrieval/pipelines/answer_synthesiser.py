@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from core.exceptions import InvalidInput
 from indexing import embedding
+from indexing.exceptions import EmbeddingUnavailable, ModelUnavailable
 from indexing.stores import get_bm25_encoder
 from retrieval.answers.citing import find_citations, make_citation
 from retrieval.answers.quoting import Embed, select_quotations
@@ -21,6 +22,10 @@ from summaries.prompts import Prompt, read_prompt_template, render_prompt
 EXTRACTIVE_MODEL_NAME: Final = "extractive"
 NO_SENTENCE_TEXT: Final = (
     "No sentence of the passages found answers this question. The passages are listed as hits."
+)
+NOT_QUOTED_TEXT: Final = (
+    "No sentence can be quoted, because the endpoint of the embedding model failed. The passages "
+    "are listed as hits."
 )
 
 Vectors = NDArray[np.float32]
@@ -139,13 +144,19 @@ class AnswerSynthesiser:
     ) -> Answer:
         if not contexts:
             return Answer("", EXTRACTIVE_MODEL_NAME, [])
-        quoted = select_quotations(
-            query,
-            contexts,
-            max_sentences=self.sentences,
-            embed=_make_embed(contexts),
-            encoder=get_bm25_encoder(contexts[0].passage.hit.spec.sparse),
-        )
+        spec = contexts[0].passage.hit.spec
+        try:
+            quoted = select_quotations(
+                query,
+                contexts,
+                max_sentences=self.sentences,
+                embed=_make_embed(contexts),
+                encoder=get_bm25_encoder(spec.sparse),
+            )
+        except (EmbeddingUnavailable, ModelUnavailable):
+            if spec.embedding.provider != "openai":
+                raise
+            return _answer_in_one_piece(NOT_QUOTED_TEXT, partial_answer, on_piece)
         if not quoted:
             on_piece(NO_SENTENCE_TEXT)
             return Answer(NO_SENTENCE_TEXT, EXTRACTIVE_MODEL_NAME, [])

@@ -60,6 +60,9 @@ class MultiQueryRetriever:
         )
         answer = retriever.search_queries(queries)
         headings = _read_headings(answer.rankings)
+        notes = answer.notes
+        if not any(answer.rankings):
+            notes = [*notes, *_describe_empty_result(index, filter, grant)]
         return {
             "rankings": [
                 QueryRanking(query, make_passages(query, ranking, filter, headings))
@@ -68,7 +71,7 @@ class MultiQueryRetriever:
             "builds": answer.builds,
             "dropped": answer.dropped,
             "stale_ids": answer.stale_ids,
-            "notes": [] if any(answer.rankings) else _describe_empty_result(index, filter, grant),
+            "notes": notes,
         }
 
 

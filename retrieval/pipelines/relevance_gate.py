@@ -55,7 +55,10 @@ class RelevanceTest:
             return False, [f"{untested} the embedding model {self.embedding_model}."]
         if not is_in_languages(question, self.languages):
             return False, [f"{untested} questions in {', '.join(self.languages)}."]
-        return not is_relevant(target, question, self.min_similarity), []
+        is_about_index = is_relevant(target, question, self.min_similarity)
+        if is_about_index is None:
+            return False, [f"{untested} the embedding model, whose endpoint failed."]
+        return not is_about_index, []
 
 
 @component

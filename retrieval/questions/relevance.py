@@ -2,23 +2,27 @@
 
 from typing import Final
 
-from indexing import embedding
 from indexing.stores import Payload, Query, encode_sparse_query, get_bm25_encoder
+from retrieval.search import embed_if_available
 from retrieval.search.targets import Target
 from retrieval.visible_points import VisiblePoints
 
 MAX_POINTS_CHECKED: Final = 10  # the points that share most words with the question
 
 
-def is_relevant(target: Target, query: str, min_similarity: float) -> bool:
+def is_relevant(target: Target, query: str, min_similarity: float) -> bool | None:
     """Whether some point has at least ``min_similarity`` (a cosine) to the question, or contains
     all of its content words (embeddings place names and abbreviations badly). The embedding model
-    must read the question's language.
+    must read the question's language. None if the model's endpoint fails.
 
     Raises:
-        StoreUnavailable, EmbeddingUnavailable: retry helps.
+        StoreUnavailable: retry helps.
     """
-    dense = embedding.get_embedder(target.spec.embedding).embed_query(query)
+    dense, _ = embed_if_available(
+        target.spec.embedding, lambda embedder: embedder.embed_query(query)
+    )
+    if dense is None:
+        return None
     points = VisiblePoints(target.grant)
     nearest = points.search(target.collection, Query(dense=dense, limit=1))
     if not nearest or nearest[0].score >= min_similarity:

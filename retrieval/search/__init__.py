@@ -11,6 +11,7 @@ Only ``retrieval.retrievers`` and ``retrieval.knowledge`` search through this pa
     hierarchy.py      summaries and chunks at once, grouped by artifact and page
     vector_spaces.py  artifacts found in several vector spaces, fused by rank
     similarity.py     the cosines of found points to the query
+    words_only.py     searches where the endpoint of an embedding model fails
 """
 
 from retrieval.search.flat import Hit, SearchAnswer
@@ -41,3 +42,4 @@ from retrieval.search.request import (
     SummaryType,
 )
 from retrieval.search.vector_spaces import ArtifactHit, ArtifactsAnswer
+from retrieval.search.words_only import embed_if_available, require_vectors

@@ -61,6 +61,7 @@ class SearchAnswer:
     dropped: DroppedPoints
     stale_ids: list[UUID]  # the caller enqueues planning for them
     took_ms: dict[str, float]  # by stage
+    notes: list[str]  # what the answer lacks
 
 
 def search_nodes(
@@ -90,9 +91,9 @@ def search_nodes(
     targets = make_targets(builds.values(), kinds, request.filter)
     wait_for_revision(targets, request.min_revision)
     stopwatch.start()
-    set_query_vectors(request.query, request.mode, targets)
+    notes = set_query_vectors(request.query, request.mode, targets)
     for target in targets:
-        target.needs_ranks = request.explain
+        target.needs_ranks |= request.explain
     stopwatch.lap("embed")
 
     wanted_count = request.offset + request.limit
@@ -125,6 +126,7 @@ def search_nodes(
         dropped=checks.dropped,
         stale_ids=sorted(checks.stale_ids),
         took_ms=stopwatch.took_ms(),
+        notes=notes,
     )
 
 

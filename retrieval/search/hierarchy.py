@@ -90,6 +90,7 @@ class HierarchicalAnswer:
     dropped: DroppedPoints
     stale_ids: list[UUID]  # the caller enqueues planning for these
     took_ms: dict[str, float]  # by stage
+    notes: list[str]  # what the answer lacks
 
 
 def search_hierarchical(request: HierarchicalRequest, grant: Grant) -> HierarchicalAnswer:
@@ -117,9 +118,9 @@ def search_hierarchical(request: HierarchicalRequest, grant: Grant) -> Hierarchi
     targets = [*summaries, *chunks]
     wait_for_revision(targets, request.min_revision)
     stopwatch.start()
-    set_query_vectors(request.query, request.mode, targets)
+    notes = set_query_vectors(request.query, request.mode, targets)
     for target in targets:
-        target.needs_ranks = request.explain
+        target.needs_ranks |= request.explain
     stopwatch.lap("embed")
 
     checks, candidates = _find_candidates(request, summaries, chunks, stopwatch)
@@ -138,6 +139,7 @@ def search_hierarchical(request: HierarchicalRequest, grant: Grant) -> Hierarchi
         dropped=checks.dropped,
         stale_ids=sorted(checks.stale_ids),
         took_ms=stopwatch.took_ms(),
+        notes=notes,
     )
 
 

@@ -7,7 +7,6 @@ from uuid import UUID
 
 from access.grants import Grant
 from core.exceptions import InvalidInput
-from indexing import embedding
 from indexing.models import IndexBuild
 from indexing.stores import encode_sparse_query
 from retrieval.ledger import LiveBuild
@@ -24,6 +23,7 @@ from retrieval.search.targets import (
     make_targets,
     parse_recipe,
 )
+from retrieval.search.words_only import embed_if_available
 
 MAX_QUERIES = 10
 MAX_CANDIDATES = 1_000  # hits for each query
@@ -59,6 +59,7 @@ class MultiQueryAnswer:
     dropped: DroppedPoints
     stale_ids: list[UUID]  # the caller enqueues planning for these
     took_ms: dict[str, float]  # by stage
+    notes: list[str]  # what the answer lacks
 
 
 def search_by_queries(request: MultiQueryRequest, grant: Grant) -> MultiQueryAnswer:
@@ -80,11 +81,12 @@ def search_by_queries(request: MultiQueryRequest, grant: Grant) -> MultiQueryAns
     [build] = builds.values()
     checks = HitChecks()
     rankings: list[list[HitWithSimilarity]] = [[] for _ in request.queries]
+    notes: list[str] = []
     if build is not None:
         kinds = [choose_passage_kind(build)]
         targets = [make_targets([build], kinds, request.filter)[0] for _ in request.queries]
         stopwatch.start()
-        _set_query_vectors(request, targets)
+        notes = _set_query_vectors(request, targets)
         stopwatch.lap("embed")
         checks, rankings = _rank_queries(request, targets, stopwatch)
         if checks.orphans:
@@ -98,6 +100,7 @@ def search_by_queries(request: MultiQueryRequest, grant: Grant) -> MultiQueryAns
         dropped=checks.dropped,
         stale_ids=sorted(checks.stale_ids),
         took_ms=stopwatch.took_ms(),
+        notes=notes,
     )
 
 
@@ -116,13 +119,18 @@ def choose_passage_kind(build: LiveBuild) -> str:
     return "question" if "chunk" not in kinds and "question" in kinds else "chunk"
 
 
-def _set_query_vectors(request: MultiQueryRequest, targets: Sequence[Target]) -> None:
-    """Set each query's vectors on its target; embeds the queries in one batch."""
+def _set_query_vectors(request: MultiQueryRequest, targets: Sequence[Target]) -> list[str]:
+    """Set each query's vectors on its target; embeds the queries in one batch. Returns a note if
+    they are searched by words only."""
     spec = targets[0].spec
-    vectors = embedding.get_embedder(targets[0].embedding).embed_queries(request.queries)
-    for target, text, vector in zip(targets, request.queries, vectors, strict=True):
-        target.dense, target.sparse = vector, encode_sparse_query(spec.sparse, text)
+    vectors, notes = embed_if_available(
+        targets[0].embedding, lambda embedder: embedder.embed_queries(request.queries)
+    )
+    for row, (target, text) in enumerate(zip(targets, request.queries, strict=True)):
+        target.dense = None if vectors is None else vectors[row]
+        target.sparse = encode_sparse_query(spec.sparse, text)
         target.depth, target.needs_ranks = request.limit, True
+    return notes
 
 
 def _rank_queries(

@@ -27,6 +27,7 @@ from retrieval.fusion import HybridFusion, HybridRanking, mean_fusion
 from retrieval.hits import HIT_KINDS
 from retrieval.ledger import LiveBuild, StoredSpec, read_live_builds
 from retrieval.search.request import SCORE_KINDS, Mode
+from retrieval.search.words_only import embed_if_available
 
 # Build id and point id; the point id as an integer, which hashes ten times as fast as a UUID.
 PointKey = tuple[int, int]
@@ -72,7 +73,7 @@ class Target:
         model = self.embedding
         return (
             model.provider, model.model, model.dimension,
-            model.document_prefix, model.query_prefix,
+            model.document_prefix, model.query_prefix, model.endpoint,
         )  # fmt: skip
 
     @property
@@ -211,23 +212,38 @@ def wait_for_revision(targets: Iterable[Target], revision: int | None) -> None:
             )
 
 
-def set_query_vectors(query: str, mode: Mode, targets: Sequence[Target]) -> None:
+def set_query_vectors(query: str, mode: Mode, targets: Sequence[Target]) -> list[str]:
     """Set the query's vectors on every target; embeds the query once for each model. In a hybrid
     search, mark the collections of several indexes to be ranked together.
 
+    If the endpoint of a model fails, a hybrid search ranks the targets of this model by words only;
+    the returned notes say so.
+
     Raises:
-        EmbeddingUnavailable: retry helps.
+        EmbeddingUnavailable: of a dense search; retry helps.
     """
-    vectors: dict[EmbeddingSpec, DenseVector] = {}
+    vectors: dict[EmbeddingSpec, DenseVector | None] = {}
+    notes: list[str] = []
     is_scored_by_rank = mode == Mode.DENSE and len(_group_by_model(targets)) > 1
     for target in targets:
         target.is_scored_by_rank = is_scored_by_rank
         if mode != Mode.SPARSE:
             model = target.embedding
             if model not in vectors:
-                vectors[model] = embedding.get_embedder(model).embed_query(query)
+                vectors[model], new_notes = _embed_query(model, query, mode)
+                notes += new_notes
             target.dense = vectors[model]
+            target.needs_ranks |= target.dense is None  # only one ranking, fused as two would be
     set_query_terms(query, mode, targets)
+    return notes
+
+
+def _embed_query(
+    model: EmbeddingSpec, query: str, mode: Mode
+) -> tuple[DenseVector | None, list[str]]:
+    if mode == Mode.DENSE:
+        return embedding.get_embedder(model).embed_query(query), []
+    return embed_if_available(model, lambda embedder: embedder.embed_query(query))
 
 
 def set_query_terms(query: str, mode: Mode, targets: Sequence[Target]) -> None:

@@ -40,6 +40,7 @@ class ArtifactsAnswer:
     dropped: DroppedPoints
     stale_ids: list[UUID]
     took_ms: dict[str, float]
+    notes: list[str]
 
 
 def answer_from_one_space(
@@ -56,6 +57,7 @@ def answer_from_one_space(
         dropped=answer.dropped,
         stale_ids=answer.stale_ids,
         took_ms=answer.took_ms,
+        notes=answer.notes,
     )
 
 
@@ -73,6 +75,7 @@ def answer_from_fused_spaces(
         ),
         stale_ids=sorted({pk for answer in answers.values() for pk in answer.stale_ids}),
         took_ms=_add_times([answer.took_ms for answer in answers.values()]),
+        notes=[note for answer in answers.values() for note in answer.notes],
     )
 
 

@@ -47,7 +47,9 @@ def render_summary_answer(answer: SearchAnswer) -> dict[str, Any]:
 def render_question_answer(answer: SearchAnswer) -> dict[str, Any]:
     content = render_search_answer(answer, render_question)
     missing_count = sum(hit["question"] is None for hit in content["hits"])
-    return content | {"notes": [_note_missing_questions(missing_count)] if missing_count else []}
+    if missing_count:
+        content["notes"] = [*answer.notes, _note_missing_questions(missing_count)]
+    return content
 
 
 def _note_missing_questions(count: int) -> str:
@@ -111,7 +113,7 @@ def _render_answer(
         for row, index in zip(rows, indexes, strict=True):
             row["index"] = index
     head = render_answer_head(answer.builds, answer.took_ms)
-    return {**head, name: rows, "dropped": asdict(answer.dropped)}
+    return {**head, name: rows, "notes": answer.notes, "dropped": asdict(answer.dropped)}
 
 
 def _render_artifact_group(artifact: ArtifactGroup, score_kind: str) -> dict[str, Any]:
@@ -370,7 +372,7 @@ def render_tools(tools: Sequence[Tool]) -> dict[str, Any]:
 def render_tool_answer(call: ToolCall, answer: ToolAnswer) -> dict[str, Any]:
     """As the search that the tool runs, with the cosine of each hit and the filter's step."""
     render = render_question_answer if call.is_question_search else render_chunk_answer
-    content = {"notes": [], **render(answer), "filter_applied": answer.filter_applied}
+    content = {**render(answer), "filter_applied": answer.filter_applied}
     for rendered, hit in zip(content["hits"], answer.hits, strict=True):
         rendered["similarity"] = hit.similarity
     return content

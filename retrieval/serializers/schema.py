@@ -35,6 +35,7 @@ def make_search_example(**content: Any) -> dict[str, Any]:
         "index": "handbook",
         "build": 1,
         "took_ms": {"embed": 4.1, "search": 1.9, "verify": 0.8, "total": 7.2},
+        "notes": [],
         "dropped": {"orphans": 0, "integrity_errors": 0},
         **content,
     }
@@ -180,6 +181,11 @@ class SearchAnswerSerializer(serializers.Serializer):
     index = IndexNamesField()
     build = BuildNumbersField()
     took_ms = StageTimesSerializer()
+    notes = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="What the answer lacks: for example that it was found by words only, because the "
+        "endpoint of the embedding model failed.",
+    )
     dropped = DroppedPointsSerializer()
 
 
@@ -227,13 +233,9 @@ QUESTION_HIT_EXAMPLE = HIT_EXAMPLE | {
 }
 
 
-NOTES_HELP = "What the answer lacks, and which setting would add it."
-
-
-@with_example(make_search_example(hits=[QUESTION_HIT_EXAMPLE], notes=[]))
+@with_example(make_search_example(hits=[QUESTION_HIT_EXAMPLE]))
 class QuestionSearchAnswerSerializer(SearchAnswerSerializer):
     hits = QuestionHitSerializer(many=True)
-    notes = serializers.ListField(child=serializers.CharField(), help_text=NOTES_HELP)
 
 
 class _ToolHitSerializer(serializers.Serializer):
@@ -263,13 +265,10 @@ class ToolHitsField(serializers.ListField):
 
 
 @with_example(
-    make_search_example(
-        hits=[QUESTION_HIT_EXAMPLE | {"similarity": 0.81}], notes=[], filter_applied="exact"
-    )
+    make_search_example(hits=[QUESTION_HIT_EXAMPLE | {"similarity": 0.81}], filter_applied="exact")
 )
 class ToolAnswerSerializer(SearchAnswerSerializer):
     hits = ToolHitsField()
-    notes = serializers.ListField(child=serializers.CharField(), help_text=NOTES_HELP)
     filter_applied = serializers.ChoiceField(
         choices=[str(step) for step in FilterStep],
         allow_null=True,

@@ -13,6 +13,7 @@ from django.conf import settings
 from pydantic import BaseModel, ValidationError
 
 from core.import_lock import import_lock
+from core.retry_after import parse_retry_after
 from summaries.exceptions import (
     InvalidCompletion,
     LanguageModelMisconfigured,
@@ -35,7 +36,6 @@ from summaries.llm.throttling import (
     call_semaphore,
     make_retry_delays,
     next_retry_delay,
-    parse_retry_after,
 )
 from summaries.llm.use import estimate_tokens, note_use
 

@@ -9,16 +9,10 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
 
 from django.conf import settings
 
 from summaries.exceptions import LanguageModelUnavailable
-
-if TYPE_CHECKING:
-    import httpx
 
 
 class Deadline:
@@ -106,18 +100,3 @@ def next_retry_delay(error: LanguageModelUnavailable, delays: Iterator[float]) -
     if delay is None or requested_seconds > settings.STRATA_LLM_MAX_WAIT_SECONDS:
         raise error
     return max(delay, requested_seconds)
-
-
-def parse_retry_after(headers: "httpx.Headers") -> float | None:
-    """Parse ``Retry-After`` in either form of RFC 9110 (10.2.3) to seconds."""
-    value = headers.get("retry-after", "")
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        at = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    at = at if at.tzinfo else at.replace(tzinfo=UTC)
-    return max(0.0, (at - datetime.now(UTC)).total_seconds())

@@ -156,7 +156,8 @@ class FileInspection:
         """
         self.require_questions_in_spec()
         self._require_writable_chunks_file()
-        chunks, dropped_value_count = self._annotate_chunks(self._cut_document().chunks, advance)
+        cut = self._cut_document()
+        chunks, dropped_value_count = self._annotate_chunks(cut, advance)
         self._save_chunks(chunks, dropped_value_count)
 
     def add_to_index(self) -> Artifact:
@@ -233,14 +234,20 @@ class FileInspection:
         return Artifact(pk=uuid.uuid5(uuid.NAMESPACE_OID, name), index=index, title=title)
 
     def _annotate_chunks(
-        self, chunks: list[AnnotatedChunk], advance: AdvanceProgress
+        self, cut: "_CutDocument", advance: AdvanceProgress
     ) -> tuple[list[AnnotatedChunk], int]:
         """Return the chunks with their annotations, and the number of values dropped."""
         artifact = self._make_unsaved_artifact()
         inputs = {
-            key: AnnotationInput(chunk.text, chunk.heading, artifact.title)
-            for key, chunk in enumerate(chunks)
+            key: AnnotationInput(
+                chunk.text,
+                chunk.heading,
+                artifact.title,
+                page_label=cut.pages[chunk.page_index].label,
+            )
+            for key, chunk in enumerate(cut.chunks)
         }
+        chunks = cut.chunks
         written, model_names = list(chunks), set[str]()
         total, dropped_value_count = LanguageModelCost(), 0
         outage: StrataError | None = None

@@ -128,8 +128,7 @@ def _write_claim(
     result: WriteBatchResult,
     should_stop: Callable[[], bool],
 ) -> None:
-    inputs = ["artifact", "page"] if model is Summary else ["artifact"]
-    rows = {row.pk: row for row in claim.rows.select_related(*inputs)}
+    rows = {row.pk: row for row in claim.rows.select_related("artifact", "page")}
     result.row_count += len(rows)
     outage: StrataError | None = None
     started, call_count = time.monotonic(), 0
@@ -154,7 +153,9 @@ def _write_drafts(
     writer = get_writer()
     if model is Annotation:
         chunks = {
-            pk: AnnotationInput(row.text, row.heading, row.artifact.title, row.is_cache_bypassed)
+            pk: AnnotationInput(
+                row.text, row.heading, row.artifact.title, row.is_cache_bypassed, row.page.label
+            )
             for pk, row in rows.items()
         }
         yield from writer.annotate(chunks, build.spec)

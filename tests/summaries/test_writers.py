@@ -19,6 +19,7 @@ from summaries.exceptions import InvalidCompletion, LanguageModelUnavailable
 from summaries.models import Annotation, BuildLanguageModelCost, StoredCompletion, Summary
 from summaries.writers import (
     AnnotationInput,
+    ExtractiveWriter,
     LanguageModelWriter,
     SummaryInput,
     join_texts_within_limit,
@@ -276,3 +277,16 @@ class TestJoinTextsWithinLimit:
         assert len(fitted) <= 1_000
         assert "number 0 " in fitted
         assert re.search(r"number [89]\d\d ", fitted)
+
+
+class TestExtractiveWriter:
+    def test_looks_for_declared_values_in_the_heading_path_too(self):
+        habitats = {"type": "keyword", "many": True, "values": ["moor", "river"]}
+        spec = IndexSpec.model_validate({"name": "birds", "metadata": {"habitats": habitats}})
+        section = AnnotationInput(
+            "Weeks one to six.", "Near a river", "Handbook", page_label="On the moor"
+        )
+
+        [outcome] = ExtractiveWriter().annotate({1: section}, spec)
+
+        assert outcome.draft.fields["habitats"] == ["moor", "river"]

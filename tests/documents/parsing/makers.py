@@ -7,6 +7,8 @@ from collections.abc import Mapping
 import docx
 import openpyxl
 import pptx
+from pptx.chart.data import CategoryChartData, XyChartData
+from pptx.enum.chart import XL_CHART_TYPE
 from pptx.util import Inches
 from reportlab.lib.pagesizes import A5
 from reportlab.pdfgen.canvas import Canvas
@@ -41,6 +43,25 @@ def make_pptx() -> bytes:
     outer = second.shapes.add_group_shape()
     inner = outer.shapes.add_group_shape()
     inner.shapes.add_textbox(0, 0, Inches(1), Inches(1)).text_frame.text = "deep in a group"
+    return _saved(presentation)
+
+
+def make_pptx_with_charts() -> bytes:
+    """A slide with a chart of two series, in one of which a value is missing, and a scatter."""
+    presentation = pptx.Presentation()
+    shapes = presentation.slides.add_slide(presentation.slide_layouts[6]).shapes
+    bars = CategoryChartData()
+    bars.categories = ["month 6", "month 9"]
+    bars.add_series("Men", (12, 40))
+    bars.add_series("Women", (9.5, None))
+    box = (Inches(1), Inches(1), Inches(4), Inches(2))
+    chart = shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, *box, bars).chart
+    chart.chart_title.text_frame.text = "Return to sport"
+    points = XyChartData()
+    series = points.add_series("Load")
+    for x, y in ((1, 3), (2, 4.5)):
+        series.add_data_point(x, y)
+    shapes.add_chart(XL_CHART_TYPE.XY_SCATTER, *box, points)
     return _saved(presentation)
 
 

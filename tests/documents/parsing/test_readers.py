@@ -12,6 +12,7 @@ from tests.documents.parsing.makers import (
     make_epub,
     make_pdf,
     make_pptx,
+    make_pptx_with_charts,
     make_xlsx,
     make_zip,
     replace_member,
@@ -50,6 +51,14 @@ class TestPdf:
 
 
 class TestPptx:
+    def test_reads_charts_as_tables(self, parse):
+        [page] = parse(make_pptx_with_charts(), "deck.pptx").pages
+
+        assert page.text == (
+            "Return to sport\n | Men | Women\nmonth 6 | 12 | 9.5\nmonth 9 | 40 | "
+            "\n\n | Load\n1 | 3\n2 | 4.5"
+        )
+
     def test_reads_title_body_tables_groups_and_notes(self, parse):
         document = parse(make_pptx(), "deck.PPTX")
 
@@ -198,6 +207,11 @@ class TestMarkdown:
 
         assert "".join(texts(document)) == source
         assert labels(document) == ["", "One fine day", "Two"]
+        assert document.title == ""
+
+    def test_takes_the_only_top_heading_as_the_title(self, parse):
+        document = parse("intro\n\n# One *fine* day\n\n## Morning\n\n## Noon\n", "a.md")
+
         assert document.title == "One fine day"
 
     def test_reads_the_title_from_front_matter(self, parse):

@@ -1,14 +1,19 @@
 import asyncio
+import base64
 import importlib.util
 import json
 import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
 
 from core.import_lock import import_lock
 from indexing.embedding import embedder as embedder_module
@@ -362,6 +367,8 @@ class StubProvider(ThreadingHTTPServer):
         self.requests = []
         self.status = 200
         self.refused = None  # a text answered with 400
+        self.max_texts = None  # of a request; more are answered with 413
+        self.headers = {}
         self.body = None  # sent instead of a proper answer
 
     @property
@@ -376,13 +383,20 @@ class StubHandler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.requests.append((self.path, self.headers["Authorization"], body))
         status = 400 if self.server.refused in body["input"] else self.server.status
+        if self.server.max_texts and len(body["input"]) > self.server.max_texts:
+            status = 413
         data = [
             {"index": place, "embedding": [float(len(text)), float(place), 1.0]}
             for place, text in enumerate(body["input"])
         ]
+        if body.get("encoding_format") == "base64":
+            for row in data:
+                row["embedding"] = base64.b64encode(np.array(row["embedding"], "<f4")).decode()
         answer = {"data": data[::-1]} if status == 200 else {"error": {"message": "no such luck"}}
         content = self.server.body or json.dumps(answer).encode()
         self.send_response(status)
+        for header in self.server.headers.items():
+            self.send_header(*header)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
@@ -391,19 +405,25 @@ class StubHandler(BaseHTTPRequestHandler):
         pass
 
 
+@contextmanager
+def serving_stub():
+    with StubProvider() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
 class TestOpenAI:
     @pytest.fixture
     def provider(self, settings, monkeypatch):
         monkeypatch.setattr(embedder_module, "_embedders", {})
         monkeypatch.setattr(embedder_module, "_loaders", {})
-        with StubProvider() as server:
-            thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-            thread.start()
+        with serving_stub() as server:
             settings.STRATA_OPENAI_BASE_URL = server.url
             settings.STRATA_OPENAI_API_KEY = "sk-test"
             yield server
-            server.shutdown()
-            thread.join()
 
     @pytest.fixture
     def embedder(self, provider):
@@ -485,6 +505,84 @@ class TestOpenAI:
             wrong.embed_documents(["text"])
 
         wrong._model.client.close()
+
+    def test_two_endpoints_have_their_own_addresses_keys_and_parameters(self, monkeypatch):
+        monkeypatch.setattr(embedder_module, "_embedders", {})
+        monkeypatch.setattr(embedder_module, "_loaders", {})
+        monkeypatch.setenv("VOYAGE_API_KEY", "pa-voyage")
+        with serving_stub() as voyage, serving_stub() as ollama:
+            endpoints = [
+                {
+                    "base_url": voyage.url,
+                    "api_key_variable": "VOYAGE_API_KEY",
+                    "parameters": {"encoding_format": "base64", "output_dimension": 3},
+                    "document_parameters": {"input_type": "document"},
+                    "query_parameters": {"input_type": "query"},
+                },
+                {"base_url": ollama.url, "parameters": {"encoding_format": None}},
+            ]
+            vectors = []
+            for endpoint in endpoints:
+                embedder = get_embedder(
+                    EmbeddingSpec(provider="openai", model="m", dimension=3, endpoint=endpoint)
+                )
+                vectors.append(embedder.embed_documents(["stored"])[0].tolist())
+                embedder.embed_queries(["asked"])
+                embedder.embed_query("asked")
+                embedder._model.client.close()
+
+        assert vectors == [[6.0, 0.0, 1.0]] * 2
+        of_voyage = {"model": "m", "encoding_format": "base64", "output_dimension": 3}
+        document = ["Bearer pa-voyage", of_voyage | {"input_type": "document", "input": ["stored"]}]
+        query = ["Bearer pa-voyage", of_voyage | {"input_type": "query", "input": ["asked"]}]
+        assert [list(each[1:]) for each in voyage.requests] == [document, query, query]
+        assert [list(each[1:]) for each in ollama.requests] == [
+            [None, {"model": "m", "input": [text]}] for text in ("stored", "asked", "asked")
+        ]
+
+    def test_names_the_variable_of_a_missing_key(self, monkeypatch):
+        monkeypatch.delenv("VOYAGE_API_KEY", raising=False)
+        endpoint = {"base_url": "https://acme.example", "api_key_variable": "VOYAGE_API_KEY"}
+
+        with pytest.raises(ModelUnavailable, match="VOYAGE_API_KEY"):
+            get_embedder(EmbeddingSpec(provider="openai", model="acme", endpoint=endpoint))
+
+    def test_halves_a_batch_that_is_too_large(self, embedder, provider):
+        provider.max_texts = 32
+        texts = ["x" * n for n in range(1, 101)]
+
+        vectors = embedder.embed_documents(texts)
+
+        assert vectors[:, 0].tolist() == list(range(1, 101))
+        sizes = [len(each[2]["input"]) for each in provider.requests]
+        assert sizes == [100, 50, 25, 25, 50, 25, 25]
+
+    def test_passes_on_when_the_provider_may_be_asked_again(self, embedder, provider):
+        provider.status, provider.headers = 429, {"Retry-After": "17"}
+
+        with pytest.raises(EmbeddingUnavailable) as caught:
+            embedder.embed_documents(["text"])
+
+        assert caught.value.retry_after == 17
+
+    def test_counts_tokens_by_the_tokenizer_that_the_spec_names(self, provider, tmp_path):
+        words = Tokenizer(WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+        words.pre_tokenizer = Whitespace()
+        words.enable_truncation(2)
+        words.save(str(tmp_path / "tokenizer.json"))
+        thai = "ประเทศไทย"
+
+        counts = {}
+        for name in ("characters", str(tmp_path / "tokenizer.json"), "cl100k"):
+            endpoint = {"base_url": provider.url, "tokenizer": name}
+            spec = EmbeddingSpec(provider="openai", model="m", dimension=3, endpoint=endpoint)
+            counts[name] = get_embedder(spec).count_tokens(["one two three", thai])
+            get_embedder(spec)._model.client.close()
+
+        characters, in_file, cl100k = counts.values()
+        assert characters == [13, len(thai)]
+        assert in_file[0] == 3
+        assert cl100k[1] > len(thai)
 
     def test_counts_tokens_without_asking_the_provider(self, embedder, provider):
         assert embedder.count_tokens(["bone density", ""]) == [2, 0]

@@ -82,6 +82,7 @@ HIERARCHY = strict(
             },
         ),
     },
+    notes={"const": []},
     dropped=strict(orphans=COUNT, integrity_errors=COUNT),
 )
 

@@ -130,6 +130,7 @@ class AnySearchAnswer(TypedDict):
     index: str | list[str]
     build: int | list[int]
     took_ms: StageTimes
+    notes: list[str]  # what the answer lacks
     dropped: DroppedPoints
 
 
@@ -143,7 +144,6 @@ class SummarySearchAnswer(AnySearchAnswer):
 
 class QuestionSearchAnswer(AnySearchAnswer):
     hits: list[QuestionHit]
-    notes: list[str]  # what the answer lacks, and which setting adds it
 
 
 class PageGroup(TypedDict):
