@@ -34,6 +34,7 @@ from documents.originals import (
     require_free_disk,
 )
 from documents.parsing import ParsedDocument, ParsedPage, parse_file
+from documents.sources import cut_pages
 from documents.virus_scan import is_scanner_configured, scan_file
 
 logger = logging.getLogger(__name__)
