@@ -90,7 +90,7 @@ class AddDocumentsCommand(StrataCommand):
             server.reconcile()
         for each in refused:
             assert each.error is not None
-            self.stderr.write(f"{each.name}: {each.error} [{each.error.code}]")
+            self.stderr.write(f"{each.name}: {each.error.with_fix()} [{each.error.code}]")
         summary = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
         self.stdout.write(summary or "Nothing to add.")
         return accepted, refused
