@@ -48,9 +48,11 @@ def make_external_id(path: Path, given: Path, *, with_folder: bool = False) -> s
 
     Of a path that is longer than an external id may be, the end, after a hash of the whole.
     """
-    given = Path(os.path.abspath(given))
-    base = given.parent if with_folder or not given.is_dir() else given
-    external_id = clean_text(Path(os.path.abspath(path)).relative_to(base).as_posix())
+    is_below = path != given
+    below = path.relative_to(given) if is_below else Path(path.name)
+    if with_folder and is_below:
+        below = Path(given.resolve().name, below)
+    external_id = clean_text(below.as_posix())
     if len(external_id) > MAX_EXTERNAL_ID_CHARS:
         start = f"{hash_text(external_id)}/"
         external_id = start + external_id[len(start) - MAX_EXTERNAL_ID_CHARS :]
