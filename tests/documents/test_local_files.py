@@ -6,9 +6,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from documents.models import Artifact
-from documents.services import add_artifact
+from documents.services import add_artifact, parse_artifact
 from indexing.management import add_command
 from tests.documents.test_services import file
+from tests.factories import sync
 
 
 @pytest.fixture
@@ -145,3 +146,19 @@ class TestAttributes:
     def test_of_one_document_need_one_file(self, add, folder, option):
         with pytest.raises(CommandError, match=f"--{option} is for one file"):
             add(folder, **{option: "https://talks.example/"})
+
+
+class TestWaiting:
+    def test_names_documents_that_hold_nothing_to_find(self, add, build, folder, monkeypatch):
+        def work(index, artifact_ids):
+            sync(build, *[parse_artifact(pk) for pk in artifact_ids])
+
+        monkeypatch.setattr(add_command, "wait_for_artifacts", work)
+        (folder / "blank.md").write_text(" ")
+
+        status, output = add(folder, wait=True)
+
+        assert status == 0
+        assert "2 ready, 0 failed, 1 with nothing to find" in output
+        assert "blank.md: The file holds no text" in output
+        assert "[no_text]" in output
