@@ -16,6 +16,7 @@ from django_otp.plugins.otp_totp import admin as totp_admin  # noqa: F401
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from access.grants import MAX_GROUP_CHARS, Scope, is_group_name
+from access.index_names import list_index_names
 from access.models import ApiKey, ApiKeyQuerySet, GroupRights
 from core.exceptions import StrataError
 
@@ -126,6 +127,15 @@ class GroupRightsForm(RightsForm):
     class Meta:
         model = GroupRights
         fields = ["scope", "indexes", "groups", "is_filled_from_claim"]
+
+    def clean_indexes(self) -> list[str] | None:
+        indexes: list[str] | None = self.cleaned_data["indexes"]
+        known = list_index_names()
+        if unknown := [name for name in indexes or () if name not in known]:
+            raise forms.ValidationError(
+                f"There is no index named {unknown[0]!r}; allowed: {', '.join(known)}."
+            )
+        return indexes
 
 
 class ChangedBySuperusers:

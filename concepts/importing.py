@@ -131,12 +131,7 @@ def _import_quote(
     _check_fields(content, ALLOWED_QUOTE_FIELDS)
     source, artifact = _get_uuid(content, "source"), _get_uuid(content, "artifact")
     if document := _get_string(content, "document"):
-        given: dict[str, Artifact] = find_by_external_ids(index, [document])
-        if document not in given:
-            raise QuoteNotFound(
-                f"The index {index} has no document {document!r}.", field="document"
-            )
-        artifact = given[document].pk
+        artifact = _find_document(index, document).pk
     _, is_new = add_instance(
         concept.pk,
         _get_string(content, "quote", is_required=True),
@@ -144,6 +139,28 @@ def _import_quote(
         artifact_id=artifact,
     )
     return ImportResult(where, "instance", is_new=is_new)
+
+
+def _find_document(index: str, name: str) -> Artifact:
+    """The document with this external id, or else the only one with this file name.
+
+    Raises:
+        QuoteNotFound: there is none, or several have this file name.
+    """
+    found = list(find_by_external_ids(index, [name]).values())
+    found = found or list(Artifact.objects.filter(index=index, file_name=name)[:2])
+    if not found:
+        raise QuoteNotFound(
+            f"The index {index} has no document with the external id or the file name {name!r}.",
+            field="document",
+        )
+    if len(found) > 1:
+        raise QuoteNotFound(
+            f"The index {index} has several documents with the file name {name!r}.",
+            field="document",
+            fix="Name the document by its external id.",
+        )
+    return found[0]
 
 
 def _import_relationship_type(

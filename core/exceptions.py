@@ -72,9 +72,10 @@ class UnknownIndex(StrataError):
     code = "unknown_index"
 
     @classmethod
-    def named(cls, name: str, known: Iterable[str]) -> "UnknownIndex":
+    def named(cls, name: str, known: Iterable[str], fix: str | None = None) -> "UnknownIndex":
         """For a name that is none of the known ones."""
-        return cls(f"There is no index named {name[:100]!r}.", field="index", allowed=known)
+        detail = f"There is no index named {name[:100]!r}."
+        return cls(detail, field="index", allowed=known, fix=fix)
 
 
 class DiskFull(StrataError):

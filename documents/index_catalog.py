@@ -47,6 +47,9 @@ class IndexCatalog(Protocol):
     def index_names(self) -> Collection[str]:
         """Names of all indexes."""
 
+    def explain_missing_index(self, name: str) -> str | None:
+        """Why there is no index of this name although its spec exists, and what to do about it."""
+
     def accepts_images(self, index: str) -> bool:
         """Whether the index accepts image files."""
 
@@ -100,4 +103,4 @@ def require_index(name: str) -> None:
     """
     names = get_catalog().index_names()
     if name not in names:
-        raise UnknownIndex.named(name, names)
+        raise UnknownIndex.named(name, names, get_catalog().explain_missing_index(name))

@@ -288,6 +288,11 @@ class ArtifactUpdateSerializer(StrictSerializer):
 
     title = TitleField(required=False, allow_blank=True, max_length=MAX_TITLE_CHARS)
     url = URLField(required=False, allow_blank=True, max_length=MAX_URL_CHARS)
+    external_id = StringField(
+        required=False,
+        max_length=MAX_EXTERNAL_ID_CHARS,
+        help_text="Only for an artifact that has none, and unique in its index.",
+    )
     metadata = MetadataField(required=False)
     groups = GroupsField()
 

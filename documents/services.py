@@ -21,6 +21,7 @@ from django.db.models import F, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Now
 
 from access.grants import EVERYTHING, Grant
+from core.exceptions import InvalidInput
 from core.leases import FRESH, Claim, describe_error
 from core.text import clean_text, hash_text
 from documents.exceptions import ContentConflict, Unparsable
@@ -85,7 +86,8 @@ def add_artifact(
     Two documents are the same if they have the same ``external_id``; without one, if files have the
     same bytes and suffix, or texts the same pages, title and URL. With the same content, only a
     different title, URL, metadata or groups are saved, and a failed artifact is parsed again. Other
-    content with the same ``external_id`` is a new revision.
+    content with the same ``external_id`` is a new revision. An ``external_id`` that is new is given
+    to the document that has the same content and none.
 
     ``groups``: None keeps those of an existing document, and gives a new one those of the grant.
 
@@ -145,24 +147,42 @@ def update_artifact(
     title: str | None = None,
     metadata: dict[str, Any] | None = None,
     url: str | None = None,
+    external_id: str | None = None,
     groups: Sequence[str] | None = None,
     grant: Grant = EVERYTHING,
 ) -> Artifact:
-    """Change title, URL, metadata or groups; what is not given stays.
+    """Change title, URL, metadata or groups, or give it an external id; what is not given stays.
 
     Raises:
-        InvalidInput: the metadata does not match the index's declaration, or the grant may not
-            change the groups so.
+        InvalidInput: the metadata does not match the index's declaration, the grant may not change
+            the groups so, or the artifact has another external id.
+        ContentConflict: another artifact of the index has this external id.
     """
     with transaction.atomic():
         artifact = _lock_visible(artifact_id, grant)
         attributes = _clean_attributes(artifact.index, title=title, metadata=metadata, url=url)
         if groups is not None:
             attributes["groups"] = choose_changed_groups(grant, artifact.groups, groups)
+        if external_id is not None and external_id != artifact.external_id:
+            _require_free_external_id(artifact, external_id)
+            attributes |= {"external_id": external_id, "identity": _external_identity(external_id)}
         if _apply_attributes(artifact, attributes):
             assign_next_revision(artifact)
             artifact.save()
     return artifact
+
+
+def _require_free_external_id(artifact: Artifact, external_id: str) -> None:
+    if artifact.external_id is not None:
+        raise InvalidInput(
+            f"The artifact has the external id {artifact.external_id!r}, which cannot change.",
+            field="external_id",
+        )
+    if find_by_external_ids(artifact.index, [external_id]):
+        raise ContentConflict(
+            "Another artifact of this index has this external id.",
+            fix="Give this one another external_id, or delete one of the two.",
+        )
 
 
 def remove_artifact(artifact_id: uuid.UUID, grant: Grant = EVERYTHING) -> int:
@@ -365,6 +385,9 @@ def _add_or_update(
     identity = _compute_identity(content, attributes, external_id)
     with transaction.atomic():
         existing = _find_existing(index, identity, content, external_id)
+        if existing is None and external_id is not None:
+            existing = _find_without_external_id(index, content, attributes, grant)
+            attributes = {**attributes, "identity": identity, "external_id": external_id}
         if existing is None:
             artifact = Artifact(index=index, identity=identity, external_id=external_id)
             artifact.groups = choose_groups_of_new_document(grant, groups)
@@ -404,6 +427,15 @@ def _find_existing(
             sha256=content.sha256, file_name__iendswith=Path(content.file_name).suffix
         ).first()
     return existing
+
+
+def _find_without_external_id(
+    index: str, content: Content, attributes: dict[str, Any], grant: Grant
+) -> Artifact | None:
+    """The visible artifact that only this content identifies: it can be given an external id."""
+    identity = _compute_identity(content, attributes, None)
+    visible = Artifact.objects.visible_to(grant).select_for_update()
+    return visible.filter(index=index, identity=identity, external_id=None).first()
 
 
 def _compute_identity(content: Content, attributes: dict[str, Any], external_id: str | None) -> str:

@@ -204,10 +204,10 @@ class ArtifactViewSet(viewsets.ViewSet):
         operation_id="update_artifact",
         parameters=[ARTIFACT_ID],
         request={"application/json": ArtifactUpdateSerializer},
-        responses=ArtifactSerializer,
+        responses={200: ArtifactSerializer, 409: ErrorSerializer},
     )
     def partial_update(self, request: Request, artifact_id: str) -> Response:
-        """Change title, URL, metadata or groups.
+        """Change title, URL, metadata or groups, or give an external id to an artifact without one.
 
         Fields that are not given stay as they are.
         """

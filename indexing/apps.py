@@ -5,10 +5,13 @@ class IndexingConfig(AppConfig):
     name = "indexing"
 
     def ready(self) -> None:
+        from access.index_names import register_index_names
         from access.public_indexes import register_public_indexes
         from documents.index_catalog import register_catalog
         from indexing import checks, signals  # noqa: F401
         from indexing.catalog import LedgerIndexCatalog, list_public_index_names
 
-        register_catalog(LedgerIndexCatalog())
+        catalog = LedgerIndexCatalog()
+        register_catalog(catalog)
+        register_index_names(catalog.index_names)
         register_public_indexes(list_public_index_names)

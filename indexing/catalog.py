@@ -15,6 +15,7 @@ from indexing.drafting.compound import list_structures
 from indexing.models import NOT_SYNCED, Index, IndexBuild, IndexedDocument, Node
 from indexing.removal import remove_artifact_points
 from indexing.spec import FieldSpec
+from indexing.spec.loaded import explain_missing_index
 
 
 def list_public_index_names() -> list[str]:
@@ -26,6 +27,9 @@ class LedgerIndexCatalog:
 
     def index_names(self) -> Collection[str]:
         return set(Index.objects.not_being_removed().values_list("name", flat=True))
+
+    def explain_missing_index(self, name: str) -> str | None:
+        return explain_missing_index(name)
 
     def accepts_images(self, index: str) -> bool:
         build = _live_build(index)

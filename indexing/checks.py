@@ -10,12 +10,13 @@ from django.core.checks import CheckMessage, Error, Warning, register
 
 from core.import_lock import import_lock
 from indexing.exceptions import InvalidSpec
-from indexing.spec import OPTIONS_BY_PARSER, IndexSpec, NodeParserStrategy, StoreSpec, parse_spec
+from indexing.spec import OPTIONS_BY_PARSER, IndexSpec, NodeParserStrategy, StoreSpec
+from indexing.spec.loaded import get_invalid_specs, get_specs
 
 
 @register("strata")
-def check_specs(**kwargs: Any) -> list[CheckMessage]:
-    """Every spec file is valid, and no two indexes share a collection."""
+def check_collections(**kwargs: Any) -> list[CheckMessage]:
+    """The folder of specs exists, and no two indexes share a collection."""
     folder = Path(settings.STRATA_SPECS_DIR)
     if not folder.is_dir():
         return [
@@ -25,14 +26,8 @@ def check_specs(**kwargs: Any) -> list[CheckMessage]:
                 id="indexing.E001",
             )
         ]
+    specs = get_specs().values()
     messages: list[CheckMessage] = []
-    specs: list[IndexSpec] = []
-    for path in sorted(folder.glob("*.yaml")):
-        try:
-            specs.append(parse_spec(path.stem, path.read_text(encoding="utf-8")))
-            _check_added_node_parsers(specs[-1])
-        except (InvalidSpec, UnicodeDecodeError) as error:
-            messages.append(Error(str(error), obj=str(path), id="indexing.E002"))
     if settings.STRATA_VECTOR_STORE == "embedded":
         messages += [
             Warning(
@@ -56,6 +51,19 @@ def check_specs(**kwargs: Any) -> list[CheckMessage]:
         if count > 1
     ]
     return messages
+
+
+@register("specs")
+def check_specs(**kwargs: Any) -> list[CheckMessage]:
+    """Every spec file is valid. ``manage.py check`` alone reports it as an error: the other indexes
+    are served without those that have a mistake."""
+    problems = list(get_invalid_specs().values())
+    for spec in get_specs().values():
+        try:
+            _check_added_node_parsers(spec)
+        except InvalidSpec as error:
+            problems.append(str(error))
+    return [Error(problem, id="indexing.E002") for problem in problems]
 
 
 def _embed_nothing(texts: Sequence[str]) -> NoReturn:

@@ -10,15 +10,11 @@ from indexing.spec.loaded import get_specs
 from summaries.prompts import read_prompt_template
 
 
-@register("strata")
+@register("specs")
 def check_prompts(**kwargs: Any) -> list[CheckMessage]:
     """Check that every prompt named by a spec exists and is a valid template."""
-    try:
-        specs = get_specs()
-    except (InvalidSpec, OSError, UnicodeDecodeError):
-        return []  # a system check of indexing reports it
     messages: list[CheckMessage] = []
-    for spec in specs.values():
+    for spec in get_specs().values():
         for section in (
             spec.page_summaries,
             spec.artifact_summaries,

@@ -6,6 +6,8 @@ from datetime import timedelta
 from importlib.metadata import entry_points
 from pathlib import Path
 
+from config.environment import read_int
+
 BASE_DIR = Path(__file__).resolve().parents[2]
 
 # Everything the service writes is below it.
@@ -111,16 +113,16 @@ CACHES = {
 # --- Documents -------------------------------------------------------------------------------
 
 STRATA_FILES_DIR = STRATA_DATA_DIR / "files"  # originals
-STRATA_MAX_UPLOAD_BYTES = int(os.environ.get("STRATA_MAX_UPLOAD_BYTES", 200 * 2**20))
+STRATA_MAX_UPLOAD_BYTES = read_int("STRATA_MAX_UPLOAD_BYTES", 200 * 2**20)
 STRATA_MAX_JSON_BYTES = 32 * 2**20  # one JSON document, or one line of a batch
 DATA_UPLOAD_MAX_MEMORY_SIZE = STRATA_MAX_JSON_BYTES  # a form without its files
 
 # Limits of the child process that parses a file.
-STRATA_PARSE_SECONDS = int(os.environ.get("STRATA_PARSE_SECONDS", 120))  # wall clock, per file
-STRATA_PARSE_MEMORY_BYTES = int(os.environ.get("STRATA_PARSE_MEMORY_BYTES", 2 * 2**30))
-STRATA_PARSE_MAX_PAGES = int(os.environ.get("STRATA_PARSE_MAX_PAGES", 10_000))
+STRATA_PARSE_SECONDS = read_int("STRATA_PARSE_SECONDS", 120)  # wall clock, per file
+STRATA_PARSE_MEMORY_BYTES = read_int("STRATA_PARSE_MEMORY_BYTES", 2 * 2**30)
+STRATA_PARSE_MAX_PAGES = read_int("STRATA_PARSE_MAX_PAGES", 10_000)
 STRATA_PARSE_MAX_EXPANDED_BYTES = 100 * 2**20  # all members of an archive, unpacked
-STRATA_PARSE_MAX_TEXT_CHARS = int(os.environ.get("STRATA_PARSE_MAX_TEXT_CHARS", 50_000_000))
+STRATA_PARSE_MAX_TEXT_CHARS = read_int("STRATA_PARSE_MAX_TEXT_CHARS", 50_000_000)
 
 # A virus scanner (clamd) that is asked about each file before it is read or given out:
 # "host:port", or the path of its socket. Empty: none.
@@ -133,12 +135,12 @@ STRATA_VECTORS_DIR = STRATA_DATA_DIR / "vectors"  # the embedded engine's collec
 STRATA_MODELS_DIR = Path(
     os.environ.get("STRATA_MODELS_DIR", STRATA_DATA_DIR / "models")
 )  # converted and downloaded weights
-STRATA_EMBEDDING_THREADS = int(os.environ.get("STRATA_EMBEDDING_THREADS", 0)) or None  # all cores
+STRATA_EMBEDDING_THREADS = read_int("STRATA_EMBEDDING_THREADS", 0) or None  # all cores
 # A request waits this long for a model that is being loaded, then gets 503. Most models are loaded
 # from disk by then or soon after.
 STRATA_MODEL_WAIT_SECONDS = 1.5
 # Nodes of one document in one build: some thousand pages. Embedding them takes minutes.
-STRATA_MAX_DOCUMENT_NODES = int(os.environ.get("STRATA_MAX_DOCUMENT_NODES", 50_000))
+STRATA_MAX_DOCUMENT_NODES = read_int("STRATA_MAX_DOCUMENT_NODES", 50_000)
 STRATA_SYNC_BATCH = 256  # nodes claimed at once: enough to sort by length, seconds of work
 STRATA_LEASE_SECONDS = 120  # other workers may take over a claim that is not renewed in this time
 STRATA_MAX_ATTEMPTS = 5
@@ -155,7 +157,7 @@ STRATA_ERASE_SECONDS = 86_400  # until deleted text leaves the files of the embe
 STRATA_AUDIT_SOURCES = 500  # sources whose text each reconciliation hashes again
 STRATA_AUDIT_POINTS = 500  # points of a build compared with their nodes each minute
 # 0: a loss is only reported, and left to verify --repair.
-STRATA_RESTORE_LOST_POINTS = bool(int(os.environ.get("STRATA_RESTORE_LOST_POINTS", 1)))
+STRATA_RESTORE_LOST_POINTS = bool(read_int("STRATA_RESTORE_LOST_POINTS", 1))
 
 # The part of collection names after the index's name, unless the spec names the collections. Points
 # are not moved when this changes: set it before the first document.
@@ -173,7 +175,7 @@ STRATA_COLLECTION_NAMES = {
 
 # Words of a source that the next one on its page repeats. It applies to documents that are read
 # from then on: sources are cut once, before any index is built, so they are no part of a spec.
-STRATA_SOURCE_OVERLAP_WORDS = int(os.environ.get("STRATA_SOURCE_OVERLAP_WORDS", 0))
+STRATA_SOURCE_OVERLAP_WORDS = read_int("STRATA_SOURCE_OVERLAP_WORDS", 0)
 
 # Two concepts with at least this cosine similarity are kept as an emergent pair.
 STRATA_EMERGENT_SIMILARITY = float(os.environ.get("STRATA_EMERGENT_SIMILARITY", 0.85))
@@ -192,13 +194,13 @@ STRATA_LLM_API_KEY = os.environ.get("STRATA_LLM_API_KEY", "").strip()
 # A call is given up after this time without a byte of the answer. An answer that is not streamed
 # comes at once, so the model must finish it within this time.
 STRATA_LLM_TIMEOUT_SECONDS = float(os.environ.get("STRATA_LLM_TIMEOUT_SECONDS", 60))
-STRATA_LLM_RETRIES = int(os.environ.get("STRATA_LLM_RETRIES", 3))  # after no answer, 429 or 5xx
+STRATA_LLM_RETRIES = read_int("STRATA_LLM_RETRIES", 3)  # after no answer, 429 or 5xx
 STRATA_LLM_BACKOFF_SECONDS = 1.0  # before the first retry, at most; doubles with each
 STRATA_LLM_MAX_WAIT_SECONDS = 30.0  # if a server asks for longer, the queue retries
 # Concurrent calls of one process: endpoints limit them, and a local server runs only few well.
-STRATA_LLM_CONCURRENCY = int(os.environ.get("STRATA_LLM_CONCURRENCY", 4))
+STRATA_LLM_CONCURRENCY = read_int("STRATA_LLM_CONCURRENCY", 4)
 # Characters of document text per call: about 6,000 tokens, which fits small models.
-STRATA_LLM_CONTEXT_CHARS = int(os.environ.get("STRATA_LLM_CONTEXT_CHARS", 24_000))
+STRATA_LLM_CONTEXT_CHARS = read_int("STRATA_LLM_CONTEXT_CHARS", 24_000)
 
 # Hosts of webhook receivers, models and the OpenID provider that may have a private address,
 # separated by commas.
@@ -221,10 +223,10 @@ STRATA_WEBHOOK_SECRET = os.environ.get("STRATA_WEBHOOK_SECRET", "").strip()
 STRATA_WEB_THREADS = 8
 # Concurrent answers of `ask` in one process; the next caller gets 503. A stream takes no thread,
 # but about 100 KB and one call to the language model.
-STRATA_MAX_STREAMS = int(os.environ.get("STRATA_MAX_STREAMS", 100))
+STRATA_MAX_STREAMS = read_int("STRATA_MAX_STREAMS", 100)
 # Connections open at once in one process; more wait in the kernel. Together with the engine's files
 # they stay below the default limit of 1,024 descriptors.
-STRATA_MAX_CONNECTIONS = int(os.environ.get("STRATA_MAX_CONNECTIONS", 600))
+STRATA_MAX_CONNECTIONS = read_int("STRATA_MAX_CONNECTIONS", 600)
 STRATA_HEADER_SECONDS = 10  # from the connection to the end of the first header
 # From an answer to the end of the next header. Longer than proxies keep idle connections, so that
 # no proxy sends a request on a closed one.
@@ -285,14 +287,14 @@ STRATA_OIDC_SESSION_SECONDS = 12 * 3_600
 
 # What one key, signed-in user or address of callers without a key may use. 0: no limit, as suits
 # one person's own machine; the production form has limits by default.
-STRATA_KEY_REQUESTS_PER_MINUTE = int(os.environ.get("STRATA_KEY_REQUESTS_PER_MINUTE", 0))
-STRATA_KEY_STREAMS = int(os.environ.get("STRATA_KEY_STREAMS", 0))  # answers of `ask` at once
+STRATA_KEY_REQUESTS_PER_MINUTE = read_int("STRATA_KEY_REQUESTS_PER_MINUTE", 0)
+STRATA_KEY_STREAMS = read_int("STRATA_KEY_STREAMS", 0)  # answers of `ask` at once
 # Regenerations that are not finished, and as many evaluations.
-STRATA_KEY_WAITING_JOBS = int(os.environ.get("STRATA_KEY_WAITING_JOBS", 0))
-STRATA_KEY_WAITING_UPLOADS = int(os.environ.get("STRATA_KEY_WAITING_UPLOADS", 0))  # unread files
+STRATA_KEY_WAITING_JOBS = read_int("STRATA_KEY_WAITING_JOBS", 0)
+STRATA_KEY_WAITING_UPLOADS = read_int("STRATA_KEY_WAITING_UPLOADS", 0)  # unread files
 # Of the language model, for questions and evaluations; a token is about four characters.
-STRATA_KEY_MODEL_CALLS_PER_DAY = int(os.environ.get("STRATA_KEY_MODEL_CALLS_PER_DAY", 0))
-STRATA_KEY_MODEL_TOKENS_PER_DAY = int(os.environ.get("STRATA_KEY_MODEL_TOKENS_PER_DAY", 0))
+STRATA_KEY_MODEL_CALLS_PER_DAY = read_int("STRATA_KEY_MODEL_CALLS_PER_DAY", 0)
+STRATA_KEY_MODEL_TOKENS_PER_DAY = read_int("STRATA_KEY_MODEL_TOKENS_PER_DAY", 0)
 
 # --- API -------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from config.environment import read_int
 from config.settings.base import *  # noqa: F403
 from config.settings.base import ALLOWED_HOSTS, LOGGING, STATIC_ROOT
 
@@ -30,7 +31,7 @@ def _read_flag(name: str) -> bool:
 # transaction. A process that is frozen or cut off would otherwise keep its row locks, and others
 # would wait for them. Adding findings asks Qdrant within its transaction, so this must be longer
 # than QDRANT_TIMEOUT_SECONDS. 0: no limit.
-STRATA_IDLE_TRANSACTION_SECONDS = int(os.environ.get("STRATA_IDLE_TRANSACTION_SECONDS", 60))
+STRATA_IDLE_TRANSACTION_SECONDS = read_int("STRATA_IDLE_TRANSACTION_SECONDS", 60)
 
 
 def _parse_database_url(url: str) -> dict[str, object]:
@@ -117,19 +118,19 @@ CACHES = {
 # --- Limits of one key -----------------------------------------------------------------------
 
 # More than people and most programs need, and a bound on what one key takes from the others.
-STRATA_KEY_REQUESTS_PER_MINUTE = int(os.environ.get("STRATA_KEY_REQUESTS_PER_MINUTE", 6_000))
-STRATA_KEY_STREAMS = int(os.environ.get("STRATA_KEY_STREAMS", 20))
-STRATA_KEY_WAITING_JOBS = int(os.environ.get("STRATA_KEY_WAITING_JOBS", 20))
-STRATA_KEY_WAITING_UPLOADS = int(os.environ.get("STRATA_KEY_WAITING_UPLOADS", 10_000))
-STRATA_KEY_MODEL_CALLS_PER_DAY = int(os.environ.get("STRATA_KEY_MODEL_CALLS_PER_DAY", 10_000))
-STRATA_KEY_MODEL_TOKENS_PER_DAY = int(os.environ.get("STRATA_KEY_MODEL_TOKENS_PER_DAY", 20_000_000))
+STRATA_KEY_REQUESTS_PER_MINUTE = read_int("STRATA_KEY_REQUESTS_PER_MINUTE", 6_000)
+STRATA_KEY_STREAMS = read_int("STRATA_KEY_STREAMS", 20)
+STRATA_KEY_WAITING_JOBS = read_int("STRATA_KEY_WAITING_JOBS", 20)
+STRATA_KEY_WAITING_UPLOADS = read_int("STRATA_KEY_WAITING_UPLOADS", 10_000)
+STRATA_KEY_MODEL_CALLS_PER_DAY = read_int("STRATA_KEY_MODEL_CALLS_PER_DAY", 10_000)
+STRATA_KEY_MODEL_TOKENS_PER_DAY = read_int("STRATA_KEY_MODEL_TOKENS_PER_DAY", 20_000_000)
 
 # --- Vectors ---------------------------------------------------------------------------------
 
 STRATA_VECTOR_STORE = "qdrant"
 QDRANT_URL = _require_env("QDRANT_URL")
 QDRANT_API_KEY = os.environ.get("QDRANT_API_KEY", "")
-QDRANT_TIMEOUT_SECONDS = int(os.environ.get("QDRANT_TIMEOUT_SECONDS", 30))  # of one request
+QDRANT_TIMEOUT_SECONDS = read_int("QDRANT_TIMEOUT_SECONDS", 30)  # of one request
 
 # --- Work ------------------------------------------------------------------------------------
 
@@ -158,7 +159,7 @@ CELERY_TASK_SOFT_TIME_LIMIT = 1_800  # seconds
 CELERY_TASK_TIME_LIMIT = 2_100  # seconds
 # A process keeps the memory of a large document; with the model, a child uses half of this.
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = (
-    int(os.environ.get("STRATA_WORKER_MEMORY_BYTES", 1_500_000_000)) // 1024
+    read_int("STRATA_WORKER_MEMORY_BYTES", 1_500_000_000) // 1024
 )  # KiB; checked between tasks
 CELERY_WORKER_SEND_TASK_EVENTS = True  # Flower shows what runs
 CELERY_TASK_SEND_SENT_EVENT = True  # and what waits

@@ -2,17 +2,19 @@
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 
 from core.exceptions import InvalidInput, StrataError, TooLarge
 from core.parsers import iter_lines, load_json
+from core.text import clean_text, hash_text
 from documents.originals import save_incoming_file
-from documents.serializers import validate_text_artifact
+from documents.serializers import MAX_EXTERNAL_ID_CHARS, validate_text_artifact
 from documents.services import AddOutcome, add_artifact
 
 READ_BYTES = 1 << 20
@@ -42,20 +44,55 @@ def iter_files(paths: list[Path]) -> Iterator[Path]:
             yield from (Path(folder, name) for name in sorted(names) if not name.startswith("."))
 
 
-def add_file(index: str, path: Path, *, groups: Sequence[str] | None = None) -> Iterator[AddResult]:
+def make_external_id(path: Path, given: Path, *, with_folder: bool = False) -> str:
+    """The external id of a file found at ``given``: its path below that folder, with forward
+    slashes, after the folder's own name if ``with_folder``. A file given alone: its name.
+
+    Of a path that is longer than an external id may be, the end, after a hash of the whole.
+    """
+    is_below = path != given
+    below = path.relative_to(given) if is_below else Path(path.name)
+    if with_folder and is_below:
+        below = Path(given.resolve().name, below)
+    external_id = clean_text(below.as_posix())
+    if len(external_id) > MAX_EXTERNAL_ID_CHARS:
+        start = f"{hash_text(external_id)}/"
+        external_id = start + external_id[len(start) - MAX_EXTERNAL_ID_CHARS :]
+    return external_id
+
+
+def add_file(
+    index: str,
+    path: Path,
+    *,
+    external_id: str | None = None,
+    title: str | None = None,
+    url: str | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    groups: Sequence[str] | None = None,
+) -> Iterator[AddResult]:
     """Add one file; add a ``.jsonl`` file whose lines are documents line by line.
 
-    ``groups``: of each document, unless its line names groups. None: documents that are in the
+    Of such lines, the external id, title and URL are their own; their metadata are added to
+    ``metadata``; ``groups`` are those of lines that name none. None: documents that are in the
     index already keep theirs.
     """
     try:
         _require_inside(path)
-        if path.suffix.lower() == ".jsonl" and _has_document_lines(path):
-            yield from _add_lines(index, path, groups)
+        if has_document_lines(path):
+            yield from _add_lines(index, path, metadata, groups)
             return
         with path.open("rb") as file:
             content = save_incoming_file(path.name, iter(lambda: file.read(READ_BYTES), b""))
-        artifact, verdict = add_artifact(index, content, groups=groups)
+        artifact, verdict = add_artifact(
+            index,
+            content,
+            external_id=external_id,
+            title=title,
+            url=url,
+            metadata=dict(metadata) if metadata is not None else None,
+            groups=groups,
+        )
     except StrataError as error:
         yield AddResult(str(path), error=error)
     except OSError as error:
@@ -78,8 +115,11 @@ def _require_inside(path: Path) -> None:
         )
 
 
-def _has_document_lines(path: Path) -> bool:
-    """Whether the first line is a document: an object with ``text`` or ``pages``."""
+def has_document_lines(path: Path) -> bool:
+    """Whether a ``.jsonl`` file has documents as lines: objects with ``text`` or ``pages``. Its
+    first line tells."""
+    if path.suffix.lower() != ".jsonl":
+        return False
     with path.open("rb") as file:
         try:
             first = json.loads(file.readline(READ_BYTES))
@@ -88,7 +128,9 @@ def _has_document_lines(path: Path) -> bool:
     return isinstance(first, dict) and ("text" in first or "pages" in first)
 
 
-def _add_lines(index: str, path: Path, groups: Sequence[str] | None) -> Iterator[AddResult]:
+def _add_lines(
+    index: str, path: Path, metadata: Mapping[str, Any] | None, groups: Sequence[str] | None
+) -> Iterator[AddResult]:
     with path.open("rb") as file:
         for line in iter_lines(file, limit=settings.STRATA_MAX_JSON_BYTES):
             name = f"{path}:{line.number}"
@@ -98,6 +140,8 @@ def _add_lines(index: str, path: Path, groups: Sequence[str] | None) -> Iterator
                         f"A line may have at most {settings.STRATA_MAX_JSON_BYTES:,} bytes."
                     )
                 document = validate_text_artifact(load_json(line.content))
+                if metadata is not None:
+                    document["metadata"] = {**metadata, **(document["metadata"] or {})}
                 if document["groups"] is None:
                     document["groups"] = groups
                 artifact, verdict = add_artifact(index, **document)

@@ -6,7 +6,6 @@ from contextlib import ExitStack
 from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
-from django.db.models import Q
 
 from core.local_workers import local_workers
 from core.progress_bars import progress_bar
@@ -23,6 +22,7 @@ from indexing.stores.ownership import exclusive_store_access, has_embedded_store
 # documents; a running server is told to reconcile, so that it starts while more are added
 RECONCILE_EVERY_DOCUMENTS = 50
 SKIPPED_LABEL = "without an abstract"
+NOTHING_TO_FIND = {"code": "no_text", "detail": "There is nothing in it to search."}
 IDS_PER_QUERY = 500
 
 
@@ -90,25 +90,33 @@ class AddDocumentsCommand(StrataCommand):
             server.reconcile()
         for each in refused:
             assert each.error is not None
-            self.stderr.write(f"{each.name}: {each.error} [{each.error.code}]")
+            self.stderr.write(f"{each.name}: {each.error.with_fix()} [{each.error.code}]")
         summary = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
         self.stdout.write(summary or "Nothing to add.")
         return accepted, refused
 
     def _report_failures(self, accepted: set[UUID]) -> int:
-        """Print each failed artifact and the totals; return how many failed."""
-        failed = 0
+        """Print why artifacts failed or hold nothing to find, and the totals; return how many
+        failed."""
+        failed = empty = 0
         catalog = get_catalog()
         ids = sorted(accepted)
         for start in range(0, len(ids), IDS_PER_QUERY):
             batch = Artifact.objects.filter(pk__in=ids[start : start + IDS_PER_QUERY])
-            artifacts = list(catalog.with_status(batch).filter(Q(status="failed")))
-            for artifact, rendered in zip(artifacts, render_artifacts(artifacts), strict=True):
-                failed += 1
-                name = artifact.file_name or artifact.title
-                error = rendered["error"]
-                self.stderr.write(f"{name}: {error['detail']} [{error['code']}]")
-        self.stdout.write(f"{len(accepted) - failed} ready, {failed} failed")
+            for rendered in render_artifacts(list(catalog.with_status(batch))):
+                if rendered["status"] == "failed":
+                    failed += 1
+                    problems = [rendered["error"]]
+                elif not rendered["nodes"]["synced"]:
+                    empty += 1
+                    problems = rendered["warnings"] or [NOTHING_TO_FIND]
+                else:
+                    continue
+                name = rendered["file_name"] or rendered["title"]
+                for problem in problems:
+                    self.stderr.write(f"{name}: {problem['detail']} [{problem['code']}]")
+        summary = f"{len(accepted) - failed - empty} ready, {failed} failed"
+        self.stdout.write(f"{summary}, {empty} with nothing to find" if empty else summary)
         return failed
 
 

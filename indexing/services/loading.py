@@ -6,16 +6,22 @@ from documents.models import Artifact
 from indexing.models import Index, IndexBuild
 from indexing.services.search_settings import save_store_settings, store_search_settings
 from indexing.spec import IndexSpec, dump_recipe
-from indexing.spec.loaded import get_specs
+from indexing.spec.loaded import get_invalid_specs, get_specs
 
 
 def load_specs() -> list[str]:
-    """Create or update an index for every spec; return notes for the operator.
+    """Create or update an index for every valid spec; return notes for the operator.
 
     A changed recipe replaces the live build of an empty index; if the index has documents, the
     live build keeps its recipe. Search settings take effect at once.
     """
     notes = []
+    has_build = set(Index.objects.exclude(live_build=None).values_list("name", flat=True))
+    for name, problem in get_invalid_specs().items():
+        effect = "keeps its last valid spec" if name in has_build else "is left out"
+        notes.append(
+            f"{problem.removesuffix('.')}. Until this is mended, the index {name} {effect}."
+        )
     for name, spec in get_specs().items():
         with transaction.atomic():
             index, _ = Index.objects.select_for_update().get_or_create(name=name)

@@ -8,7 +8,7 @@ its store settings: how a Qdrant server keeps the collections.
 
 from indexing.spec.endpoint import EndpointSpec
 from indexing.spec.index import PLACEMENT, IndexSpec
-from indexing.spec.reading import parse_spec, read_specs
+from indexing.spec.reading import parse_spec
 from indexing.spec.sections import (
     LANGUAGES,
     MORGAN_PREFIX,

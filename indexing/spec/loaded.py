@@ -6,16 +6,31 @@ from pathlib import Path
 from django.conf import settings
 
 from core.exceptions import UnknownIndex
-from indexing.spec import IndexSpec, parse_spec, read_specs
+from indexing.exceptions import InvalidSpec
+from indexing.spec import IndexSpec, parse_spec
 
 
 def get_specs() -> dict[str, IndexSpec]:
-    """Every spec by name, read once per process.
+    """Every valid spec by name, read once per process."""
+    return _load_folder(Path(settings.STRATA_SPECS_DIR))[0]
 
-    Raises:
-        InvalidSpec: the first file that is not valid.
-    """
-    return _load_folder(Path(settings.STRATA_SPECS_DIR))
+
+def get_invalid_specs() -> dict[str, str]:
+    """What is wrong with each other spec, by name, read at the same time."""
+    return _load_folder(Path(settings.STRATA_SPECS_DIR))[1]
+
+
+def explain_missing_index(name: str) -> str | None:
+    """Why there is no index of this name although its spec exists, and what to do about it."""
+    try:
+        reread_spec(name)
+    except UnknownIndex:
+        return None
+    except UnicodeDecodeError:
+        return f"{name}.yaml is not UTF-8."
+    except InvalidSpec as error:
+        return f"Its spec is not valid: {error}"
+    return f"{name}.yaml exists: manage.py status makes the index, once an earlier one is removed."
 
 
 def has_spec_file(name: str) -> bool:
@@ -38,5 +53,14 @@ def reread_spec(name: str) -> IndexSpec:
 
 
 @lru_cache
-def _load_folder(folder: Path) -> dict[str, IndexSpec]:
-    return read_specs(folder)
+def _load_folder(folder: Path) -> tuple[dict[str, IndexSpec], dict[str, str]]:
+    specs: dict[str, IndexSpec] = {}
+    invalid: dict[str, str] = {}
+    for path in sorted(folder.glob("*.yaml")):
+        try:
+            specs[path.stem] = parse_spec(path.stem, path.read_text(encoding="utf-8"))
+        except UnicodeDecodeError:
+            invalid[path.stem] = f"{path.name} is not UTF-8."
+        except InvalidSpec as error:
+            invalid[path.stem] = str(error)
+    return specs, invalid

@@ -1,7 +1,6 @@
 """Read specs from YAML, and describe the first error of an invalid one."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -58,18 +57,6 @@ def parse_spec(name: str, text: str) -> IndexSpec:
     except InvalidSpec as error:
         raise InvalidSpec(f"{name}.yaml: chunks.strategies: {error}") from None
     return spec
-
-
-def read_specs(folder: Path) -> dict[str, IndexSpec]:
-    """Every spec of a folder by name.
-
-    Raises:
-        InvalidSpec: the first file that is not valid.
-    """
-    return {
-        path.stem: parse_spec(path.stem, path.read_text(encoding="utf-8"))
-        for path in sorted(folder.glob("*.yaml"))
-    }
 
 
 def describe_first_error(error: ValidationError) -> str:

@@ -30,7 +30,7 @@ from indexing.serializers import (
     IndexVerificationSerializer,
     VerifyResponseSerializer,
 )
-from indexing.spec.loaded import has_spec_file
+from indexing.spec.loaded import explain_missing_index, has_spec_file
 from indexing.verification import verify_and_save_report
 
 logger = logging.getLogger(__name__)
@@ -171,4 +171,4 @@ def _get_progress(index: str, grant: Grant = EVERYTHING) -> dict[str, Any]:
     for progress in get_index_progress(index, grant):
         return progress.as_json()
     names = Index.objects.not_being_removed().values_list("name", flat=True)
-    raise UnknownIndex.named(index, names)
+    raise UnknownIndex.named(index, names, explain_missing_index(index))

@@ -156,10 +156,9 @@ class AnswerSynthesiser:
         except (EmbeddingUnavailable, ModelUnavailable):
             if spec.embedding.provider != "openai":
                 raise
-            return _answer_in_one_piece(NOT_QUOTED_TEXT, partial_answer, on_piece)
+            return _answer_in_one_piece(NOT_QUOTED_TEXT, on_piece)
         if not quoted:
-            on_piece(NO_SENTENCE_TEXT)
-            return Answer(NO_SENTENCE_TEXT, EXTRACTIVE_MODEL_NAME, [])
+            return _answer_in_one_piece(NO_SENTENCE_TEXT, on_piece)
         text = ""
         citations: list[Citation] = []
         for quotation in quoted:
@@ -173,6 +172,11 @@ class AnswerSynthesiser:
             on_piece(piece)
             text += piece
         return Answer(text, EXTRACTIVE_MODEL_NAME, citations)
+
+
+def _answer_in_one_piece(text: str, on_piece: OnPiece) -> Answer:
+    on_piece(text)
+    return Answer(text, EXTRACTIVE_MODEL_NAME, [])
 
 
 def _make_cited_answer(text: str, contexts: Sequence[AnswerContext], model_name: str) -> Answer:

@@ -12,6 +12,7 @@ from indexing.kinds import KINDS
 from indexing.losses import make_loss_error
 from indexing.models import Index, IndexBuild
 from indexing.spec import EmbeddingSpec, IndexSpec, read_stored_spec
+from indexing.spec.loaded import explain_missing_index
 from indexing.stores import (
     AllOf,
     DenseVector,
@@ -152,7 +153,8 @@ def find_builds(indexes: Sequence[str | IndexBuild], grant: Grant) -> dict[str, 
     unknown = sorted(names - live.keys())
     if unknown:
         known = Index.objects.values_list("name", flat=True)
-        raise UnknownIndex.named(unknown[0], filter(grant.includes, known))
+        fix = explain_missing_index(unknown[0]) if grant.indexes is None else None
+        raise UnknownIndex.named(unknown[0], filter(grant.includes, known), fix)
     builds: dict[str, LiveBuild | None] = {}
     for requested in indexes:
         if isinstance(requested, str):

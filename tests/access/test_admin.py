@@ -7,6 +7,7 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from access.grants import Grant, Scope
 from access.models import ApiKey, GroupRights
+from indexing.models import Index
 
 pytestmark = pytest.mark.django_db
 
@@ -58,6 +59,8 @@ class TestApiKeyAdmin:
 
 class TestGroupAdmin:
     def test_gives_a_group_rights_and_changes_them(self, admin_client):
+        Index.objects.create(name="handbook")
+        Index.objects.create(name="minutes")
         form = {
             "name": "harbour",
             "rights-TOTAL_FORMS": "1",
@@ -78,6 +81,19 @@ class TestGroupAdmin:
 
         rights.refresh_from_db()
         assert rights.grant == Grant(groups=frozenset({"red"}))
+
+    def test_gives_no_group_an_index_that_does_not_exist(self, admin_client):
+        Index.objects.create(name="handbook")
+        form = {
+            "name": "harbour", "rights-TOTAL_FORMS": "1", "rights-INITIAL_FORMS": "0",
+            "rights-0-scope": "write", "rights-0-indexes": "handbok",
+        }  # fmt: skip
+
+        answer = admin_client.post(reverse("admin:auth_group_add"), form)
+
+        message = "There is no index named &#x27;handbok&#x27;; allowed: handbook."
+        assert message in answer.content.decode()
+        assert not GroupRights.objects.exists()
 
 
 class TestStaff:

@@ -7,6 +7,7 @@ from django.core.management import CommandError, call_command
 
 from concepts.management.commands import import_concepts
 from concepts.models import Concept, Instance, Relationship, RelationshipType
+from documents.models import Artifact
 from indexing.management import waiting
 from indexing.models import Node
 from indexing.services import sync_nodes
@@ -77,6 +78,19 @@ class TestImportConcepts:
         assert "[quote_not_found]" in err
         assert Instance.objects.get().quote == "The heron stands"
         assert str(Relationship.objects.get()) == "Heron EATS Fish"
+
+    def test_finds_a_document_by_its_file_name(self, bring):
+        line = {"type": "concept", "label": "Fish", "evidence": [
+            {"quote": "shallows", "document": "heron.md"}]}  # fmt: skip
+        Artifact.objects.update(file_name="heron.md")
+        assert bring(line)[0] == 0
+
+        give("In the shallows, too.", index=INDEX, external_id="doc-2")
+        Artifact.objects.update(file_name="heron.md")
+
+        status, _, err = bring(line)
+        assert status == 1
+        assert "several documents with the file name 'heron.md'. Name the document by its" in err
 
     def test_adds_no_duplicates_and_overwrites_nothing(self, bring):
         bring(*LINES)

@@ -612,7 +612,7 @@ class TestPartialUpdate:
         ("body", "field"),
         [
             ({"text": "a"}, "text"),
-            ({"external_id": "a"}, "external_id"),
+            ({"external_id": None}, "external_id"),
             ({"title": None}, "title"),
             ({"metadata": None}, "metadata"),
             ({"url": "data:text/html,a"}, "url"),
@@ -624,6 +624,22 @@ class TestPartialUpdate:
         answer = api.patch(one(artifact_id), body, format="json")
 
         assert (answer.status_code, answer.json()["field"]) == (400, field)
+
+    def test_gives_an_external_id_to_an_artifact_without_one(self, api):
+        path = one(give(api).json()["id"])
+
+        assert api.patch(path, {"external_id": "b1"}, format="json").json()["external_id"] == "b1"
+        assert give(api, external_id="b1", text="Herons fly.").json()["id"] in path
+        answer = api.patch(path, {"external_id": "b2"}, format="json")
+        assert (answer.status_code, answer.json()["field"]) == (400, "external_id")
+
+    def test_gives_no_external_id_that_another_artifact_has(self, api):
+        give(api, external_id="b1", text="One.")
+        path = one(give(api, text="Two.").json()["id"])
+
+        answer = api.patch(path, {"external_id": "b1"}, format="json")
+
+        assert (answer.status_code, answer.json()["code"]) == (409, "content_conflict")
 
 
 class TestContent:

@@ -48,6 +48,8 @@ class TestAChangedSpec:
 
         planned = run(service, "plan")
         applied = run(service, "apply", "notes", "--promote")
+        run(service, "rollback", "notes")
+        forward = run(service, "promote", "notes")
         returned = run(service, "rollback", "notes")
         pruned = run(service, "prune", "notes")
         refused = service.manage("rollback", "notes")
@@ -55,6 +57,7 @@ class TestAChangedSpec:
         assert "sparse.language: english -> none" in planned
         assert planned.splitlines()[2].split() == ["chunk", "2", "0", "0", "0", "0", "0", "0"]
         assert "notes #2 is live: 2 vectors copied, 0 made." in applied
+        assert "notes #2 is live." in forward
         assert "notes #1 is live again." in returned
         assert "notes #2 is given up." in pruned
         assert "Builds removed: 1" in pruned

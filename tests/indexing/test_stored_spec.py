@@ -11,11 +11,13 @@ from indexing.spec import (
     dump_recipe,
     dump_search_settings,
     parse_spec,
-    read_specs,
     read_stored_spec,
 )
 
-EVERY_SPEC = read_specs(Path(settings.BASE_DIR) / "specs")
+EVERY_SPEC = {
+    path.stem: parse_spec(path.stem, path.read_text(encoding="utf-8"))
+    for path in (Path(settings.BASE_DIR) / "specs").glob("*.yaml")
+}
 SPOKEN_OF = """
 questions: true
 concepts: {extract: true}

@@ -22,7 +22,7 @@ from documents.virus_scan import is_scanner_configured, ping_scanner
 from indexing.embedding import describe_model_availability
 from indexing.health import RETRY_FIX, describe_failures
 from indexing.models import IndexBuild
-from indexing.spec.loaded import get_specs
+from indexing.spec.loaded import get_invalid_specs, get_specs
 from indexing.stores import get_store
 from indexing.stores.ownership import exclusive_store_access, has_embedded_store
 from summaries import llm
@@ -140,13 +140,9 @@ def _check_free_disk() -> DiagnosticResult:
 
 
 def _check_models() -> Iterator[DiagnosticResult]:
-    try:
-        embeddings = {model for spec in get_specs().values() for model in spec.embedding_specs}
-    except StrataError as error:
-        yield DiagnosticResult(
-            "specs", False, str(error), "Run manage.py check; it names the field."
-        )
-        return
+    for problem in get_invalid_specs().values():
+        yield DiagnosticResult("specs", False, problem, "Mend the file; the other indexes work.")
+    embeddings = {model for spec in get_specs().values() for model in spec.embedding_specs}
     for embedding in sorted(embeddings, key=lambda e: e.model):
         name = f"{embedding.model} ({embedding.provider}, {embedding.precision})"
         try:
@@ -161,10 +157,7 @@ def _check_language_model() -> DiagnosticResult:
     """Report what is missing without one. That is no failure."""
     if llm.is_configured():
         return DiagnosticResult("llm", True, f"{settings.STRATA_LLM_MODEL} writes texts.")
-    try:
-        missing = describe_missing_texts(get_specs())
-    except StrataError:  # reported by _check_models
-        missing = None
+    missing = describe_missing_texts(get_specs())
     if missing is None:
         return DiagnosticResult("llm", True, "No language model is set, and no index needs one.")
     return DiagnosticResult("llm", True, missing, QUESTIONS_FIX)

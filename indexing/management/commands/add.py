@@ -1,10 +1,23 @@
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from documents.connectors.local_files import add_file, iter_files
+from core.exceptions import InvalidInput, StrataError
+from core.parsers import load_json
+from documents.connectors.local_files import (
+    AddResult,
+    add_file,
+    has_document_lines,
+    iter_files,
+    make_external_id,
+)
+from documents.serializers import ArtifactUpdateSerializer
 from indexing.management.add_command import AddDocumentsCommand
+
+OF_ONE_DOCUMENT = ("title", "url")
 
 
 class Command(AddDocumentsCommand):
@@ -13,6 +26,19 @@ class Command(AddDocumentsCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
         parser.add_argument("--index", required=True)
+        parser.add_argument(
+            "--external-id",
+            choices=["path", "folder", "none"],
+            default="path",
+            help="What identifies a file, so that the edited file is a new revision when it is "
+            "added again: its path below the given folder (the default); the same after the "
+            "folder's own name; or only its content. Lines of a .jsonl file name their own.",
+        )
+        parser.add_argument("--title", help="The title; for one file.")
+        parser.add_argument("--url", help="Where the document comes from; for one file.")
+        parser.add_argument(
+            "--metadata", metavar="JSON", help="An object of fields that every document gets."
+        )
         parser.add_argument(
             "--group",
             action="append",
@@ -28,12 +54,59 @@ class Command(AddDocumentsCommand):
         paths: list[Path],
         index: str,
         wait: bool,
+        external_id: str,
         group: list[str] | None,
         **options: Any,
     ) -> None:
         if missing := [path for path in paths if not path.exists()]:
             raise CommandError(f"{missing[0]} does not exist.")
-        results = (
-            each for path in iter_files(paths) for each in add_file(index, path, groups=group)
-        )
-        self.add_documents(index, results, wait=wait)
+        given = {name: options[name] for name in (*OF_ONE_DOCUMENT, "metadata")}
+        attributes = {**_read_attributes(paths, given), "groups": group}
+        self.add_documents(index, _add_files(index, paths, external_id, attributes), wait=wait)
+
+
+def _read_attributes(paths: list[Path], given: dict[str, str | None]) -> dict[str, Any]:
+    attributes: dict[str, Any] = {name: text for name, text in given.items() if text is not None}
+    for name in OF_ONE_DOCUMENT:
+        if name in attributes and not _is_one_document(paths):
+            raise CommandError(
+                f"--{name} is for one file: give one path, neither a folder nor a .jsonl file of "
+                "documents."
+            )
+    name = "metadata"
+    try:
+        if name in attributes:
+            attributes[name] = load_json(attributes[name])
+        return ArtifactUpdateSerializer.read(attributes)
+    except StrataError as error:
+        raise CommandError(f"--{error.field or name}: {error}") from None
+
+
+def _is_one_document(paths: list[Path]) -> bool:
+    try:
+        return len(paths) == 1 and paths[0].is_file() and not has_document_lines(paths[0])
+    except OSError as error:
+        raise CommandError(f"{paths[0]} cannot be read: {error.strerror}.") from None
+
+
+def _add_files(
+    index: str, paths: list[Path], external_id: str, attributes: dict[str, Any]
+) -> Iterator[AddResult]:
+    """Add every file below the paths; refuse one whose external id another file of them has."""
+    added: dict[str, str] = {}  # external id -> path
+    for given in paths:
+        for path in iter_files([given]):
+            if external_id == "none":
+                yield from add_file(index, path, **attributes)
+                continue
+            name = make_external_id(path, given, with_folder=external_id == "folder")
+            other = added.setdefault(name, os.path.realpath(path))
+            if other == os.path.realpath(path):
+                yield from add_file(index, path, external_id=name, **attributes)
+            else:
+                error = InvalidInput(
+                    f"{other} has the same external id, {name!r}.",
+                    field="external_id",
+                    fix="Add its folder with --external-id folder, or with none.",
+                )
+                yield AddResult(str(path), error=error)

@@ -1,6 +1,7 @@
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
+from django.db.models import Q
 
 from indexing.exceptions import WrongBuildState
 from indexing.lifecycle import get_build, request_promotion
@@ -33,7 +34,12 @@ class Command(StrataCommand):
 
 def _get_newest_build(index: str) -> IndexBuild:
     Index.objects.require(index)
-    builds = IndexBuild.objects.not_retired().filter(index=index, state=IndexBuild.State.BUILDING)
+    live = IndexBuild.objects.live().filter(index=index).first()
+    # After a rollback, the build that was live before is a standby with a higher number.
+    is_newer = Q(state=IndexBuild.State.STANDBY, number__gt=live.number if live else 0)
+    builds = IndexBuild.objects.not_retired().filter(
+        is_newer | Q(state=IndexBuild.State.BUILDING), index=index
+    )
     build = builds.order_by("-number").first()
     if build is None:
         raise WrongBuildState(

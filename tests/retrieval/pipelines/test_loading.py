@@ -184,7 +184,7 @@ class TestChecks:
         spec = IndexSpec.model_validate({"name": "minutes", "search": {"pipeline": "gone"}})
         monkeypatch.setattr(checks, "get_specs", lambda: {"minutes": spec})
 
-        [message] = checks.check_pipelines()
+        [message] = checks.check_pipelines_of_specs()
 
         assert "gone" in message.msg
         assert "papers" in message.hint

@@ -106,10 +106,21 @@ class AsyncDocuments:
         title: str | None = None,
         metadata: Mapping[str, object] | None = None,
         url: str | None = None,
+        external_id: str | None = None,
         groups: Sequence[str] | None = None,
     ) -> Artifact:
-        """Change what is given; metadata and groups are replaced as a whole."""
-        changes = {"title": title, "metadata": metadata, "url": url, "groups": groups}
+        """Change what is given; metadata and groups are replaced as a whole.
+
+        Args:
+            external_id: only for an artifact that has none.
+
+        Raises:
+            Conflict: another artifact of the index has this external id.
+        """
+        changes = {
+            "title": title, "metadata": metadata, "url": url, "external_id": external_id,
+            "groups": groups,
+        }  # fmt: skip
         return await self._connection.fetch(
             "PATCH", _path(artifact_id), is_idempotent=True, json=omit_none(changes)
         )

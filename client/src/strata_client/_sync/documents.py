@@ -107,10 +107,21 @@ class Documents:
         title: str | None = None,
         metadata: Mapping[str, object] | None = None,
         url: str | None = None,
+        external_id: str | None = None,
         groups: Sequence[str] | None = None,
     ) -> Artifact:
-        """Change what is given; metadata and groups are replaced as a whole."""
-        changes = {"title": title, "metadata": metadata, "url": url, "groups": groups}
+        """Change what is given; metadata and groups are replaced as a whole.
+
+        Args:
+            external_id: only for an artifact that has none.
+
+        Raises:
+            Conflict: another artifact of the index has this external id.
+        """
+        changes = {
+            "title": title, "metadata": metadata, "url": url, "external_id": external_id,
+            "groups": groups,
+        }  # fmt: skip
         return self._connection.fetch(
             "PATCH", _path(artifact_id), is_idempotent=True, json=omit_none(changes)
         )
