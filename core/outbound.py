@@ -3,8 +3,8 @@
 A name that resolves to a private address is refused unless ``STRATA_PRIVATE_HOSTS`` names it:
 otherwise whoever controls the name's DNS could have Strata send requests into the network behind
 it. The client connects to the address that was checked, so the name cannot resolve to another one
-in between. A request that the environment sends through a proxy is not checked: the proxy resolves
-the name and decides. ``NO_PROXY`` names the hosts that are asked directly, and so are checked.
+in between. A request that a proxy of the environment carries is not checked: the proxy resolves the
+name and decides.
 """
 
 import asyncio
@@ -21,35 +21,39 @@ class PrivateAddressRefused(httpx.ConnectError):
     """A host resolves to an address that is not public."""
 
 
-def make_client(**options: Any) -> httpx.Client:
+def make_client(*, verify: Any = True, **options: Any) -> httpx.Client:
     """A client of httpx with these options, whose transport checks addresses."""
-    transport = _CheckedTransport(options.pop("verify", True))
-    return httpx.Client(transport=transport, **options)
+    direct = _CheckedTransport(verify=verify)
+    mounts = {
+        pattern: _ProxyTransport(direct, verify=verify, proxy=proxy)
+        for pattern, proxy in _list_proxies()
+    }
+    return httpx.Client(transport=direct, mounts=mounts, **options)
 
 
-def make_async_client(**options: Any) -> httpx.AsyncClient:
+def make_async_client(*, verify: Any = True, **options: Any) -> httpx.AsyncClient:
     """As ``make_client``."""
-    transport = _AsyncCheckedTransport(options.pop("verify", True))
-    return httpx.AsyncClient(transport=transport, **options)
+    direct = _AsyncCheckedTransport(verify=verify)
+    mounts = {
+        pattern: _AsyncProxyTransport(direct, verify=verify, proxy=proxy)
+        for pattern, proxy in _list_proxies()
+    }
+    return httpx.AsyncClient(transport=direct, mounts=mounts, **options)
+
+
+def _list_proxies() -> list[tuple[str, str]]:
+    """The proxies of the environment, each with the pattern of the URLs that it is for."""
+    proxies = getproxies()
+    return [
+        (f"{scheme}://", proxy if "://" in proxy else f"http://{proxy}")
+        for scheme in ("http", "https", "all")
+        if (proxy := proxies.get(scheme))
+    ]
 
 
 class _CheckedTransport(httpx.HTTPTransport):
-    def __init__(self, verify: Any) -> None:
-        super().__init__(verify=verify)
-        self._proxied = {
-            scheme: httpx.HTTPTransport(verify=verify, proxy=proxy)
-            for scheme, proxy in _get_proxies().items()
-        }
-
-    def close(self) -> None:
-        super().close()
-        for transport in self._proxied.values():
-            transport.close()
-
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         host = request.url.host
-        if host and request.url.scheme in self._proxied and not proxy_bypass(host):
-            return self._proxied[request.url.scheme].handle_request(request)
         if not host:  # httpx raises an error that names the problem
             return super().handle_request(request)
         try:
@@ -66,22 +70,8 @@ class _CheckedTransport(httpx.HTTPTransport):
 
 
 class _AsyncCheckedTransport(httpx.AsyncHTTPTransport):
-    def __init__(self, verify: Any) -> None:
-        super().__init__(verify=verify)
-        self._proxied = {
-            scheme: httpx.AsyncHTTPTransport(verify=verify, proxy=proxy)
-            for scheme, proxy in _get_proxies().items()
-        }
-
-    async def aclose(self) -> None:
-        await super().aclose()
-        for transport in self._proxied.values():
-            await transport.aclose()
-
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         host = request.url.host
-        if host and request.url.scheme in self._proxied and not proxy_bypass(host):
-            return await self._proxied[request.url.scheme].handle_async_request(request)
         if not host:  # httpx raises an error that names the problem
             return await super().handle_async_request(request)
         try:
@@ -98,15 +88,26 @@ class _AsyncCheckedTransport(httpx.AsyncHTTPTransport):
         return await super().handle_async_request(_address_to(addresses[-1], request))
 
 
-def _get_proxies() -> dict[str, str]:
-    """The scheme of requests -> the proxy that the environment names for them."""
-    named = getproxies()
-    proxies = {scheme: named.get(scheme) or named.get("all") for scheme in ("http", "https")}
-    return {
-        scheme: proxy if "://" in proxy else f"http://{proxy}"
-        for scheme, proxy in proxies.items()
-        if proxy
-    }
+class _ProxyTransport(httpx.HTTPTransport):
+    def __init__(self, direct: _CheckedTransport, **options: Any) -> None:
+        super().__init__(**options)
+        self.direct = direct
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        if proxy_bypass(request.url.host):  # NO_PROXY names it
+            return self.direct.handle_request(request)
+        return super().handle_request(request)
+
+
+class _AsyncProxyTransport(httpx.AsyncHTTPTransport):
+    def __init__(self, direct: _AsyncCheckedTransport, **options: Any) -> None:
+        super().__init__(**options)
+        self.direct = direct
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if proxy_bypass(request.url.host):  # NO_PROXY names it
+            return await self.direct.handle_async_request(request)
+        return await super().handle_async_request(request)
 
 
 def _check_addresses(host: str, found: list[Any]) -> list[str]:

@@ -69,15 +69,11 @@ def _make_check_error(error: InvalidPipeline) -> CheckMessage:
     return Error(str(error), hint=", ".join(error.allowed or ()) or None, id="retrieval.E002")
 
 
-@register("strata")
+@register("specs")
 def check_thresholds_of_models(**kwargs: Any) -> list[CheckMessage]:
     """Warn where thresholds that were measured for the default model meet another one."""
-    try:
-        specs = get_specs()
-    except (InvalidSpec, OSError, UnicodeDecodeError):
-        return []  # a system check of indexing reports it
     messages: list[CheckMessage] = []
-    for spec in specs.values():
+    for spec in get_specs().values():
         thresholds = {
             "evidence.threshold": spec.evidence is not None
             and spec.evidence.threshold == EvidenceSpec().threshold,

@@ -11,6 +11,12 @@ from core.outbound import PrivateAddressRefused, make_async_client, make_client
 
 
 class Receiver(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(302)
+        self.send_header("Location", "http://127.0.0.1:9/")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         answer = f"{self.headers['Host']} {body.decode()}".encode()
@@ -55,6 +61,20 @@ def resolve(monkeypatch):
     return set_addresses
 
 
+@pytest.fixture(autouse=True)
+def environ(monkeypatch):
+    """Sets the variables of proxies; none is set before."""
+    for name in ("http", "https", "all", "no"):
+        monkeypatch.delenv(f"{name}_proxy", raising=False)
+        monkeypatch.delenv(f"{name}_proxy".upper(), raising=False)
+
+    def set_variables(variables: dict[str, str]) -> None:
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+
+    return set_variables
+
+
 def post(url: str) -> str:
     with make_client(timeout=5) as client:
         return client.post(url, content=b"event").text
@@ -92,29 +112,44 @@ class TestClients:
             send("http://127.0.0.1:9/")
 
     @pytest.mark.parametrize(
-        "environment",
+        "variables",
         [
-            {"NO_PROXY": "localhost,.svc"},
-            {"HTTPS_PROXY": "http://proxy.example:3128"},  # for requests of another scheme
-            {"ALL_PROXY": "http://proxy.example:3128", "NO_PROXY": "127.0.0.1"},
+            {"NO_PROXY": "elsewhere.example"},
+            {"HTTPS_PROXY": "http://127.0.0.1:9"},
+            {"HTTP_PROXY": "http://127.0.0.1:9", "NO_PROXY": "hook.example"},
+            {"ALL_PROXY": "127.0.0.1:9", "NO_PROXY": ".example"},
         ],
     )
-    def test_refuse_a_private_address_that_no_proxy_is_asked_for(
-        self, settings, send, monkeypatch, environment
+    def test_refuse_a_private_address_to_which_no_proxy_leads(
+        self, settings, resolve, environ, send, variables
     ):
         settings.STRATA_PRIVATE_HOSTS = []
-        for name, value in environment.items():
-            monkeypatch.setenv(name, value)
+        resolve(["10.1.2.3"])
+        environ(variables)
 
         with pytest.raises(PrivateAddressRefused):
-            send("http://127.0.0.1:9/")
+            send("http://hook.example/")
 
-    def test_leave_the_check_to_a_proxy(self, settings, send, monkeypatch):
+    def test_let_a_proxy_of_the_environment_decide(self, settings, resolve, environ, send):
+        settings.STRATA_PRIVATE_HOSTS = []
+        resolve(["10.1.2.3"])
+
+        with receiving() as port:
+            environ({"HTTP_PROXY": f"127.0.0.1:{port}"})
+
+            assert send("http://hook.example/") == "hook.example event"
+
+    def test_refuse_a_redirect_from_a_proxied_url_to_a_private_address(self, settings, environ):
         settings.STRATA_PRIVATE_HOSTS = []
 
         with receiving() as port:
-            monkeypatch.setenv("HTTP_PROXY", f"127.0.0.1:{port}")
-            assert send("http://hook.example/") == "hook.example event"
+            environ({"HTTP_PROXY": f"http://127.0.0.1:{port}", "NO_PROXY": "127.0.0.1"})
+
+            with (
+                make_client(timeout=5, follow_redirects=True) as client,
+                pytest.raises(PrivateAddressRefused),
+            ):
+                client.get("http://hook.example/")
 
     def test_reach_an_allowed_private_host_with_its_own_host_header(self, settings, resolve, send):
         settings.STRATA_PRIVATE_HOSTS = ["hook.example"]
