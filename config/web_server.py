@@ -8,6 +8,7 @@ processes (``config.gunicorn``) each run one on the socket they share.
 
 import asyncio
 import logging
+import select
 import socket
 import struct
 import threading
@@ -30,15 +31,26 @@ BACKLOG = 2_048  # connections that wait in the kernel; Linux limits it to 4,096
 ACCEPT_RETRY_SECONDS = 1.0  # after a failure, such as no free file descriptor
 # Unread answers that the kernel keeps for one client; by default some megabytes.
 SEND_BUFFER_BYTES = 2**18
+# While all connections are open: how often to look for a new one, and how long another must have
+# waited for a header to be closed for it. Headers of new connections usually arrive sooner.
+FULL_CHECK_SECONDS = 0.1
+MIN_WAIT_SECONDS = 1.0
 STREAM_THREADS = 8  # for what would block the loop; each keeps its database connection
 
 
 class Connection(HttpToolsProtocol):
     """uvicorn's HTTP on one connection, which is cut off if the client is too slow."""
 
-    def __init__(self, on_lost: Callable[[], None], **options: Any) -> None:
+    def __init__(
+        self, on_lost: Callable[[], None], waiting: dict["Connection", float], **options: Any
+    ) -> None:
+        """
+        Args:
+            waiting: since when each connection waits for a header, the longest first.
+        """
         super().__init__(**options)
         self.on_lost = on_lost
+        self.waiting = waiting
         self.framing_bytes = 0  # received since the last whole header or piece of a body
         self.read_deadline: asyncio.TimerHandle | None = None
         self.write_deadline: asyncio.TimerHandle | None = None
@@ -59,14 +71,27 @@ class Connection(HttpToolsProtocol):
         self.framing_bytes += len(data)
         super().data_received(data)
         if self.framing_bytes > settings.STRATA_MAX_HEADER_BYTES:
-            self.send_400_response(
-                f"A header may have at most {settings.STRATA_MAX_HEADER_BYTES:,} bytes."
-            )
+            self.refuse_header()
+
+    def refuse_header(self) -> None:
+        self.send_400_response(
+            f"A header may have at most {settings.STRATA_MAX_HEADER_BYTES:,} bytes."
+        )
+
+    def send_400_response(self, msg: str) -> None:
+        if not self.transport.is_closing():  # it has not been sent one already
+            super().send_400_response(msg)
 
     def on_headers_complete(self) -> None:
         self.framing_bytes = 0
         self.set_read_deadline(None)
+        # The whole header may have come at once, in which case no limit has stopped it.
+        header_bytes = sum(len(name) + len(value) + len(b": \r\n") for name, value in self.headers)
+        if len(self.url) + header_bytes > settings.STRATA_MAX_HEADER_BYTES:
+            self.refuse_header()
+            raise ValueError("the header is too long")
         super().on_headers_complete()
+        self.headers = []  # for trailers, which are ignored: the request has the list before
         if len(self.pipeline) > MAX_PIPELINED:
             raise ValueError("too many requests were sent before the first was answered")
 
@@ -99,6 +124,9 @@ class Connection(HttpToolsProtocol):
         """Cut the connection off after ``seconds`` without a header; None: no deadline."""
         if self.read_deadline is not None:
             self.read_deadline.cancel()
+        self.waiting.pop(self, None)
+        if seconds is not None:
+            self.waiting[self] = self.loop.time()
         self.read_deadline = (
             None if seconds is None else self.loop.call_later(seconds, self.cut_off)
         )
@@ -113,7 +141,11 @@ class Connection(HttpToolsProtocol):
 
 
 class WebServer(uvicorn.Server):
-    """uvicorn's server with a bound on open connections; further ones wait in the kernel."""
+    """uvicorn's server with a bound on open connections.
+
+    A further one takes the place of the one that has waited longest for a header; if all have
+    requests, it waits in the kernel.
+    """
 
     def __init__(self, application: Any, **options: Any) -> None:
         super().__init__(
@@ -132,6 +164,7 @@ class WebServer(uvicorn.Server):
             )
         )
         self.accepting: list[asyncio.Task[None]] = []
+        self.waiting: dict[Connection, float] = {}
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         loop = asyncio.get_running_loop()
@@ -148,14 +181,16 @@ class WebServer(uvicorn.Server):
         make_protocol = partial(
             Connection,
             free.release,
+            self.waiting,
             config=self.config,
             server_state=self.server_state,
             app_state={},
         )
         while True:
+            await self.make_room(listener, free)
             await free.acquire()
             try:
-                connection, _ = await loop.sock_accept(listener)
+                connection, peer = await loop.sock_accept(listener)
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
             except OSError as error:
@@ -163,7 +198,35 @@ class WebServer(uvicorn.Server):
                 logger.error("A connection could not be accepted: %s", error)
                 await asyncio.sleep(ACCEPT_RETRY_SECONDS)
                 continue
+            if self.is_full_for(peer[0]):
+                connection.close()
+                free.release()
+                continue
             await loop.connect_accepted_socket(make_protocol, connection)
+
+    async def make_room(self, listener: socket.socket, free: asyncio.Semaphore) -> None:
+        """Return when a connection may be opened; close one for one that waits in the kernel."""
+        kernel = select.poll()
+        kernel.register(listener, select.POLLIN)
+        while free.locked():
+            is_closed = bool(kernel.poll(0)) and self.close_longest_waiting()
+            await asyncio.sleep(0 if is_closed else FULL_CHECK_SECONDS)
+
+    def close_longest_waiting(self) -> bool:
+        """Close the connection that has waited longest for a header, unless it is new."""
+        for connection, since in self.waiting.items():
+            if connection.loop.time() - since < MIN_WAIT_SECONDS:
+                break
+            connection.set_read_deadline(None)
+            connection.transport.close()
+            return True
+        return False
+
+    def is_full_for(self, address: str) -> bool:
+        """Whether the address has as many connections as it may."""
+        limit = settings.STRATA_MAX_CONNECTIONS_PER_ADDRESS
+        opened = (each.client for each in self.server_state.connections)
+        return 0 < limit <= sum(client is not None and client[0] == address for client in opened)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for task in self.accepting:

@@ -224,9 +224,15 @@ STRATA_WEB_THREADS = 8
 # Concurrent answers of `ask` in one process; the next caller gets 503. A stream takes no thread,
 # but about 100 KB and one call to the language model.
 STRATA_MAX_STREAMS = read_int("STRATA_MAX_STREAMS", 100)
-# Connections open at once in one process; more wait in the kernel. Together with the engine's files
-# they stay below the default limit of 1,024 descriptors.
+# Connections open at once in one process; a further one takes the place of an idle one, or waits in
+# the kernel. Together with the engine's files they stay below the default limit of 1,024
+# descriptors.
 STRATA_MAX_CONNECTIONS = read_int("STRATA_MAX_CONNECTIONS", 600)
+# Of one address, in one process; further ones are closed. Half, so that others have room. 0: no
+# limit, for a service behind a proxy, from whose address all connections come.
+STRATA_MAX_CONNECTIONS_PER_ADDRESS = read_int(
+    "STRATA_MAX_CONNECTIONS_PER_ADDRESS", STRATA_MAX_CONNECTIONS // 2
+)
 STRATA_HEADER_SECONDS = 10  # from the connection to the end of the first header
 # From an answer to the end of the next header. Longer than proxies keep idle connections, so that
 # no proxy sends a request on a closed one.
