@@ -29,6 +29,7 @@ MINUTE: Final = 60  # seconds
 DAY: Final = 86_400
 STREAM_SECONDS: Final = 600  # after that, a stream that was not ended properly no longer counts
 VERIFICATION_SECONDS: Final = 600
+BATCH_SECONDS: Final = 120  # between two groups of its lines
 THIS_SERVER: Final = "this server"  # the key with which commands ask a running server
 COMMANDS: Final = "manage.py"  # without a running server
 UNLIMITED: Final = frozenset({"", THIS_SERVER, COMMANDS})
@@ -109,7 +110,7 @@ class StreamSlot:
     while a thread takes its slot."""
 
     def __init__(self, name: str) -> None:
-        self.free = weakref.finalize(self, _free_slot, name)
+        self.free = weakref.finalize(self, free_slot, name)
         self.free.atexit = False
 
 
@@ -148,10 +149,33 @@ def one_verification(holder: str) -> Iterator[None]:
     try:
         yield
     finally:
-        _free_slot(slot)
+        free_slot(slot)
 
 
-def _free_slot(slot: str) -> None:
+def take_batch(holder: str) -> str:
+    """Count a batch of the holder; return what ``keep_batch`` and ``free_slot`` take.
+
+    Raises:
+        TooManyJobs: another batch of the holder is being stored.
+    """
+    if holder in UNLIMITED:
+        return ""
+    slot = _take_slot("batch", holder, 1, BATCH_SECONDS)
+    if not slot:
+        raise TooManyJobs(
+            "Another batch of this key is being stored.",
+            fix="Send it again when the other one has ended, or send all lines in one batch.",
+        )
+    return slot
+
+
+def keep_batch(slot: str) -> None:
+    """Keep the slot for another ``BATCH_SECONDS``."""
+    if slot:
+        cache.touch(slot, BATCH_SECONDS)
+
+
+def free_slot(slot: str) -> None:
     if slot:
         cache.delete(slot)
 

@@ -2,9 +2,10 @@
 
 body    -> in memory, up to STRATA_MAX_REQUEST_BYTES; a larger one goes to a file, after Django
            has said that the view accepts it from this caller (config.body_limits)
-answer  -> Django's WSGI handler in a thread, which never waits for the client; for `ask`, which
-           waits for a language model, and for MCP, which waits for requests to this service,
-           Django's ASGI handler
+answer  -> Django's WSGI handler in a thread, which never waits for the client; health checks and
+           batches of documents have threads of their own, so that nothing else waits for
+           a batch. For `ask`, which waits for a language model, and for MCP, which waits for
+           requests to this service, Django's ASGI handler
 """
 
 import asyncio
@@ -28,12 +29,12 @@ from django.core.wsgi import get_wsgi_application
 from config.body_limits import BODY_IS_PENDING, BodyWanted
 from config.errors import exception_handler
 from core.exceptions import BodyTimeout, StrataError, TooLarge, TooManyStreams
+from documents.batches import BatchResponse
 from documents.originals import require_free_disk
 
 R = TypeVar("R")
 
 STREAM_PATH: Final = "/api/v1/ask"
-LIVE_PATH: Final = "/health/live"
 MCP_PATHS: Final = {"/mcp", "/mcp/"}
 SPOOL_BLOCK_BYTES: Final = 2**20  # written to the file in one call
 SEND_BLOCK_BYTES: Final = 2**18  # a client has STRATA_WRITE_SECONDS to read it
@@ -41,8 +42,13 @@ SEND_BLOCK_BYTES: Final = 2**18  # a client has STRATA_WRITE_SECONDS to read it
 _wsgi_handler = get_wsgi_application()
 _asgi_handler = get_asgi_application()
 _threads = ThreadPoolExecutor(settings.STRATA_WEB_THREADS, "web")
-# Liveness checks do not wait behind other requests; they ask no database.
-_live_thread = ThreadPoolExecutor(1, "live")
+_batch_threads = ThreadPoolExecutor(settings.STRATA_BATCH_THREADS, "batch")
+# Health checks do not wait behind other requests, nor liveness, which asks no database, behind
+# readiness.
+_health_threads: Final = {
+    "/health/live": ThreadPoolExecutor(1, "live"),
+    "/health/ready": ThreadPoolExecutor(1, "ready"),
+}
 _stream_count = 0
 
 
@@ -74,9 +80,9 @@ async def handle_request(scope: dict[str, Any], receive: Any, send: Any) -> None
             return
         environ |= {"wsgi.input": body.file, "CONTENT_LENGTH": str(body.byte_count)}
         body.file.seek(0)
-        if scope["path"] == LIVE_PATH:
+        if thread := _health_threads.get(scope["path"]):
             loop = asyncio.get_running_loop()
-            answer = await loop.run_in_executor(_live_thread, _call_django, environ)
+            answer = await loop.run_in_executor(thread, _call_django, environ)
         else:
             answer = await _run_in_thread(_call_django, environ)
         await _send_answer(answer, receive, send)
@@ -90,6 +96,10 @@ async def handle_request(scope: dict[str, Any], receive: Any, send: Any) -> None
 
 async def _run_in_thread(function: Callable[..., R], *args: Any) -> R:
     return await asyncio.get_running_loop().run_in_executor(_threads, function, *args)
+
+
+async def _run_in_batch_thread(function: Callable[..., R], *args: Any) -> R:
+    return await asyncio.get_running_loop().run_in_executor(_batch_threads, function, *args)
 
 
 # --- The body --------------------------------------------------------------------------------
@@ -224,16 +234,17 @@ async def _send_parts(response: Any, receive: Any, send: Any) -> None:
     """Take the response's parts one by one, each in a thread, until the client disconnects."""
     disconnected = asyncio.ensure_future(receive())  # after the body, only a disconnect follows
     parts = iter(response)
+    is_batch = isinstance(response, BatchResponse)
+    run, threads = (
+        (_run_in_batch_thread, _batch_threads) if is_batch else (_run_in_thread, _threads)
+    )
     try:
-        while (
-            not disconnected.done()
-            and (part := await _run_in_thread(next, parts, None)) is not None
-        ):
+        while not disconnected.done() and (part := await run(next, parts, None)) is not None:
             await send(_body_message(part, is_last=False))
         await send(_body_message(b"", is_last=True))
     finally:
         disconnected.cancel()
-        _threads.submit(response.close)
+        threads.submit(response.close)
 
 
 def _body_message(content: bytes, *, is_last: bool) -> dict[str, Any]:

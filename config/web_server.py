@@ -225,7 +225,9 @@ class WebServer(uvicorn.Server):
     def is_full_for(self, address: str) -> bool:
         """Whether the address has as many connections as it may."""
         limit = settings.STRATA_MAX_CONNECTIONS_PER_ADDRESS
-        opened = (each.client for each in self.server_state.connections)
+        opened = (
+            each.client for each in self.server_state.connections if isinstance(each, Connection)
+        )
         return 0 < limit <= sum(client is not None and client[0] == address for client in opened)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -4,17 +4,20 @@ import json
 import logging
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from tempfile import SpooledTemporaryFile
 from typing import Any
 
 from django.conf import settings
 from django.db import DatabaseError, InternalError, OperationalError, transaction
+from django.http import StreamingHttpResponse
 
 from access.grants import EVERYTHING, Grant
+from access.limits import free_slot, keep_batch
 from core.exceptions import StrataError, TooLarge
 from core.parsers import Line, Readable, iter_lines, load_json
 from core.serializers import make_error_json
-from documents.serializers import validate_text_artifact
+from documents.serializers import NDJSON, validate_text_artifact
 from documents.services import add_artifact
 
 logger = logging.getLogger(__name__)
@@ -34,8 +37,33 @@ EARLY_RESPONSE_BYTES = 32 * 2**10
 RESPONSE_MEMORY_BYTES = 2**20
 
 
+class BatchResponse(StreamingHttpResponse):
+    """The verdicts of a batch. ``config.request_handling`` makes them in threads of their own."""
+
+    def __init__(self, verdicts: Iterator[bytes], slot: str) -> None:
+        """
+        Args:
+            slot: as ``take_batch`` returned it; it is freed at the end.
+        """
+        self.slot = ExitStack()
+        self.slot.callback(free_slot, slot)
+        super().__init__(self._send(verdicts, slot), content_type=NDJSON)
+
+    def _send(self, verdicts: Iterator[bytes], slot: str) -> Iterator[bytes]:
+        for lines in verdicts:
+            keep_batch(slot)
+            yield lines
+        self.slot.close()  # before the client sees the end, and may send its next batch
+
+    def close(self) -> None:
+        super().close()
+        self.slot.close()
+
+
 def add_batch(index: str, stream: Readable, grant: Grant = EVERYTHING) -> Iterator[bytes]:
     """Add each line of a stream to an index; yield one JSON result line for each, in order.
+
+    Each step adds one group of lines. It yields nothing if their verdicts are sent later.
 
     A verdict is sent only after its artifact is committed, so a broken connection loses nothing
     that was acknowledged. Lines sent again are ``unchanged``.
@@ -53,6 +81,7 @@ def add_batch(index: str, stream: Readable, grant: Grant = EVERYTHING) -> Iterat
             else:
                 early_byte_count = EARLY_RESPONSE_BYTES
                 delayed_response.write(lines)
+                yield b""
             time.sleep(PAUSE_SECONDS)
         delayed_response.seek(0)
         while lines := delayed_response.read(2**16):

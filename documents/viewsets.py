@@ -10,7 +10,7 @@ from uuid import UUID
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models.functions import Length
-from django.http import FileResponse, StreamingHttpResponse
+from django.http import FileResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import status, viewsets
@@ -23,7 +23,7 @@ from rest_framework.response import Response
 
 from access.authentication import get_grant
 from access.grants import Grant, Scope
-from access.limits import require_room
+from access.limits import require_room, take_batch
 from access.throttling import get_holder
 from core.exceptions import StrataError
 from core.paging import paginate
@@ -31,7 +31,7 @@ from core.parsers import JSONParser, max_json_bytes
 from core.serializers import ErrorSerializer, PagingSerializer
 from core.text import clean_text
 from documents import services
-from documents.batches import add_batch
+from documents.batches import BatchResponse, add_batch
 from documents.exceptions import UnknownArtifact
 from documents.index_catalog import get_catalog, require_index
 from documents.models import Artifact, Page
@@ -172,19 +172,21 @@ class ArtifactViewSet(viewsets.ViewSet):
         request={NDJSON: TextArtifactSerializer},
         responses={(200, NDJSON): BatchLineSerializer},
     )
-    def batch(self, request: Request, index: str) -> StreamingHttpResponse:
+    def batch(self, request: Request, index: str) -> BatchResponse:
         """Add many texts to an index.
 
         Send one JSON object per line. Each line gets a verdict, in order, once it is stored. An
-        invalid line is rejected with its number, and the lines after it are still added.
+        invalid line is rejected with its number, and the lines after it are still added. A key may
+        send one batch at a time.
         """
         require_index(index)
         if _is_form(request.content_type):
             raise UnsupportedMediaType(
                 request.content_type, f"Send lines of JSON, as {NDJSON}; a form is not accepted."
             )
+        slot = take_batch(get_holder(request))
         verdicts = add_batch(index, request.stream or BytesIO(), get_grant(request))
-        response = StreamingHttpResponse(verdicts, content_type=NDJSON)
+        response = BatchResponse(verdicts, slot)
         response["X-Accel-Buffering"] = "no"  # proxies must not buffer the verdicts
         return response
 

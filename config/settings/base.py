@@ -221,6 +221,9 @@ STRATA_WEBHOOK_SECRET = os.environ.get("STRATA_WEBHOOK_SECRET", "").strip()
 
 # Views that run at once, each with a database connection; other requests wait without a thread.
 STRATA_WEB_THREADS = 8
+# Threads in which batches of documents are stored, in turns of some lines. More would take the
+# interpreter and the database from other requests.
+STRATA_BATCH_THREADS = 2
 # Concurrent answers of `ask` in one process; the next caller gets 503. A stream takes no thread,
 # but about 100 KB and one call to the language model.
 STRATA_MAX_STREAMS = read_int("STRATA_MAX_STREAMS", 100)

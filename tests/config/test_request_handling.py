@@ -7,6 +7,7 @@ import pytest
 from config import request_handling
 from config.request_handling import _make_environ, _RequestBody
 from core.exceptions import DiskFull, TooLarge
+from documents.batches import BatchResponse
 
 LARGE = 200_000
 
@@ -35,44 +36,71 @@ class TestEnviron:
         assert environ(path=b"/%C3%A4%2F")["PATH_INFO"].encode("latin-1") == "/ä/".encode()
 
 
-class TestLiveness:
-    def test_is_answered_while_every_thread_is_busy(self, settings, monkeypatch):
-        release = threading.Event()
+async def ask(path: str) -> bytes:
+    """The body of the answer to a request without a body."""
+    sent: list[bytes] = []
+    messages = [{"type": "http.request", "body": b"", "more_body": False}]
 
+    async def receive():
+        return messages.pop() if messages else await asyncio.Event().wait()
+
+    async def send(message):
+        sent.append(message.get("body", b""))
+
+    scope: dict[str, Any] = {
+        "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b"",
+        "http_version": "1.1", "scheme": "http", "server": None, "client": None,
+        "headers": [],
+    }  # fmt: skip
+    await request_handling.handle_request(scope, receive, send)
+    return b"".join(sent)
+
+
+class TestThreads:
+    @pytest.fixture
+    def release(self):
+        event = threading.Event()
+        yield event
+        event.set()
+
+    async def ask_while(self, busy: list[str], release: threading.Event, *paths: str) -> None:
+        """Ask each path while requests to the busy ones, which wait for the event, are open."""
+        others = [asyncio.create_task(ask(path)) for path in busy]
+        try:
+            for path in paths:
+                assert await asyncio.wait_for(ask(path), 60) == path.encode()
+            assert not any(each.done() for each in others)
+        finally:
+            release.set()
+            await asyncio.gather(*others)
+
+    @pytest.mark.parametrize("path", ["/health/live", "/health/ready"])
+    def test_of_health_checks_do_not_wait_for_others(self, settings, monkeypatch, release, path):
         def call(environ):
-            if environ["PATH_INFO"] != "/health/live":
+            if not environ["PATH_INFO"].startswith("/health/"):
                 assert release.wait(60)
             return request_handling._Answer(200, [], environ["PATH_INFO"].encode())
 
         monkeypatch.setattr(request_handling, "_call_django", call)
-        sent: list[bytes] = []
+        busy = ["/api/v1/indexes/"] * (settings.STRATA_WEB_THREADS + 1)
 
-        async def ask(path: str) -> None:
-            async def receive():
-                return {"type": "http.request", "body": b"", "more_body": False}
+        asyncio.run(self.ask_while(busy, release, path))
 
-            async def send(message):
-                sent.append(message.get("body", b""))
+    def test_of_batches_leave_others_free(self, settings, monkeypatch, release):
+        def store():
+            yield b""
+            assert release.wait(60)
+            yield b"{}"
 
-            scope: dict[str, Any] = {
-                "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b"",
-                "http_version": "1.1", "scheme": "http", "server": None, "client": None,
-                "headers": [],
-            }  # fmt: skip
-            await request_handling.handle_request(scope, receive, send)
+        def call(environ):
+            if environ["PATH_INFO"] == "/batch":
+                return request_handling._Answer(200, [], None, BatchResponse(store(), ""))
+            return request_handling._Answer(200, [], environ["PATH_INFO"].encode())
 
-        async def ask_all() -> None:
-            count = settings.STRATA_WEB_THREADS + 1
-            others = [asyncio.create_task(ask("/api/v1/indexes/")) for _ in range(count)]
-            try:
-                await asyncio.wait_for(ask("/health/live"), 60)
-                assert b"/health/live" in sent
-                assert b"/api/v1/indexes/" not in sent
-            finally:
-                release.set()
-                await asyncio.gather(*others)
+        monkeypatch.setattr(request_handling, "_call_django", call)
+        busy = ["/batch"] * (settings.STRATA_WEB_THREADS + 1)
 
-        asyncio.run(ask_all())
+        asyncio.run(self.ask_while(busy, release, "/health/ready", "/api/v1/indexes/"))
 
 
 class TestALargeBody:

@@ -1,4 +1,5 @@
 import io
+import itertools
 import json
 import uuid
 from typing import Any
@@ -493,6 +494,26 @@ class TestBatchStream:
 
         assert 0 < early <= 10_000 < len(all_said)
         assert [json.loads(line)["line"] for line in all_said.splitlines()] == [*range(1, 301)]
+
+    def test_adds_one_group_in_each_step_after_verdicts_are_delayed(self, api, monkeypatch):
+        monkeypatch.setattr(batches, "EARLY_RESPONSE_BYTES", 1)
+        steps = batches.add_batch("plain", self.lines(3 * batches.GROUP_LINES))
+
+        counts = [Artifact.objects.count() for _ in itertools.islice(steps, 3)]
+
+        assert counts == [batches.GROUP_LINES * number for number in (1, 2, 3)]
+
+    def test_is_the_only_one_of_its_key(self, api):
+        line = b'{"text": "One."}'
+        first = api.post(BATCH, line, content_type="application/x-ndjson")
+
+        second = api.post(BATCH, line, content_type="application/x-ndjson")
+
+        assert (second.status_code, second.json()["code"]) == (429, "too_many_jobs")
+        assert "when the other one has ended" in second.json()["fix"]
+        first.close()  # a client that disconnects
+        assert give_lines(api, {"text": "Two."})[0]["verdict"] == "added"
+        assert give_lines(api, {"text": "Three."})[0]["verdict"] == "added"
 
 
 class TestList:
