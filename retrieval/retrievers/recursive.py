@@ -118,6 +118,7 @@ class RecursiveChunkRetriever(ModeRetriever[SearchAnswer]):
                 sum(answer.dropped.integrity_errors for answer in answers),
             ),
             stale_ids=sorted({pk for answer in answers for pk in answer.stale_ids}),
+            notes=list(dict.fromkeys(note for answer in answers for note in answer.notes)),
             took_ms={
                 stage: round(sum(answer.took_ms[stage] for answer in answers), 3)
                 for stage in ("embed", "search", "verify", "total")
