@@ -28,7 +28,10 @@ MIN_SHARED_WORDS = 0.3  # of the shorter of two sentences; others say different 
 
 _TOKEN = re.compile(
     r"""
-      (?P<name> [^\W\d_]+ (?: [-/]? [^\W_]* \d [^\W_]* )+ )          # BX-114, p53, Sentinel-6
+      (?P<name> [^\W\d_]++ (?:                                      # BX-114, p53, Sentinel-6
+          \d [^\W_]*+ (?: [-/] [^\W\d_]*+ \d [^\W_]*+ )*+
+        | (?: [-/] [^\W\d_]*+ \d [^\W_]*+ )++
+      ) )
     | (?P<sign> (?<![\w.)]) [+\-−–] (?=\d) )?
       (?P<number> \d{1,3} (?: ,\d{3} )+ (?: \.\d+ )? | \d+ (?: [.,]\d+ )? )
     | (?P<word> [^\W\d_]+ (?: ['’] [^\W\d_]+ )* )
