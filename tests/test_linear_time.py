@@ -212,7 +212,7 @@ PASSES = {
     "clean_text": on_text(clean_text),
     "is_nearly_all_separators": on_text(is_nearly_all_separators),
     "plain text": read_file("text"),
-    "Latin-1": read_file("text", "é à ", encoding="latin-1"),
+    "Latin-1": read_file("text", "déjà vu par là ", encoding="latin-1"),
     "Markdown": read_file("markdown"),
     "title in Markdown": read_file("markdown", "---\ntitle: ", "\n---\n"),
     "HTML": read_file("html"),
@@ -267,8 +267,14 @@ PASSES = {
     "question's years": on_text(lambda text: find_year_clauses(text, "year", date(2026, 1, 1))),
 }
 # The smallest of the smaller texts, and the largest of the larger ones. Longer texts are cut into
-# sources, longer questions are not parsed, and front matter has at most 500 lines.
-MIN_SIZES = {"sources": 16_384, "sources that overlap": 16_384, "title in Markdown": 4_096}
+# sources, longer questions are not parsed, headers are cut, and front matter has at most 500 lines.
+MIN_SIZES = {
+    "sources": 16_384,
+    "sources that overlap": 16_384,
+    "title in Markdown": 4_096,
+    "subject": 8_192,
+    "sender": 8_192,
+}
 MAX_SIZES = {
     **{name: MAX_CHARS for name in PASSES if name.endswith("chunks")},
     **{
@@ -284,7 +290,7 @@ _numbers = count()
 
 def measure(run, text: str, folder) -> float:
     """Seconds of processor time. Each text is new, so that no cache holds its result."""
-    text = f"{text}{next(_numbers)}"
+    text = f"{text} {next(_numbers)}"
     gc.collect(0)
     started = process_time()
     run(text, folder)
