@@ -4,7 +4,6 @@ Each concept and relationship type is one node of the index and has the id of it
 of evidence does not show whether a relationship is true.
 """
 
-import unicodedata
 import uuid
 from collections.abc import Collection
 from typing import Any, Self
@@ -14,14 +13,14 @@ from django.db.models import Exists, F, OuterRef, Q
 
 from access.grants import Grant
 from core.leases import LeasedQuerySet, LeasedRow
-from core.text import hash_text
+from core.text import hash_text, normalise
 from documents.groups import is_visible
 from documents.models import Artifact, RevisedRow, Source
 
 
 def normalise_name(name: str) -> str:
     """Normalise a name (NFKC, case, white space) so that equal names compare equal."""
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+    return " ".join(normalise(name, "NFKC").casefold().split())
 
 
 def hash_name(name: str) -> str:

@@ -1,13 +1,17 @@
 """Finds a quote in a text: an exact match first, else a normalised one, with exact offsets."""
 
-import unicodedata
 from functools import lru_cache
 
 import regex  # for grapheme clusters, which re lacks
 
+from core.text import normalise
+
 Span = tuple[int, int]  # offsets of the first character and one past the last
 
-_GRAPHEME = regex.compile(r"\X")
+# Flags are matched first, because \X would look back from each to the start of a run of flags.
+_GRAPHEME = regex.compile(
+    r"\p{GCB=Regional_Indicator}{2}[\p{GCB=Extend}\p{GCB=SpacingMark}\p{GCB=ZWJ}]*+|\X"
+)
 _INVISIBLE_CHARACTERS = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
 _PUNCTUATION_VARIANTS = str.maketrans(
     dict.fromkeys("‘’‚‛′`´", "'")
@@ -43,7 +47,7 @@ def _normalise_with_spans(text: str) -> tuple[str, list[tuple[int, int]]]:
     for match in _GRAPHEME.finditer(text):
         # Translate before and after, because NFKC decomposes some marks.
         cluster = match.group().translate(_PUNCTUATION_VARIANTS)
-        cluster = unicodedata.normalize("NFKC", cluster).translate(_PUNCTUATION_VARIANTS)
+        cluster = normalise(cluster, "NFKC").translate(_PUNCTUATION_VARIANTS)
         for character in cluster.translate(_INVISIBLE_CHARACTERS).casefold():
             if character.isspace():
                 if characters and characters[-1] == " ":

@@ -3,6 +3,9 @@
 import hashlib
 import re
 import unicodedata
+from typing import Literal
+
+import regex  # for combining classes, which re lacks
 
 
 def hash_text(text: str) -> str:
@@ -14,13 +17,47 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
+MAX_MARKS = 30  # in a row, counted in the decomposed text
+_JOINER = "\N{COMBINING GRAPHEME JOINER}"
+# A character and the marks after it, where there may be too many: a mark is decomposed to at most
+# two, and a character ends in at most three. The listed marks have class 0, but not decomposed.
+_MANY_MARKS = regex.compile(r"[\s\S][\P{ccc=0}\u0f73\u0f75\u0f81\uff9e\uff9f]{14,}+")
+
 
 def clean_text(text: str) -> str:
-    """The text in NFC, with characters that cannot be stored replaced by U+FFFD.
+    """The text in NFC and the stream-safe format, with characters that cannot be stored replaced
+    by U+FFFD.
 
     PostgreSQL rejects NUL, and UTF-8 cannot encode lone surrogates; nothing else changes.
     """
-    return unicodedata.normalize("NFC", _UNSTORABLE.sub(REPLACEMENT, text))
+    return normalise(_UNSTORABLE.sub(REPLACEMENT, text))
+
+
+def normalise(text: str, form: Literal["NFC", "NFKC", "NFKD"] = "NFC") -> str:
+    """Normalise a text in linear time. Normalising sorts the combining marks of a character in
+    quadratic time, so a combining grapheme joiner (U+034F), which is not displayed, is inserted
+    after every 30 marks in a row.
+
+    Source:
+        Stream-safe text format: Unicode Standard Annex 15, section 13.
+    """
+    if not text.isascii():
+        text = _MANY_MARKS.sub(_insert_joiners, text)
+    return unicodedata.normalize(form, text)
+
+
+def _insert_joiners(found: "regex.Match[str]") -> str:
+    parts: list[str] = []
+    count = 0  # of the marks since the last other character
+    for character in found[0]:
+        classes = [*map(unicodedata.combining, unicodedata.normalize("NFKD", character))]
+        mark_count = len(classes) if all(classes) else 0
+        if count + mark_count > MAX_MARKS:
+            parts.append(_JOINER)
+            count = 0
+        count = count + mark_count if mark_count else classes[::-1].index(0)
+        parts.append(character)
+    return "".join(parts)
 
 
 def is_text(text: str) -> bool:

@@ -10,7 +10,12 @@ from django.core.checks import CheckMessage, Error, register
 from documents.source_splitting import MIN_WORDS
 
 MAX_OVERLAP_WORDS = MIN_WORDS // 2
-LIMITS = ("STRATA_PARSE_MAX_PAGES", "STRATA_PARSE_MAX_TEXT_CHARS", "STRATA_MAX_DOCUMENT_NODES")
+LIMITS = (
+    "STRATA_PARSE_MEMORY_BYTES",
+    "STRATA_PARSE_MAX_PAGES",
+    "STRATA_PARSE_MAX_TEXT_CHARS",
+    "STRATA_MAX_DOCUMENT_NODES",
+)
 
 
 @register("strata")

@@ -31,7 +31,6 @@ _SENTENCE = re.compile(
 _HEADING_OR_FENCE = re.compile(
     r"^ {0,3}(?:(?P<marks>#{1,6})[ \t]+(?P<title>\S[^\n]*)$|(?P<fence>`{3,}|~{3,}))", re.M
 )
-_CLOSING_HASHES = re.compile(r"[ \t]+#+[ \t\r]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +78,12 @@ def _find_overlap_start(
     first = words.position_at(max(0, words.count_before(start) - overlap * _QUARTERS))
     first = max(first, previous_start + 1)
     *between_sentences, between_words = places.by_rank
-    for starts in (chain.from_iterable(between_sentences), between_words):
-        for place in sorted(place for place in starts if first <= place < start):
+    for ranks in (between_sentences, [between_words]):
+        for place in sorted(
+            chain.from_iterable(
+                ranked[bisect_left(ranked, first) : bisect_left(ranked, start)] for ranked in ranks
+            )
+        ):
             # A token that is cut at ``start`` counts in what is repeated, but not before it.
             if count_words(text[place:start]) <= overlap:
                 return place
@@ -200,7 +203,13 @@ class _SplitPoints:
             return ""
         if self._heading_starts[at] == position:
             at = self._innermost[at]
-        return _CLOSING_HASHES.sub("", self._headings[at].group("title")).strip()
+        return _strip_closing_hashes(self._headings[at].group("title").strip())
+
+
+def _strip_closing_hashes(title: str) -> str:
+    """``Storms ##`` becomes ``Storms``, but ``C#`` stays."""
+    stripped = title.rstrip("#")
+    return stripped.rstrip() if stripped.endswith((" ", "\t")) else title
 
 
 def _find_headings(text: str) -> list[re.Match[str]]:

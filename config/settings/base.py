@@ -120,6 +120,9 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = STRATA_MAX_JSON_BYTES  # a form without its files
 # Limits of the child process that parses a file.
 STRATA_PARSE_SECONDS = read_int("STRATA_PARSE_SECONDS", 120)  # wall clock, per file
 STRATA_PARSE_MEMORY_BYTES = read_int("STRATA_PARSE_MEMORY_BYTES", 2 * 2**30)
+# Files read at once by a process. 0: as many as half of the memory has room for, at most one for
+# each core.
+STRATA_PARSE_PROCESSES = read_int("STRATA_PARSE_PROCESSES", 0)
 STRATA_PARSE_MAX_PAGES = read_int("STRATA_PARSE_MAX_PAGES", 10_000)
 STRATA_PARSE_MAX_EXPANDED_BYTES = 100 * 2**20  # all members of an archive, unpacked
 STRATA_PARSE_MAX_TEXT_CHARS = read_int("STRATA_PARSE_MAX_TEXT_CHARS", 50_000_000)

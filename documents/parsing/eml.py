@@ -1,7 +1,8 @@
 """E-mail: one page with subject, people, date and body; attachments are listed, not read."""
 
-from email import message_from_binary_file, policy
+from email import message_from_binary_file
 from email.message import EmailMessage
+from email.policy import EmailPolicy
 from pathlib import Path
 
 from documents.exceptions import Unparsable
@@ -11,12 +12,28 @@ from documents.parsing.html import HtmlText
 from documents.parsing.sections import join_blocks
 
 _SHOWN_HEADERS = ("Subject", "From", "To", "Cc", "Date")
+# The standard library parses headers in quadratic time. The longer limit leaves room for some
+# hundred recipients.
+MAX_HEADER_CHARS = 10_000
+MAX_MIME_HEADER_CHARS = 1_000  # Content-Type and the like, whose parsing is slower still
+
+
+class _LimitedHeaders(EmailPolicy):
+    """Cuts long headers."""
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        name, value = super().header_source_parse(sourcelines)
+        is_mime = name.lower().startswith("content-")
+        return name, value[: MAX_MIME_HEADER_CHARS if is_mime else MAX_HEADER_CHARS]
+
+
+_POLICY = _LimitedHeaders()
 
 
 def read(path: Path, draft: DocumentDraft) -> None:
     draft.check_char_count(path.stat().st_size // 8)
     with path.open("rb") as stream:
-        message = message_from_binary_file(stream, policy=policy.default)
+        message = message_from_binary_file(stream, policy=_POLICY)
     if not any(
         name in message for name in (*_SHOWN_HEADERS, "Message-ID", "Received", "MIME-Version")
     ):

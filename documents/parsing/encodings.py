@@ -30,7 +30,7 @@ _UTF8_SEQUENCE = re.compile(
 _HIGH_BYTE = re.compile(rb"[\x80-\xff]")
 # Signs that the text is not cp1252: symbols inside words, capitals after small letters.
 _NOT_CP1252 = re.compile(
-    r"[a-z\xdf-\xff][\xc0-\xd6\xd8-\xdeŠŽŸ]|\w[¢£¤¥¦¨¬¯±´¸¿¡¹³¼½¾¶†‡‰‹›ˆ˜ƒ×÷]+[a-zA-Z]|[\x80-\x9f]"
+    r"[a-z\xdf-\xff][\xc0-\xd6\xd8-\xdeŠŽŸ]|\w[¢£¤¥¦¨¬¯±´¸¿¡¹³¼½¾¶†‡‰‹›ˆ˜ƒ×÷]{1,9}[a-zA-Z]|[\x80-\x9f]"
 )
 
 

@@ -24,7 +24,7 @@ _BLOCK_TAGS = {
 }  # fmt: skip
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _SPACE = re.compile(r"[ \t\n\r\f]+")
-_META_CHARSET = re.compile(rb"""<meta[^>]{0,500}?charset\s*=\s*["']?\s*([\w.:-]{2,40})""", re.I)
+_META_CHARSET = re.compile(rb"""<meta[^>]{0,500}?charset\s*+=\s*+["']?\s*+([\w.:-]{2,40})""", re.I)
 _XML_ENCODING = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{2,40})["']""")
 _XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]{0,500}\?>")
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)

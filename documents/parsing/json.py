@@ -31,21 +31,24 @@ def flatten_to_lines(document: object, draft: DocumentDraft) -> str:
     """Lines such as ``authors[0].name: Ada``; raises ``Unparsable`` past the draft's limit."""
     lines: list[str] = []
     char_count = draft.char_count
-    for place, value in _iter_leaves(document, ""):
+    for path, value in _iter_leaves(document, ()):
+        place = "".join(path).removeprefix(".")
         lines.append(f"{place}: {value}" if place else value)
         char_count += len(lines[-1])
         draft.check_char_count(char_count)  # inside the loop: long paths multiply the text
     return "\n".join(lines)
 
 
-def _iter_leaves(value: object, place: str) -> Iterator[tuple[str, str]]:
+def _iter_leaves(value: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Each value that is not empty, with the parts of its path. They are not joined here: a long
+    path would be copied for each empty value too."""
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from _iter_leaves(inner, f"{place}.{key}" if place else key)
+            yield from _iter_leaves(inner, (*path, f".{key}"))
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from _iter_leaves(inner, f"{place}[{index}]")
+            yield from _iter_leaves(inner, (*path, f"[{index}]"))
     elif isinstance(value, bool):
-        yield place, "true" if value else "false"
+        yield path, "true" if value else "false"
     elif value is not None and value != "":
-        yield place, str(value)
+        yield path, str(value)

@@ -14,9 +14,9 @@ from documents.parsing.text import read_text
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n|$)")
 _FRONT_MATTER = re.compile(
-    r"---[ \t]*\r?\n(?:(?!---|\.\.\.).*\r?\n){0,500}?(?:---|\.\.\.)[ \t]*(?:\r?\n|$)"
+    r"---[ \t]*\r?\n(?:(?!---|\.\.\.)[^\n]*\n){0,500}?(?:---|\.\.\.)[ \t]*(?:\r?\n|$)"
 )
-_FRONT_TITLE = re.compile(r"^title:[ \t]*(.+?)[ \t\r]*$", re.M)
+_FRONT_TITLE = re.compile(r"^title:(.*)$", re.M)
 _MARKUP = re.compile(r"!?\[([^\]\[]*)\]\([^()]*\)|[*_`]{1,3}(\S(?:[^*_`]*\S)?)[*_`]{1,3}")
 
 
@@ -24,7 +24,7 @@ def read(path: Path, draft: DocumentDraft) -> None:
     text = read_text(path, draft)
     front_matter = _FRONT_MATTER.match(text)
     if front_matter and (found := _FRONT_TITLE.search(front_matter.group())):
-        draft.propose_title(found.group(1).strip("\"'"))
+        draft.propose_title(found.group(1).strip().strip("\"'"))
     offsets = [match.start() for match in _LINE.finditer(text)]
     headings = _find_headings(text, front_matter.end() if front_matter else 0)
     top = min((level for _, level, _ in headings), default=0)

@@ -1,4 +1,5 @@
-"""A pool of child processes that parse files; a child is discarded after any failure.
+"""A pool of child processes that parse files; a child is discarded after any failure. Only as many
+read at once as the memory allows; other threads wait.
 
 Children are started as new programs, never forked: the embedded engine does not survive a ``fork``.
 """
@@ -12,12 +13,15 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import deque
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from core.memory import read_memory_limit
 from documents.exceptions import Unparsable
 from documents.parsing.document import Limits, ParsedDocument, ParsedPage, ParseWarning
 
@@ -107,9 +111,27 @@ def close_child_processes() -> None:
         _idle.pop().close()
 
 
+def count_readers() -> int:
+    """How many children may read at once in this process: those that half of the memory has room
+    for, at most one for each core, and at least one; or ``STRATA_PARSE_PROCESSES``."""
+    from django.conf import settings  # a child, which imports this module too, needs no Django
+
+    if settings.STRATA_PARSE_PROCESSES > 0:
+        count: int = settings.STRATA_PARSE_PROCESSES
+        return count
+    room = read_memory_limit() // 2 // settings.STRATA_PARSE_MEMORY_BYTES
+    return max(1, min(room, os.cpu_count() or 1))
+
+
+@cache
+def _readers() -> threading.Semaphore:
+    return threading.Semaphore(count_readers())
+
+
 def _clear_pool_after_fork() -> None:
     """In a forked process: the children belong to the parent, so their pipes must not be used."""
     _idle.clear()
+    _readers.cache_clear()
 
 
 atexit.register(close_child_processes)
@@ -126,6 +148,13 @@ def _folders_of_originals() -> list[Path]:
 def _request_reply(request: dict[str, Any], limits: Limits, folder: Path | None) -> dict[str, Any]:
     """A child's reply; ``Unparsable`` if the child crashed or timed out. ``folder``: where the file
     is, unless it is an original; a child that may read it is used once."""
+    with _readers():
+        return _request_reply_at_once(request, limits, folder)
+
+
+def _request_reply_at_once(
+    request: dict[str, Any], limits: Limits, folder: Path | None
+) -> dict[str, Any]:
     while True:
         child, is_fresh = _acquire_child() if folder is None else (_ChildProcess([folder]), True)
         is_reusable = False

@@ -14,7 +14,7 @@ Span = tuple[int, int]
 
 _CHARACTER = re.compile(r"\S")
 _CHARACTER_OF_MARKUP = re.compile(
-    r"(?P<markup> <!--.*?--> | </?[a-z!][^<>]*> ) | &(?:\#\w{1,8}|\w{1,32}); | \S",
+    r"(?P<markup> <!--.*?(?:-->|\Z) | </?[a-z!][^<>]*> ) | &(?:\#\w{1,8}|\w{1,32}); | \S",
     re.DOTALL | re.IGNORECASE | re.VERBOSE,
 )
 _JSON_ELEMENT = re.compile(r"[^\s,]")

@@ -31,6 +31,7 @@ _BREAK_CANDIDATE = regex.compile(
     regex.VERSION1 | regex.VERBOSE,
 )
 NON_SPACE = re.compile(r"\S")  # re, not regex: its white space equals that of str.strip
+_LAST_NON_SPACE = regex.compile(r"(?r)[^\s\x1c-\x1f]")
 JOINING_MARK = regex.compile(r"[\p{GCB=Extend}\p{GCB=SpacingMark}\p{GCB=ZWJ}]")
 _HEADING = regex.compile(r"#{1,6}[ \t]")
 _LIST_MARKER = regex.compile(r"(?:[-*+•‣◦–—·●▪]|\(?(?:\d{1,3}|\p{L})[.)])\s")
@@ -102,8 +103,10 @@ def _is_sentence_end(
             # A next line in lower case continues the sentence, as wrapped lines of a PDF do.
             if _CONTINUATION.match(text, following):
                 return False
-            last = start + len(text[start : mark.start()].rstrip()) - 1
-            return text[last] != "." or not _is_abbreviation(text, start, last, following)
+            last = _LAST_NON_SPACE.search(text, start, mark.start())
+            assert last is not None  # a sentence begins with one
+            dot = last.start()
+            return text[dot] != "." or not _is_abbreviation(text, start, dot, following)
         case "stop":
             gap = text[mark.end() : following]
             if not gap or "\n" in gap or "\r" in gap:  # the line break is examined next

@@ -41,6 +41,8 @@ def parse_spec(name: str, text: str) -> IndexSpec:
         content = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise InvalidSpec(f"{name}.yaml is not YAML: {_join_lines(error)}") from None
+    except RecursionError:
+        raise InvalidSpec(f"{name}.yaml is nested too deeply.") from None
     if content is None:
         content = {}
     if not isinstance(content, Mapping):

@@ -127,11 +127,13 @@ def _score_without_cosine(
 def _find_candidates(context: AnswerContext, encoder: "Bm25Encoder") -> Iterator[_Candidate]:
     text, passage = context.text, context.passage
     headings = [str(passage.hit.payload.get("artifact_title") or ""), passage.heading]
+    said_before, read_until = _encode(encoder, "\n".join(headings)), 0
     for sentence in join_wrapped_lines(text, find_quotable_sentences(text)):
         if is_fragment(sentence.text) or is_heading(sentence.text, headings):
             continue
+        said_before |= _encode(encoder, text[read_until : sentence.start])
+        read_until = sentence.start
         terms = _encode(encoder, sentence.text)
-        said_before = _encode(encoder, "\n".join([*headings, text[: sentence.start]]))
         yield _Candidate(context, sentence, terms, terms | said_before)
 
 
@@ -148,19 +150,20 @@ def join_wrapped_lines(text: str, sentences: Sequence[LocatedSentence]) -> list[
     """Join a sentence without a final mark to the next one where a full line ends between them: a
     wrapped line of a PDF may begin with a name or a number."""
     width = max((len(line) for line in text.splitlines()), default=0)
-    joined: list[LocatedSentence] = []
+    spans: list[tuple[int, int]] = []
+    last: LocatedSentence | None = None
     for each in sentences:
-        last = joined[-1] if joined else None
         if (
             last is not None
             and text[last.end : each.start] == "\n"
             and not _SENTENCE_END.search(last.text)
-            and len(text[: last.end].rpartition("\n")[2]) >= FULL_LINE_SHARE * width
+            and last.end - (text.rfind("\n", 0, last.end) + 1) >= FULL_LINE_SHARE * width
         ):
-            joined[-1] = LocatedSentence(text[last.start : each.end], last.start, each.end)
+            spans[-1] = (spans[-1][0], each.end)
         else:
-            joined.append(each)
-    return joined
+            spans.append((each.start, each.end))
+        last = each
+    return [LocatedSentence(text[start:end], start, end) for start, end in spans]
 
 
 def _encode(encoder: "Bm25Encoder", text: str) -> Terms:

@@ -99,6 +99,8 @@ def parse_declaration(name: str, text: str) -> PipelineDeclaration:
         content = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise InvalidPipeline(f"{name}.yaml is not YAML: {' '.join(str(error).split())}") from None
+    except RecursionError:
+        raise InvalidPipeline(f"{name}.yaml is nested too deeply.") from None
     if not isinstance(content, Mapping):
         raise InvalidPipeline(f"{name}.yaml must hold a mapping with components and connections.")
     try:

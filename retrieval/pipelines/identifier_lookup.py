@@ -19,6 +19,7 @@ from retrieval.search.targets import Target, find_builds, make_targets, parse_re
 from retrieval.visible_points import VisiblePoints
 
 MAX_IDENTIFIERS = 5  # looked up per question
+MAX_URL_CHARS = 500  # before an identifier
 MAX_DOCUMENT_CHARS = 1_000  # per document; more than the window of most models
 
 # A URL or prefix around an identifier belongs to it: https://aclanthology.org/P19-1001/
@@ -151,7 +152,7 @@ def replace_identifiers(
 
 
 def _include_url_or_prefix(query: str, start: int, end: int) -> tuple[int, int]:
-    if before := _URL_OR_DOI_PREFIX.search(query, 0, start):
+    if before := _URL_OR_DOI_PREFIX.search(query, max(0, start - MAX_URL_CHARS), start):
         after = _URL_SUFFIX.match(query, end)
         is_address = not before[0].lower().startswith("doi")
         return before.start(), after.end() if after and is_address else end

@@ -5,6 +5,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import regex  # for (?r), which re lacks
+
 from retrieval.questions.words import Span, fold_words, mask_spans, split_word_set
 from summaries.extractive.languages import load_stop_words
 
@@ -20,7 +22,7 @@ _TOPIC_PREPOSITIONS: Final = (
     r"(?:deal|deals|dealing)\s+with|that|which)"
 )
 _LEADING_REQUEST: Final = re.compile(
-    rf"^\W*(?:(?:please|can\s+you|could\s+you|show|find|give|get|list|fetch|recommend|search(?:\s+for)?"
+    rf"^\W*+(?:(?:please|can\s+you|could\s+you|show|find|give|get|list|fetch|recommend|search(?:\s+for)?"
     rf"|me|us|which|what|what\s+are|are\s+there|is\s+there|i\s+(?:want|need)|i(?:['’]m|\s+am)\s+looking\s+for)\s+)*"
     rf"(?:(?:the|all|any|some|every|other)\s+)*(?:(?:research|conference|journal|scientific)\s+)?"
     rf"(?:{_REMOVED}\s*)*{DOCUMENT_WORDS_PATTERN}\b(?:[\s{_REMOVED}]+{_TOPIC_PREPOSITIONS}\b(?=[\s{_REMOVED}])|(?=\s*(?:{_REMOVED}|$)))",
@@ -30,18 +32,21 @@ _TRAILING_DOCUMENT_WORD: Final = re.compile(
     rf"(?:(?:\s+|^)(?:(?:long|short|full|demo)\s+)?(?:papers|articles|publications))(?=[\s{_REMOVED}]*(?:{_REMOVED}|$))",
     re.IGNORECASE,
 )
-_FILLER_BEFORE_REMOVED: Final = re.compile(
-    rf"(?:\s*(?:,|;|\b(?:and|or|but|also|only|that|which|were|was|are|is|the|those|ones)))+\s*"
+# Filler words before something are searched backwards (?r): forwards, a match would be tried from
+# each word of a run of them.
+_FILLER_BEFORE_REMOVED: Final = regex.compile(
+    rf"(?r)(?:\s*(?:,|;|\b(?:and|or|but|also|only|that|which|were|was|are|is|the|those|ones)))+\s*"
     rf"(?={_REMOVED})",
-    re.IGNORECASE,
+    regex.IGNORECASE,
 )
 _FILLER_AFTER_REMOVED: Final = re.compile(
     rf"({_REMOVED})(?:\s*(?:[,;:]|\b(?:and|or|but|also)\b))+(?=\s|{_REMOVED}|$)", re.IGNORECASE
 )
-_FILLER_AT_ENDS: Final = re.compile(
-    rf"^(?:[\s,;:.\-–—{_REMOVED}]|(?:and|or|but|on|about|that|which)\s)+"
-    rf"|(?:[\s,;:\-–—{_REMOVED}]|\s(?:and|or|but|the|only))+$",
-    re.IGNORECASE,
+_FILLER_AT_START: Final = re.compile(
+    rf"^(?:[\s,;:.\-–—{_REMOVED}]|(?:and|or|but|on|about|that|which)\s)+", re.IGNORECASE
+)
+_FILLER_AT_END: Final = regex.compile(
+    rf"(?r)(?:[\s,;:\-–—{_REMOVED}]|\s(?:and|or|but|the|only))+$", regex.IGNORECASE
 )
 
 
@@ -114,11 +119,12 @@ def extract_topic(question: str, spans: Collection[Span]) -> str:
     if not spans:
         return question.strip()
     text = re.sub(f"{_REMOVED}+", f" {_REMOVED} ", mask_spans(question, spans, _REMOVED))
+    text = " ".join(text.split())  # the patterns below would try every part of a run of spaces
     text = _FILLER_BEFORE_REMOVED.sub(" ", text)
     text = _FILLER_AFTER_REMOVED.sub(r"\1", text)
     text = _LEADING_REQUEST.sub(" ", text, count=1)
     text = _TRAILING_DOCUMENT_WORD.sub(" ", text)
-    text = _FILLER_AT_ENDS.sub("", text)
+    text = _FILLER_AT_END.sub("", _FILLER_AT_START.sub("", text))
     text = " ".join(text.replace(_REMOVED, " ").split())
     text = re.sub(r"\s+([?.!,;:)])", r"\1", text)
     return text if _has_topic(text) else ""

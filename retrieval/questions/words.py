@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import regex  # for Unicode properties, which re lacks
 
+from core.text import normalise
+
 MASK_CHAR = "\ufffc"  # replaces text that must not be parsed; neither a letter nor a space
 PARSED_CHAR = "\ufffb"  # replaces text that was parsed already
 Span = tuple[int, int]
@@ -36,7 +38,7 @@ def fold_spelling(text: str) -> str:
     """Remove case and accents: ``Schütze`` and ``SCHUTZE`` become equal."""
     if text.isascii():
         return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text)
+    decomposed = normalise(text, "NFKD")
     without_accents = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
     return without_accents.casefold().translate(_LETTER_FOLDING)
 

@@ -1,12 +1,12 @@
 """Find the values of declared fields that a text mentions, directly or by a synonym."""
 
-import unicodedata
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
 import regex  # for scripts and Unicode properties, which re lacks
 
+from core.text import normalise
 from indexing.spec import FieldSpec
 from summaries.extractive.sentences import UNSPACED_SCRIPTS
 
@@ -71,7 +71,7 @@ def match_field_values(text: str, fields: Mapping[str, FieldSpec]) -> dict[str, 
 
 
 def _tokenize(text: str) -> WordSequence:
-    folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    folded = normalise(text, "NFKC").casefold().replace("’", "'")
     return tuple(_TOKEN.findall(folded))
 
 

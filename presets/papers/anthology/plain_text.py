@@ -2,11 +2,12 @@
 
 import html
 import re
-import unicodedata
 from functools import lru_cache
 
 from lxml import etree
 from pylatexenc.latex2text import LatexNodes2Text
+
+from core.text import normalise
 
 # Patterns for LaTeX within plain text. Only matching pieces are given to the converter, because in
 # LaTeX a percent sign starts a comment: "10% better" would end after "10".
@@ -17,7 +18,7 @@ _MACRO = (
 # Dollar signs enclose mathematics by Pandoc's rule (its manual, "Extension: tex_math_dollars"),
 # which excludes sums of money by the spaces and digits around them. In addition, the text between
 # the dollar signs must contain a character of formulas or be short.
-_MATH = r"\$(?=\S)(?:[^$\n]*[\\^_{}=<>][^$\n]*|[^$\s]{1,5})(?<=\S)\$(?!\d)"
+_MATH = r"\$(?=\S)(?:(?=[^$\n]*[\\^_{}=<>])[^$\n]*+|[^$\s]{1,5})(?<=\S)\$(?!\d)"
 _LATEX = re.compile(rf"{_MATH}|{_MACRO}")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,31});")
 _PERCENT = re.compile(r"(?<!\\)%")
@@ -30,7 +31,7 @@ def to_plain_text(text: str) -> str:
     text = _ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
     if "\\" in text or "$" in text:
         text = _LATEX.sub(lambda latex: latex_to_plain_text(latex[0]), text)
-    return " ".join(unicodedata.normalize("NFKC", text).split())
+    return " ".join(normalise(text, "NFKC").split())
 
 
 def latex_to_plain_text(latex: str) -> str:

@@ -30,7 +30,7 @@ from summaries.extractive.languages import STOP_WORD_LANGUAGES, load_stop_words
 
 MAX_PARSED_CHARS: Final = 1_000  # a longer query is a text, not a sentence with filters
 
-_QUOTED: Final = re.compile(r"\"[^\"]+\"|“[^”]+”|„[^“”]+[“”]|«[^»]+»")
+_QUOTED: Final = re.compile(r"\"[^\"]+\"|“[^“”]++”|„[^„“”]++[“”]|«[^«»]++»")
 
 
 @dataclass(slots=True)

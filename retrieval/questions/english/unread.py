@@ -33,17 +33,17 @@ _ONES: Final = rf"(?:ones?|{DOCUMENT_WORDS_PATTERN})"
 _COMPARISONS: Final = [
     re.compile(pattern + _CLAUSE_END, re.IGNORECASE)
     for pattern in (
-        rf"\b(?:but|only|just|and|or)\s+(?:(?:only|just|much|that\s+(?:is|are))\s+)*{_COMPARATIVE}(?:\s+{_ONES})?"
+        rf"\b(?:but|only|just|and|or)\s+(?:(?:only|just|much|that\s+(?:is|are))\s+){{0,3}}{_COMPARATIVE}(?:\s+{_ONES})?"
         rf"(?:\s+than\s+{_THAT})?",
         rf"(?:(?:and|or|but)\s+)?\b{_COMPARATIVE}(?:\s+{_ONES})?\s+than\s+{_THAT}",
         rf"\b{_COMPARATIVE}\s+{_ONES}",
-        rf"(?:\b(?:and|or|but|only|just)\s+)*\b(?P<how>before|after|since|until|prior\s+to)\s+(?:{_THAT}|then)",
+        rf"(?:\b(?:and|or|but|only|just)\s+){{0,3}}\b(?P<how>before|after|since|until|prior\s+to)\s+(?:{_THAT}|then)",
     )
 ]
 _VAGUE_TIMES: Final = [
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"\b(?:(?:the|most)\s+)*(?:recent|latest|newest|oldest)\s+{DOCUMENT_WORDS_PATTERN}\b",
+        rf"\b(?:(?:the|most)\s+){{0,3}}(?:recent|latest|newest|oldest)\s+{DOCUMENT_WORDS_PATTERN}\b",
         rf"\b(?:recently|lately|nowadays){_CLAUSE_END}",
     )
 ]

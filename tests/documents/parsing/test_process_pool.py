@@ -19,6 +19,7 @@ from tests.documents.parsing.conftest import LIMITS, MIB
 from tests.documents.parsing.makers import make_docx, make_pdf, make_xlsx, make_zip, replace_member
 
 ROOT = Path(__file__).resolve().parents[3]
+GIB = 1024 * MIB
 
 
 @pytest.fixture
@@ -26,6 +27,14 @@ def fresh():
     close_child_processes()
     yield
     close_child_processes()
+
+
+@pytest.fixture
+def readers():
+    """Count the readers anew, by the settings of the test."""
+    process_pool._readers.cache_clear()
+    yield
+    process_pool._readers.cache_clear()
 
 
 @pytest.fixture
@@ -150,6 +159,44 @@ class TestChildren:
         with ThreadPoolExecutor(4) as threads:
             assert set(threads.map(read, range(200))) == {"words"}
         assert 1 <= len(process_pool._idle) <= process_pool.MAX_IDLE_CHILDREN
+
+    def test_read_no_more_files_at_once_than_are_allowed(
+        self, fresh, tmp_path, settings, monkeypatch, readers
+    ):
+        settings.STRATA_PARSE_PROCESSES = 2
+        path = tmp_path / "a.txt"
+        path.write_text("words")
+        counts = []
+        reading = set()
+
+        class Child(process_pool._ChildProcess):
+            def send_request(self, request, limits):
+                reading.add(self)
+                counts.append(len(reading))
+                try:
+                    return super().send_request(request, limits)
+                finally:
+                    reading.discard(self)
+
+        monkeypatch.setattr(process_pool, "_ChildProcess", Child)
+
+        def read(number):
+            return parse_file(path, file_name=f"{number}.txt", limits=LIMITS).pages[0].text
+
+        with ThreadPoolExecutor(7) as threads:
+            assert set(threads.map(read, range(100))) == {"words"}
+        assert max(counts) == 2
+
+    @pytest.mark.parametrize(
+        ("memory", "cores", "count"),
+        [(64 * GIB, 4, 4), (64 * GIB, 64, 16), (8 * GIB, 4, 2), (4 * GIB, 4, 1), (GIB, 4, 1)],
+    )
+    def test_have_room_in_half_of_the_memory(self, settings, monkeypatch, memory, cores, count):
+        settings.STRATA_PARSE_MEMORY_BYTES = 2 * GIB
+        monkeypatch.setattr(process_pool, "read_memory_limit", lambda: memory)
+        monkeypatch.setattr(os, "cpu_count", lambda: cores)
+
+        assert process_pool.count_readers() == count
 
     def test_return_megabytes_without_a_deadlock(self, parse):
         text = 'é"\\' * 2_000_000

@@ -70,6 +70,7 @@ class TestParseDeclaration:
         ("text", "said"),
         [
             ("components: [", "is not YAML"),
+            ("[" * 5_000, "is nested too deeply"),
             ("!!python/object/apply:os.system ['id']", "is not YAML"),
             ("- fusion", "must hold a mapping"),
             ("", "must hold a mapping"),

@@ -1,0 +1,68 @@
+import unicodedata
+from time import process_time
+
+import pytest
+
+from core.text import MAX_MARKS, clean_text, normalise
+
+JOINER = "\N{COMBINING GRAPHEME JOINER}"
+ABOVE, BELOW = "\N{COMBINING ACUTE ACCENT}", "\N{COMBINING GRAVE ACCENT BELOW}"
+
+
+class TestCleanText:
+    def test_composes_characters(self):
+        assert clean_text(f"cafe{ABOVE}") == "café"
+
+    def test_keeps_thirty_marks_as_they_are(self):
+        text = "x" + BELOW * 15 + ABOVE * 15
+
+        assert clean_text(text) == text
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "x" + BELOW * 100,
+            "x" + (ABOVE + BELOW) * 100,
+            BELOW * 31,
+            "ᾂ" + BELOW * 30,
+            "x" + "\u0344" * 100,  # is decomposed to two marks
+            "x" + "\u0f73" * 100,  # is itself no mark, but decomposed to two
+            "a " + "\uff9e" * 100,
+        ],
+        ids=ascii,
+    )
+    def test_leaves_nothing_out_and_inserts_a_joiner_after_thirty_marks(self, text):
+        cleaned = clean_text(text)
+
+        parts = cleaned.split(JOINER)
+        assert len(parts) > 1
+        for part in parts:
+            marks = [*map(unicodedata.combining, unicodedata.normalize("NFKD", part))]
+            assert sum(map(bool, marks)) <= MAX_MARKS
+        assert sorted(unicodedata.normalize("NFD", cleaned.replace(JOINER, ""))) == sorted(
+            unicodedata.normalize("NFD", text)
+        )
+
+    def test_changes_nothing_the_second_time(self):
+        cleaned = clean_text("ᾂ" + "\u0344\u0f73\u0316" * 50 + "क़" + BELOW * 64)
+
+        assert clean_text(cleaned) == cleaned
+
+    def test_replaces_what_cannot_be_stored(self):
+        assert clean_text("a\x00b\ud800") == "a\ufffdb\ufffd"
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFKC", "NFKD"])
+def test_normalises_marks_in_linear_time(form):
+    def seconds(count):
+        text = "x" + ABOVE * count + BELOW * count
+
+        def measure():
+            started = process_time()
+            normalise(text, form)
+            return process_time() - started
+
+        return min(measure() for _ in range(5))
+
+    # In quadratic time the ratio is 64.
+    assert seconds(32_000) < 28 * seconds(4_000)
