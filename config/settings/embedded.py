@@ -1,12 +1,12 @@
 """One process, nothing to install: SQLite, the embedded vector engine, messages in memory."""
 
-import os
 from functools import partial
 from typing import Any
 
 from django.utils.functional import SimpleLazyObject
 
 from config.data_folder import load_or_create_secret_key
+from config.environment import read_int
 from config.settings.base import *  # noqa: F403
 from config.settings.base import (
     ALLOWED_HOSTS,
@@ -44,7 +44,7 @@ DATABASES = {
 }
 
 STRATA_VECTOR_STORE = "embedded"
-STRATA_ERASE_SECONDS = int(os.environ.get("STRATA_ERASE_SECONDS", STRATA_ERASE_SECONDS))
+STRATA_ERASE_SECONDS = read_int("STRATA_ERASE_SECONDS", STRATA_ERASE_SECONDS)
 
 CELERY_BROKER_URL = "memory://localhost/"
 CELERY_BROKER_TRANSPORT_OPTIONS = {"polling_interval": 0.02}  # seconds; the default is 1

@@ -34,6 +34,7 @@ def read(path: Path, draft: DocumentDraft) -> None:
     draft.check_char_count(path.stat().st_size // 8)
     with path.open("rb") as stream:
         message = message_from_binary_file(stream, policy=_POLICY)
+    assert isinstance(message, EmailMessage)  # which the policy makes
     if not any(
         name in message for name in (*_SHOWN_HEADERS, "Message-ID", "Received", "MIME-Version")
     ):
