@@ -72,9 +72,8 @@ def _spell_unit(token: re.Match[str]) -> str:
 
 def _parse_number(text: str) -> float:
     text = text.replace("−", "-").replace("–", "-")
-    if re.fullmatch(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?", text):
-        return float(text.replace(",", ""))
-    return float(text.replace(",", "."))
+    is_decimal_comma = text.count(",") == 1 and not re.fullmatch(r"[+-]?\d{1,3},\d{3}", text)
+    return float(text.replace(",", "." if is_decimal_comma and "." not in text else ""))
 
 
 def _fold(word: str) -> str:

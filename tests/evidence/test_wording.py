@@ -45,6 +45,8 @@ class TestHasSameWords:
             (SAID, "Aspirin lowered blood pressure by 1.2 mmHg in 40 adults in Norway."),
             ("A dose of 0.05 g helps.", "The dose of 50 mg helps."),
             ("1,500 people fell ill.", "1500 people fell ill."),
+            ("It has 1111,111,111.5 parts.", "It has 1111111111.5 parts."),
+            ("It fell by 1,5 kg.", "It fell by 1.5 kg."),
             ("The students' scores rose.", "Scores of students rose."),
             (
                 "It became warm, in Lapland, by 2 °C.",
