@@ -8,6 +8,7 @@ class ConfigConfig(AppConfig):
     verbose_name = "Strata"
 
     def ready(self) -> None:
+        from config import checks  # noqa: F401
         from config.data_folder import create_data_folder
         from core.local_workers import register_local_workers
 

@@ -4,14 +4,15 @@ gunicorn starts, watches and replaces processes; each serves with the web server
 form. gunicorn itself reads ``WEB_CONCURRENCY`` (processes; each loads the model).
 """
 
-import os
 from pathlib import Path
 from typing import Any
 
 from gunicorn.workers.base import Worker
 
+from config.environment import read_listen_address
+
 wsgi_app = "config.asgi:application"
-bind = os.environ.get("STRATA_LISTEN", "127.0.0.1:8000")
+bind = read_listen_address("127.0.0.1:8000")
 backlog = 2_048  # connections that wait in the kernel
 graceful_timeout = 25  # seconds for requests under way; less than the 30 s before a kill
 timeout = 120  # seconds without a heartbeat, after which a process is replaced

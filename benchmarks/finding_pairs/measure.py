@@ -1,30 +1,30 @@
 """Measure how reliably different findings are told apart, and reworded ones are not: 500 labelled
-pairs.
+pairs, and 100 opposite pairs, written by someone who did not know the rule.
 
 It measures no time: the same pairs give the same figures on any machine, except for rounding.
 """
 
 import json
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.finding_pairs.write import PAIRS_FILE
 from evidence.wording import has_same_words
 from indexing import embedding
 from indexing.spec import EmbeddingSpec
 
+OPPOSITES_FILE = PAIRS_FILE.with_name("opposites.jsonl")
 THRESHOLD = 0.9  # the default of an index
 
 
 def measure_finding_pairs(*, shows_mistakes: bool = False) -> None:
-    pairs = [json.loads(line) for line in PAIRS_FILE.read_text(encoding="utf-8").splitlines()]
-    embedder = embedding.get_embedder(EmbeddingSpec())
-    firsts, seconds = (
-        embedder.embed_documents([pair[name] for pair in pairs]) for name in ("first", "second")
-    )
-    cosines = np.sum(firsts * seconds, axis=1)
+    pairs = read_pairs(PAIRS_FILE)
+    cosines = _compute_cosines(pairs)
     print(f"{len(pairs)} pairs of findings, threshold {THRESHOLD}:")
     for is_kept_aside in (False, True):
         counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
@@ -41,6 +41,25 @@ def measure_finding_pairs(*, shows_mistakes: bool = False) -> None:
             if shows_mistakes and by_vectors and is_repeat != (pair["differs_in"] is None):
                 print(f"    {cosine:.3f} {kind}\n      {pair['first']}\n      {pair['second']}")
         _print_counts("kept aside" if is_kept_aside else "for writing the rule", counts)
+
+    opposites = read_pairs(OPPOSITES_FILE)
+    by_vectors = int((_compute_cosines(opposites) < THRESHOLD).sum())
+    right = sum(not _is_repeat(pair) for pair in opposites)
+    print(
+        f"  opposites: kept apart {right}/{len(opposites)} by words, {by_vectors} by vectors alone"
+    )
+
+
+def read_pairs(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _compute_cosines(pairs: Sequence[Mapping[str, Any]]) -> NDArray[np.float32]:
+    embedder = embedding.get_embedder(EmbeddingSpec())
+    firsts, seconds = (
+        embedder.embed_documents([pair[name] for pair in pairs]) for name in ("first", "second")
+    )
+    return np.asarray(np.sum(firsts * seconds, axis=1))
 
 
 def _is_repeat(pair: dict[str, Any]) -> bool:

@@ -69,7 +69,7 @@ def option(command: list[str], name: str) -> str | None:
 
 def read_by_settings() -> set[str]:
     """Every environment variable that the production settings read."""
-    asking = {"os.environ.get", "_require_env", "_read_flag"}
+    asking = {"os.environ.get", "read_int", "_require_env", "_read_flag"}
     calls = [
         node
         for path in READERS

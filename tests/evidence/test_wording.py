@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from benchmarks.finding_pairs.measure import OPPOSITES_FILE, read_pairs
 from benchmarks.finding_pairs.write import PAIRS_FILE, make_pairs
 from evidence.wording import has_same_words
 
@@ -67,6 +68,12 @@ class TestPairs:
         assert len(pairs) == 500
         assert {pair["differs_in"] for pair in same} == {None}
         assert len(same) >= 35  # of 100 rewordings
+
+    def test_of_opposites_are_kept_apart(self):
+        pairs = read_pairs(OPPOSITES_FILE)
+
+        assert len(pairs) == 100
+        assert not [pair for pair in pairs if has_same_words(pair["first"], pair["second"])]
 
     def test_equal_the_output_of_their_script(self):
         pairs = [json.loads(line) for line in PAIRS_FILE.read_text("utf-8").splitlines()]
