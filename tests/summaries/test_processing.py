@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -59,6 +60,7 @@ LONG = "\n\n".join(
 class RecordingServer:
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.awaited: list[tuple[str, set[UUID]]] = []
 
     def reconcile(self) -> None:
         self.asked.append("reconcile")
@@ -102,9 +104,10 @@ def out(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> RecordingServer:
-    """A fake running server, which does not sync."""
+    """A fake running server, which does not sync, and for which no command waits."""
     fake = RecordingServer()
     monkeypatch.setattr(command, "find_server", lambda: fake)
+    monkeypatch.setattr(command, "wait_for_artifacts", lambda *of: fake.awaited.append(of))
     return fake
 
 
@@ -438,10 +441,13 @@ class TestEmbed:
         assert artifact.file_path.read_text() == KNEE
         assert load(out / MANIFEST_FILE_NAME)["embedded"]["artifact_id"] == str(artifact.pk)
 
-    def test_notifies_a_running_server(self, physio, file, out, server):
+    def test_notifies_a_running_server_and_waits_for_it(self, physio, file, out, server, capsys):
         process(file, out, "--embed")
 
+        pk = Artifact.objects.get().pk
         assert server.asked == ["reconcile"]
+        assert server.awaited == [("physio", {pk})]
+        assert f"as artifact {pk}" in capsys.readouterr().out
 
     def test_embeds_edited_questions_and_fields(self, physio, file, out):
         process(file, out)

@@ -89,19 +89,21 @@ class Command(StrataCommand):
             if runs_workers_here:
                 stack.enter_context(exclusive_store_access())
             artifact = inspection.add_to_index()
+            self.stdout.write(f"Added to {inspection.build} as artifact {artifact.pk}")
             if runs_workers_here:
                 stack.enter_context(local_workers())
-                wait_for_artifacts(inspection.build.index_id, {artifact.pk})
-                self._raise_if_failed(artifact)
-                self.stdout.write(f"Added to {inspection.build} as artifact {artifact.pk}")
-        if server is not None:
-            try:
-                server.reconcile()
-            except ServerUnreachable as error:
-                raise CommandError(
-                    f"{error} The document is saved; the next manage.py serve embeds it."
-                ) from None
-            self.stdout.write("The running server embeds it now. To see progress: manage.py status")
+            elif server is not None:
+                try:
+                    server.reconcile()
+                except ServerUnreachable as error:
+                    raise CommandError(
+                        f"{error} The document is saved; the next manage.py serve embeds it."
+                    ) from None
+            else:
+                self.stdout.write("The workers embed it. To see progress: manage.py status")
+                return
+            wait_for_artifacts(inspection.build.index_id, {artifact.pk})
+            self._raise_if_failed(artifact)
 
     def _raise_if_failed(self, artifact: Artifact) -> None:
         catalog = get_catalog()
