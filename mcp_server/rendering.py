@@ -1,14 +1,20 @@
 """Writes REST's answers as text that a language model reads: passages with title, page, offsets,
 verdict, and the score with its parts.
 
+Documents are untrusted, and a language model may take their text for the service's. So texts stand
+between two fence lines that cannot occur in them, and titles, labels and quotes on one line.
+
 The whole answer is in the result's structured content.
 """
 
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from textwrap import indent
 from typing import Any
 
 import yaml
+
+from core.text import hash_text
 
 Content = Mapping[str, Any]
 
@@ -39,8 +45,9 @@ def render_ask(content: Content) -> str:
     """The answer, whose marks such as [1] name the passages below it."""
     refusal = content.get("refusal") or {}
     refused = " ".join(filter(None, (refusal.get("detail"), refusal.get("fix"))))
-    parts = [content.get("answer") or refused or "There is no answer."]
-    parts += [f"Note: {note}" for note in content.get("notes", ())]
+    answer = content.get("answer")
+    parts = [_fence(answer) if answer else refused or "There is no answer."]
+    parts += [f"Note: {_one_line(note)}" for note in content.get("notes", ())]
     if hits := content.get("hits"):
         parts += ["# Passages", render_search({"hits": hits})]
     return "\n\n".join(parts)
@@ -53,7 +60,7 @@ def render_source(content: Content) -> str:
     lines = [heading]
     for each in passages:
         note = " (the source that was asked for)" if each is content else ""
-        lines.append(f"# Source {each['ordinal']}, id {each['id']}{note}\n{each['text']}")
+        lines.append(f"# Source {each['ordinal']}, id {each['id']}{note}\n{_fence(each['text'])}")
     return "\n\n".join(lines)
 
 
@@ -62,7 +69,7 @@ def render_indexes(content: Content) -> str:
 
 
 def render_concept_context(content: Content) -> str:
-    label = content["concept"]["label"]
+    label = _one_line(content["concept"]["label"])
     sources = [_format_hit(number, each) for number, each in enumerate(content["sources"], 1)]
     return "\n\n".join([f"# Sources that quote {label}", *sources])
 
@@ -95,29 +102,33 @@ def _format_hit(number: int, hit: Content) -> str:
     lines = [f"[{number}] {_join(_format_place(hit), _format_score(hit))}"]
     lines.append(_join(*_list_ids(hit)))
     if "question" in hit:
-        lines.append(f"Question: {hit['question']}")
+        lines.append(f"Question: {_one_line(hit['question'])}")
     for space in ("structure", "image"):
         if found := hit.get(space):
-            described = found.get("smiles") or found.get("media_type")
+            described = _one_line(found.get("smiles") or found.get("media_type") or "")
             lines.append(f"{space}: {described}, similarity {found['similarity']:.3f}")
     passage = hit.get("passage")
     if hit.get("text"):
-        lines.append(hit["text"])
+        lines.append(_fence(hit["text"]))
     elif passage is not None and "text" in passage:
         lines.append(_format_hit(number, passage))
-    lines += [f"Neighbour {each['id']}: {each['text']}" for each in hit.get("neighbours", ())]
-    lines += [f"Quote ({each['verdict']}): {each['quote']}" for each in _list_quotes(hit)]
+    lines += [
+        f"Neighbour {each['id']}:\n{_fence(each['text'])}" for each in hit.get("neighbours", ())
+    ]
+    lines += [
+        f"Quote ({each['verdict']}): {_one_line(each['quote'])}" for each in _list_quotes(hit)
+    ]
     lines += [_format_relationship(edge) for edge in hit.get("relationships", ())]
     return "\n".join(line for line in lines if line)
 
 
 def _format_artifact(number: int, artifact: Content) -> str:
-    title = artifact["artifact_title"] or "(untitled)"
+    title = _one_line(artifact["artifact_title"] or "") or "(untitled)"
     lines = [f"[{number}] {title} · score {artifact['score']:.4f}", artifact["artifact_id"]]
-    lines.append(artifact["summary_snippet"] or "")
+    lines.append(_one_line(artifact["summary_snippet"] or ""))
     for page in artifact["pages"]:
         lines.append(f"Page {page['page_index'] + 1} · score {page['score']:.4f}")
-        lines.append(page["summary_snippet"] or "")
+        lines.append(_one_line(page["summary_snippet"] or ""))
         lines += [
             indent(_format_hit(rank, chunk), "  ")
             for rank, chunk in enumerate(page["supporting_chunks"], 1)
@@ -128,8 +139,9 @@ def _format_artifact(number: int, artifact: Content) -> str:
 def _format_place(hit: Content) -> str:
     """What the hit is called, its index if several were searched, and its page."""
     artifact, page = hit.get("artifact") or {}, hit.get("page") or {}
-    title = artifact.get("title") or hit.get("label") or hit.get("name") or "(untitled)"
-    number, heading = page.get("index"), hit.get("heading")
+    title = artifact.get("title") or hit.get("label") or hit.get("name") or ""
+    title, heading = _one_line(title) or "(untitled)", _one_line(hit.get("heading") or "")
+    number = page.get("index")
     return _join(
         title,
         heading if heading != title else None,
@@ -180,7 +192,8 @@ def _list_quotes(hit: Content) -> Iterable[Content]:
 
 
 def _format_relationship(edge: Content) -> str:
-    return f"{edge['source']['label']} {edge['type']['name']} {edge['target']['label']}"
+    ends = edge["source"]["label"], edge["type"]["name"], edge["target"]["label"]
+    return _one_line(" ".join(ends))
 
 
 def _format_index(index: Content) -> str:
@@ -194,6 +207,18 @@ def _format_index(index: Content) -> str:
         f"kinds: {', '.join(index['kinds'])}",
         index["problem"],
     )
+
+
+def _fence(text: str) -> str:
+    """The text between two lines made from its hash, which it cannot contain."""
+    line = f"--- {hash_text(text)[:24]} ---"
+    return f"{line}\n{text}\n{line}"
+
+
+def _one_line(text: str) -> str:
+    """The text without line breaks and other control characters."""
+    shown = (" " if unicodedata.category(each) == "Cc" else each for each in text)
+    return " ".join("".join(shown).split())  # split also removes U+2028 and U+2029
 
 
 def _join(*parts: str | None) -> str:

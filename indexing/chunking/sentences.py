@@ -139,8 +139,8 @@ def _is_abbreviation(text: str, start: int, dot: int, following: int) -> bool:
     folded = word.lower()
     if folded in _ABBREVIATIONS:
         return True
-    if folded in _ABBREVIATIONS_BEFORE_NUMBERS:
-        return text[following].isdigit()
+    if folded in _ABBREVIATIONS_BEFORE_NUMBERS and text[following].isdigit():
+        return True
     if _DOTTED_ABBREVIATION.fullmatch(word):
         next_word = _WORD.match(text, following, following + 12)
         return next_word is None or next_word[0].lower() not in _SENTENCE_STARTERS

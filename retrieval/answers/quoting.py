@@ -45,6 +45,7 @@ _QUESTION_WORDS: Final = split_word_set(
     "how many much what which when where why who whom whose do does did each"
 )
 _SENTENCE_END: Final = regex.compile(r"[\p{STerm}…:;][\"'”’»›)\]}」』*_]*$")
+_LEAD_IN_END: Final = regex.compile(r"[:：][\"'”’»›)\]}」』*_]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +139,11 @@ def _find_candidates(context: AnswerContext, encoder: "Bm25Encoder") -> Iterator
 
 
 def is_heading(text: str, headings: Collection[str]) -> bool:
-    """Whether a text without a final mark repeats words of a title or heading, apart from numbers:
-    the heading itself, or the running head of a page."""
+    """Whether a text ends in a colon, so that the answer comes after it, or has no final mark and
+    repeats words of a title or heading, apart from numbers: the heading itself, or the running head
+    of a page."""
+    if _LEAD_IN_END.search(text):
+        return True
     if _SENTENCE_END.search(text):
         return False
     words = {word for word in fold_words(text) if not word.isdigit()}

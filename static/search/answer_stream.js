@@ -73,7 +73,7 @@ export function answerElement(metadata, showHit) {
     end(done) {
       panel.removeAttribute("aria-busy");
       if (!done.model_name || !written) text.replaceChildren(refusalText(metadata));
-      else writer.textContent = attributionText(done.model_name);
+      else writer.textContent = attributionText(done);
     },
   };
 }
@@ -83,8 +83,9 @@ function refusalText({ refusal, hits }) {
   return hits.length ? "These passages do not answer the question." : "No passages were found for this question.";
 }
 
-function attributionText(model) {
-  return model === "extractive" ? "Quoted from the documents." : `Written by ${model} from the passages below.`;
+function attributionText({ model_name: model, citations }) {
+  if (model !== "extractive") return `Written by ${model} from the passages below.`;
+  return citations.length ? "Quoted from the documents." : ""; // without citations it says that nothing answers
 }
 
 /** Tags for the filters and identifiers parsed from the question, and the pipeline's notes. */

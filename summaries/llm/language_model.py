@@ -122,8 +122,8 @@ class LanguageModel:
 
         An invalid response is sent back to the model once, with its validation errors. So is a
         valid one with the fault that ``find_fault`` describes; if the second one is not valid, the
-        first is returned. If someone is waiting, ``patience_seconds`` limits each call, and no call
-        starts after it.
+        first is returned. If someone is waiting, ``patience_seconds`` limits each call and its wait
+        for a slot, and no call starts after it.
 
         Raises:
             InvalidCompletion: invalid twice, or truncated at ``max_tokens``; the same call would
@@ -168,7 +168,7 @@ class LanguageModel:
             has_begun = False
             try:
                 with (
-                    call_semaphore.hold_slot(),
+                    call_semaphore.hold_slot(goes_first=True),
                     self._count_and_translate_errors(spent),
                     self._open_client() as model,
                 ):
@@ -204,7 +204,7 @@ class LanguageModel:
         while True:
             has_begun = False
             try:
-                async with call_semaphore.ahold_slot():
+                async with call_semaphore.ahold_slot(goes_first=True):
                     with self._count_and_translate_errors(spent):
                         async with self._aopen_client() as model:
                             note_use(tokens=estimate_tokens(len(system) + len(user)))
@@ -238,11 +238,11 @@ class LanguageModel:
         waits = make_retry_delays()
         while True:
             try:
-                connection = self._open_client(deadline.remaining_seconds())
+                seconds = deadline.remaining_seconds()
                 with (
-                    call_semaphore.hold_slot(),
+                    call_semaphore.hold_slot(goes_first=seconds is not None, max_seconds=seconds),
                     self._count_and_translate_errors(call_cost),
-                    connection as model,
+                    self._open_client(deadline.remaining_seconds()) as model,
                 ):
                     answer = model.chat(
                         _to_chat_messages(messages),

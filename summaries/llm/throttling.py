@@ -30,7 +30,8 @@ class Deadline:
 
 
 class FairSemaphore:
-    """A first-come, first-served semaphore for threads and event loops."""
+    """A semaphore for threads and event loops. Calls for which someone waits go first; apart from
+    that, first come, first served."""
 
     def __init__(self) -> None:
         self.reset()
@@ -38,30 +39,40 @@ class FairSemaphore:
     def reset(self) -> None:
         self._lock = threading.Lock()
         self._taken = 0
+        self._waiting_first: deque[Future[None]] = deque()
         self._waiting: deque[Future[None]] = deque()
 
     @contextmanager
-    def hold_slot(self) -> Iterator[None]:
-        waiter = self._add_waiter()
+    def hold_slot(self, *, goes_first: bool, max_seconds: float | None = None) -> Iterator[None]:
+        """
+        Raises:
+            LanguageModelUnavailable: no slot became free within ``max_seconds``.
+        """
+        waiter = self._add_waiter(goes_first)
         try:
-            waiter.result()
+            try:
+                waiter.result(max_seconds)
+            except TimeoutError:
+                raise LanguageModelUnavailable(
+                    "The language model is busy with other calls."
+                ) from None
             yield
         finally:
             self._release(waiter)
 
     @asynccontextmanager
-    async def ahold_slot(self) -> AsyncIterator[None]:
-        waiter = self._add_waiter()
+    async def ahold_slot(self, *, goes_first: bool) -> AsyncIterator[None]:
+        waiter = self._add_waiter(goes_first)
         try:
             await asyncio.wrap_future(waiter)
             yield
         finally:
             self._release(waiter)
 
-    def _add_waiter(self) -> "Future[None]":
+    def _add_waiter(self, goes_first: bool) -> "Future[None]":
         waiter: Future[None] = Future()
         with self._lock:
-            self._waiting.append(waiter)
+            (self._waiting_first if goes_first else self._waiting).append(waiter)
             self._admit_waiters()
         return waiter
 
@@ -73,8 +84,9 @@ class FairSemaphore:
             self._admit_waiters()
 
     def _admit_waiters(self) -> None:
-        while self._waiting and self._taken < max(1, settings.STRATA_LLM_CONCURRENCY):
-            waiter = self._waiting.popleft()
+        limit = max(1, settings.STRATA_LLM_CONCURRENCY)
+        while self._taken < limit and (waiting := self._waiting_first or self._waiting):
+            waiter = waiting.popleft()
             if waiter.set_running_or_notify_cancel():
                 self._taken += 1
                 waiter.set_result(None)

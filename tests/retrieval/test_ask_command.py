@@ -9,6 +9,7 @@ from django.core.management import CommandError, call_command
 
 from retrieval.answer_stream import AnswerEvent
 from retrieval.management.commands import ask
+from retrieval.pipelines.answer_synthesiser import EXTRACTIVE_MODEL_NAME, NO_SENTENCE_TEXT
 from retrieval.serializers.schema import HIT_EXAMPLE
 from retrieval.views import ask as ask_views
 from tests.factories import PARAGRAPHS, give, sync
@@ -64,6 +65,15 @@ class TestPrintedEvents:
         lines = self.print_events(capsys, found, event("done", citations=[], model_name=None))
 
         assert lines == ["It holds nothing about bread. Ask about lamps."]
+
+    def test_are_not_called_quoted_where_no_sentence_answers(self, capsys):
+        no_sentence = event("chunk", text=NO_SENTENCE_TEXT)
+        end = event("done", citations=[], model_name=EXTRACTIVE_MODEL_NAME)
+
+        lines = self.print_events(capsys, self.FOUND, no_sentence, end)
+
+        assert lines[0] == NO_SENTENCE_TEXT
+        assert "Quoted from the documents." not in lines
 
 
 @pytest.mark.django_db(transaction=True)

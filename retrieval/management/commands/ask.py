@@ -88,7 +88,8 @@ class Command(ApiCommand):
             if number in cited or not cited:
                 printer.print_hit(number, hit)
         if end["model_name"] == EXTRACTIVE_MODEL_NAME:
-            self.stdout.write("Quoted from the documents.")
+            if cited:  # else it says that no sentence answers the question
+                self.stdout.write("Quoted from the documents.")
         elif end["model_name"]:
             self.stdout.write(f"Written by {end['model_name']}.")
 

@@ -19,6 +19,7 @@ class TestSentenceBoundaries:
             "As Fig. 3 and Eq. 4 show, it grows.",
             "Pi is 3.14 and so on.",
             "J. R. R. Tolkien wrote it.",
+            "Jeffrey P. Bezos founded it.",
             "Smith et al. 2010 found it.",
             "In the U.S. Senate they met.",
             "See No. 5 and p. 12 of vol. 2 for it.",

@@ -100,6 +100,16 @@ class TestSelectQuotations:
             select_quotations("boats of the harbour", [context], max_sentences=2, embed=embed) == []
         )
 
+    def test_quotes_no_heading_with_a_colon(self, embed):
+        text = "When boats leave the harbour:\n\nBoats leave the harbour before dawn."
+        context = make_context(1, text)
+
+        found = select_quotations(
+            "when do boats leave the harbour", [context], max_sentences=2, embed=embed
+        )
+
+        assert texts_of(found) == ["Boats leave the harbour before dawn."]
+
     def test_returns_the_offsets_of_each_sentence(self, embed):
         contexts = [make_context(1, f"  \n{HARBOUR}")]
 
