@@ -43,10 +43,10 @@ def measure_finding_pairs(*, shows_mistakes: bool = False) -> None:
         _print_counts("kept aside" if is_kept_aside else "for writing the rule", counts)
 
     opposites = read_pairs(OPPOSITES_FILE)
-    by_vectors = int((_compute_cosines(opposites) < THRESHOLD).sum())
+    far_count = int((_compute_cosines(opposites) < THRESHOLD).sum())
     right = sum(not _is_repeat(pair) for pair in opposites)
     print(
-        f"  opposites: kept apart {right}/{len(opposites)} by words, {by_vectors} by vectors alone"
+        f"  opposites: kept apart {right}/{len(opposites)} by words, {far_count} by vectors alone"
     )
 
 
