@@ -477,7 +477,7 @@ def render_artifacts(artifacts: Sequence[Artifact]) -> list[dict[str, Any]]:
                 "revision": artifact.revision,
                 "status": getattr(artifact, "status"),  # noqa: B009  (an annotation)
                 "error": error,
-                "warnings": artifact.warnings,
+                "warnings": [*artifact.warnings, *nodes.warnings],
                 "pages": page_counts.get(artifact.pk, 0),
                 "nodes": {
                     "pending": nodes.pending,

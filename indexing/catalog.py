@@ -15,6 +15,7 @@ from indexing.drafting.compound import list_structures
 from indexing.models import Index, IndexBuild, IndexedDocument, Node
 from indexing.removal import remove_artifact_points
 from indexing.spec import FieldSpec
+from indexing.text_faults import find_text_faults
 
 
 def list_public_index_names() -> list[str]:
@@ -59,13 +60,16 @@ class LedgerIndexCatalog:
         )
 
     def get_indexing_progress(self, artifact_ids: Iterable[UUID]) -> dict[UUID, IndexingProgress]:
-        documents = IndexedDocument.objects.in_live_builds().filter(artifact__in=list(artifact_ids))
+        ids = list(artifact_ids)
+        documents = IndexedDocument.objects.in_live_builds().filter(artifact__in=ids)
+        faults = find_text_faults(Artifact.objects.filter(pk__in=ids))
         return {
             document.artifact_id: IndexingProgress(
                 document.pending_count,
                 document.synced_count,
                 document.failed_count,
                 _get_error(document),
+                faults.get(document.artifact_id, ()),
             )
             for document in documents
         }

@@ -3,13 +3,18 @@
 import json
 import re
 import time
+from io import StringIO
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from pydantic import BaseModel
 
 from core.exceptions import InvalidInput
+from documents.index_catalog import get_catalog
+from documents.models import Artifact
+from documents.serializers import render_artifacts
 from documents.services import TextContent, add_artifact
 from indexing.spec import IndexSpec
 from indexing.verification import verify_build
@@ -260,6 +265,11 @@ class TestFailures:
         assert (page.state, page.model_name, page.text) == ("written", "extractive", "One page.")
         assert page.last_error == "Written by rules instead: Truncated."
         assert not Annotation.objects.exclude(state="written").exists()
+        [shown] = render_artifacts(get_catalog().with_status(Artifact.objects.all()))
+        assert [each["code"] for each in shown["warnings"]] == ["texts_by_rules"] * 2
+        said = StringIO()
+        call_command("status", stdout=said)
+        assert "2 summaries: Written by rules instead: Truncated." in said.getvalue()
         rooms = [
             (max_tokens, ASK_FOR_LESS in user)
             for (_, user), max_tokens in zip(model.asked, model.rooms, strict=True)
