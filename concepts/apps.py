@@ -6,7 +6,9 @@ class ConceptsConfig(AppConfig):
 
     def ready(self) -> None:
         from concepts import checks, signals  # noqa: F401
-        from concepts.extraction import count_unfinished_extractions
+        from concepts.extraction import count_unfinished_extractions, find_extraction_faults
         from indexing.awaited_work import register_awaited_work
+        from indexing.text_faults import register_text_faults
 
         register_awaited_work(count_unfinished_extractions)
+        register_text_faults(find_extraction_faults)

@@ -8,11 +8,11 @@ or failed.
 import json
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Count, Exists, Min, OuterRef, QuerySet
 from django.db.models.functions import Now
 
 from concepts.extractors import (
@@ -42,6 +42,7 @@ from documents.models import Artifact, Source
 from indexing.models import IndexBuild, Node
 from indexing.services.batches import ROWS_PER_STATEMENT, slices
 from indexing.spec import IndexSpec
+from indexing.text_faults import Fault
 from indexing.throughput import LANGUAGE_MODEL_CALLS, add_throughput_sample
 from summaries import llm
 from summaries.services import add_cost_to_build, limit_to_calls_left
@@ -95,6 +96,20 @@ def count_unfinished_extractions(index: str, artifact_ids: Collection[UUID]) -> 
         count += due.count() + sources_without_extraction(build).filter(artifact__in=part).count()
     nodes = Node.objects.filter(build=build, kind__in=["concept", "relationship_type"])
     return count + nodes.filter(state=Node.State.PENDING).count()
+
+
+def find_extraction_faults(artifacts: QuerySet[Artifact]) -> Iterator[tuple[UUID, Fault]]:
+    """The artifacts from some of whose sources no concepts could be extracted."""
+    rows = Extraction.objects.filter(
+        state=State.FAILED, source__artifact__in=artifacts.order_by().values("pk")
+    )
+    for artifact_id, count, reason in (
+        rows.order_by()
+        .values_list("source__artifact")
+        .annotate(count=Count("pk"), reason=Min("last_error"))
+    ):
+        detail = f"No concepts from {count} of its sources: {reason}"
+        yield artifact_id, {"code": "concepts_missing", "detail": detail}
 
 
 def has_pending_extractions(build: IndexBuild) -> bool:

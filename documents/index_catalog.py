@@ -3,7 +3,7 @@
 The documents app may not import the indexing app, which registers its catalog here when it starts.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 from uuid import UUID
@@ -22,6 +22,7 @@ class IndexingProgress:
     synced: int = 0
     failed: int = 0
     error: dict[str, str] | None = None  # why some are not synced: ``code`` and ``detail``
+    warnings: Sequence[dict[str, str]] = ()  # texts that are missing or that rules wrote instead
 
 
 @dataclass(frozen=True, slots=True)

@@ -484,7 +484,7 @@ def render_artifacts(
                 "revision": artifact.revision,
                 "status": getattr(artifact, "status"),  # noqa: B009  (an annotation)
                 "error": error,
-                "warnings": artifact.warnings,
+                "warnings": [*artifact.warnings, *nodes.warnings],
                 "pages": page_counts.get(artifact.pk, 0),
                 "nodes": {
                     "pending": nodes.pending,

@@ -16,6 +16,7 @@ from indexing.models import NOT_SYNCED, Index, IndexBuild, IndexedDocument, Node
 from indexing.removal import remove_artifact_points
 from indexing.spec import FieldSpec
 from indexing.spec.loaded import explain_missing_index
+from indexing.text_faults import find_text_faults
 
 
 def list_public_index_names() -> list[str]:
@@ -63,14 +64,17 @@ class LedgerIndexCatalog:
         )
 
     def get_indexing_progress(self, artifact_ids: Iterable[UUID]) -> dict[UUID, IndexingProgress]:
-        documents = IndexedDocument.objects.in_live_builds().filter(artifact__in=list(artifact_ids))
+        ids = list(artifact_ids)
+        documents = IndexedDocument.objects.in_live_builds().filter(artifact__in=ids)
         node_errors = _read_node_errors(documents)
+        faults = find_text_faults(Artifact.objects.filter(pk__in=ids))
         return {
             document.artifact_id: IndexingProgress(
                 document.pending_count,
                 document.synced_count,
                 document.failed_count,
                 _get_error(document, node_errors),
+                faults.get(document.artifact_id, ()),
             )
             for document in documents
         }

@@ -152,6 +152,7 @@ def _delete_and_emit_event(changed_id: UUID, artifact: Artifact | None, revision
         examined = PendingRevision.objects.filter(changed_id=changed_id, pk__lte=revision)
         count, _ = examined.delete()
         if count and artifact is not None:
+            progress = get_catalog().get_indexing_progress([artifact.pk]).get(artifact.pk)
             emit_event(
                 f"artifact.{_get_status(artifact)}",
                 {
@@ -161,6 +162,7 @@ def _delete_and_emit_event(changed_id: UUID, artifact: Artifact | None, revision
                     "revision": artifact.revision,
                     "status": _get_status(artifact),
                     "error": _get_error(artifact),
+                    "warnings": [*artifact.warnings, *(progress.warnings if progress else ())],
                 },
             )
     return count

@@ -7,10 +7,13 @@ class SummariesConfig(AppConfig):
     def ready(self) -> None:
         from indexing.drafting import register_input_planner
         from indexing.estimates import register_node_estimator
+        from indexing.text_faults import register_text_faults
         from summaries import checks, estimates, signals  # noqa: F401
         from summaries.services import plan_written_texts
+        from summaries.services.faults import find_written_text_faults
 
         register_input_planner(plan_written_texts)
+        register_text_faults(find_written_text_faults)
         register_node_estimator("page_summary", estimates.estimate_page_summaries)
         register_node_estimator("artifact_summary", estimates.estimate_artifact_summary)
         register_node_estimator("question", estimates.estimate_questions)

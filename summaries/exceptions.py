@@ -63,3 +63,4 @@ class InvalidCompletion(LanguageModelError):
     """The language model's response does not match the schema, or was truncated."""
 
     code = "invalid_completion"
+    is_truncated = False  # more room, or a shorter response, may help

@@ -5,6 +5,7 @@ untrusted data: it is put between two fence lines that cannot occur in it.
 """
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,3 +68,21 @@ def render_prompt(name: str, text: str, **values: Any) -> Prompt:
         for part in template.split(USER_PART_MARKER)
     )
     return Prompt(system, user, hashlib.sha256(template.encode()).hexdigest())
+
+
+def join_texts_within_limit(texts: Sequence[str], limit: int) -> str:
+    """Join texts with blank lines, each truncated to its share of ``limit`` characters."""
+    if sum(len(text) + 2 for text in texts) - 2 <= limit:
+        return "\n\n".join(texts)
+    while len(texts) > max(
+        1, limit // 100
+    ):  # too little room for a sentence of each: drop every second
+        texts = texts[::2]
+    room = limit - 2 * (len(texts) - 1)
+    # Long texts get the characters that short texts do not use.
+    share, lengths = room, sorted(len(text) for text in texts)
+    for number, length in enumerate(lengths):
+        share = (room - sum(lengths[:number])) // (len(lengths) - number)
+        if length > share:
+            break
+    return "\n\n".join(text[:share] for text in texts)

@@ -9,7 +9,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 from django.conf import settings
@@ -19,9 +19,10 @@ from core.exceptions import StrataError
 from indexing import embedding
 from indexing.spec import FieldSpec, IndexSpec, QuestionSpec
 from summaries import extractive, llm
-from summaries.exceptions import LanguageModelError
+from summaries.exceptions import InvalidCompletion, LanguageModelError
+from summaries.llm.truncation import complete_in_room
 from summaries.models import EXTRACTIVE_MODEL_NAME, StoredCompletion
-from summaries.prompts import Prompt, render_prompt
+from summaries.prompts import Prompt, join_texts_within_limit, render_prompt
 
 BY_HAND_MODEL_NAME = "by hand"
 
@@ -86,6 +87,7 @@ class SummaryDraft:
     text: str
     model_name: str
     citations: Sequence[tuple[int, int, int]] = ()
+    note: str = ""  # why rules wrote it although a language model is configured
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +236,11 @@ class LanguageModelWriter:
         for key, answer, error, cost in self.complete_prompts(
             prompts, SummaryResponse, _keys_bypassing_cache(inputs)
         ):
+            if isinstance(error, InvalidCompletion) and error.is_truncated:
+                yield _write_by_rules(
+                    ExtractiveWriter().summarise, key, inputs[key], spec, error, cost
+                )
+                continue
             draft = None
             if answer is not None:
                 response: Any = answer.value
@@ -277,6 +284,11 @@ class LanguageModelWriter:
             _keys_bypassing_cache(inputs),
             find_missing_questions,
         ):
+            if isinstance(error, InvalidCompletion) and error.is_truncated:
+                yield _write_by_rules(
+                    ExtractiveWriter().annotate, key, inputs[key], spec, error, cost
+                )
+                continue
             draft = None
             if answer is not None:
                 draft = parse_annotation(answer.value, answer.model_name, fields, question_spec)
@@ -324,9 +336,13 @@ class LanguageModelWriter:
                 while queued and len(running) < settings.STRATA_LLM_CONCURRENCY:
                     completion_key = queued.popleft()
                     prompt, model = prompts[keys_to_call[completion_key][0]]
-                    complete = llm.get_language_model(model).complete
                     call = pool.submit(
-                        complete, prompt.system, prompt.user, schema, find_fault=find_fault
+                        complete_in_room,
+                        llm.get_language_model(model),
+                        prompt.system,
+                        prompt.user,
+                        schema,
+                        find_fault,
                     )
                     running[call] = completion_key
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -355,6 +371,20 @@ class LanguageModelWriter:
                         yield key, answered, None, LanguageModelCost(reused_count=1)
         finally:  # if the caller stops early, queued calls are not sent
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _write_by_rules(
+    write: Callable[[dict[Key, Any], IndexSpec], Iterator[DraftOutcome[Key]]],
+    key: Key,
+    given: Any,
+    spec: IndexSpec,
+    error: LanguageModelError,
+    cost: LanguageModelCost,
+) -> DraftOutcome[Key]:
+    [outcome] = write({key: given}, spec)
+    assert outcome.draft is not None
+    draft = replace(outcome.draft, note=f"Written by rules instead: {error}")
+    return DraftOutcome(key, draft, cost=cost)
 
 
 def _cost_of(
@@ -459,24 +489,6 @@ def _list_valid_questions(questions: Sequence[str]) -> list[str]:
         if stripped := question.strip()[:500]:
             distinct.setdefault(" ".join(stripped.casefold().split()), stripped)
     return list(distinct.values())
-
-
-def join_texts_within_limit(texts: Sequence[str], limit: int) -> str:
-    """Join texts with blank lines, each truncated to its share of ``limit`` characters."""
-    if sum(len(text) + 2 for text in texts) - 2 <= limit:
-        return "\n\n".join(texts)
-    while len(texts) > max(
-        1, limit // 100
-    ):  # too little room for a sentence of each: drop every second
-        texts = texts[::2]
-    room = limit - 2 * (len(texts) - 1)
-    # Long texts get the characters that short texts do not use.
-    share, lengths = room, sorted(len(text) for text in texts)
-    for number, length in enumerate(lengths):
-        share = (room - sum(lengths[:number])) // (len(lengths) - number)
-        if length > share:
-            break
-    return "\n\n".join(text[:share] for text in texts)
 
 
 def _completion_key(prompt: Prompt, schema: type[BaseModel], model_name: str) -> str:

@@ -150,8 +150,10 @@ class LanguageModel:
             fault = None if find_fault is None else find_fault(value)
             if fault is not None:
                 messages += [("assistant", response), ("user", fault)]
-                response = self._complete_turn(messages, schema, max_tokens, call_cost, deadline)
-                with suppress(ValidationError):
+                with suppress(ValidationError, InvalidCompletion):
+                    response = self._complete_turn(
+                        messages, schema, max_tokens, call_cost, deadline
+                    )
                     value = schema.model_validate_json(response)
         return Completion(value=value, model_name=self.name, **asdict(call_cost))
 
@@ -262,10 +264,12 @@ class LanguageModel:
             call_cost.completion_tokens += usage.completion_tokens or 0
             note_use(tokens=(usage.prompt_tokens or 0) + (usage.completion_tokens or 0))
         if choice.finish_reason == "length":
-            raise InvalidCompletion(
+            truncated = InvalidCompletion(
                 f"The language model's response was truncated at {max_tokens} tokens.",
                 **asdict(call_cost),
             )
+            truncated.is_truncated = True
+            raise truncated
         if choice.finish_reason == "content_filter" or getattr(choice.message, "refusal", None):
             raise LanguageModelRefused(
                 "The language model declines to answer about this text.", **asdict(call_cost)

@@ -55,7 +55,8 @@ def write_due_texts(
     """Claim one batch of due rows, have it written, and save each result as it arrives.
 
     ``result`` counts what was saved, even if this raises. A build that has reached its
-    ``max_calls`` is paused; only corrections of invalid responses can exceed that number.
+    ``max_calls`` is paused; only corrections of invalid or
+    truncated responses can exceed that number.
 
     Raises:
         LanguageModelUnavailable, LanguageModelMisconfigured, EmbeddingUnavailable, …: unwritten
@@ -206,10 +207,11 @@ def _save_outcome(
     values |= {"state": WrittenText.State.WRITTEN, "written_at": Now(), "is_by_hand": False}
     values |= {"is_cache_bypassed": False}
     values |= {"model_name": outcome.draft.model_name, "written_input_hash": row.input_hash}
+    values |= {"last_error": outcome.draft.note}
     if isinstance(outcome.draft, SummaryDraft):
         values |= _summary_field_values(row, outcome.draft)
     else:
-        values |= annotation_field_values(outcome.draft) | {"last_error": outcome.draft.note}
+        values |= annotation_field_values(outcome.draft)
     with transaction.atomic():
         if not claimed_row.update(**values):
             return None

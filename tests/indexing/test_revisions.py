@@ -159,6 +159,7 @@ class TestCompleteVisibleRevisions:
             "revision": artifact.revision,
             "status": "ready",
             "error": None,
+            "warnings": [],
         }
 
     def test_emits_why_a_document_failed(self, build, settings):

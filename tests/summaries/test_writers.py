@@ -3,26 +3,32 @@
 import json
 import re
 import time
+from io import StringIO
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from pydantic import BaseModel
 
 from core.exceptions import InvalidInput
+from documents.index_catalog import get_catalog
+from documents.models import Artifact
+from documents.serializers import render_artifacts
 from documents.services import TextContent, add_artifact
 from indexing.spec import IndexSpec
 from indexing.verification import verify_build
 from retrieval.retrievers import QuestionRetriever
 from summaries import llm, services
 from summaries.exceptions import InvalidCompletion, LanguageModelUnavailable
+from summaries.llm.truncation import ASK_FOR_LESS, MAX_TOKENS, MORE_MAX_TOKENS
 from summaries.models import Annotation, BuildLanguageModelCost, StoredCompletion, Summary
+from summaries.prompts import join_texts_within_limit
 from summaries.writers import (
     AnnotationInput,
     ExtractiveWriter,
     LanguageModelWriter,
     SummaryInput,
-    join_texts_within_limit,
     make_annotation_schema,
 )
 from tests.summaries.conftest import nodes_of, write_all
@@ -37,6 +43,7 @@ class ObedientModel:
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []
+        self.rooms: list[int] = []
         self.fails_on: dict[str, Exception] = {}
 
     def complete(
@@ -44,6 +51,7 @@ class ObedientModel:
     ) -> llm.Completion:
         self.asked.append((system, user))
         self.options = options
+        self.rooms.append(options["max_tokens"])
         for text, error in self.fails_on.items():
             if text in user:
                 raise error
@@ -245,6 +253,30 @@ class TestFailures:
         assert failed.last_error == "No JSON, asked twice."
         assert BuildLanguageModelCost.objects.get().failure_count == 2  # as a page and as a chunk
         assert nodes_of(wide, "artifact_summary").count() == 1
+
+    def test_a_truncated_response_is_asked_for_with_more_room_then_shorter(self, wide, model):
+        truncated = InvalidCompletion("Truncated.", call_count=1, completion_tokens=9)
+        truncated.is_truncated = True
+        model.fails_on = {"One": truncated}
+        artifact, _ = add_artifact("wide", TextContent(("One page.", "Two pages.")), title="T")
+
+        write_all(wide, artifact)
+
+        page = Summary.objects.of_pages().get(page__index=0)
+        assert (page.state, page.model_name, page.text) == ("written", "extractive", "One page.")
+        assert page.last_error == "Written by rules instead: Truncated."
+        assert not Annotation.objects.exclude(state="written").exists()
+        [shown] = render_artifacts(get_catalog().with_status(Artifact.objects.all()))
+        assert [each["code"] for each in shown["warnings"]] == ["texts_by_rules"] * 2
+        said = StringIO()
+        call_command("status", stdout=said)
+        assert "2 summaries: Written by rules instead: Truncated." in said.getvalue()
+        rooms = [
+            (max_tokens, ASK_FOR_LESS in user)
+            for (_, user), max_tokens in zip(model.asked, model.rooms, strict=True)
+            if "One page." in user
+        ]
+        assert set(rooms) == {(MAX_TOKENS, False), (MORE_MAX_TOKENS, False), (MAX_TOKENS, True)}
 
     def test_a_stop_request_ends_the_calls(self, wide, model, settings):
         settings.STRATA_LLM_CONCURRENCY = 1

@@ -25,6 +25,7 @@ from indexing.models import IndexBuild
 from indexing.spec.loaded import get_invalid_specs, get_specs
 from indexing.stores import get_store
 from indexing.stores.ownership import exclusive_store_access, has_embedded_store
+from indexing.text_faults import describe_text_faults
 from summaries import llm
 from summaries.writers import QUESTIONS_FIX, describe_missing_texts
 
@@ -74,6 +75,7 @@ def _run_diagnostics(port: int) -> Iterator[DiagnosticResult]:
         yield _check_port(port)
     yield _check_database()
     yield from _check_builds()
+    yield from _check_texts()
     if server is not None:
         yield from _check_server(server)
         return
@@ -225,6 +227,20 @@ def _check_builds() -> Iterator[DiagnosticResult]:
         yield DiagnosticResult("index", False, f"{build} is waiting: {build.first_problem}")
     for failure in describe_failures():
         yield DiagnosticResult("index", False, failure, RETRY_FIX)
+
+
+def _check_texts() -> Iterator[DiagnosticResult]:
+    """Report what a language model should have written and did not."""
+    try:
+        indexes = [build.index_id for build in IndexBuild.objects.live()]
+        found = {index: describe_text_faults(index) for index in indexes}
+    except DatabaseError:  # as in _check_builds
+        return
+    for index, described in found.items():
+        if described:
+            fault, is_missing = described
+            fix = f"Use another model, then run manage.py regenerate --index {index}."
+            yield DiagnosticResult("texts", not is_missing, fault, fix)
 
 
 def _check_store() -> DiagnosticResult:

@@ -7,6 +7,7 @@ from rich.table import Table
 from indexing.health import RETRY_FIX, describe_failures
 from indexing.management.base_command import StrataCommand
 from indexing.progress import get_index_progress
+from indexing.text_faults import describe_text_faults
 
 
 class Command(StrataCommand):
@@ -45,5 +46,7 @@ class Command(StrataCommand):
         for progress in found:
             if progress.problem:
                 console.print(f"{progress.name} is waiting: {progress.problem}")
+            if described := describe_text_faults(progress.name):
+                console.print(described[0])
         for failure in describe_failures(index):
             console.print(f"{failure} {RETRY_FIX}")

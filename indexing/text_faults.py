@@ -1,0 +1,43 @@
+"""What other apps could not write for documents as their specs ask, such as summaries."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from documents.models import Artifact
+
+Fault = dict[str, str]  # ``code`` and ``detail``, as of a document's warnings
+FindFaults = Callable[[QuerySet[Artifact]], Iterable[tuple[UUID, Fault]]]
+
+_finders: list[FindFaults] = []
+
+
+def register_text_faults(find_faults: FindFaults) -> None:
+    _finders.append(find_faults)
+
+
+def find_text_faults(artifacts: QuerySet[Artifact]) -> dict[UUID, list[Fault]]:
+    """The faults of those of these artifacts that have any, in the live builds."""
+    found: dict[UUID, list[Fault]] = defaultdict(list)
+    for find_faults in _finders:
+        for artifact_id, fault in find_faults(artifacts):
+            found[artifact_id].append(fault)
+    return dict(found)
+
+
+def describe_text_faults(index: str) -> tuple[str, bool] | None:
+    """Say how many documents of an index have faults, and whether texts are missing; None if no
+    document has any."""
+    found = find_text_faults(Artifact.objects.filter(index=index))
+    faults = [fault for each in found.values() for fault in each]
+    if not faults:
+        return None
+    missing = [fault for fault in faults if fault["code"].endswith("_missing")]
+    first = (missing or faults)[0]["detail"]
+    return (
+        f"{index}: {len(found)} documents lack texts that a language model should write, or have "
+        f"them from rules; the first: {first}",
+        bool(missing),
+    )
