@@ -2,6 +2,7 @@
 
 import logging
 from datetime import timedelta
+from pathlib import Path
 
 from django.conf import settings
 from django.db import connection
@@ -23,7 +24,7 @@ def erase_deleted() -> None:
     deleted_before = timezone.now() - timedelta(seconds=settings.STRATA_ERASE_SECONDS)
     for collection in get_store().erase_deleted(deleted_before):
         logger.info("Erased what was deleted in %s.", collection)
-    if connection.vendor == "sqlite":
+    if Path(f"{connection.settings_dict['NAME']}-wal").exists():  # SQLite's log
         with connection.cursor() as cursor:
             # Does nothing while others read; the next call tries again.
             cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")

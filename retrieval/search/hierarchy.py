@@ -184,7 +184,7 @@ def _require_summaries_and_chunks(builds: Iterable[LiveBuild | None]) -> None:
                 field="index",
                 allowed=[
                     live.index_id
-                    for live in build.grant.limit(IndexBuild.objects.live().readable())
+                    for live in build.grant.limit(IndexBuild.objects.live()).readable()
                     if _has_summaries_and_chunks(live.spec.kinds)
                 ],
             )

@@ -326,7 +326,7 @@ def _make_missing_kinds_error(
         field="index",
         allowed=[
             live.index_id
-            for live in build.grant.limit(IndexBuild.objects.live().readable())
+            for live in build.grant.limit(IndexBuild.objects.live()).readable()
             if any(kind in live.spec.kinds for kind in kinds)
         ],
         fix=_name_searches(held_kinds),
