@@ -84,6 +84,9 @@ class KnowledgeQuery:
         # The database, not the store, knows which concepts a grant includes. A bound would leave
         # fewer hits than there are, which shows that others are hidden.
         while count_final(served, targets) < count and any(each.has_more for each in targets):
+            # From the first again: equal scores may be ordered otherwise in a longer answer.
+            for target in targets:
+                target.reset()
             fetched = max(2 * fetched, MIN_REFILL_POINTS)
             served = self._find_served(targets, Mode.DENSE, fetched, min_similarity)
         return [make_hit(found, self._hit_checks, {}) for found in served[:count]]
