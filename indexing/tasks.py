@@ -232,7 +232,15 @@ PROMOTE_BUILDS = "evaluation.tasks.promote_builds"
 
 
 def enqueue_reconciliation(*names: str) -> None:
-    """Enqueue these periodic tasks, or all, now instead of at their next scheduled time."""
+    """Enqueue periodic tasks now instead of at their next scheduled time: those that a change
+    needs, or all on request.
+
+    Raises:
+        OperationalError: all were requested, and the broker cannot be reached.
+    """
     for schedule in current_app.conf.beat_schedule.values():
-        if not names or schedule["task"] in names:
-            enqueue_once(current_app.tasks[schedule["task"]])
+        task = current_app.tasks[schedule["task"]]
+        if not names:
+            task.delay()
+        elif schedule["task"] in names:
+            enqueue_once(task)

@@ -34,6 +34,7 @@ PRINTED = {
         "      rrf 0.0328",
         "         The lamp is lit at sunset.",
     ],
+    "recursive": ["1. Keeper's handbook  page 1  rrf 0.0328", "   The lamp is lit at sunset."],
     "structures": ["1. Keeper's handbook  cosine 0.9200", "   CC(=O)Oc1ccccc1C(=O)O"],
     "images": ["1. Keeper's handbook  image/png  cosine 0.9200"],
     "concepts": ["1. Heron  b4a1d6a8", "   “The heron stands in the shallows”  Field notes"],
