@@ -1,6 +1,7 @@
 """``docs/reference/errors.md`` names every code that users meet, and the status of its answer."""
 
 import ast
+import inspect
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -9,10 +10,12 @@ from pathlib import Path
 
 from rest_framework import exceptions
 
+from concepts import extraction
 from config.errors import exception_handler, http_status
 from core.exceptions import StrataError
 from documents.exceptions import Unparsable
 from indexing.exceptions import TooManyNodes, UnchunkableText
+from summaries.services import faults
 from tests.config.test_errors import every_condition
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -184,6 +187,9 @@ class TestErrorReference:
 
     def test_lists_exactly_the_codes_of_warnings(self):
         written = {constants(call.args[:1], str)[0] for call in every_call("warn") if call.args}
+        for module in (faults, extraction):  # of texts that a language model did not write
+            code = re.compile(r'"((?:texts|concepts)_[a-z_]+)"')
+            written |= set(code.findall(inspect.getsource(module)))
 
         problem = describe_difference(
             "codes of warnings", written, documented_codes("### Warnings", "## Commands")
