@@ -2,17 +2,20 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from django.conf import settings
 from pydantic import BaseModel, Field
 
 from core.exceptions import StrataError
 from indexing.spec import IndexSpec
+from summaries.llm.response_schemas import max_chars, max_items
 from summaries.prompts import render_prompt
 from summaries.writers import LanguageModelCost, LanguageModelWriter
 
 QUOTES_PER_CONCEPT = 3
+MAX_CONCEPTS = 50  # the largest ``per_source``
+MAX_RELATIONSHIPS = 100
 
 Key = TypeVar("Key")
 
@@ -25,21 +28,21 @@ class ExtractionInput:
 
 
 class ConceptResponse(BaseModel):
-    label: str = Field(min_length=1)
-    description: str = ""
-    quotes: list[str] = Field(default_factory=list)
+    label: Annotated[str, max_chars(300)] = Field(min_length=1)
+    description: Annotated[str, max_chars(1_000)] = ""
+    quotes: Annotated[list[Annotated[str, max_chars(1_000)]], max_items(QUOTES_PER_CONCEPT)] = []
 
 
 class RelationshipResponse(BaseModel):
-    source: str  # a concept's label
-    type: str = Field(min_length=1)
-    category: str = ""
-    target: str
+    source: Annotated[str, max_chars(300)]  # a concept's label
+    type: Annotated[str, max_chars(200)] = Field(min_length=1)
+    category: Annotated[str, max_chars(60)] = ""
+    target: Annotated[str, max_chars(300)]
 
 
 class ExtractionResponse(BaseModel):
-    concepts: list[ConceptResponse]
-    relationships: list[RelationshipResponse] = Field(default_factory=list)
+    concepts: Annotated[list[ConceptResponse], max_items(MAX_CONCEPTS)]
+    relationships: Annotated[list[RelationshipResponse], max_items(MAX_RELATIONSHIPS)] = []
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Annotated, Any, Generic, Protocol, TypeVar
 
 from django.conf import settings
 from pydantic import BaseModel, Field, create_model
@@ -20,6 +20,7 @@ from indexing import embedding
 from indexing.spec import FieldSpec, IndexSpec, QuestionSpec
 from summaries import extractive, llm
 from summaries.exceptions import InvalidCompletion, LanguageModelError
+from summaries.llm.response_schemas import max_chars, max_items
 from summaries.llm.truncation import complete_in_room
 from summaries.models import EXTRACTIVE_MODEL_NAME, StoredCompletion
 from summaries.prompts import Prompt, join_texts_within_limit, render_prompt
@@ -207,7 +208,7 @@ def _map_citations_to_texts(
 
 
 class SummaryResponse(BaseModel):
-    summary: str = Field(min_length=1)
+    summary: Annotated[str, max_chars(4_000)] = Field(min_length=1)
 
 
 class LanguageModelWriter:
@@ -422,20 +423,20 @@ def make_annotation_schema(fields: Mapping[str, FieldSpec]) -> type[BaseModel]:
     Closed lists become enumerations; ``parse_annotation`` drops and counts values outside them.
     """
     field_definitions: dict[str, Any] = {
-        "questions": (list[str], Field(min_length=1)),
-        "summary": (str, ...),
+        "questions": (
+            Annotated[list[Annotated[str, max_chars(500)]], max_items(20)],
+            Field(min_length=1),
+        ),
+        "summary": (Annotated[str, max_chars(1_000)], ...),
     }
     for name, field_spec in fields.items():
-        value_schema: dict[str, Any] = {"type": "string"}
+        value_schema: dict[str, Any] = {"type": "string", "maxLength": 200}
         if field_spec.closed_values is not None:
             value_schema["enum"] = list(field_spec.closed_values)
         extra: dict[str, Any]
         if field_spec.many:
-            extra = {"items": value_schema}
-            field_definitions[name] = (
-                list[str],
-                Field(default_factory=list, json_schema_extra=extra),
-            )
+            extra = {"items": value_schema, "maxItems": 50}
+            field_definitions[name] = (list[str], Field(default=[], json_schema_extra=extra))
         else:
             extra = {"anyOf": [value_schema, {"type": "null"}]}
             field_definitions[name] = (str | None, Field(default=None, json_schema_extra=extra))

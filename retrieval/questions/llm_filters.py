@@ -7,7 +7,7 @@ name its values, so neither a hallucination nor a prompt injection becomes a fil
 import re
 from collections.abc import Sequence
 from datetime import date
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, Field
 
@@ -19,6 +19,7 @@ from retrieval.questions.english.rules import ClauseCollector, is_not_english, m
 from retrieval.questions.values import NameLookup, ValueLookups
 from retrieval.questions.words import Span, fold_words, split_word_set, split_words
 from summaries.llm import get_language_model
+from summaries.llm.response_schemas import max_chars, max_items
 from summaries.prompts import render_prompt
 
 MAX_FILTERS: Final = 12  # per question
@@ -39,10 +40,14 @@ _AWARD_WORDS: Final = frozenset(
 class ModelFilter(BaseModel):
     """One filter of a question."""
 
-    field: str
-    words: str = Field(description="The words of the question that say it, to the letter.")
+    field: Annotated[str, max_chars(200)]
+    words: Annotated[str, max_chars(500)] = Field(
+        description="The words of the question that say it, to the letter."
+    )
     is_excluded: bool = False
-    values: list[str] = Field([], description="Persons, names, marks; or years that are listed.")
+    values: Annotated[list[Annotated[str, max_chars(200)]], max_items(50)] = Field(
+        [], description="Persons, names, marks; or years that are listed."
+    )
     is_every: bool = Field(False, description="Whether all values must hold and not just one.")
     first_year: int | None = None
     last_year: int | None = None
@@ -50,7 +55,7 @@ class ModelFilter(BaseModel):
 
 class ModelReading(BaseModel):
     is_relevant: bool = True
-    filters: list[ModelFilter] = []
+    filters: Annotated[list[ModelFilter], max_items(MAX_FILTERS)] = []
 
 
 class _Rejected(Exception):

@@ -1,7 +1,7 @@
 """Other wordings of a question, by a language model or by rules, to increase recall."""
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Annotated, Final
 
 import regex  # for Unicode properties, which re lacks
 from pydantic import BaseModel
@@ -10,9 +10,11 @@ from indexing.spec import IndexSpec
 from retrieval.questions.words import fold_words, split_word_set
 from summaries.extractive.languages import guess_language, load_stop_words
 from summaries.llm import get_language_model
+from summaries.llm.response_schemas import max_chars, max_items
 from summaries.prompts import render_prompt
 
 DUPLICATE_SIMILARITY: Final = 0.75  # Jaccard index at which two wordings are duplicates
+MAX_WORDINGS: Final = 20
 MAX_WORDING_CHARS: Final = 300
 MAX_TOKENS: Final = 400
 
@@ -24,7 +26,9 @@ _QUESTION_WORDS: Final = split_word_set(
 
 
 class ModelWordings(BaseModel):
-    queries: list[str] = []
+    queries: Annotated[
+        list[Annotated[str, max_chars(MAX_WORDING_CHARS)]], max_items(MAX_WORDINGS)
+    ] = []
 
 
 def request_wordings(

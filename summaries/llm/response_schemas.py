@@ -3,9 +3,20 @@
 import re
 from typing import Any, Final
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 MAX_REPORTED_ERRORS: Final = 8  # of an invalid response, reported back to the model
+
+
+def max_chars(count: int) -> Any:
+    """A bound for the model, in its schema, of a string. A longer one is still accepted, and cut
+    by the caller."""
+    return Field(json_schema_extra={"maxLength": count})
+
+
+def max_items(count: int) -> Any:
+    """Like ``max_chars``, for a list."""
+    return Field(json_schema_extra={"maxItems": count})
 
 
 def make_response_format(schema: type[BaseModel]) -> dict[str, Any]:
