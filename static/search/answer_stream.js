@@ -49,7 +49,7 @@ async function* parseEvents(body) {
   }
 }
 
-/** The answer's panel; `add` appends text, `end` shows which model wrote it. */
+/** The answer's panel; `add` appends text, `end` links its citations and shows which model wrote it. */
 export function answerElement(metadata, showHit) {
   const text = element("p", { className: "text", dir: "auto" });
   const writer = element("p", { className: "place" });
@@ -68,12 +68,16 @@ export function answerElement(metadata, showHit) {
     panel,
     add(piece) {
       written += piece;
-      text.replaceChildren(...linkCitations(written, metadata.hits.length, showHit));
+      text.replaceChildren(written);
     },
     end(done) {
       panel.removeAttribute("aria-busy");
-      if (!done.model_name || !written) text.replaceChildren(refusalText(metadata));
-      else writer.textContent = attributionText(done);
+      if (!done.model_name || !written) {
+        text.replaceChildren(refusalText(metadata));
+        return;
+      }
+      text.replaceChildren(...linkCitations(written, done.citations, showHit));
+      writer.textContent = attributionText(done);
     },
   };
 }
@@ -111,14 +115,23 @@ function describeCondition(value) {
     .join(" ");
 }
 
-/** Text, with each mark such as [2] a button that leads to its hit. */
-function linkCitations(text, hitCount, showHit) {
+/** Text, with the mark of each citation, such as [2], a button that leads to its hit. */
+function linkCitations(text, citations, showHit) {
+  let position = 0; // in code points, as the offsets of the citations
   return text.split(/(\[\d{1,3}\])/).map((part) => {
-    const number = /^\[(\d+)\]$/.exec(part)?.[1];
-    if (!number || number < 1 || number > hitCount) return part;
-    const mark = element("button", { type: "button", className: "mark" }, number);
+    const start = position;
+    position += [...part].length;
+    const number = Number(/^\[(\d+)\]$/.exec(part)?.[1]);
+    if (!citations.some((each) => each.number === number && isMarkOf(each, start, text))) return part;
+    const mark = element("button", { type: "button", className: "mark" }, String(number));
     mark.setAttribute("aria-label", `Hit ${number}`);
     mark.addEventListener("click", () => showHit(number - 1));
     return mark;
   });
+}
+
+/** The mark of a quoted sentence follows it, and a [2] in it is the document's; a model's sentence contains its mark. */
+function isMarkOf({ number, answer_start: start, answer_end: end }, position, text) {
+  const isQuoted = [...text].slice(end).join("").startsWith(` [${number}]`);
+  return isQuoted ? position === end + 1 : position >= start && position < end;
 }

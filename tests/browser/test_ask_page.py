@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 HARBOUR = (
     "The harbour master keeps the tide tables in a blue ledger. <b>Boats leave before dawn</b> "
-    "when the wind is in the east. The ferry does not sail on Sundays. "
+    "when the wind is in the east [1] as the almanac [2] says. The ferry does not sail on Sundays. "
 )
 QUESTION = "When do boats leave the harbour?"
 
@@ -43,6 +43,15 @@ class TestAnAnswer:
     def test_shows_markup_of_documents_as_text(self, asked):
         assert "<b>Boats leave before dawn</b>" in asked.inner_text(".answer .text")
         assert asked.locator(".answer b").count() == 0
+
+    def test_shows_the_marks_of_documents_as_text(self, asked):
+        marks = asked.locator(".answer .mark").all_inner_texts()
+
+        assert "in the east [1] as the almanac [2]" in asked.inner_text(".answer .text")
+        assert marks
+        assert not asked.locator(".answer .mark").first.evaluate(
+            "mark => mark.previousSibling.textContent.endsWith('east ')"
+        )
 
     def test_focuses_the_hit_of_a_clicked_citation(self, asked):
         mark = asked.locator(".answer .mark").first
