@@ -283,7 +283,7 @@ MAX_SIZES = {
     },
 }
 # PyYAML takes quadratic time in the depth, which Python's limit of recursion keeps small.
-NOT_LINEAR = {("spec and pipeline", "marked numbers")}
+NOT_LINEAR = {("spec and pipeline", "brackets"), ("spec and pipeline", "marked numbers")}
 
 _numbers = count()
 
