@@ -37,7 +37,7 @@ def signed_in(page: "Page") -> "Page":
 class TestPipelinesPage:
     def test_draws_each_pipeline_with_all_its_components(self, signed_in: "Page") -> None:
         drawings = signed_in.locator(".drawing svg")
-        assert drawings.count() == 2
+        assert drawings.count() == 3
 
         papers = signed_in.locator('[data-pipeline="papers"] svg')
         names = papers.locator("g text:not(.type)").all_text_contents()
