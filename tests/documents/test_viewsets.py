@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import InternalError, OperationalError
+from django.core.signals import request_finished
+from django.db import InternalError, OperationalError, close_old_connections
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -511,7 +512,12 @@ class TestBatchStream:
 
         assert (second.status_code, second.json()["code"]) == (429, "too_many_jobs")
         assert "when the other one has ended" in second.json()["fix"]
-        first.close()  # a client that disconnects
+        # A client that disconnects. As in Django's test client, the test keeps its connection.
+        request_finished.disconnect(close_old_connections)
+        try:
+            first.close()
+        finally:
+            request_finished.connect(close_old_connections)
         assert give_lines(api, {"text": "Two."})[0]["verdict"] == "added"
         assert give_lines(api, {"text": "Three."})[0]["verdict"] == "added"
 
