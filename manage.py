@@ -4,8 +4,12 @@
 import os
 import sys
 
+from config.environment import load_environment
+from config.server_settings import use_settings_of_server
+
 if __name__ == "__main__":
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.embedded")
+    load_environment()
+    use_settings_of_server()
     from django.core.management import execute_from_command_line
 
     from indexing.model_loading import waiting_for_models

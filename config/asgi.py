@@ -1,10 +1,10 @@
 """The ASGI application of the embedded and the production form."""
 
-import os
-
 import django
 
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.embedded")
+from config.environment import load_environment
+
+load_environment()
 django.setup()
 
 from config.request_handling import handle_request as application  # noqa: E402

@@ -1,13 +1,12 @@
 """The Celery application: queues, task routes and the beat schedule."""
 
-import os
-
 from celery import Celery
 from kombu.transport import TRANSPORT_ALIASES
 
 import config.worker_process  # noqa: F401 - its receivers
+from config.environment import load_environment
 
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.embedded")
+load_environment()
 
 # An alias, not Celery's broker_transport: Flower and the log identify brokers by URL scheme.
 TRANSPORT_ALIASES |= dict.fromkeys(("redis", "rediss"), "config.redis_transport:Transport")
@@ -35,6 +34,7 @@ app.conf.task_routes = {
 }
 PERIODIC_TASKS = {  # seconds between two runs
     "documents.tasks.reconcile_documents": 60.0,
+    "indexing.tasks.load_new_specs": 60.0,  # costs one query if there is none
     "indexing.tasks.reconcile_indexes": 60.0,
     "indexing.tasks.erase_deleted": 600.0,
     "summaries.tasks.reconcile_written_texts": 60.0,

@@ -2,6 +2,32 @@
 
 import os
 import sys
+from collections.abc import Collection
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from dotenv import load_dotenv
+
+BASE_DIR = Path(__file__).resolve().parents[1]
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+
+def load_environment() -> None:
+    """Set the variables of ``.env`` that the environment lacks. Every process calls this first.
+
+    ``STRATA_ENV_FILE`` names another file. The embedded form is the default.
+    """
+    load_dotenv(os.environ.get("STRATA_ENV_FILE") or BASE_DIR / ".env")
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.embedded")
+
+
+def read_folder(name: str, default: Path) -> Path:
+    return Path(os.environ.get(name, "").strip() or default).resolve()
+
+
+def read_data_dir() -> Path:
+    """Everything the service writes is below it."""
+    return read_folder("STRATA_DATA_DIR", BASE_DIR / "var")
 
 
 def read_int(name: str, default: int) -> int:
@@ -15,6 +41,62 @@ def read_int(name: str, default: int) -> int:
     if not (text.isascii() and text.isdigit()):
         sys.exit(f"{name} is {text!r}, but must be a whole number of 0 or more, such as {default}.")
     return int(text)
+
+
+def read_number(name: str, default: float, at_most: float) -> float:
+    """
+    Raises:
+        SystemExit: the value is not a number above 0 and at most ``at_most``.
+    """
+    text = os.environ.get(name, "").strip()
+    if not text:
+        return default
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number <= at_most:  # NaN fails, too
+        sys.exit(
+            f"{name} is {text!r}, but must be a number above 0 and at most {at_most:g}, such as "
+            f"{default:g}."
+        )
+    return number
+
+
+def read_list(name: str) -> list[str]:
+    """The values between commas."""
+    return [value.strip() for value in os.environ.get(name, "").split(",") if value.strip()]
+
+
+def read_url(name: str, default: str = "") -> str:
+    """
+    Raises:
+        SystemExit: the value is not the URL of a web server.
+    """
+    return require_url(name, os.environ.get(name, "").strip() or default)
+
+
+def require_url(name: str, url: str) -> str:
+    """
+    Raises:
+        SystemExit: ``url`` is neither empty nor the URL of a web server.
+    """
+    if url and not _is_web_url(url):
+        # The value is not shown: it may contain a password.
+        sys.exit(f"{name} must be a URL, such as https://models.example.org/v1.")
+    return url
+
+
+def read_choice(name: str, default: str, allowed: Collection[str]) -> str:
+    """One of the allowed values, which are in capitals; the case of what is given does not matter.
+
+    Raises:
+        SystemExit: it is none of them.
+    """
+    value = os.environ.get(name, "").strip().upper() or default
+    if value not in allowed:
+        sys.exit(f"{name} is {value!r}, but must be one of {', '.join(allowed)}.")
+    return value
 
 
 def read_listen_address(default: str) -> str:
@@ -33,3 +115,12 @@ def read_listen_address(default: str) -> str:
             f"such as {default}."
         )
     return address
+
+
+def _is_web_url(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018 - raises if it is none
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.hostname)

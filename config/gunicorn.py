@@ -1,7 +1,7 @@
 """Gunicorn's configuration in the production form: ``gunicorn -c python:config.gunicorn``.
 
 gunicorn starts, watches and replaces processes; each serves with the web server of the embedded
-form. gunicorn itself reads ``WEB_CONCURRENCY`` (processes; each loads the model).
+form.
 """
 
 from pathlib import Path
@@ -9,9 +9,12 @@ from typing import Any
 
 from gunicorn.workers.base import Worker
 
-from config.environment import read_listen_address
+from config.environment import load_environment, read_int, read_listen_address
+
+load_environment()
 
 wsgi_app = "config.asgi:application"
+workers = read_int("WEB_CONCURRENCY", 1)  # processes; each loads the model
 bind = read_listen_address("127.0.0.1:8000")
 backlog = 2_048  # connections that wait in the kernel
 graceful_timeout = 25  # seconds for requests under way; less than the 30 s before a kill

@@ -4,11 +4,12 @@ Python client and by agents over MCP.
 ``python -m config.operations`` writes it to docs/reference/operations.md.
 """
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from config.environment import load_environment
 
 DOCUMENT: Final = Path(__file__).parents[1] / "docs" / "reference" / "operations.md"
 BODY_SUFFIX: Final = "_by_body"  # of the operation that takes the parameters in the body
@@ -210,7 +211,7 @@ def _render_rows(
 
 
 def main() -> None:
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.embedded")
+    load_environment()
     import django
 
     django.setup()

@@ -11,7 +11,7 @@ from documents.models import Artifact
 from indexing import embedding
 from indexing.models import IndexBuild
 from indexing.spec import EmbeddingSpec
-from indexing.spec.loaded import get_specs
+from indexing.spec.loaded import get_invalid_specs, get_specs
 from indexing.stores import get_store
 
 logger = logging.getLogger(__name__)
@@ -61,6 +61,8 @@ def preload_pipelines() -> None:
 
 
 def preload_all() -> None:
+    for problem in get_invalid_specs().values():
+        logger.warning("%s The other indexes are served.", problem)
     preload_models_and_store()
     preload_pipelines()
     freeze_loaded_objects()

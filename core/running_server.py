@@ -2,7 +2,8 @@
 
 The server holds a file lock while it runs; the kernel releases it when the process ends, however it
 ends. The file beside the lock says where the server listens. It is valid only while the lock is
-held, so a file that a killed server left behind is ignored.
+held, so a file that a killed server left behind is ignored. It also holds the server's settings, so
+that commands work with the same ones.
 """
 
 import contextlib
@@ -13,8 +14,8 @@ import os
 import secrets
 import tempfile
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -25,6 +26,9 @@ FIND_TIMEOUT_SECONDS = 5.0  # a server that has just started, or is busy, gets t
 LOCK_TIMEOUT_SECONDS = 1.0  # ``_is_lock_held`` takes the lock for a moment
 POLL_SECONDS = 0.1
 
+SERVER_FILE = "server.json"
+LOCK_FILE = "server.lock"
+
 
 class ServerUnreachable(Exception):
     """The server stopped answering."""
@@ -32,11 +36,13 @@ class ServerUnreachable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RunningServer:
-    """Where the server listens and the key it made for this machine's own commands."""
+    """Where the server listens, the key it made for this machine's own commands, and the variables
+    with which they work."""
 
     url: str
     key: str
     pid: int
+    environment: dict[str, str] = field(default_factory=dict)
 
     def open_client(self, timeout: float, path: str = "") -> httpx.Client:
         """Open a client that sends the key, to paths below ``path``. ``timeout``: in seconds."""
@@ -86,8 +92,12 @@ _own_key: str | None = None
 _lock: IO[bytes] | None = None
 
 
-def register_server(url: str) -> str:
+def register_server(url: str, environment: Mapping[str, str] | None = None) -> str:
     """Register this process so that commands find it, and return the key that they use.
+
+    Args:
+        url: where this process listens.
+        environment: variables with which commands work, too.
 
     Raises:
         BlockingIOError: another server is registered in this data folder.
@@ -95,13 +105,13 @@ def register_server(url: str) -> str:
     global _own_key, _lock
     folder = Path(settings.STRATA_DATA_DIR)
     folder.mkdir(parents=True, exist_ok=True)
-    lock = _acquire_lock()
+    lock = _acquire_lock(folder)
     key = _make_key()
-    content = json.dumps({"url": url.rstrip("/"), "key": key, "pid": os.getpid()})
+    server = RunningServer(url.rstrip("/"), key, os.getpid(), dict(environment or {}))
     descriptor, temporary = tempfile.mkstemp(dir=folder, prefix="server-")  # mode 0600
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(content)
-    Path(temporary).replace(_server_file_path())
+        json.dump(asdict(server), file)
+    Path(temporary).replace(folder / SERVER_FILE)
     _own_key, _lock = key, lock
     return key
 
@@ -111,15 +121,15 @@ def unregister_server() -> None:
     global _own_key, _lock
     if _lock is None:
         return
-    _server_file_path().unlink(missing_ok=True)
+    (Path(settings.STRATA_DATA_DIR) / SERVER_FILE).unlink(missing_ok=True)
     _lock.close()
     _own_key = _lock = None
 
 
 @contextlib.contextmanager
-def registered_server(url: str) -> Iterator[str]:
-    """Keep this process registered until the block ends."""
-    key = register_server(url)
+def registered_server(url: str, environment: Mapping[str, str] | None = None) -> Iterator[str]:
+    """Keep this process registered, as by ``register_server``, until the block ends."""
+    key = register_server(url, environment)
     try:
         yield key
     finally:
@@ -145,8 +155,9 @@ def is_key_of_this_process(secret: str) -> bool:
 def find_server() -> RunningServer | None:
     """The server of this data folder, once it answers; None if none answers in time."""
     deadline = time.monotonic() + FIND_TIMEOUT_SECONDS
-    while _is_lock_held():
-        server = _read_server_file()
+    folder = Path(settings.STRATA_DATA_DIR)
+    while _is_lock_held(folder):
+        server = _read_server_file(folder)
         if server is not None and _is_answering(server, deadline - time.monotonic()):
             return server
         if time.monotonic() + POLL_SECONDS >= deadline:
@@ -155,12 +166,20 @@ def find_server() -> RunningServer | None:
     return None
 
 
+def read_environment(data_folder: Path) -> dict[str, str] | None:
+    """The variables with which the server of this data folder works; None if none runs."""
+    if not _is_lock_held(data_folder):
+        return None
+    server = _read_server_file(data_folder)
+    return None if server is None else server.environment
+
+
 def _make_key() -> str:
     return f"strata_{secrets.token_urlsafe(32)}"
 
 
-def _acquire_lock() -> IO[bytes]:
-    lock = _lock_path().open("ab")
+def _acquire_lock(folder: Path) -> IO[bytes]:
+    lock = (folder / LOCK_FILE).open("ab")
     deadline = time.monotonic() + LOCK_TIMEOUT_SECONDS
     while True:
         try:
@@ -181,9 +200,9 @@ def _is_answering(server: RunningServer, seconds: float) -> bool:
         return False
 
 
-def _is_lock_held() -> bool:
+def _is_lock_held(folder: Path) -> bool:
     try:
-        with _lock_path().open("rb") as lock:
+        with (folder / LOCK_FILE).open("rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except FileNotFoundError:
         return False
@@ -192,17 +211,8 @@ def _is_lock_held() -> bool:
     return False
 
 
-def _read_server_file() -> RunningServer | None:
+def _read_server_file(folder: Path) -> RunningServer | None:
     try:
-        content = json.loads(_server_file_path().read_text(encoding="utf-8"))
-        return RunningServer(url=content["url"], key=content["key"], pid=content["pid"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return RunningServer(**json.loads((folder / SERVER_FILE).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
         return None  # being removed, or not written yet
-
-
-def _server_file_path() -> Path:
-    return Path(settings.STRATA_DATA_DIR) / "server.json"
-
-
-def _lock_path() -> Path:
-    return Path(settings.STRATA_DATA_DIR) / "server.lock"

@@ -1,6 +1,5 @@
 """Django system checks of index specs and indexing settings."""
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -15,8 +14,8 @@ from indexing.spec.loaded import get_invalid_specs, get_specs
 
 
 @register("strata")
-def check_collections(**kwargs: Any) -> list[CheckMessage]:
-    """The folder of specs exists, and no two indexes share a collection."""
+def check_store_settings(**kwargs: Any) -> list[CheckMessage]:
+    """The folder of specs exists, and the store takes the settings that specs give it."""
     folder = Path(settings.STRATA_SPECS_DIR)
     if not folder.is_dir():
         return [
@@ -27,9 +26,8 @@ def check_collections(**kwargs: Any) -> list[CheckMessage]:
             )
         ]
     specs = get_specs().values()
-    messages: list[CheckMessage] = []
     if settings.STRATA_VECTOR_STORE == "embedded":
-        messages += [
+        return [
             Warning(
                 f"{spec.name}.yaml: the embedded vector store ignores the section store.",
                 hint="Run a Qdrant server to use it, or remove the section.",
@@ -38,19 +36,7 @@ def check_collections(**kwargs: Any) -> list[CheckMessage]:
             for spec in specs
             if spec.store != StoreSpec()
         ]
-    aliases = Counter(
-        alias for spec in specs for alias in {spec.collection_alias(kind) for kind in spec.kinds}
-    )
-    messages += [
-        Error(
-            f"{count} index specs name the collection {alias!r}.",
-            hint="Give each index its own under collections.",
-            id="indexing.E003",
-        )
-        for alias, count in aliases.items()
-        if count > 1
-    ]
-    return messages
+    return []
 
 
 @register("specs")

@@ -11,6 +11,7 @@ from access.grants import EVERYTHING, Grant
 from documents.groups import is_visible
 from documents.models import Artifact
 from indexing.models import IndexBuild, IndexedDocument, Node
+from indexing.spec.loaded import get_invalid_specs
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class IndexProgress:
     failed: int
     deleting: int
     oldest_pending_seconds: float | None
-    problem: str  # what blocks syncing now
+    problem: str  # what blocks syncing now, or is wrong with its spec
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -133,5 +134,10 @@ def _make_progress(
         oldest_pending_seconds=(
             None if oldest is None else round((timezone.now() - oldest).total_seconds(), 1)
         ),
-        problem=build.first_problem,
+        problem=build.first_problem or _describe_invalid_spec(build.index_id),
     )
+
+
+def _describe_invalid_spec(index: str) -> str:
+    problem = get_invalid_specs().get(index)
+    return f"It keeps its last valid spec: {problem}" if problem else ""

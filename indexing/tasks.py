@@ -146,6 +146,12 @@ def regenerate(*, regeneration_id: str) -> None:
 
 
 @shared_task
+def load_new_specs() -> None:
+    """Create the indexes of new spec files."""
+    services.load_new_specs()
+
+
+@shared_task
 def reconcile_indexes() -> None:
     """Enqueue all unfinished work that the rows show, after lost messages, bulk writes or dead
     workers."""

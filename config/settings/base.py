@@ -4,21 +4,26 @@ reason."""
 import os
 from datetime import timedelta
 from importlib.metadata import entry_points
-from pathlib import Path
 
-from config.environment import read_int
+from config.environment import (
+    BASE_DIR,
+    LOG_LEVELS,
+    read_choice,
+    read_data_dir,
+    read_folder,
+    read_int,
+    read_list,
+    read_number,
+    read_url,
+    require_url,
+)
 
-BASE_DIR = Path(__file__).resolve().parents[2]
-
-# Everything the service writes is below it.
-STRATA_DATA_DIR = Path(os.environ.get("STRATA_DATA_DIR", BASE_DIR / "var")).resolve()
-STRATA_SPECS_DIR = Path(os.environ.get("STRATA_SPECS_DIR", BASE_DIR / "specs")).resolve()
+STRATA_DATA_DIR = read_data_dir()
+STRATA_SPECS_DIR = read_folder("STRATA_SPECS_DIR", BASE_DIR / "specs")
 # One folder for each index with golden queries, by which its new builds are measured.
-STRATA_GOLDEN_DIR = Path(os.environ.get("STRATA_GOLDEN_DIR", BASE_DIR / "golden")).resolve()
+STRATA_GOLDEN_DIR = read_folder("STRATA_GOLDEN_DIR", BASE_DIR / "golden")
 # Query pipelines in addition to those in retrieval/pipelines: one YAML file each.
-STRATA_PIPELINES_DIR = Path(
-    os.environ.get("STRATA_PIPELINES_DIR", BASE_DIR / "pipelines")
-).resolve()
+STRATA_PIPELINES_DIR = read_folder("STRATA_PIPELINES_DIR", BASE_DIR / "pipelines")
 STRATA_PROMPTS_DIR = BASE_DIR / "templates" / "prompts"
 
 INSTALLED_APPS = [
@@ -67,9 +72,7 @@ MIDDLEWARE = [
 ]
 
 # Names by which requests may address the service, separated by commas.
-ALLOWED_HOSTS = [
-    host.strip() for host in os.environ.get("ALLOWED_HOSTS", "").split(",") if host.strip()
-]
+ALLOWED_HOSTS = read_list("ALLOWED_HOSTS")
 STRATA_LOOPBACK_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
 
 ROOT_URLCONF = "config.urls"
@@ -135,9 +138,8 @@ STRATA_CLAMD_SECONDS = 120  # without an answer
 # --- Indexing --------------------------------------------------------------------------------
 
 STRATA_VECTORS_DIR = STRATA_DATA_DIR / "vectors"  # the embedded engine's collections
-STRATA_MODELS_DIR = Path(
-    os.environ.get("STRATA_MODELS_DIR", STRATA_DATA_DIR / "models")
-)  # converted and downloaded weights
+# Converted and downloaded weights.
+STRATA_MODELS_DIR = read_folder("STRATA_MODELS_DIR", STRATA_DATA_DIR / "models")
 STRATA_EMBEDDING_THREADS = read_int("STRATA_EMBEDDING_THREADS", 0) or None  # all cores
 # A request waits this long for a model that is being loaded, then gets 503. Most models are loaded
 # from disk by then or soon after.
@@ -181,22 +183,22 @@ STRATA_COLLECTION_NAMES = {
 STRATA_SOURCE_OVERLAP_WORDS = read_int("STRATA_SOURCE_OVERLAP_WORDS", 0)
 
 # Two concepts with at least this cosine similarity are kept as an emergent pair.
-STRATA_EMERGENT_SIMILARITY = float(os.environ.get("STRATA_EMERGENT_SIMILARITY", 0.85))
+STRATA_EMERGENT_SIMILARITY = read_number("STRATA_EMERGENT_SIMILARITY", 0.85, at_most=1)
 STRATA_EMERGENT_NEIGHBOURS = 10  # nearest concepts compared with each concept
 
 # An OpenAI-compatible endpoint for ``provider: openai``.
-STRATA_OPENAI_BASE_URL = os.environ.get("STRATA_OPENAI_BASE_URL", "https://api.openai.com/v1")
+STRATA_OPENAI_BASE_URL = read_url("STRATA_OPENAI_BASE_URL", "https://api.openai.com/v1")
 STRATA_OPENAI_API_KEY = os.environ.get("STRATA_OPENAI_API_KEY", "")
 
 # --- Language model --------------------------------------------------------------------------
 
 # Any endpoint with OpenAI's chat completions API. Without one, rules write summaries and fields.
-STRATA_LLM_BASE_URL = os.environ.get("STRATA_LLM_BASE_URL", "")  # including "/v1"
+STRATA_LLM_BASE_URL = read_url("STRATA_LLM_BASE_URL")  # including "/v1"
 STRATA_LLM_MODEL = os.environ.get("STRATA_LLM_MODEL", "")
 STRATA_LLM_API_KEY = os.environ.get("STRATA_LLM_API_KEY", "").strip()
 # A call is given up after this time without a byte of the answer. An answer that is not streamed
 # comes at once, so the model must finish it within this time.
-STRATA_LLM_TIMEOUT_SECONDS = float(os.environ.get("STRATA_LLM_TIMEOUT_SECONDS", 60))
+STRATA_LLM_TIMEOUT_SECONDS = read_number("STRATA_LLM_TIMEOUT_SECONDS", 60, at_most=3_600)
 STRATA_LLM_RETRIES = read_int("STRATA_LLM_RETRIES", 3)  # after no answer, 429 or 5xx
 STRATA_LLM_BACKOFF_SECONDS = 1.0  # before the first retry, at most; doubles with each
 STRATA_LLM_MAX_WAIT_SECONDS = 30.0  # if a server asks for longer, the queue retries
@@ -207,15 +209,13 @@ STRATA_LLM_CONTEXT_CHARS = read_int("STRATA_LLM_CONTEXT_CHARS", 24_000)
 
 # Hosts of webhook receivers, models and the OpenID provider that may have a private address,
 # separated by commas.
-STRATA_PRIVATE_HOSTS = [
-    host.strip() for host in os.environ.get("STRATA_PRIVATE_HOSTS", "").split(",") if host.strip()
-]
+STRATA_PRIVATE_HOSTS = read_list("STRATA_PRIVATE_HOSTS")
 
 # --- Webhooks --------------------------------------------------------------------------------
 
 # Receivers of events, separated by commas; write a comma inside a URL as "%2C".
 STRATA_WEBHOOK_URLS = [
-    url.strip() for url in os.environ.get("STRATA_WEBHOOK_URLS", "").split(",") if url.strip()
+    require_url("STRATA_WEBHOOK_URLS", url) for url in read_list("STRATA_WEBHOOK_URLS")
 ]
 # Signs the events: "whsec_" and base64 of 24 to 64 random bytes.
 STRATA_WEBHOOK_SECRET = os.environ.get("STRATA_WEBHOOK_SECRET", "").strip()
@@ -286,7 +286,7 @@ STRATA_CLIENT_ADDRESS_HEADER = ""
 OTP_TOTP_ISSUER = "Strata"  # shown by the app of the second factor
 
 # An OpenID provider whose users may sign in: its issuer, exactly as it names itself. Empty: none.
-STRATA_OIDC_ISSUER = os.environ.get("STRATA_OIDC_ISSUER", "").strip()
+STRATA_OIDC_ISSUER = read_url("STRATA_OIDC_ISSUER")
 STRATA_OIDC_CLIENT_ID = os.environ.get("STRATA_OIDC_CLIENT_ID", "").strip()
 STRATA_OIDC_CLIENT_SECRET = os.environ.get("STRATA_OIDC_CLIENT_SECRET", "").strip()
 STRATA_OIDC_SCOPES = os.environ.get("STRATA_OIDC_SCOPES", "openid profile email")
@@ -378,5 +378,8 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
-    "root": {"handlers": ["stderr"], "level": os.environ.get("STRATA_LOG_LEVEL", "WARNING")},
+    "root": {
+        "handlers": ["stderr"],
+        "level": read_choice("STRATA_LOG_LEVEL", "WARNING", LOG_LEVELS),
+    },
 }

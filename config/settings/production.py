@@ -1,12 +1,11 @@
 """Many machines: PostgreSQL, Redis and a Qdrant server, everything from the environment."""
 
 import os
-from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
-from config.environment import read_int
+from config.environment import LOG_LEVELS, read_choice, read_folder, read_int, require_url
 from config.settings.base import *  # noqa: F403
 from config.settings.base import ALLOWED_HOSTS, LOGGING, STATIC_ROOT
 
@@ -94,7 +93,7 @@ CSRF_COOKIE_SECURE = _has_tls
 # --- Static files ----------------------------------------------------------------------------
 
 # Collected files are served compressed; others are served from their packages as they are.
-STATIC_ROOT = Path(os.environ.get("STRATA_STATIC_DIR", STATIC_ROOT))
+STATIC_ROOT = read_folder("STRATA_STATIC_DIR", STATIC_ROOT)
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"},
@@ -129,7 +128,7 @@ STRATA_KEY_MODEL_TOKENS_PER_DAY = read_int("STRATA_KEY_MODEL_TOKENS_PER_DAY", 20
 # --- Vectors ---------------------------------------------------------------------------------
 
 STRATA_VECTOR_STORE = "qdrant"
-QDRANT_URL = _require_env("QDRANT_URL")
+QDRANT_URL = require_url("QDRANT_URL", _require_env("QDRANT_URL"))
 QDRANT_API_KEY = os.environ.get("QDRANT_API_KEY", "")
 QDRANT_TIMEOUT_SECONDS = read_int("QDRANT_TIMEOUT_SECONDS", 30)  # of one request
 
@@ -173,7 +172,7 @@ CELERY_BEAT_SCHEDULER = (
 # Only to stderr: the supervisor collects it, and the output of commands on stdout stays clean.
 LOGGING = {
     **LOGGING,
-    "root": {"handlers": ["stderr"], "level": os.environ.get("STRATA_LOG_LEVEL", "INFO")},
+    "root": {"handlers": ["stderr"], "level": read_choice("STRATA_LOG_LEVEL", "INFO", LOG_LEVELS)},
     # httpx logs every request to Qdrant, and mcp every request of an agent.
     "loggers": {name: {"level": "WARNING"} for name in ("httpx", "mcp")},
 }

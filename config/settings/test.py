@@ -12,9 +12,10 @@ atexit.register(shutil.rmtree, _data_dir, ignore_errors=True)
 # The converted model is kept between runs: it depends only on weights with a checked hash.
 _shared_models_dir = os.environ.get("STRATA_TEST_MODELS_DIR")
 os.environ["STRATA_DATA_DIR"] = _data_dir
+os.environ["STRATA_ENV_FILE"] = os.devnull  # tests and their services are the same on any machine
 
+from config.environment import BASE_DIR  # noqa: E402
 from config.settings.embedded import *  # noqa: E402, F403
-from config.settings.embedded import BASE_DIR  # noqa: E402
 
 SECRET_KEY = "for tests only"  # noqa: S105
 STRATA_MODELS_DIR = Path(_shared_models_dir or BASE_DIR / "var" / "models")

@@ -12,7 +12,7 @@ from indexing.services.documents import (
     make_removed_artifact_due,
     make_unannounced_due,
 )
-from indexing.services.loading import load_specs
+from indexing.services.loading import load_new_specs, load_specs
 from indexing.services.planning import DocumentPlanner, plan_nodes
 from indexing.services.resets import reembed_nodes, retry_failed_nodes
 from indexing.services.rows import draft_rows, draft_standalone_rows

@@ -23,27 +23,41 @@ def load_specs() -> list[str]:
             f"{problem.removesuffix('.')}. Until this is mended, the index {name} {effect}."
         )
     for name, spec in get_specs().items():
-        with transaction.atomic():
-            index, _ = Index.objects.select_for_update().get_or_create(name=name)
-            if not _restore_if_removed(index):
-                continue
-            store_search_settings(index, spec)
-            save_store_settings(index, spec)
-            live = index.live_build
-            if live is None:
-                _create_live_build(index, spec)
-            elif live.is_made_by(spec):
-                continue
-            elif not Artifact.objects.filter(index=name).exists():
-                index.builds.filter(pk=live.pk).retire()
-                _create_live_build(index, spec)
-            else:
-                notes.append(
-                    f"specs/{name}.yaml has a new recipe; {live} keeps its old one. To estimate "
-                    f"the cost of a new build: manage.py plan {name}; to make and promote it: "
-                    f"manage.py apply {name} --promote"
-                )
+        if note := _load_spec(name, spec):
+            notes.append(note)
     return notes
+
+
+def load_new_specs() -> None:
+    """Create an index for every valid spec that has none, so that a new file needs no restart."""
+    in_use = Index.objects.filter(removal_requested_at=None).exclude(live_build=None)
+    for name in get_specs().keys() - in_use.values_list("name", flat=True):
+        _load_spec(name, get_specs()[name])
+
+
+@transaction.atomic
+def _load_spec(name: str, spec: IndexSpec) -> str | None:
+    """Returns a note if the live build keeps another recipe."""
+    index, _ = Index.objects.select_for_update().get_or_create(name=name)
+    if not _restore_if_removed(index):
+        return None
+    store_search_settings(index, spec)
+    save_store_settings(index, spec)
+    live = index.live_build
+    if live is None:
+        _create_live_build(index, spec)
+    elif live.is_made_by(spec):
+        return None
+    elif not Artifact.objects.filter(index=name).exists():
+        index.builds.filter(pk=live.pk).retire()
+        _create_live_build(index, spec)
+    else:
+        return (
+            f"specs/{name}.yaml has a new recipe; {live} keeps its old one. To estimate the cost "
+            f"of a new build: manage.py plan {name}; to make and promote it: manage.py apply "
+            f"{name} --promote"
+        )
+    return None
 
 
 def _restore_if_removed(index: Index) -> bool:

@@ -1,5 +1,7 @@
-"""The specs of this process, loaded once, and single specs read again from their files."""
+"""The specs in their folder: all valid ones, what is wrong with the others, and single ones."""
 
+from collections import defaultdict
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -11,13 +13,13 @@ from indexing.spec import IndexSpec, parse_spec
 
 
 def get_specs() -> dict[str, IndexSpec]:
-    """Every valid spec by name, read once per process."""
-    return _load_folder(Path(settings.STRATA_SPECS_DIR))[0]
+    """Every valid spec by name, read again after a file has changed."""
+    return _load_files(_list_files())[0]
 
 
 def get_invalid_specs() -> dict[str, str]:
-    """What is wrong with each other spec, by name, read at the same time."""
-    return _load_folder(Path(settings.STRATA_SPECS_DIR))[1]
+    """What is wrong with each other spec, by name."""
+    return _load_files(_list_files())[1]
 
 
 def explain_missing_index(name: str) -> str | None:
@@ -30,7 +32,9 @@ def explain_missing_index(name: str) -> str | None:
         return f"{name}.yaml is not UTF-8."
     except InvalidSpec as error:
         return f"Its spec is not valid: {error}"
-    return f"{name}.yaml exists: manage.py status makes the index, once an earlier one is removed."
+    if name in get_invalid_specs():
+        return f"Its spec is not valid: {get_invalid_specs()[name]}"
+    return f"{name}.yaml exists: the index is made within a minute, once an earlier one is removed."
 
 
 def has_spec_file(name: str) -> bool:
@@ -52,15 +56,42 @@ def reread_spec(name: str) -> IndexSpec:
     return parse_spec(name, (folder / f"{name}.yaml").read_text(encoding="utf-8"))
 
 
-@lru_cache
-def _load_folder(folder: Path) -> tuple[dict[str, IndexSpec], dict[str, str]]:
+# A file's path, and the time and size by which a change shows.
+_File = tuple[Path, int, int]
+
+
+def _list_files() -> tuple[_File, ...]:
+    found = ((path, path.stat()) for path in Path(settings.STRATA_SPECS_DIR).glob("*.yaml"))
+    return tuple(sorted((path, status.st_mtime_ns, status.st_size) for path, status in found))
+
+
+@lru_cache(maxsize=1)
+def _load_files(files: tuple[_File, ...]) -> tuple[dict[str, IndexSpec], dict[str, str]]:
     specs: dict[str, IndexSpec] = {}
     invalid: dict[str, str] = {}
-    for path in sorted(folder.glob("*.yaml")):
+    for path, *_ in files:
         try:
             specs[path.stem] = parse_spec(path.stem, path.read_text(encoding="utf-8"))
         except UnicodeDecodeError:
             invalid[path.stem] = f"{path.name} is not UTF-8."
         except InvalidSpec as error:
             invalid[path.stem] = str(error)
+    for name, problem in _find_shared_collections(specs).items():
+        del specs[name]
+        invalid[name] = problem
     return specs, invalid
+
+
+def _find_shared_collections(specs: Mapping[str, IndexSpec]) -> dict[str, str]:
+    """What is wrong with each spec that names a collection of another one."""
+    names_by_collection = defaultdict[str, list[str]](list)
+    for name, spec in specs.items():
+        for collection in sorted({spec.collection_alias(kind) for kind in spec.kinds}):
+            names_by_collection[collection].append(name)
+    return {
+        name: f"{name}.yaml: collections: {others} name {collection!r}, too; give each index its "
+        "own."
+        for collection, names in names_by_collection.items()
+        for name in names
+        if (others := ", ".join(f"{other}.yaml" for other in names if other != name))
+    }

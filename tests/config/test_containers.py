@@ -15,7 +15,7 @@ from django.conf import settings
 from django.core.management import get_commands
 from django.urls import resolve
 
-from config import gunicorn
+from config import environment, gunicorn
 from config.celery import QUEUES
 from tests.serving import ROOT
 
@@ -28,9 +28,19 @@ SECRETS = {
     "QDRANT_API_KEY": "the-vectors",
     "FLOWER_BASIC_AUTH": "operator:password",
 }
-READERS = ["config/settings/base.py", "config/settings/production.py", "config/gunicorn.py"]
+READERS = [
+    "config/settings/base.py",
+    "config/settings/production.py",
+    "config/environment.py",
+]
 # Variables of the embedded form only, or set by the image.
-NOT_PASSED = {"STRATA_ADMIN_KEY", "STRATA_SPECS_DIR", "STRATA_GOLDEN_DIR", "STRATA_PIPELINES_DIR"}
+NOT_PASSED = {
+    "STRATA_ADMIN_KEY",
+    "STRATA_ENV_FILE",
+    "STRATA_GOLDEN_DIR",
+    "STRATA_PIPELINES_DIR",
+    "STRATA_SPECS_DIR",
+}
 
 
 def compose(*arguments: str, **given: str) -> "subprocess.CompletedProcess[str]":
@@ -67,16 +77,19 @@ def option(command: list[str], name: str) -> str | None:
     return command[command.index(name) + 1] if name in command else None
 
 
+READING_FUNCTIONS = {name for name in vars(environment) if name.startswith("read_")}
+
+
 def read_by_settings() -> set[str]:
     """Every environment variable that the production settings read."""
-    asking = {"os.environ.get", "read_int", "_require_env", "_read_flag"}
+    asking = {"os.environ.get", "_require_env", "_read_flag", *READING_FUNCTIONS}
     calls = [
         node
         for path in READERS
         for node in ast.walk(ast.parse((ROOT / path).read_text()))
         if isinstance(node, ast.Call) and ast.unparse(node.func) in asking
     ]
-    first = [call.args[0] for call in calls]
+    first = [call.args[0] for call in calls if call.args]
     return {str(name.value) for name in first if isinstance(name, ast.Constant)}
 
 

@@ -1,7 +1,17 @@
+import os
+
 import pytest
 
 from config.checks import check_names_of_variables
-from config.environment import read_int, read_listen_address
+from config.environment import (
+    LOG_LEVELS,
+    load_environment,
+    read_choice,
+    read_int,
+    read_listen_address,
+    read_number,
+    read_url,
+)
 
 NAME = "STRATA_MAX_UPLOAD_BYTES"
 
@@ -19,6 +29,58 @@ def test_an_empty_value_means_the_default(monkeypatch, text, value):
     monkeypatch.setenv(NAME, text)
 
     assert read_int(NAME, 100) == value
+
+
+@pytest.mark.parametrize("text", ["sixty", "0", "-1", "nan", "61"])
+def test_a_wrong_decimal_number_ends_the_start_with_one_sentence(monkeypatch, text):
+    monkeypatch.setenv("STRATA_LLM_TIMEOUT_SECONDS", text)
+
+    with pytest.raises(SystemExit, match=f"is '{text}', but must be a number above 0 and at most"):
+        read_number("STRATA_LLM_TIMEOUT_SECONDS", 30, at_most=60)
+
+
+@pytest.mark.parametrize(
+    "text", ["models.example", "ftp://models.example", "http://", "http://a:b"]
+)
+def test_a_wrong_url_ends_the_start_with_one_sentence(monkeypatch, text):
+    monkeypatch.setenv("STRATA_LLM_BASE_URL", text)
+
+    with pytest.raises(SystemExit, match="STRATA_LLM_BASE_URL must be a URL, such as"):
+        read_url("STRATA_LLM_BASE_URL")
+
+
+def test_a_wrong_log_level_ends_the_start_with_one_sentence(monkeypatch):
+    monkeypatch.setenv("STRATA_LOG_LEVEL", "verbose")
+
+    with pytest.raises(SystemExit, match="'VERBOSE', but must be one of DEBUG, INFO"):
+        read_choice("STRATA_LOG_LEVEL", "INFO", LOG_LEVELS)
+
+
+class TestEnvironmentFile:
+    @pytest.fixture(autouse=True)
+    def env_file(self, monkeypatch, tmp_path):
+        path = tmp_path / "settings.env"
+        path.write_text("STRATA_LLM_MODEL=of-the-file\n# a comment\n")
+        monkeypatch.setenv("STRATA_ENV_FILE", str(path))
+        monkeypatch.setattr(os, "environ", dict(os.environ))
+        return path
+
+    def test_sets_the_variables_that_the_environment_lacks(self):
+        load_environment()
+
+        assert os.environ["STRATA_LLM_MODEL"] == "of-the-file"
+
+    def test_does_not_replace_those_of_the_environment(self):
+        os.environ["STRATA_LLM_MODEL"] = "of-the-shell"
+
+        load_environment()
+
+        assert os.environ["STRATA_LLM_MODEL"] == "of-the-shell"
+
+    def test_may_be_missing(self, env_file):
+        env_file.unlink()
+
+        load_environment()
 
 
 class TestListenAddress:

@@ -6,10 +6,10 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 
+from config import preloading
 from config.management.commands.serve import Command as Serve
 from indexing.models import Index
-from indexing.services import load_specs
-from indexing.spec import loaded
+from indexing.services import load_new_specs, load_specs
 from tests.clients import client_with_key
 
 pytestmark = pytest.mark.django_db
@@ -23,9 +23,7 @@ def specs(settings, tmp_path):
     settings.STRATA_SPECS_DIR = tmp_path
     (tmp_path / "good.yaml").write_text("")
     (tmp_path / "wrong.yaml").write_text(MISTAKE)
-    loaded._load_folder.cache_clear()
-    yield tmp_path
-    loaded._load_folder.cache_clear()
+    return tmp_path
 
 
 def test_the_other_indexes_are_loaded(specs, capsys):
@@ -50,7 +48,6 @@ def test_an_index_with_documents_keeps_its_last_valid_spec(specs):
     (specs / "wrong.yaml").write_text("")
     load_specs()
     (specs / "wrong.yaml").write_text(MISTAKE)
-    loaded._load_folder.cache_clear()
 
     assert "keeps its last valid spec" in load_specs()[0]
     assert client_with_key().get("/api/v1/indexes/wrong/").status_code == 200
@@ -60,7 +57,7 @@ def test_an_index_with_documents_keeps_its_last_valid_spec(specs):
     ("name", "fix"),
     [
         ("wrong", "Its spec is not valid: wrong.yaml: chunks.overlapp"),
-        ("new", "new.yaml exists: manage.py status makes the index"),
+        ("new", "new.yaml exists: the index is made within a minute"),
         ("missing", None),
     ],
 )
@@ -85,3 +82,60 @@ def test_a_key_of_other_indexes_does_not_learn_of_a_spec(specs):
 
     assert answer.status_code == 404
     assert "fix" not in answer.json()
+
+
+def test_a_new_spec_is_loaded_by_the_running_service(specs):
+    load_specs()
+    (specs / "new.yaml").write_text("title: New\n")
+
+    load_new_specs()
+
+    answer = client_with_key().get("/api/v1/indexes/new/")
+    assert answer.json()["title"] == "New"
+
+
+def test_the_running_service_leaves_known_specs_alone(specs, django_assert_num_queries):
+    load_specs()
+    (specs / "good.yaml").write_text("title: Edited\n")
+
+    with django_assert_num_queries(1):
+        load_new_specs()
+
+    assert client_with_key().get("/api/v1/indexes/good/").json()["title"] == "good"
+
+
+def test_the_list_of_indexes_says_what_is_wrong_with_a_spec(specs):
+    (specs / "wrong.yaml").write_text("")
+    load_specs()
+    (specs / "wrong.yaml").write_text(MISTAKE)
+
+    problems = {
+        index["name"]: index["problem"]
+        for index in client_with_key().get("/api/v1/indexes/").json()["results"]
+    }
+
+    assert problems["good"] is None
+    assert problems["wrong"].startswith(
+        "It keeps its last valid spec: wrong.yaml: chunks.overlapp: there is no such setting"
+    )
+
+
+def test_two_specs_that_name_one_collection_are_left_out(specs):
+    (specs / "wrong.yaml").unlink()
+    for name in ("one", "two"):
+        (specs / f"{name}.yaml").write_text("collections: {chunk: shared}\n")
+
+    notes = load_specs()
+
+    assert list(Index.objects.values_list("name", flat=True)) == ["good"]
+    assert notes[0].startswith("one.yaml: collections: two.yaml name 'shared', too")
+    assert "the index two is left out" in notes[1]
+
+
+def test_web_processes_log_what_is_wrong_with_a_spec(specs, caplog, monkeypatch):
+    for step in ("preload_models_and_store", "preload_pipelines", "freeze_loaded_objects"):
+        monkeypatch.setattr(preloading, step, lambda: None)
+
+    preloading.preload_all()
+
+    assert "wrong.yaml: chunks.overlapp: there is no such setting" in caplog.text

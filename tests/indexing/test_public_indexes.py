@@ -6,7 +6,6 @@ from indexing import lifecycle
 from indexing.models import Index
 from indexing.services import load_specs
 from indexing.spec import parse_spec
-from indexing.spec.loaded import _load_folder
 from tests.factories import give, sync
 
 SPEC = "title: Notes\n"
@@ -22,7 +21,6 @@ def specs(db, store, embedder, settings, tmp_path):
 
 def write(specs, text: str) -> None:
     (specs / "notes.yaml").write_text(text)
-    _load_folder.cache_clear()
 
 
 class TestPublicIndexes:

@@ -9,7 +9,7 @@ import pytest
 from core.exceptions import StrataError
 from indexing.models import IndexBuild, Node
 from indexing.services import DocumentPlanner, load_specs, plan_nodes, sync_nodes
-from indexing.spec import IndexSpec, loaded
+from indexing.spec import IndexSpec
 from summaries import services
 from summaries.models import Annotation, Summary
 from summaries.services import writing
@@ -85,16 +85,14 @@ def writer(monkeypatch: pytest.MonkeyPatch) -> CountingWriter:
 
 
 @pytest.fixture
-def wide(db, store, embedder, settings, tmp_path: Path) -> Iterator[IndexBuild]:
+def wide(db, store, embedder, settings, tmp_path: Path) -> IndexBuild:
     """The empty live build of an index with every kind of node."""
     folder = tmp_path / "specs"
     folder.mkdir()
     (folder / "wide.yaml").write_text(SPEC)
     settings.STRATA_SPECS_DIR = folder
-    loaded._load_folder.cache_clear()
     load_specs()
-    yield IndexBuild.objects.live().get(index="wide")
-    loaded._load_folder.cache_clear()
+    return IndexBuild.objects.live().get(index="wide")
 
 
 def write_all(build: IndexBuild, *artifacts: Any) -> None:

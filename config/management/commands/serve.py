@@ -17,6 +17,7 @@ from access.models import ApiKey
 from config import embedded, web_server
 from config.preloading import freeze_loaded_objects, preload_models_in_use, preload_pipelines
 from config.progress import show_indexing_progress
+from config.server_settings import collect_settings
 from core import running_server
 from core.exceptions import StrataError
 from documents.models import Artifact
@@ -88,7 +89,7 @@ class Command(BaseCommand):
                 ) from None
             self._print_welcome(url, is_first_start, has_demo)
             running.enter_context(embedded.run_local_workers())
-            running.enter_context(running_server.registered_server(url))
+            running.enter_context(running_server.registered_server(url, _collect_settings()))
             background = [
                 threading.Thread(target=show_indexing_progress, args=[stopped], daemon=True),
                 threading.Thread(target=_preload, daemon=True),
@@ -129,6 +130,12 @@ class Command(BaseCommand):
             ]
         self.stdout.write("\n".join([*lines, ""]))
         self.stdout.flush()
+
+
+def _collect_settings() -> dict[str, str]:
+    """The settings of this process, and the keys of the endpoints that the specs name."""
+    models = (model for spec in get_specs().values() for model in spec.embedding_specs)
+    return collect_settings(model.endpoint.api_key_variable for model in models if model.endpoint)
 
 
 def _choose_key_name() -> str:

@@ -45,7 +45,7 @@ class Command(StrataCommand):
         console.print(table)
         for progress in found:
             if progress.problem:
-                console.print(f"{progress.name} is waiting: {progress.problem}")
+                console.print(f"{progress.name}: {progress.problem}")
             if described := describe_text_faults(progress.name):
                 console.print(described[0])
         for failure in describe_failures(index):
