@@ -46,7 +46,7 @@ def render_ask(content: Content) -> str:
     refusal = content.get("refusal") or {}
     refused = " ".join(filter(None, (refusal.get("detail"), refusal.get("fix"))))
     answer = content.get("answer")
-    parts = [_fence(answer) if answer else refused or "There is no answer."]
+    parts = [fence(answer) if answer else refused or "There is no answer."]
     parts += [f"Note: {_one_line(note)}" for note in content.get("notes", ())]
     if hits := content.get("hits"):
         parts += ["# Passages", render_search({"hits": hits})]
@@ -60,7 +60,7 @@ def render_source(content: Content) -> str:
     lines = [heading]
     for each in passages:
         note = " (the source that was asked for)" if each is content else ""
-        lines.append(f"# Source {each['ordinal']}, id {each['id']}{note}\n{_fence(each['text'])}")
+        lines.append(f"# Source {each['ordinal']}, id {each['id']}{note}\n{fence(each['text'])}")
     return "\n\n".join(lines)
 
 
@@ -109,11 +109,11 @@ def _format_hit(number: int, hit: Content) -> str:
             lines.append(f"{space}: {described}, similarity {found['similarity']:.3f}")
     passage = hit.get("passage")
     if hit.get("text"):
-        lines.append(_fence(hit["text"]))
+        lines.append(fence(hit["text"]))
     elif passage is not None and "text" in passage:
         lines.append(_format_hit(number, passage))
     lines += [
-        f"Neighbour {each['id']}:\n{_fence(each['text'])}" for each in hit.get("neighbours", ())
+        f"Neighbour {each['id']}:\n{fence(each['text'])}" for each in hit.get("neighbours", ())
     ]
     lines += [
         f"Quote ({each['verdict']}): {_one_line(each['quote'])}" for each in _list_quotes(hit)
@@ -209,7 +209,7 @@ def _format_index(index: Content) -> str:
     )
 
 
-def _fence(text: str) -> str:
+def fence(text: str) -> str:
     """The text between two lines made from its hash, which it cannot contain."""
     line = f"--- {hash_text(text)[:24]} ---"
     return f"{line}\n{text}\n{line}"

@@ -3,6 +3,8 @@
 strata://documents/ID           title, metadata and the text of the first pages; listed
 strata://documents/ID/pages/N   the text of one page, counted from 0
 strata://sources/ID             the text of a source, as hits name it
+
+Each text stands between two fence lines that it cannot contain: see ``mcp_server.rendering``.
 """
 
 import re
@@ -14,7 +16,7 @@ import httpx
 
 from core.exceptions import InvalidInput
 from mcp_server.operations import get_operation
-from mcp_server.rendering import render_as_yaml
+from mcp_server.rendering import fence, render_as_yaml
 
 MAX_PAGES: Final = 20  # of a document that is read at once; more are read one by one
 PAGE_SIZE: Final = 50  # documents listed at once
@@ -91,12 +93,12 @@ async def read_resource(api: httpx.AsyncClient, uri: str) -> list[Text]:
     named = match.groupdict()
     if named["source_id"]:
         source = await _send(api, "read_source", source_id=named["source_id"])
-        return [Text(uri, source["text"])]
+        return [Text(uri, fence(source["text"]))]
     if named["page_index"]:
         page = await _send(
             api, "read_page", artifact_id=named["artifact_id"], page_index=named["page_index"]
         )
-        return [Text(uri, page["text"])]
+        return [Text(uri, fence(page["text"]))]
     return await _read_document(api, named["artifact_id"])
 
 
@@ -107,10 +109,10 @@ async def _read_document(api: httpx.AsyncClient, artifact_id: str) -> list[Text]
     facts = {
         name: artifact[name] for name in ("title", "index", "url", "metadata", "status", "pages")
     }
-    texts = [Text(root, render_as_yaml(facts))]
+    texts = [Text(root, fence(render_as_yaml(facts)))]
     for each in pages["results"]:
         page = await _send(api, "read_page", artifact_id=artifact_id, page_index=each["index"])
-        texts.append(Text(f"{root}/pages/{each['index']}", page["text"]))
+        texts.append(Text(f"{root}/pages/{each['index']}", fence(page["text"])))
     return texts
 
 
