@@ -63,6 +63,7 @@ def main() -> None:
             "several",
             "relevance",
             "answers",
+            "citations",
             "survey",
             "http",
             "searches",
@@ -211,6 +212,10 @@ def main() -> None:
             from benchmarks.questions import measure_answers
 
             measure_answers()
+        if arguments.only == "citations":
+            from benchmarks.citations import measure_citations
+
+            measure_citations()
 
 
 def measure_search(chunk_count: int, query_count: int) -> None:

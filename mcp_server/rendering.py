@@ -48,6 +48,11 @@ def render_ask(content: Content) -> str:
     answer = content.get("answer")
     parts = [fence(answer) if answer else refused or "There is no answer."]
     parts += [f"Note: {_one_line(note)}" for note in content.get("notes", ())]
+    cited = content.get("citations", ())
+    parts += [
+        f"Note: passage [{number}] does not support a sentence that cites it."
+        for number in sorted({each["number"] for each in cited if not each["is_supported"]})
+    ]
     if hits := content.get("hits"):
         parts += ["# Passages", render_search({"hits": hits})]
     return "\n\n".join(parts)

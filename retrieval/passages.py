@@ -71,10 +71,11 @@ class AnswerContext:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """One sentence of an answer and the passage that supports it.
+    """One sentence of an answer and the passage that it cites.
 
     ``answer_start`` and ``answer_end`` are offsets in the answer's text, ``start_offset`` and
     ``end_offset`` those of the cited words in the passage's source. All count code points.
+    ``is_supported``: whether the passage supports the sentence; if not, all of it is cited.
     """
 
     number: int
@@ -85,6 +86,7 @@ class Citation:
     source_id: str
     start_offset: int
     end_offset: int
+    is_supported: bool
 
 
 @dataclass(frozen=True, slots=True)

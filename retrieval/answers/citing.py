@@ -1,16 +1,24 @@
-"""Finds the cited words for each sentence of an answer, by the citation marks in it."""
+"""Finds the cited words for each sentence of an answer, by the citation marks in it, and whether
+they support it."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from indexing.chunking.sentences import find_sentences
+from indexing.stores import get_bm25_encoder
 from retrieval.passages import AnswerContext, Citation
 from retrieval.questions.words import fold_words
 from summaries.extractive.sentences import LocatedSentence, find_quotable_sentences
 
+if TYPE_CHECKING:
+    from indexing.stores.sparse import Bm25Encoder
+
 _MARK: Final = re.compile(r"\[\s*(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\s*\]")  # [1], [1, 2]
+# A passage supports a sentence if it has this share of the sentence's terms. Measured with
+# `python -m benchmarks --only citations`: see docs/decisions/0062.
+SUPPORTING_SHARE: Final = 0.2
 _LEADING_MARKS: Final = re.compile(rf"\s*(?:{_MARK.pattern}\s*)+")
 
 
@@ -23,7 +31,8 @@ class CitedAnswer:
 
 
 def find_citations(answer: str, contexts: Sequence[AnswerContext]) -> CitedAnswer:
-    """Cite, for each marked sentence, the most similar sentence of each passage it names.
+    """Cite, for each marked sentence, the most similar sentence of each passage it names; of a
+    passage that does not support the sentence, the whole text.
 
     A sentence without a mark gets no citation. A mark after the full stop belongs to the sentence
     before it.
@@ -35,20 +44,25 @@ def find_citations(answer: str, contexts: Sequence[AnswerContext]) -> CitedAnswe
         known_numbers = [number for number in numbers if number in by_number]
         unknown_marks += len(numbers) - len(known_numbers)
         sentence_text = _MARK.sub(" ", answer[start:end])
-        citations += [
-            make_citation(
-                by_number[number],
-                _find_most_similar_sentence(sentence_text, by_number[number]),
-                start,
-                end,
+        for number in known_numbers:
+            context = by_number[number]
+            is_supported = is_supported_by(sentence_text, context)
+            cited = (
+                _find_most_similar_sentence(sentence_text, context)
+                if is_supported
+                else _get_whole_text(context)
             )
-            for number in known_numbers
-        ]
+            citations.append(make_citation(context, cited, start, end, is_supported=is_supported))
     return CitedAnswer(citations, unknown_marks)
 
 
 def make_citation(
-    context: AnswerContext, sentence: LocatedSentence, answer_start: int, answer_end: int
+    context: AnswerContext,
+    sentence: LocatedSentence,
+    answer_start: int,
+    answer_end: int,
+    *,
+    is_supported: bool,
 ) -> Citation:
     payload: Mapping[str, object] = context.passage.hit.payload
     offset = context.passage.hit.payload["start_offset"]
@@ -61,7 +75,30 @@ def make_citation(
         source_id=str(payload["source_id"]),
         start_offset=offset + sentence.start,
         end_offset=offset + sentence.end,
+        is_supported=is_supported,
     )
+
+
+def is_supported_by(sentence_text: str, context: AnswerContext) -> bool:
+    """Whether the passage or its title has enough of the sentence's terms: words without stop
+    words and endings, as the index searches them."""
+    hit = context.passage.hit
+    return (
+        measure_support(
+            sentence_text,
+            f"{hit.payload['artifact_title']}\n{context.text}",
+            get_bm25_encoder(hit.spec.sparse),
+        )
+        >= SUPPORTING_SHARE
+    )
+
+
+def measure_support(sentence_text: str, passage_text: str, encoder: "Bm25Encoder") -> float:
+    """The share of the sentence's terms that the passage has, from 0 to 1; 1 without a term."""
+    terms = {*encoder.encode_query(sentence_text).indices}
+    if not terms:
+        return 1.0
+    return len(terms.intersection(encoder.encode_query(passage_text).indices)) / len(terms)
 
 
 def _find_marked_sentences(answer: str) -> Iterator[tuple[int, int, list[int]]]:
@@ -86,7 +123,7 @@ def _find_marked_sentences(answer: str) -> Iterator[tuple[int, int, list[int]]]:
 
 def _find_most_similar_sentence(sentence_text: str, context: AnswerContext) -> LocatedSentence:
     """Find the context's sentence with the highest Dice coefficient of shared words. The first one
-    wins a tie; the whole text is returned where it has no sentences.
+    wins a tie; without sentences it is the whole text.
 
     Source:
         Dice, "Measures of the Amount of Ecologic Association Between Species", Ecology 26(3),
@@ -98,5 +135,9 @@ def _find_most_similar_sentence(sentence_text: str, context: AnswerContext) -> L
         sentence_words = set(fold_words(sentence.text))
         return 2 * len(words & sentence_words) / max(len(words) + len(sentence_words), 1)
 
-    whole_text = LocatedSentence(context.text, 0, len(context.text))
-    return max(find_quotable_sentences(context.text), key=dice_coefficient, default=whole_text)
+    sentences = find_quotable_sentences(context.text)
+    return max(sentences, key=dice_coefficient, default=_get_whole_text(context))
+
+
+def _get_whole_text(context: AnswerContext) -> LocatedSentence:
+    return LocatedSentence(context.text, 0, len(context.text))

@@ -167,7 +167,13 @@ class AnswerSynthesiser:
             start = len(text) + len(lead)
             piece = f"{lead}{sentence} [{quotation.context.number}]"
             citations.append(
-                make_citation(quotation.context, quotation.sentence, start, start + len(sentence))
+                make_citation(
+                    quotation.context,
+                    quotation.sentence,
+                    start,
+                    start + len(sentence),
+                    is_supported=True,
+                )
             )
             on_piece(piece)
             text += piece

@@ -562,6 +562,10 @@ class CitationSerializer(serializers.Serializer):
     source_id = serializers.UUIDField()
     start_offset = serializers.IntegerField(help_text="Unicode code points, in the source's text.")
     end_offset = serializers.IntegerField()
+    is_supported = serializers.BooleanField(
+        help_text="Whether the passage supports the sentence. If not, the offsets are those of the "
+        "whole passage."
+    )
 
 
 EVENT_STREAM = "text/event-stream"
@@ -609,6 +613,7 @@ class AskEventSerializer(serializers.Serializer):
                 "source_id": HIT_EXAMPLE["source"]["id"],
                 "start_offset": 0,
                 "end_offset": 26,
+                "is_supported": True,
             }
         ],
         "unknown_marks": 0,

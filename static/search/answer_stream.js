@@ -88,7 +88,11 @@ function refusalText({ refusal, hits }) {
 }
 
 function attributionText({ model_name: model, citations }) {
-  if (model !== "extractive") return `Written by ${model} from the passages below.`;
+  if (model !== "extractive") {
+    const unsupported = citations.filter((each) => !each.is_supported).length;
+    const warning = unsupported ? ` Marks with “?” (${unsupported}) name passages that do not support the sentence.` : "";
+    return `Written by ${model} from the passages below.${warning}`;
+  }
   return citations.length ? "Quoted from the documents." : ""; // without citations it says that nothing answers
 }
 
@@ -122,9 +126,15 @@ function linkCitations(text, citations, showHit) {
     const start = position;
     position += [...part].length;
     const number = Number(/^\[(\d+)\]$/.exec(part)?.[1]);
-    if (!citations.some((each) => each.number === number && isMarkOf(each, start, text))) return part;
+    const citation = citations.find((each) => each.number === number && isMarkOf(each, start, text));
+    if (!citation) return part;
     const mark = element("button", { type: "button", className: "mark" }, String(number));
     mark.setAttribute("aria-label", `Hit ${number}`);
+    if (!citation.is_supported) {
+      mark.textContent = `${number}?`;
+      mark.title = "This passage does not support the sentence.";
+      mark.setAttribute("aria-label", `Hit ${number}, which does not support the sentence`);
+    }
     mark.addEventListener("click", () => showHit(number - 1));
     return mark;
   });

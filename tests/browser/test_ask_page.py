@@ -61,6 +61,20 @@ class TestAnAnswer:
         hit = asked.locator("#results > li").nth(number - 1)
         assert hit.evaluate("hit => hit === document.activeElement")
 
+    def test_marks_citations_that_do_not_support_their_sentence(self, asked):
+        def make_unsupported(route):
+            answer = route.fetch()
+            body = answer.text().replace('"is_supported": true', '"is_supported": false')
+            assert "false" in body
+            route.fulfill(response=answer, body=body.replace('"extractive"', '"a-model"'))
+
+        asked.route("**/api/v1/ask*", make_unsupported)
+        asked.reload()
+
+        asked.wait_for_selector(".answer:not([aria-busy])")
+        assert asked.locator(".answer .mark").first.inner_text().endswith("?")
+        assert "do not support the sentence" in asked.inner_text(".answer .place")
+
     def test_is_shown_again_from_its_url(self, asked):
         assert "search=ask" in asked.url
         asked.reload()

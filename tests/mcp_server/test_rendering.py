@@ -151,6 +151,13 @@ class TestRenderAsk:
         answer = "\n".join(fenced("At sunset. [1]"))
         assert text.startswith(f"{answer}\n\nNote: No year.\n\n# Passages\n\n[1] Handbook")
 
+    def test_names_passages_that_do_not_support_their_sentence(self):
+        citations = [{"number": 1, "is_supported": True}, {"number": 2, "is_supported": False}]
+
+        text = render_ask({"answer": "At sunset. [1] Cheese. [2]", "citations": citations})
+
+        assert text.endswith("Note: passage [2] does not support a sentence that cites it.")
+
     def test_shows_why_a_question_is_refused(self):
         refusal = {"detail": "It is about bread.", "fix": "Ask about lamps."}
 

@@ -43,7 +43,7 @@ class TestPrintedEvents:
     def test_are_an_answer_and_the_cited_passages(self, capsys):
         other = HIT_EXAMPLE | {"text": "Not cited."}
         found = event("metadata", **self.FOUND[1] | {"hits": [other, HIT_EXAMPLE]})
-        end = event("done", citations=[{"number": 2}], model_name="a-model")
+        end = event("done", citations=[{"number": 2, "is_supported": True}], model_name="a-model")
         pieces = event("chunk", text="At sun"), event("chunk", text="set.\x1b[2J [2]")
 
         lines = self.print_events(capsys, found, *pieces, end)
@@ -109,6 +109,19 @@ class TestAsk:
         end = run("ask", self.QUESTION, "--index=plain")
 
         assert [*printed, end] == ["It waits ", "for fish.", "\nWritten by a-model.\n"]
+
+    def test_names_passages_that_do_not_support_their_sentence(self, run, monkeypatch):
+        async def write_answer(question, **given):
+            yield self.FOUND
+            yield AnswerEvent("chunk", {"text": "Cheese [2]."})
+            citation = {"number": 2, "is_supported": False}
+            yield AnswerEvent("done", {"citations": [citation], "model_name": "a-model"})
+
+        monkeypatch.setattr(ask_views, "stream_answer", write_answer)
+
+        end = run("ask", self.QUESTION, "--index=plain")
+
+        assert end.endswith("Passage [2] does not support a sentence that cites it.\n")
 
     def test_stops_the_answer_if_it_is_interrupted(self, run, monkeypatch, caplog):
         stopped = []

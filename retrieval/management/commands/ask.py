@@ -92,6 +92,9 @@ class Command(ApiCommand):
                 self.stdout.write("Quoted from the documents.")
         elif end["model_name"]:
             self.stdout.write(f"Written by {end['model_name']}.")
+        unsupported = {each["number"] for each in end["citations"] if not each["is_supported"]}
+        for number in sorted(unsupported):
+            self.stdout.write(f"Passage [{number}] does not support a sentence that cites it.")
 
 
 def _stream_events(api: ApiClient, body: dict[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -53,6 +53,21 @@ class TestFindCitations:
 
         assert [citation.number for citation in cited.citations] == [1, 3]
 
+    def test_marks_a_passage_that_does_not_support_the_sentence(self, contexts):
+        answer = "The moon is made of green cheese [1]. Boats leave before dawn [1]."
+
+        cited = find_citations(answer, contexts)
+
+        assert [citation.is_supported for citation in cited.citations] == [False, True]
+        assert quoted(answer, cited)[0][1] == TEXT
+
+    def test_counts_the_words_of_the_passages_title(self):
+        context = make_context(1, "It opens at nine.", artifact_title="Harbour museum handbook")
+
+        [citation] = find_citations("See the harbour museum handbook [1].", [context]).citations
+
+        assert citation.is_supported
+
     def test_returns_no_citation_without_a_mark(self, contexts):
         assert find_citations("The tide turns at noon.", contexts).citations == []
 

@@ -15,7 +15,7 @@ class AnswerHit(AnyHit, ChunkFields):
 
 
 class Citation(TypedDict):
-    """A sentence of an answer and the words of a source that support it."""
+    """A sentence of an answer and the words of a source that it cites."""
 
     number: int  # of the hit, counted from 1
     answer_start: int
@@ -25,6 +25,7 @@ class Citation(TypedDict):
     source_id: str
     start_offset: int
     end_offset: int
+    is_supported: bool  # False: the passage does not support the sentence, and is cited as a whole
 
 
 class Refusal(TypedDict):
