@@ -16,6 +16,7 @@ from core.openapi import make_list_example, with_example
 from core.serializers import ListSerializer, PagingSerializer, StrictSerializer, TitleField
 from core.text import hash_text
 from documents.models import Source
+from documents.serializers import render_reference
 
 MAX_MERGED_CONCEPTS = 100
 EVIDENCE_DISCLAIMER = (
@@ -57,6 +58,7 @@ INSTANCE_EXAMPLE: dict[str, Any] = {
         "id": "0b7c1c9e-6c1b-4f5e-9a55-6f0a1de3f6a1",
         "title": "Field notes",
         "external_id": None,
+        "file_name": "notes.txt",
     },
     "source": {"id": "a3bb189e-8bf9-4888-9912-ace4e6543002", "ordinal": 0, "heading": ""},
 }
@@ -254,11 +256,7 @@ def render_instance(instance: Instance) -> dict[str, Any]:
         "start_offset": instance.start_offset,
         "end_offset": instance.end_offset,
         "verdict": check_instance(instance, source),
-        "artifact": {
-            "id": str(instance.artifact_id),
-            "title": instance.artifact.title,
-            "external_id": instance.artifact.external_id,
-        },
+        "artifact": render_reference(instance.artifact),
         "source": None
         if source is None
         else {"id": str(source.pk), "ordinal": source.ordinal, "heading": source.heading},

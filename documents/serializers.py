@@ -443,6 +443,16 @@ class RemovalSerializer(serializers.Serializer):
     detail = serializers.CharField(required=False)
 
 
+def render_reference(artifact: Artifact) -> dict[str, Any]:
+    """What hits, quotes and sources show of their document."""
+    return {
+        "id": str(artifact.pk),
+        "title": artifact.title,
+        "external_id": artifact.external_id,
+        "file_name": artifact.file_name,
+    }
+
+
 def render_artifacts(
     artifacts: Sequence[Artifact], grant: Grant = EVERYTHING
 ) -> list[dict[str, Any]]:

@@ -5,9 +5,9 @@ from typing import Any
 from rest_framework import serializers
 
 from core.openapi import with_example
-from core.serializers import StrictSerializer, StringField
+from core.serializers import StrictSerializer, StringField, TitleField
 from documents.serializers import REVISION_HELP
-from summaries.models import Summary
+from summaries.models import EXTRACTIVE_MODEL_NAME, Summary
 
 MAX_SUMMARY_CHARS = 10_000
 
@@ -19,6 +19,22 @@ class SummaryPatchSerializer(StrictSerializer):
         max_length=MAX_SUMMARY_CHARS,
         help_text="The summary; null has it written again.",
     )
+    model_name = TitleField(
+        required=False,
+        max_length=200,
+        help_text="What wrote the text: a model, or `by hand`, the default. `extractive`, which "
+        "stands for the service's rules, is refused.",
+    )
+
+    def validate_model_name(self, name: str) -> str:
+        if name in {"", EXTRACTIVE_MODEL_NAME}:
+            raise serializers.ValidationError("Give a name other than that of the service's rules.")
+        return name
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["text"] is None and "model_name" in attrs:
+            raise serializers.ValidationError({"model_name": "Give it with a text."})
+        return attrs
 
 
 @with_example(
@@ -45,7 +61,7 @@ class SummarySerializer(serializers.Serializer):
     artifact_id = serializers.UUIDField()
     revision = serializers.IntegerField(help_text=REVISION_HELP)
     text = serializers.CharField()
-    model_name = serializers.CharField(help_text="`extractive`, `by hand`, or a model's.")
+    model_name = serializers.CharField(help_text="`extractive`, `by hand`, or what was given.")
     is_by_hand = serializers.BooleanField()
     state = serializers.ChoiceField(choices=["due", "written", "failed"])
     error = serializers.CharField(allow_null=True)

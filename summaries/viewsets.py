@@ -91,6 +91,6 @@ def _render_or_404(summary: Summary | None) -> Response:
 
 
 def _save_edit(request: Request, artifact_id: UUID, page_id: UUID | None) -> Response:
-    text = SummaryPatchSerializer.read(request.data)["text"]
-    [*_, newest] = edit_summary(artifact_id, page_id, text)
+    given = SummaryPatchSerializer.read(request.data)
+    [*_, newest] = edit_summary(artifact_id, page_id, **given)
     return Response(render_stored_summary(newest))

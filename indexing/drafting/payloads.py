@@ -29,6 +29,7 @@ def document_payload(node: Node) -> Payload:
         "artifact_id": str(artifact.pk),
         "artifact_title": artifact.title,
         "external_id": artifact.external_id,
+        "file_name": artifact.file_name,
         "media_type": artifact.media_type,
         "metadata": artifact.metadata,
     }

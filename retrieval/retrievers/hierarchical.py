@@ -14,9 +14,9 @@ class HierarchicalRetriever(ModeRetriever[HierarchicalAnswer]):
     """The best ``artifacts`` of an index with their best pages and chunks.
 
     The nodes are the best chunks of the best pages of the best artifacts, in that order; ``top_k``
-    counts chunks. Their metadata hold the scores of page and artifact, and their summaries if those
-    were found. With ``with_summaries`` the summaries are nodes too: they come before all chunks,
-    each artifact's before its pages', and ``top_k`` does not count them.
+    counts chunks. Their metadata hold the scores of page and artifact, the page's summary, and
+    the artifact's if it was found. With ``with_summaries`` the found summaries are nodes too: they
+    come before all chunks, each artifact's before its pages', and ``top_k`` does not count them.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class HierarchicalRetriever(ModeRetriever[HierarchicalAnswer]):
                     "artifact_score": artifact.score,
                     "artifact_summary": _get_summary_text(artifact.summary),
                     "page_score": page.score,
-                    "page_summary": _get_summary_text(page.summary),
+                    "page_summary": page.summary_text,
                 }
                 chunks += [(hit, group_metadata) for hit in page.chunks]
         chunks = chunks[: self.top_k]

@@ -286,6 +286,7 @@ def _to_source_node(hit: SourceHit) -> NodeWithScore:
         "index": hit.index,
         "artifact_id": payload["artifact_id"],
         "title": payload["artifact_title"],
+        "file_name": payload.get("file_name"),
         "page_id": payload["page_id"],
         "page_index": payload["page_index"],
         "verdict": "stale" if hit.is_stale else "exact",

@@ -93,7 +93,6 @@ def to_question_chunk_node(hit: Hit, neighbours: Mapping[ChunkPosition, UUID]) -
         "question": payload["question"],
         "question_id": str(hit.node_id),
         "summary": payload["summary"],
-        "file_name": payload["source"],
     }
     chunk_id, text = payload["chunk_id"], payload["chunk_text"]
     return _make_passage_node(hit, chunk_id, text, neighbours, declared | question_metadata)
@@ -150,6 +149,7 @@ def _make_document_metadata(hit: Hit) -> dict[str, Any]:
         "index": hit.index,
         "artifact_id": payload["artifact_id"],
         "title": payload["artifact_title"],
+        "file_name": payload.get("file_name"),
         "page_id": payload["page_id"],
         "page_index": payload["page_index"],
         "verdict": None if hit.verdict is None else str(hit.verdict),

@@ -111,6 +111,7 @@ def _to_space_node(hit: Hit) -> Any:
         "index": hit.index,
         "artifact_id": payload["artifact_id"],
         "title": payload["artifact_title"],
+        "file_name": payload.get("file_name"),
         "media_type": payload["media_type"],
         "verdict": None if hit.verdict is None else str(hit.verdict),
     }

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
+from django.db.models import F
+
 from access.grants import Grant
 from core.exceptions import InvalidInput
 from indexing.models import IndexBuild
@@ -26,7 +28,7 @@ from retrieval.search.targets import (
     set_query_vectors,
     wait_for_revision,
 )
-from summaries.models import EXTRACTIVE_MODEL_NAME
+from summaries.models import EXTRACTIVE_MODEL_NAME, Summary
 
 MAX_ARTIFACTS = 50
 CANDIDATES_PER_COLLECTION = 50  # 50 summaries and 50 chunks
@@ -50,11 +52,15 @@ class HierarchicalRequest:
 
 @dataclass(slots=True)
 class PageGroup:
+    """``summary``: the hit, if it was found. ``summary_text``: that of a page with a summary of its
+    present text."""
+
     page_id: str
     page_index: int | None
     score: float
     score_sum: float = 0.0  # sum of the scores of all its hits; breaks ties
     summary: Hit | None = None
+    summary_text: str | None = None
     chunks: list[Hit] = field(default_factory=list)  # best first
 
 
@@ -75,6 +81,7 @@ class ArtifactGroup:
 
     artifact_id: str
     title: str
+    file_name: str | None
     index: str
     score: float
     score_sum: float = 0.0  # sum of the scores of all its hits; breaks ties
@@ -132,10 +139,12 @@ def search_hierarchical(request: HierarchicalRequest, grant: Grant) -> Hierarchi
     explanations: dict[PointKey, Explanation] = {}
     if request.explain:
         explanations = explain_candidates(request.mode, candidates)
+    artifacts = group_by_artifact(candidates, checks, explanations)
+    _read_page_summaries(artifacts, [build.id for build in builds.values() if build])
     return HierarchicalAnswer(
         builds={name: build.number if build else None for name, build in builds.items()},
         score_kind=get_score_kind(request.mode, targets),
-        artifacts=group_by_artifact(candidates, checks, explanations),
+        artifacts=artifacts,
         dropped=checks.dropped,
         stale_ids=sorted(checks.stale_ids),
         took_ms=stopwatch.took_ms(),
@@ -226,7 +235,11 @@ def group_by_artifact(
         artifact = artifacts.get(artifact_id)
         if artifact is None:
             artifact = artifacts[artifact_id] = ArtifactGroup(
-                artifact_id, payload["artifact_title"], each.target.index, score
+                artifact_id,
+                payload["artifact_title"],
+                payload.get("file_name"),
+                each.target.index,
+                score,
             )
         artifact.score = max(artifact.score, score)
         artifact.score_sum += score
@@ -256,3 +269,16 @@ def group_by_artifact(
     return sorted(
         artifacts.values(), key=lambda each: (-each.score, -each.score_sum, each.artifact_id)
     )
+
+
+def _read_page_summaries(artifacts: Sequence[ArtifactGroup], build_ids: Collection[int]) -> None:
+    """Give each page the text of its summary, found or not, in one query."""
+    pages = {page.page_id: page for artifact in artifacts for page in artifact.pages}
+    for page in pages.values():
+        if page.summary is not None:
+            page.summary_text = page.summary.payload.get("summary_text")
+    missing = [UUID(page_id) for page_id, page in pages.items() if page.summary is None]
+    current = Summary.objects.not_empty().filter(written_input_hash=F("page__content_hash"))
+    found = current.filter(build__in=build_ids, page__in=missing) if missing else current.none()
+    for page_id, text in found.values_list("page", "text"):
+        pages[str(page_id)].summary_text = text

@@ -10,6 +10,7 @@ from typing import Any
 
 from core.paging import render_whole_list
 from documents.models import Source
+from documents.serializers import render_reference
 from retrieval.explanation import Explanation
 from retrieval.hits import get_hit_renderer
 from retrieval.passages import Passage
@@ -120,8 +121,9 @@ def _render_artifact_group(artifact: ArtifactGroup, score_kind: str) -> dict[str
     return {
         "artifact_id": artifact.artifact_id,
         "artifact_title": artifact.title,
+        "file_name": artifact.file_name,
         "score": artifact.score,
-        "summary_snippet": _make_snippet(artifact.summary),
+        "summary_snippet": _make_snippet(_get_summary_text(artifact.summary)),
         "pages": [_render_page_group(page, score_kind) for page in artifact.pages],
     }
 
@@ -131,7 +133,7 @@ def _render_page_group(page: PageGroup, score_kind: str) -> dict[str, Any]:
         "page_id": page.page_id,
         "page_index": page.page_index,
         "score": page.score,
-        "summary_snippet": _make_snippet(page.summary),
+        "summary_snippet": _make_snippet(page.summary_text),
         "supporting_chunks": [render_chunk(hit, score_kind) for hit in page.chunks],
     }
 
@@ -178,8 +180,12 @@ def _render_ranked_passage(hit: ArtifactHit) -> dict[str, Any] | None:
     )
 
 
-def _make_snippet(summary: Hit | None) -> str | None:
-    return None if summary is None else clip_text(summary.payload.get("summary_text") or "")
+def _get_summary_text(summary: Hit | None) -> str | None:
+    return None if summary is None else summary.payload.get("summary_text") or ""
+
+
+def _make_snippet(text: str | None) -> str | None:
+    return None if text is None else clip_text(text)
 
 
 def clip_text(text: str, limit: int = SNIPPET_CHARS) -> str:
@@ -332,6 +338,7 @@ def render_artifact_reference(payload: Mapping[str, Any]) -> dict[str, Any]:
         "id": payload.get("artifact_id"),
         "title": payload.get("artifact_title"),
         "external_id": payload.get("external_id"),
+        "file_name": payload.get("file_name"),
     }
 
 
@@ -388,12 +395,7 @@ def render_source_context(context: SourceContext) -> dict[str, Any]:
         "start": source.start,
         "end": source.end,
         "content_hash": source.content_hash,
-        "artifact": {
-            "id": str(source.artifact_id),
-            "title": source.artifact.title,
-            "external_id": source.artifact.external_id,
-            "index": source.artifact.index,
-        },
+        "artifact": {**render_reference(source.artifact), "index": source.artifact.index},
         "page": {
             "id": str(source.page_id),
             "index": source.page.index,

@@ -6,6 +6,7 @@ from typing import Any
 from concepts.models import EmergentPair, Entity, Instance
 from concepts.serializers import render_instance, render_relationship
 from documents.models import Source
+from documents.serializers import render_reference
 from retrieval.knowledge.answer import KnowledgeAnswer
 from retrieval.knowledge.bridges import Bridge
 from retrieval.knowledge.concept_evidence import ConceptSource, RankedInstance
@@ -234,10 +235,7 @@ def _render_quoted_concept(instance: Instance) -> dict[str, Any]:
 
 
 def _render_source_fields(source: Source) -> dict[str, Any]:
-    artifact = source.artifact
     return {
         **render_source(source),
-        "artifact": {
-            "id": str(artifact.pk), "title": artifact.title, "external_id": artifact.external_id
-        },
-    }  # fmt: skip
+        "artifact": render_reference(source.artifact),
+    }

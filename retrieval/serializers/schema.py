@@ -23,6 +23,7 @@ HIT_EXAMPLE: dict[str, Any] = {
         "id": "0b7c1c9e-6c1b-4f5e-9a55-6f0a1de3f6a1",
         "title": "Keeper's handbook",
         "external_id": "handbook-7",
+        "file_name": "handbook.pdf",
     },
     "page": {"id": "5d0f6f0e-1c0a-4a53-8f6e-2b1f5f7f3a10", "index": 0},
     "source": {"id": "a3bb189e-8bf9-4888-9912-ace4e6543002", "ordinal": 0},
@@ -74,6 +75,9 @@ class HitArtifactSerializer(serializers.Serializer):
     id = serializers.UUIDField()
     title = serializers.CharField()
     external_id = serializers.CharField(allow_null=True)
+    file_name = serializers.CharField(
+        allow_null=True, help_text="Of the original; empty for a text given without a file."
+    )
 
 
 class HitPageSerializer(serializers.Serializer):
@@ -385,6 +389,7 @@ class PageGroupSerializer(serializers.Serializer):
 class ArtifactGroupSerializer(serializers.Serializer):
     artifact_id = serializers.UUIDField()
     artifact_title = serializers.CharField()
+    file_name = serializers.CharField(allow_null=True)
     score = serializers.FloatField()
     summary_snippet = serializers.CharField(allow_null=True)
     pages = PageGroupSerializer(many=True, help_text="Best first.")
@@ -397,6 +402,7 @@ class ArtifactGroupSerializer(serializers.Serializer):
             {
                 "artifact_id": HIT_EXAMPLE["artifact"]["id"],
                 "artifact_title": "Keeper's handbook",
+                "file_name": "handbook.pdf",
                 "score": 0.0328,
                 "summary_snippet": "How the light is kept.",
                 "pages": [

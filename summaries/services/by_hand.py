@@ -28,9 +28,14 @@ from summaries.writers import BY_HAND_MODEL_NAME, AnnotationDraft
 
 
 @transaction.atomic
-def edit_summary(artifact_id: UUID, page_id: UUID | None, text: str | None) -> list[Summary]:
+def edit_summary(
+    artifact_id: UUID,
+    page_id: UUID | None,
+    text: str | None,
+    model_name: str = BY_HAND_MODEL_NAME,
+) -> list[Summary]:
     """Save a page's or an artifact's summary by hand, in every build that has summaries. With
-    None, have the summary written again.
+    None, have the summary written again. ``model_name``: what wrote the text.
 
     The summary is embedded again. A page summary makes its artifact's summary due. The artifact
     gets a new revision.
@@ -59,11 +64,15 @@ def edit_summary(artifact_id: UUID, page_id: UUID | None, text: str | None) -> l
         raise InvalidInput("text must not be blank.", field="text")
     assign_next_revision(artifact)
     Artifact.objects.filter(pk=artifact_id).update(revision=artifact.revision)
-    return [_edit_summary_in_build(build, artifact, page, text) for build in builds]
+    return [_edit_summary_in_build(build, artifact, page, text, model_name) for build in builds]
 
 
 def _edit_summary_in_build(
-    build: IndexBuild, artifact: Artifact, page: Page | None, text: str | None
+    build: IndexBuild,
+    artifact: Artifact,
+    page: Page | None,
+    text: str | None,
+    model_name: str,
 ) -> Summary:
     row, _ = Summary.objects.select_for_update().get_or_create(
         build=build, artifact=artifact, page=page
@@ -74,11 +83,7 @@ def _edit_summary_in_build(
     if text is None:
         row.is_by_hand = False
     else:
-        row.state, row.is_by_hand, row.model_name = (
-            WrittenText.State.WRITTEN,
-            True,
-            BY_HAND_MODEL_NAME,
-        )
+        row.state, row.is_by_hand, row.model_name = WrittenText.State.WRITTEN, True, model_name
         row.text, row.written_input_hash, row.citations = text.strip(), input_hash, []
         row.written_at = Now()
     row.save()

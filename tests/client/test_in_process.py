@@ -231,14 +231,15 @@ class TestWriting:
         added = strata.add("plain", text="Tides turn.", title="Tides")
         replaced = strata.replace(added["id"], pages=["One.", "Two."])
         again = strata.replace(added["id"], text="Tides turn at noon.")
-        summary = strata.write_summary(artifact, "By hand.")
+        summary = strata.write_summary(artifact, "By hand.", model_name="a-model")
         due = strata.write_page_summary(page, None)
         with pytest.raises(NotFound):
             strata.replace(UNKNOWN_ID, text="Nothing.")
 
         assert (replaced["pages"], replaced["title"]) == (2, "Tides")
         assert (again["id"], again["pages"]) == (added["id"], 1)
-        assert (summary["text"], summary["is_by_hand"]) == ("By hand.", True)
+        assert (summary["text"], summary["model_name"]) == ("By hand.", "a-model")
+        assert summary["is_by_hand"] is True
         assert due["is_by_hand"] is False
 
     def edit_concepts(self, strata, filled):  # noqa: F811

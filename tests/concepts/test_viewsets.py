@@ -5,6 +5,7 @@ from rest_framework.test import APIClient
 
 from concepts.models import Concept
 from concepts.services import create_relationship_type
+from documents.serializers import render_reference
 from documents.services import TextContent, replace_content
 from indexing.models import Node
 from indexing.verification import verify_build
@@ -127,7 +128,7 @@ class TestInstances:
             "start_offset": 17,
             "end_offset": 32,
             "verdict": "exact",
-            "artifact": {"id": str(document.pk), "title": "Field notes", "external_id": None},
+            "artifact": render_reference(document),
             "source": {"id": str(source.pk), "ordinal": 0, "heading": ""},
         }
         assert after[0]["verdict"] == "stale"

@@ -46,7 +46,12 @@ class TestServedClient:
 
         [hit] = found["hits"]
         assert (hit["text"], hit["verdict"]) == (FERRY, "exact")
-        assert hit["artifact"] == {"id": ferry, "title": "Ferries", "external_id": "ferry"}
+        assert hit["artifact"] == {
+            "id": ferry,
+            "title": "Ferries",
+            "external_id": "ferry",
+            "file_name": "",
+        }
         assert hit["explain"]["sparse"]["rank"] == 1
         assert by_meaning["hits"][0]["artifact"]["id"] == boiler
 

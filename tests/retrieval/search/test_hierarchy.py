@@ -153,7 +153,20 @@ class TestSearchHierarchical:
         assert best.summary is None
         assert best.pages[0].page_index == 2
         assert best.pages[0].summary is None
+        assert best.pages[0].summary_text == Summary.objects.get(page=best.pages[0].page_id).text
         assert len(best.pages[0].chunks) == 3
+
+    def test_shows_no_summary_of_a_text_that_has_changed(self, own):
+        talks = write_talks(own)
+        reset("page_summary", artifact=talks[0])
+        page = talks[0].pages.get(index=2)
+        page.text += " More."
+        page.save()
+
+        [best, *_] = ask(index=own.index_id).artifacts
+
+        assert best.pages[0].page_id == str(page.pk)
+        assert best.pages[0].summary_text is None
 
     def test_ranks_artifacts_of_equal_score_by_their_number_of_hits(self):
         target = Target("deck", 1, SPEC, ("chunk",), "deck.page_embeddings.1", EVERYTHING)

@@ -10,6 +10,7 @@ from rest_framework.test import APIClient
 
 from access.models import ApiKey
 from documents.models import Source
+from documents.serializers import render_reference
 from documents.services import TextContent, add_artifact
 from indexing.models import Node
 from retrieval.serializers.answers import SNIPPET_CHARS, clip_text
@@ -48,7 +49,12 @@ HIT = strict(
     start_offset=COUNT,
     end_offset={"type": "integer", "minimum": 1},
     verdict={"enum": ["exact", "stale"]},
-    artifact=strict(id=UUID, title={"type": "string"}, external_id={"type": ["string", "null"]}),
+    artifact=strict(
+        id=UUID,
+        title={"type": "string"},
+        external_id={"type": ["string", "null"]},
+        file_name={"type": "string"},
+    ),
     page=strict(id=UUID, index=COUNT),
     source=strict(id=UUID, ordinal=COUNT),
     metadata={"type": "object"},
@@ -68,6 +74,7 @@ HIERARCHY = strict(
         "items": strict(
             artifact_id=UUID,
             artifact_title=TEXT,
+            file_name={"type": "string"},
             score={"type": "number", "exclusiveMinimum": 0},
             summary_snippet=SNIPPET,
             pages={
@@ -211,7 +218,7 @@ class TestSummarySearchView:
             "start_offset": None,
             "end_offset": None,
             "verdict": "exact",
-            "artifact": {"id": str(notes.pk), "title": "Notes", "external_id": "doc-1"},
+            "artifact": render_reference(notes),
             "page": {"id": str(page.pk), "index": 1},
             "source": None,
             "metadata": {"year": 2019},
@@ -262,7 +269,7 @@ class TestQuestionSearchView:
             "start_offset": node.start_offset,
             "end_offset": node.end_offset,
             "verdict": "exact",
-            "artifact": {"id": str(notes.pk), "title": "Notes", "external_id": "doc-1"},
+            "artifact": render_reference(notes),
             "page": {"id": str(source.page_id), "index": 1},
             "passage": {"id": str(source.pk), "ordinal": source.ordinal},
             "source": "Notes",

@@ -50,6 +50,8 @@ def build(shared_store):
 @pytest.fixture(scope="module")
 def artifact(build):
     artifact = give(title="Stones & birds", external_id="doc-1", metadata={"year": 2019})
+    artifact.file_name = "stones.txt"
+    artifact.save()
     sync(build, artifact)
     return artifact
 
@@ -113,6 +115,7 @@ class TestPageSearchView:
                 "id": str(artifact.pk),
                 "title": "Stones & birds",
                 "external_id": "doc-1",
+                "file_name": "stones.txt",
             },
             "page": {"id": str(node.page_id), "index": 0},
             "source": {"id": str(node.source_id), "ordinal": 0},

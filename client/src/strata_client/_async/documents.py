@@ -241,26 +241,34 @@ class AsyncDocuments:
         """
         return await self._connection.read(f"pages/{quote(page_id, safe='')}/summary_candidate")
 
-    async def write_summary(self, artifact_id: str, text: str | None) -> Summary:
+    async def write_summary(
+        self, artifact_id: str, text: str | None, *, model_name: str | None = None
+    ) -> Summary:
         """Write the summary of an artifact by hand; with None, the server writes it again.
+        ``model_name``: what wrote the text; by default "by hand".
 
         Raises:
             NotFound: there is no artifact with this id.
             InvalidRequest: its index has no summaries, or the text is not allowed.
         """
-        return await self._write_summary(f"{_path(artifact_id)}summary_candidate", text)
+        return await self._write_summary(f"{_path(artifact_id)}summary_candidate", text, model_name)
 
-    async def write_page_summary(self, page_id: str, text: str | None) -> Summary:
-        """Write the summary of a page by hand; with None, the server writes it again.
+    async def write_page_summary(
+        self, page_id: str, text: str | None, *, model_name: str | None = None
+    ) -> Summary:
+        """Write the summary of a page by hand, as ``write_summary``.
 
         Raises:
             NotFound: there is no page with this id.
             InvalidRequest: its index has no summaries, or the text is not allowed.
         """
-        return await self._write_summary(f"pages/{quote(page_id, safe='')}/summary_candidate", text)
+        return await self._write_summary(
+            f"pages/{quote(page_id, safe='')}/summary_candidate", text, model_name
+        )
 
-    async def _write_summary(self, path: str, text: str | None) -> Summary:
-        return await self._connection.fetch("PATCH", path, is_idempotent=True, json={"text": text})
+    async def _write_summary(self, path: str, text: str | None, model_name: str | None) -> Summary:
+        body = {"text": text} if model_name is None else {"text": text, "model_name": model_name}
+        return await self._connection.fetch("PATCH", path, is_idempotent=True, json=body)
 
     # --- Waiting and deleting ----------------------------------------------------------------
 

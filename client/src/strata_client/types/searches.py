@@ -43,6 +43,7 @@ class HitArtifact(TypedDict):
     id: str
     title: str
     external_id: str | None
+    file_name: str | None  # of the original; empty for a text given without a file
 
 
 class HitPage(TypedDict):
@@ -157,6 +158,7 @@ class PageGroup(TypedDict):
 class ArtifactGroup(TypedDict):
     artifact_id: str
     artifact_title: str
+    file_name: str | None
     score: float
     summary_snippet: str | None
     pages: list[PageGroup]
