@@ -141,7 +141,9 @@ def extract_concepts(build: IndexBuild, should_stop: Callable[[], bool] = lambda
         return 0
     rows = {row.pk: row for row in claim.rows.select_related("source__artifact")}
     inputs = {
-        pk: ExtractionInput(row.source.text, row.source.heading, row.is_cache_bypassed)
+        pk: ExtractionInput(
+            row.source.text, row.source.heading, row.is_cache_bypassed, row.source.artifact_id
+        )
         for pk, row in rows.items()
     }
     outage: StrataError | None = None

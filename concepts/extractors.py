@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeVar
+from uuid import UUID
 
 from django.conf import settings
 from pydantic import BaseModel, Field
@@ -11,7 +12,7 @@ from core.exceptions import StrataError
 from indexing.spec import IndexSpec
 from summaries.llm.response_schemas import max_chars, max_items
 from summaries.prompts import render_prompt
-from summaries.writers import LanguageModelCost, LanguageModelWriter
+from summaries.writers import LanguageModelCost, LanguageModelWriter, ModelCall
 
 QUOTES_PER_CONCEPT = 3
 MAX_CONCEPTS = 50  # the largest ``per_source``
@@ -25,6 +26,7 @@ class ExtractionInput:
     text: str
     heading: str
     is_cache_bypassed: bool = False  # do not reuse a stored completion
+    artifact_id: UUID | None = None  # the document with which the completion is deleted
 
 
 class ConceptResponse(BaseModel):
@@ -67,8 +69,8 @@ def extract_from_texts(
 ) -> Iterator[ExtractionOutcome]:
     concept_spec = spec.concepts
     assert concept_spec is not None
-    prompts = {
-        key: (
+    calls = {
+        key: ModelCall(
             render_prompt(
                 concept_spec.prompt,
                 source_input.text[: settings.STRATA_LLM_CONTEXT_CHARS],
@@ -76,12 +78,12 @@ def extract_from_texts(
                 count=concept_spec.per_source,
             ),
             concept_spec.model,
+            source_input.is_cache_bypassed,
+            source_input.artifact_id,
         )
         for key, source_input in inputs.items()
     }
-    bypass_keys = {key for key, source_input in inputs.items() if source_input.is_cache_bypassed}
-    completions = LanguageModelWriter().complete_prompts(prompts, ExtractionResponse, bypass_keys)
-    for key, answer, error, cost in completions:
+    for key, answer, error, cost in LanguageModelWriter().complete(calls, ExtractionResponse):
         result = None
         if answer is not None:
             response: Any = answer.value

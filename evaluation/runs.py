@@ -44,6 +44,12 @@ _SHOWN_QUERIES_PER_SYSTEM = 30
 _SHOWN_CHARS = 300  # of a hit's text
 
 State = EvaluationRun.State
+_DOCUMENT_DELETED: dict[str, Any] = {
+    "state": State.FAILED,
+    "error_code": InvalidInput.code,
+    "error_detail": "A document that alone answers one of its queries was deleted.",
+    **NO_LEASE,
+}
 
 
 def create_run(
@@ -329,31 +335,35 @@ def _choose_shown_queries(
 
 
 def _render_location(
-    location: HitLocation, judged: Mapping[str, int], names: Mapping[str, str]
+    location: HitLocation, judged: Mapping[str, int], names: Mapping[str, str | None]
 ) -> dict[str, Any]:
+    """``names``: external ids of the artifacts that exist. What is deleted meanwhile stays out."""
+    exists = location.artifact_id in names
     grade = judged.get(location.artifact_id)
     if location.page_index is not None:
         grade = judged.get(format_page_name(location.artifact_id, location.page_index), grade)
     return {
         "artifact_id": location.artifact_id,
         "external_id": names.get(location.artifact_id),
-        "title": location.title,
+        "title": location.title if exists else "",
         "page_index": location.page_index,
-        "text": " ".join(location.text.split())[:_SHOWN_CHARS],
+        "text": " ".join(location.text.split())[:_SHOWN_CHARS] if exists else "",
         "relevance": grade,
     }
 
 
-def _find_external_ids(artifact_ids: set[str]) -> dict[str, str]:
-    found = Artifact.objects.filter(pk__in=list(artifact_ids)).exclude(external_id=None)
-    return {str(pk): str(name) for pk, name in found.values_list("pk", "external_id")}
+def _find_external_ids(artifact_ids: set[str]) -> dict[str, str | None]:
+    """The external id of each of these artifacts that still exists."""
+    found = Artifact.objects.filter(pk__in=list(artifact_ids))
+    return {str(pk): name for pk, name in found.values_list("pk", "external_id")}
 
 
 def erase_artifact(artifact: Artifact) -> None:
-    """Erase what finished runs store about a deleted document: the text and title of its hits, and
-    the queries that only it answered, because people write those after the document."""
-    finished = EvaluationRun.objects.filter(index=artifact.index).exclude(details={})
-    for run in finished.only("queries", "qrels", "details"):
+    """Erase what runs store about a deleted document: the text and title of its hits, and the
+    queries that only it answered, because people write those after the document. A run that is not
+    finished and has such a query ends."""
+    runs = EvaluationRun.objects.filter(index=artifact.index)
+    for run in runs.only("queries", "qrels", "details", "state"):
         queries, is_changed = dict(run.queries), False
         for query_id, judged in run.qrels.items():
             relevant = {split_page_name(name)[0] for name, grade in judged.items() if grade > 0}
@@ -365,4 +375,8 @@ def erase_artifact(artifact: Artifact) -> None:
                     hit |= {"external_id": None, "title": "", "text": ""}
                     is_changed = True
         if is_changed:
-            EvaluationRun.objects.filter(pk=run.pk).update(queries=queries, details=run.details)
+            EvaluationRun.objects.filter(pk=run.pk).update(
+                queries=queries,
+                details=run.details,
+                **(_DOCUMENT_DELETED if run.state in {State.QUEUED, State.RUNNING} else {}),
+            )

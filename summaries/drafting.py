@@ -23,6 +23,7 @@ from indexing.spec import IndexSpec
 from indexing.stores.base import Payload
 from indexing.text_nodes import make_text_node
 from summaries.models import (
+    NOT_WRITTEN_BY_MODEL,
     Annotation,
     Summary,
     SummaryQuerySet,
@@ -45,7 +46,7 @@ class _WrittenTextDrafter(ABC):
         return _artifact_ids(self._rows(artifact_ids, build).filter(state=State.DUE))
 
     def find_unwritable(self, artifact_ids: Collection[UUID], build: IndexBuild) -> set[UUID]:
-        return _artifact_ids(self._rows(artifact_ids, build).filter(state=State.FAILED))
+        return _artifact_ids(self._rows(artifact_ids, build).filter(NOT_WRITTEN_BY_MODEL))
 
 
 class _SummaryDrafter(_WrittenTextDrafter):
@@ -245,7 +246,7 @@ def _artifact_ids(rows: QuerySet[Any]) -> set[UUID]:
 
 def _make_rows_due(rows: QuerySet[Any], only_failed: bool) -> int:
     if only_failed:
-        return rows.filter(state=State.FAILED).update(**due_field_values())
+        return rows.filter(NOT_WRITTEN_BY_MODEL).update(**due_field_values())
     return rows.filter(is_by_hand=False).update(**due_field_values(is_cache_bypassed=True))
 
 

@@ -45,6 +45,12 @@ class WrittenText(LeasedRow):
         abstract = True
 
 
+# Texts that a language model could not write: missing, or written by rules in its place.
+NOT_WRITTEN_BY_MODEL = Q(state=WrittenText.State.FAILED) | (
+    Q(state=WrittenText.State.WRITTEN, model_name=EXTRACTIVE_MODEL_NAME) & ~Q(last_error="")
+)
+
+
 def due_field_values(*, is_cache_bypassed: bool = False) -> dict[str, Any]:
     """Field values that make rows due and release them from any worker that holds them. With
     ``is_cache_bypassed``, texts by hand are overwritten and stored completions are not reused."""
@@ -168,11 +174,14 @@ class Annotation(WrittenText):
 
 
 class StoredCompletion(models.Model):
-    """A cached completion of a language model, so that no identical call is paid twice."""
+    """A cached completion of a language model, so that no identical call is paid twice. Without a
+    document, as for a file that ``process`` inspects, it is kept for a day."""
 
     key = models.CharField(
         max_length=64, primary_key=True, help_text="SHA-256 of input, prompt, schema and model."
     )
+    # The first document it was made for, and goes with: another one of the same text asks again.
+    artifact = models.ForeignKey(Artifact, null=True, on_delete=models.CASCADE, related_name="+")
     model_name = models.CharField(max_length=200)
     content = models.JSONField()
     created_at = models.DateTimeField(auto_now_add=True)

@@ -13,8 +13,8 @@ from typing import Any
 from django.conf import settings
 from django.template import Context, Engine, TemplateSyntaxError
 
-from core.text import hash_text
 from indexing.exceptions import InvalidSpec
+from summaries.fences import make_fence
 
 USER_PART_MARKER = "=== user ===\n"
 
@@ -60,9 +60,7 @@ def render_prompt(name: str, text: str, **values: Any) -> Prompt:
         InvalidSpec: as ``read_prompt_template``.
     """
     template = read_prompt_template(name)
-    # A hash of the text: the text cannot contain it, and it is the same each time.
-    fence = f"--- {hash_text(text)[:24]} ---"
-    context = Context({**values, "text": text, "fence": fence}, autoescape=False)
+    context = Context({**values, "text": text, "fence": make_fence(text)}, autoescape=False)
     system, user = (
         Engine(autoescape=False).from_string(part).render(context).strip()
         for part in template.split(USER_PART_MARKER)

@@ -39,7 +39,9 @@ def write_due_texts(*, build_id: int) -> None:
 
 @shared_task
 def reconcile_written_texts() -> None:
-    """Enqueue work that no signal enqueued, after lost messages, outages or dead workers."""
+    """Enqueue work that no signal enqueued, after lost messages, outages or dead workers, and
+    delete stored completions that no document would take with it."""
+    services.delete_completions_without_document()
     for build in IndexBuild.objects.not_paused():
         if services.has_claimable_texts(build):
             enqueue_once(write_due_texts, build_id=build.pk)

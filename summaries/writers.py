@@ -9,17 +9,20 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Generic, Protocol, TypeVar
+from uuid import UUID
 
 from django.conf import settings
+from django.db import IntegrityError, transaction
 from pydantic import BaseModel, Field, create_model
 
 from core.exceptions import StrataError
 from indexing import embedding
 from indexing.spec import FieldSpec, IndexSpec, QuestionSpec
 from summaries import extractive, llm
-from summaries.exceptions import InvalidCompletion, LanguageModelError
+from summaries.exceptions import LanguageModelError
 from summaries.llm.response_schemas import max_chars, max_items
 from summaries.llm.truncation import complete_in_room
 from summaries.models import EXTRACTIVE_MODEL_NAME, StoredCompletion
@@ -69,6 +72,7 @@ class SummaryInput:
     texts: Sequence[str]
     is_of_page: bool
     is_cache_bypassed: bool = False  # do not reuse a stored completion
+    artifact_id: UUID | None = None  # the document with which the completion is deleted
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,7 @@ class AnnotationInput:
     title: str
     is_cache_bypassed: bool = False
     page_label: str = ""  # the top heading of most formats
+    artifact_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +212,17 @@ def _map_citations_to_texts(
 # --- Language models -------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """A prompt to complete by a model; the name is empty for the default model. The stored
+    completion is deleted with its document."""
+
+    prompt: Prompt
+    model: str
+    is_cache_bypassed: bool
+    artifact_id: UUID | None
+
+
 class SummaryResponse(BaseModel):
     summary: Annotated[str, max_chars(4_000)] = Field(min_length=1)
 
@@ -225,19 +241,19 @@ class LanguageModelWriter:
     def summarise(
         self, inputs: Mapping[Key, SummaryInput], spec: IndexSpec
     ) -> Iterator[DraftOutcome[Key]]:
-        prompts = {}
+        calls = {}
         for key, each in inputs.items():
             summary_spec = spec.page_summaries if each.is_of_page else spec.artifact_summaries
             assert summary_spec is not None
             text = join_texts_within_limit(each.texts, settings.STRATA_LLM_CONTEXT_CHARS)
-            prompts[key] = (
+            calls[key] = ModelCall(
                 render_prompt(summary_spec.prompt, text, sentences=summary_spec.sentences),
                 summary_spec.model,
+                each.is_cache_bypassed,
+                each.artifact_id,
             )
-        for key, answer, error, cost in self.complete_prompts(
-            prompts, SummaryResponse, _keys_bypassing_cache(inputs)
-        ):
-            if isinstance(error, InvalidCompletion) and error.is_truncated:
+        for key, answer, error, cost in self.complete(calls, SummaryResponse):
+            if isinstance(error, LanguageModelError) and not error.is_expected:
                 yield _write_by_rules(
                     ExtractiveWriter().summarise, key, inputs[key], spec, error, cost
                 )
@@ -254,8 +270,8 @@ class LanguageModelWriter:
         question_spec = spec.questions
         assert question_spec is not None
         fields = {name: each for name, each in spec.metadata.items() if each.type == "keyword"}
-        prompts = {
-            key: (
+        calls = {
+            key: ModelCall(
                 render_prompt(
                     question_spec.prompt,
                     chunk.text[: settings.STRATA_LLM_CONTEXT_CHARS],
@@ -265,6 +281,8 @@ class LanguageModelWriter:
                     fields=fields,
                 ),
                 question_spec.model,
+                chunk.is_cache_bypassed,
+                chunk.artifact_id,
             )
             for key, chunk in inputs.items()
         }
@@ -279,13 +297,10 @@ class LanguageModelWriter:
                 f"least {min_count}."
             )
 
-        for key, answer, error, cost in self.complete_prompts(
-            prompts,
-            make_annotation_schema(fields),
-            _keys_bypassing_cache(inputs),
-            find_missing_questions,
+        for key, answer, error, cost in self.complete(
+            calls, make_annotation_schema(fields), find_missing_questions
         ):
-            if isinstance(error, InvalidCompletion) and error.is_truncated:
+            if isinstance(error, LanguageModelError) and not error.is_expected:
                 yield _write_by_rules(
                     ExtractiveWriter().annotate, key, inputs[key], spec, error, cost
                 )
@@ -295,25 +310,24 @@ class LanguageModelWriter:
                 draft = parse_annotation(answer.value, answer.model_name, fields, question_spec)
             yield DraftOutcome(key, draft, error, cost)
 
-    def complete_prompts(
+    def complete(
         self,
-        prompts: Mapping[Key, tuple[Prompt, str]],
+        calls: Mapping[Key, ModelCall],
         schema: type[BaseModel],
-        bypass_keys: set[Key],
         find_fault: Callable[[Any], str | None] | None = None,
     ) -> Iterator[tuple[Key, "CompletionValue | None", StrataError | None, LanguageModelCost]]:
-        """Yield the completion or the error of each prompt. After an outage no further call is
-        made: running calls finish, and nothing is yielded for the remaining prompts.
+        """Yield the completion or the error of each call. After an outage no further call is
+        made: running calls finish, and nothing is yielded for the remaining ones.
 
         ``find_fault``: as of ``LanguageModel.complete``."""
         completion_keys = {
-            key: _completion_key(prompt, schema, llm.get_language_model(model).name)
-            for key, (prompt, model) in prompts.items()
+            key: _completion_key(call.prompt, schema, llm.get_language_model(call.model).name)
+            for key, call in calls.items()
         }
         stored_completions = StoredCompletion.objects.in_bulk(set(completion_keys.values()))
         keys_to_call: dict[str, list[Key]] = {}
         for key, completion_key in completion_keys.items():
-            if completion_key in stored_completions and key not in bypass_keys:
+            if completion_key in stored_completions and not calls[key].is_cache_bypassed:
                 answer = stored_completions[completion_key]
                 value = schema.model_validate(answer.content)
                 yield (
@@ -326,7 +340,7 @@ class LanguageModelWriter:
                 keys_to_call.setdefault(completion_key, []).append(key)
         if not self._may_call_model:
             for key in (keys[0] for keys in keys_to_call.values()):
-                yield key, None, None, _estimate_call_cost(prompts[key][0])
+                yield key, None, None, _estimate_call_cost(calls[key].prompt)
             return
         # Store each completion before the next call starts: a kill loses only running calls.
         queued = deque(keys_to_call)
@@ -336,22 +350,22 @@ class LanguageModelWriter:
             while queued or running:
                 while queued and len(running) < settings.STRATA_LLM_CONCURRENCY:
                     completion_key = queued.popleft()
-                    prompt, model = prompts[keys_to_call[completion_key][0]]
-                    call = pool.submit(
+                    call = calls[keys_to_call[completion_key][0]]
+                    future = pool.submit(
                         complete_in_room,
-                        llm.get_language_model(model),
-                        prompt.system,
-                        prompt.user,
+                        llm.get_language_model(call.model),
+                        call.prompt.system,
+                        call.prompt.user,
                         schema,
                         find_fault,
                     )
-                    running[call] = completion_key
+                    running[future] = completion_key
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
-                for call in done:
-                    completion_key = running.pop(call)
+                for future in done:
+                    completion_key = running.pop(future)
                     first, *duplicate_keys = keys_to_call[completion_key]
                     try:
-                        completion = call.result()
+                        completion = future.result()
                     except LanguageModelError as error:
                         if error.is_expected:
                             queued.clear()
@@ -359,13 +373,15 @@ class LanguageModelWriter:
                         for key in duplicate_keys:
                             yield key, None, error, LanguageModelCost()
                         continue
-                    StoredCompletion.objects.update_or_create(
-                        key=completion_key,
-                        defaults={
-                            "model_name": completion.model_name,
-                            "content": completion.value.model_dump(mode="json"),
-                        },
-                    )
+                    with suppress(IntegrityError), transaction.atomic():  # its document is deleted
+                        StoredCompletion.objects.update_or_create(
+                            key=completion_key,
+                            defaults={
+                                "artifact_id": calls[first].artifact_id,
+                                "model_name": completion.model_name,
+                                "content": completion.value.model_dump(mode="json"),
+                            },
+                        )
                     answered = CompletionValue(completion.value, completion.model_name)
                     yield first, answered, None, _cost_of(completion)
                     for key in duplicate_keys:
@@ -405,10 +421,6 @@ def _estimate_call_cost(prompt: Prompt) -> LanguageModelCost:
     return LanguageModelCost(
         call_count=1, prompt_tokens=prompt_chars // 4, completion_tokens=ESTIMATED_COMPLETION_TOKENS
     )
-
-
-def _keys_bypassing_cache(inputs: Mapping[Key, Any]) -> set[Key]:
-    return {key for key, each in inputs.items() if each.is_cache_bypassed}
 
 
 @dataclass(frozen=True, slots=True)
@@ -462,6 +474,8 @@ def parse_annotation(
         valid_values = []
         for each in response_values:
             each = each.strip().lower() if field_spec.lowercase else each.strip()
+            # A synonym stands for the declared value.
+            each = next(iter(field_spec.find_values(each)), each)
             if field_spec.closed_values is not None and each not in field_spec.closed_values:
                 dropped_value_count += 1
             elif each and len(each) <= 200 and each not in valid_values:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import openai
     from llama_index.llms.openai_like import OpenAILike
 
+from summaries.fences import FenceFilter, remove_fences
 from summaries.llm.response_schemas import (
     list_validation_errors,
     make_correction_prompt,
@@ -167,7 +168,7 @@ class LanguageModel:
         _import_clients()
         waits, spent = make_retry_delays(), _CallCost()
         while True:
-            has_begun = False
+            has_begun, fences = False, FenceFilter()
             try:
                 with (
                     call_semaphore.hold_slot(goes_first=True),
@@ -181,9 +182,12 @@ class LanguageModel:
                         has_begun = True
                         if chunk.delta:
                             note_use(tokens=estimate_tokens(len(chunk.delta)))
-                            yield chunk.delta
+                            if piece := fences.feed(chunk.delta):
+                                yield piece
                     if not has_begun:
                         raise ValueError("an empty stream")
+                    if rest := fences.finish():
+                        yield rest
                     return
             except LanguageModelUnavailable as error:
                 if has_begun:
@@ -204,7 +208,7 @@ class LanguageModel:
         waits, spent = make_retry_delays(), _CallCost()
         await asyncio.to_thread(_import_clients)
         while True:
-            has_begun = False
+            has_begun, fences = False, FenceFilter()
             try:
                 async with call_semaphore.ahold_slot(goes_first=True):
                     with self._count_and_translate_errors(spent):
@@ -217,9 +221,12 @@ class LanguageModel:
                                 has_begun = True
                                 if chunk.delta:
                                     note_use(tokens=estimate_tokens(len(chunk.delta)))
-                                    yield chunk.delta
+                                    if piece := fences.feed(chunk.delta):
+                                        yield piece
                             if not has_begun:
                                 raise ValueError("an empty stream")
+                            if rest := fences.finish():
+                                yield rest
                             return
             except LanguageModelUnavailable as error:
                 if has_begun:
@@ -274,7 +281,7 @@ class LanguageModel:
             raise LanguageModelRefused(
                 "The language model declines to answer about this text.", **asdict(call_cost)
             )
-        return choice.message.content or ""
+        return remove_fences(choice.message.content or "")
 
     @contextmanager
     def _count_and_translate_errors(self, call_cost: "_CallCost") -> Iterator[None]:

@@ -35,6 +35,7 @@ class Migration(migrations.Migration):
                 ('model_name', models.CharField(max_length=200)),
                 ('content', models.JSONField()),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('artifact', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='documents.artifact')),
             ],
         ),
         migrations.CreateModel(

@@ -23,6 +23,7 @@ from summaries.services.writing import (
     add_cost_to_build,
     claimable_texts,
     count_due_texts,
+    delete_completions_without_document,
     has_claimable_texts,
     limit_to_calls_left,
     write_due_texts,

@@ -15,7 +15,7 @@ from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page
 from documents.services import assign_next_revision
 from indexing.models import IndexBuild
-from summaries.models import Annotation, Summary, WrittenText
+from summaries.models import NOT_WRITTEN_BY_MODEL, Annotation, Summary, WrittenText
 from summaries.services.rows import (
     annotation_field_values,
     get_page_summary_texts,
@@ -100,9 +100,10 @@ def request_rewrite(rows: models.QuerySet[Any]) -> int:
 
 
 def retry_failed_texts(rows: models.QuerySet[Any]) -> int:
-    """Make the failed rows among these due again, with all attempts. Return their count."""
+    """Make those of these rows due again, with all attempts, that the language model could not
+    write. Return their count."""
     builds = IndexBuild.objects.not_retired().values("pk")
-    return make_texts_due(rows.filter(state=WrittenText.State.FAILED, build__in=builds))
+    return make_texts_due(rows.filter(NOT_WRITTEN_BY_MODEL, build__in=builds))
 
 
 @transaction.atomic

@@ -4,12 +4,14 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from core.exceptions import StrataError
 from core.leases import FRESH, Claim, LeasedQuerySet
@@ -19,7 +21,14 @@ from indexing.models import IndexBuild
 from indexing.services import make_documents_due
 from indexing.throughput import LANGUAGE_MODEL_CALLS, add_throughput_sample
 from summaries.exceptions import LanguageModelCallsSpent
-from summaries.models import Annotation, BuildLanguageModelCost, Summary, WrittenText
+from summaries.models import (
+    EXTRACTIVE_MODEL_NAME,
+    Annotation,
+    BuildLanguageModelCost,
+    StoredCompletion,
+    Summary,
+    WrittenText,
+)
 from summaries.services.rows import (
     KINDS_BY_MODEL,
     annotation_field_values,
@@ -28,6 +37,8 @@ from summaries.services.rows import (
     make_artifact_summary_due,
 )
 from summaries.writers import (
+    BY_HAND_MODEL_NAME,
+    AnnotationDraft,
     AnnotationInput,
     DraftOutcome,
     LanguageModelCost,
@@ -155,7 +166,12 @@ def _write_drafts(
     if model is Annotation:
         chunks = {
             pk: AnnotationInput(
-                row.text, row.heading, row.artifact.title, row.is_cache_bypassed, row.page.label
+                row.text,
+                row.heading,
+                row.artifact.title,
+                row.is_cache_bypassed,
+                row.page.label,
+                row.artifact_id,
             )
             for pk, row in rows.items()
         }
@@ -165,12 +181,12 @@ def _write_drafts(
     for pk, row in rows.items():
         if row.page is not None:
             row.input_hash = hash_text(row.page.text)
-            inputs[pk] = SummaryInput([row.page.text], True, row.is_cache_bypassed)
+            inputs[pk] = SummaryInput([row.page.text], True, row.is_cache_bypassed, row.artifact_id)
             continue
         texts = get_page_summary_texts(row)
         row.input_hash = hash_inputs(texts)
         if len(texts) > 1:
-            inputs[pk] = SummaryInput(texts, False, row.is_cache_bypassed)
+            inputs[pk] = SummaryInput(texts, False, row.is_cache_bypassed, row.artifact_id)
         else:  # one page: copy its summary; no page: the summary is empty
             names = Summary.objects.of_pages().filter(build=build, artifact=row.artifact_id)
             name = names.not_empty().values_list("model_name", flat=True).first() or ""
@@ -208,7 +224,9 @@ def _save_outcome(
     values |= {"is_cache_bypassed": False}
     values |= {"model_name": outcome.draft.model_name, "written_input_hash": row.input_hash}
     values |= {"last_error": outcome.draft.note}
-    if isinstance(outcome.draft, SummaryDraft):
+    if _is_worse_than_stored(row, outcome.draft):
+        values |= {"model_name": row.model_name}
+    elif isinstance(outcome.draft, SummaryDraft):
         values |= _summary_field_values(row, outcome.draft)
     else:
         values |= annotation_field_values(outcome.draft)
@@ -222,6 +240,15 @@ def _save_outcome(
     return None
 
 
+def _is_worse_than_stored(row: WrittenText, draft: SummaryDraft | AnnotationDraft) -> bool:
+    """Whether rules wrote the draft in place of a model that has written the stored text from the
+    same input."""
+    is_by_rules = draft.model_name == EXTRACTIVE_MODEL_NAME and draft.note
+    has_text_of_model = row.model_name not in {"", EXTRACTIVE_MODEL_NAME, BY_HAND_MODEL_NAME}
+    is_current = row.written_input_hash == row.input_hash
+    return bool(is_by_rules and has_text_of_model and is_current)
+
+
 def _summary_field_values(row: Summary, draft: SummaryDraft) -> dict[str, Any]:
     citations = [
         {"page_index": row.page.index, "start": start, "end": end}
@@ -229,6 +256,12 @@ def _summary_field_values(row: Summary, draft: SummaryDraft) -> dict[str, Any]:
         if row.page is not None
     ]
     return {"text": draft.text, "text_hash": hash_text(draft.text), "citations": citations}
+
+
+def delete_completions_without_document() -> None:
+    StoredCompletion.objects.filter(
+        artifact=None, created_at__lt=timezone.now() - timedelta(days=1)
+    ).delete()
 
 
 def add_cost_to_build(build: IndexBuild, cost: LanguageModelCost) -> None:

@@ -16,7 +16,7 @@ from concepts.serializers import check_instance
 from core.leases import release_all_leases
 from core.text import hash_text
 from documents.models import Source
-from documents.services import TextContent, remove_artifact, replace_content
+from documents.services import TextContent, replace_content
 from indexing.awaited_work import count_awaited_work
 from indexing.exceptions import InvalidSpec
 from indexing.models import Node
@@ -178,11 +178,10 @@ class TestExtractConcepts:
         assert concept.instances.count() == 1
 
     def test_sends_one_request_for_each_text(self, knowledge, relocations, model):
-        document = give(passage(model, [CLOVER]), index=INDEX)
-        extract(knowledge)
-        extract(knowledge)
-        remove_artifact(document.pk)
         give(passage(model, [CLOVER]), index=INDEX)
+        extract(knowledge)
+        extract(knowledge)
+        give(passage(model, [CLOVER]), index=INDEX, title="A copy")
         extract(knowledge)
 
         assert len(model.asked) == 1

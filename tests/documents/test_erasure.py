@@ -15,6 +15,7 @@ from evaluation.models import EvaluationRun
 from evaluation.runs import claim_run, create_run, measure_run
 from indexing.models import IndexBuild
 from indexing.services import plan_nodes
+from summaries.models import StoredCompletion
 from tests.factories import give, load_index, sync
 from tests.faults.armed import armed
 from webhooks.models import Delivery
@@ -52,6 +53,9 @@ def document(db, store, embedder, settings):
         index_id="knowledge", number=99, recipe=live.recipe, fingerprint=live.fingerprint
     )
     plan_nodes(artifact.pk, other)
+    StoredCompletion.objects.create(
+        key="k", artifact=artifact, model_name="m", content={"summary": f"Of {SECRET}."}
+    )
     return artifact
 
 
@@ -59,7 +63,12 @@ def test_no_row_keeps_the_text_of_a_deleted_document(document):
     judged = JudgedQueries({"q1": f"Which bird is {SECRET}?"}, {"q1": {document.external_id: 1}})
     run = claim_run(create_run("knowledge", systems=["hybrid"], judged=judged).pk)
     measure_run(run)
-    EvaluationRun.objects.filter(pk=run.pk).update(qrels={"q1": {str(document.pk): 1}})
+    waiting, failed = (
+        create_run("knowledge", systems=["dense"], judged=judged, measures=[measure])
+        for measure in ("P@5", "P@10")
+    )
+    EvaluationRun.objects.filter(pk=failed.pk).update(state="failed")
+    EvaluationRun.objects.update(qrels={"q1": {str(document.pk): 1}})
     for event in ("artifact.ready", "artifact.failed"):
         emit_event(
             event,
@@ -77,6 +86,8 @@ def test_no_row_keeps_the_text_of_a_deleted_document(document):
 
     assert find_tables(SECRET) == []
     assert Delivery.objects.get(event=due.event).payload["artifact_id"] == str(document.pk)
+    waiting.refresh_from_db()
+    assert (waiting.state, waiting.error_code) == ("failed", "invalid")
 
 
 def find_files(word: str, folder: Path) -> list[str]:

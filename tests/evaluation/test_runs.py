@@ -5,6 +5,7 @@ from django.core.cache import cache
 from django.utils import timezone
 
 from core.exceptions import InvalidInput, UnknownIndex
+from documents.models import Artifact
 from evaluation import runs, tasks
 from evaluation.exceptions import RunTakenOver
 from evaluation.judged_queries import JudgedQueries
@@ -140,9 +141,15 @@ class TestMeasureRun:
         run.refresh_from_db()
         assert (run.state, run.attempts) == (State.QUEUED, 0)
 
-    def test_fails_permanently_on_an_error_that_is_not_retryable(self, run, filled):
+    def test_ends_when_the_documents_that_it_asks_for_are_deleted(self, run, filled):
         for artifact in filled:
             artifact.delete()
+
+        run.refresh_from_db()
+        assert (run.state, run.error_code) == (State.FAILED, "invalid")
+
+    def test_fails_permanently_on_an_error_that_is_not_retryable(self, run, filled):
+        Artifact.objects.update(external_id=None)
 
         failed = measured(run)
 

@@ -30,7 +30,9 @@ from summaries.exceptions import (
     LanguageModelRefused,
     LanguageModelUnavailable,
 )
+from summaries.fences import make_fence
 
+FENCE = make_fence("Stones.")
 KEY = "sk-a-key-nobody-may-see"
 
 
@@ -302,6 +304,11 @@ class TestComplete:
         ask(llm.get_language_model())
 
         assert "somebody" not in str(endpoint.requests[0].headers)
+
+    def test_removes_a_repeated_fence_of_the_prompt(self, endpoint, model):
+        endpoint.scripts = [says(json.dumps({"default": f"{FENCE}\nLimestone.\n{FENCE}"}))]
+
+        assert ask(model).value.default.strip() == "Limestone."
 
     def test_shows_the_model_the_error_in_its_answer_once(self, endpoint, model):
         endpoint.scripts = [says('{"topics": [{"nome": "stone"}]}'), says(GOOD)]
@@ -582,6 +589,11 @@ class TestStreamAndAstream:
         assert request.body["temperature"] == 0
         assert request.body["max_tokens"] == 50
         assert "response_format" not in request.body
+
+    def test_leave_out_a_repeated_fence_of_the_prompt(self, endpoint, model, read):
+        endpoint.scripts = [streams("Lime", FENCE[:9], f"{FENCE[9:]}st", "one --")]
+
+        assert "".join(read(model)) == "Limestone --"
 
     def test_retry_before_the_first_piece(self, endpoint, model, read):
         endpoint.scripts = [fails(503), fails(429, Retry_After="0.1"), streams("Slate")]

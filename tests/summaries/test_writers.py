@@ -3,27 +3,33 @@
 import json
 import re
 import time
+from datetime import timedelta
 from io import StringIO
 from types import SimpleNamespace
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.core.management import call_command
+from django.utils import timezone
 from pydantic import BaseModel
 
 from core.exceptions import InvalidInput
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
 from documents.serializers import render_artifacts
-from documents.services import TextContent, add_artifact
+from documents.services import TextContent, add_artifact, remove_artifact
 from indexing.spec import IndexSpec
+from indexing.text_faults import find_text_faults
 from indexing.verification import verify_build
 from retrieval.retrievers import QuestionRetriever
 from summaries import llm, services
-from summaries.exceptions import InvalidCompletion, LanguageModelUnavailable
+from summaries.drafting import PageSummaryDrafter, QuestionDrafter
+from summaries.exceptions import InvalidCompletion, LanguageModelRefused, LanguageModelUnavailable
 from summaries.llm.truncation import ASK_FOR_LESS, MAX_TOKENS, MORE_MAX_TOKENS
 from summaries.models import Annotation, BuildLanguageModelCost, StoredCompletion, Summary
 from summaries.prompts import join_texts_within_limit
+from summaries.tasks import reconcile_written_texts
 from summaries.writers import (
     AnnotationInput,
     ExtractiveWriter,
@@ -90,6 +96,14 @@ class TestAnnotate:
 
         assert outcome.draft.fields == {"habitat": ["river"]}
         assert outcome.draft.dropped_value_count == 1
+
+    def test_stores_the_declared_value_of_a_synonym(self, wide, model):
+        text = order(questions=["Q?"], summary="S", habitat=[" RIVER", "river"], mood="Still")
+
+        outcome = annotate(wide.spec, text)
+
+        assert outcome.draft.fields == {"habitat": ["river"], "mood": "calm"}
+        assert outcome.draft.dropped_value_count == 0
 
     def test_returns_only_declared_fields_and_the_requested_questions(self, wide, model):
         questions = [f"Q{n}?" for n in range(50)]
@@ -213,6 +227,36 @@ class TestStoredCompletions:
             assert len(model.asked) - done < 2
             assert StoredCompletion.objects.count() >= done
 
+    def test_are_deleted_with_the_first_document_of_their_text(self, wide, model):
+        first, _ = add_artifact("wide", TextContent(("One page.",)), title="T")
+        second, _ = add_artifact("wide", TextContent(("One page.", "Two pages.")), title="T")
+        write_all(wide, first, second)
+
+        remove_artifact(first.pk)
+
+        kept = StoredCompletion.objects.all()
+        assert set(kept.values_list("artifact", flat=True)) == {second.pk}
+
+    @pytest.mark.django_db(transaction=True)
+    def test_are_not_stored_for_a_document_deleted_meanwhile(self, wide, model):
+        gone = {1: SummaryInput(["Text."], is_of_page=True, artifact_id=uuid4())}
+
+        [outcome] = LanguageModelWriter().summarise(gone, wide.spec)
+
+        assert outcome.draft is not None
+        assert not StoredCompletion.objects.exists()
+
+    def test_without_a_document_are_kept_for_a_day(self, wide, model):
+        for text in ("Old.", "New."):
+            list(LanguageModelWriter().summarise({1: SummaryInput([text], True)}, wide.spec))
+        old = StoredCompletion.objects.order_by("created_at").first()
+        yesterday = timezone.now() - timedelta(days=1, seconds=1)
+        StoredCompletion.objects.filter(pk=old.pk).update(created_at=yesterday)
+
+        reconcile_written_texts()
+
+        assert StoredCompletion.objects.exclude(pk=old.pk).get()
+
     def test_are_not_reused_with_another_prompt(self, wide, model, settings, tmp_path):
         one = {1: SummaryInput(["The same."], is_of_page=True)}
         list(LanguageModelWriter().summarise(one, wide.spec))
@@ -243,16 +287,59 @@ class TestFailures:
         assert len(texts) == len(set(texts)) == 2  # as a page and as a chunk
         assert verify_build(wide).is_sound
 
-    def test_fail_a_text_that_the_model_cannot_answer_with_the_reason(self, wide, model):
-        model.fails_on["One"] = InvalidCompletion("No JSON, asked twice.", call_count=2)
+    @pytest.mark.parametrize("kind", [InvalidCompletion, LanguageModelRefused])
+    def test_rules_write_what_the_model_cannot(self, wide, model, kind):
+        model.fails_on["One"] = kind("Not this one.", call_count=2)
         artifact, _ = add_artifact("wide", TextContent(("One page.", "Two pages.")), title="T")
 
         write_all(wide, artifact)
 
-        failed = Summary.objects.get(state="failed")
-        assert failed.last_error == "No JSON, asked twice."
-        assert BuildLanguageModelCost.objects.get().failure_count == 2  # as a page and as a chunk
-        assert nodes_of(wide, "artifact_summary").count() == 1
+        page = Summary.objects.of_pages().get(page__index=0)
+        assert (page.state, page.model_name, page.text) == ("written", "extractive", "One page.")
+        assert page.last_error == "Written by rules instead: Not this one."
+        failures = BuildLanguageModelCost.objects.get().failure_count
+        assert failures == 3  # as a page, as a chunk, and in the summary of both pages
+        assert nodes_of(wide, "page_summary").count() == 2
+
+    def test_rules_keep_what_the_model_wrote_from_the_same_text(self, wide, model):
+        artifact, _ = add_artifact("wide", TextContent(("One page.", "Two pages.")), title="T")
+        write_all(wide, artifact)
+        before = list(Summary.objects.order_by("pk").values_list("text", "model_name"))
+        model.fails_on["page"] = LanguageModelRefused("Not today.")
+
+        services.request_rewrite(Summary.objects.all())
+        services.request_rewrite(Annotation.objects.all())
+        write_all(wide, artifact)
+
+        assert list(Summary.objects.order_by("pk").values_list("text", "model_name")) == before
+        assert set(Annotation.objects.values_list("model_name", flat=True)) == {model.name}
+        assert not find_text_faults(Artifact.objects.all())
+
+    def test_rules_replace_a_text_by_hand_that_is_to_be_written_again(self, wide, model):
+        artifact, _ = add_artifact("wide", TextContent(("One page.",)), title="T")
+        write_all(wide, artifact)
+        [summary] = services.edit_summary(artifact.pk, artifact.pages.get().pk, "By hand.")
+        model.fails_on["page"] = LanguageModelRefused("Not today.")
+
+        services.request_rewrite(Summary.objects.filter(pk=summary.pk))
+        write_all(wide, artifact)
+
+        assert Summary.objects.get(pk=summary.pk).text == "One page."
+
+    def test_a_text_by_rules_is_asked_for_again_on_request(self, wide, model):
+        model.fails_on["One"] = LanguageModelRefused("Not this one.")
+        artifact, _ = add_artifact("wide", TextContent(("One page.", "Two pages.")), title="T")
+        write_all(wide, artifact)
+        model.fails_on.clear()
+
+        for drafter in (PageSummaryDrafter(), QuestionDrafter()):
+            assert drafter.find_unwritable([artifact.pk], wide) == {artifact.pk}
+        assert services.retry_failed_texts(Summary.objects.of_pages()) == 1
+        assert QuestionDrafter().rewrite_inputs(artifact.pk, wide, only_failed=True) == 1
+        write_all(wide, artifact)
+
+        for rows in (Summary.objects.of_pages(), Annotation.objects.all()):
+            assert set(rows.values_list("model_name", flat=True)) == {model.name}
 
     def test_a_truncated_response_is_asked_for_with_more_room_then_shorter(self, wide, model):
         truncated = InvalidCompletion("Truncated.", call_count=1, completion_tokens=9)

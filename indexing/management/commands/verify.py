@@ -6,6 +6,7 @@ from core.running_server import find_server
 from indexing.health import RETRY_FIX
 from indexing.management.base_command import StrataCommand, limit_database_cache
 from indexing.models import Index, IndexBuild
+from indexing.text_faults import describe_text_faults
 from indexing.verification import FINDINGS, verify_build
 
 
@@ -40,6 +41,9 @@ class Command(StrataCommand):
             reports = [verify_build(build, repair=repair).as_json() for build in builds]
         for report in reports:
             self._print_report(report, repairs=repair)
+        for name in chosen:
+            if described := describe_text_faults(name):
+                self.stderr.write(self.style.WARNING(described[0]))
         if not all(report["is_sound"] for report in reports):
             self.stderr.write(
                 "There are differences. Documents that are being indexed will be synced; for the "
