@@ -121,14 +121,20 @@ async def stream_answer(
             else:
                 text += result
                 yield _make_chunk_event(answer_id, result, len(text))
-    done_data = {
-        "model_name": None if answer is None else answer.model_name,
-        "citations": [] if answer is None else [asdict(each) for each in answer.citations],
-        "unknown_marks": 0 if answer is None else answer.unknown_marks,
-    }
+    done_data = make_done_data(answer)
     finished = _StoredAnswer(caller, _hash_question(question), node_ids, text, done_data)
     await _store(answer_id, finished)
     yield AnswerEvent("done", done_data, StreamPosition(answer_id, None))
+
+
+def make_done_data(answer: Answer | None) -> dict[str, Any]:
+    """The data of the last event; without an answer, after a refusal for example."""
+    return {
+        "model_name": None if answer is None else answer.model_name,
+        "citations": [] if answer is None else [asdict(each) for each in answer.citations],
+        "unknown_marks": 0 if answer is None else answer.unknown_marks,
+        "notes": [] if answer is None else list(answer.notes),
+    }
 
 
 def _make_chunk_event(answer_id: str, text: str, end_char: int) -> AnswerEvent:

@@ -92,12 +92,14 @@ class Citation:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """An answer's text with citations. ``model_name`` is ``extractive`` if no language model wrote
-    it. ``unknown_marks`` counts the citation marks that name no passage."""
+    it. ``unknown_marks`` counts the citation marks that name no passage. ``notes``: what could not
+    be done, each a sentence."""
 
     text: str
     model_name: str
     citations: list[Citation]
     unknown_marks: int = 0
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

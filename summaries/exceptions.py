@@ -53,6 +53,10 @@ class LanguageModelUnavailable(LanguageModelError):
     retry_after: float | None = None  # seconds, where the endpoint says when to come back
 
 
+class LanguageModelBusy(LanguageModelUnavailable):
+    """Other calls of this process take all the slots; safe to retry."""
+
+
 class LanguageModelRefused(LanguageModelError):
     """The language model refused this text; a retry will not help."""
 

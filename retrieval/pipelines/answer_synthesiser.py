@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import aclosing, closing
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +19,7 @@ from retrieval.answers.citing import find_citations, make_citation
 from retrieval.answers.quoting import Embed, select_quotations
 from retrieval.passages import Answer, AnswerContext, Citation
 from summaries import llm
+from summaries.exceptions import LanguageModelError
 from summaries.prompts import Prompt, read_prompt_template, render_prompt
 
 EXTRACTIVE_MODEL_NAME: Final = "extractive"
@@ -40,9 +43,9 @@ class AnswerSynthesiser:
     If a language model is configured, it writes the answer and marks its sentences with the numbers
     of the contexts. Without one, or with ``uses_model`` off, the answer consists of at most
     ``sentences`` sentences that answer the question, the best first, and is labelled
-    ``extractive``; if no sentence answers it, the answer says so. If a configured model does not
-    respond, the component raises an error instead of quoting, because callers would take an
-    extractive answer for the model's.
+    ``extractive``; if no sentence answers it, the answer says so. If a configured model cannot
+    answer, or has not begun within ``patience_seconds``, the component quotes, too, and a note says
+    why.
 
     ``model``: empty for the model of the settings. ``prompt``: a file in ``templates/prompts/``.
     """
@@ -54,6 +57,7 @@ class AnswerSynthesiser:
         model: str = "",
         prompt: str = "answer",
         max_tokens: int = 1_024,
+        patience_seconds: float = 30.0,
     ) -> None:
         if not 1 <= sentences <= 20:
             raise InvalidInput("sentences must be between 1 and 20.", field="sentences")
@@ -65,6 +69,7 @@ class AnswerSynthesiser:
         self.model = model
         self.prompt = prompt
         self.max_tokens = max_tokens
+        self.patience_seconds = patience_seconds
 
     @component.output_types(answer=Answer)
     def run(
@@ -77,8 +82,8 @@ class AnswerSynthesiser:
         """Write the answer and call ``on_piece`` with each piece of text as it arrives.
 
         Raises:
-            EmbeddingUnavailable, LanguageModelUnavailable: retry helps.
-            LanguageModelRefused, LanguageModelMisconfigured: it does not.
+            EmbeddingUnavailable: retry helps.
+            LanguageModelError: the model failed after it had begun.
         """
         emit_piece = on_piece or _ignore_piece
         if not wants_answer:
@@ -87,11 +92,16 @@ class AnswerSynthesiser:
             return {"answer": self._answer_by_quoting(query, contexts, emit_piece)}
         model, prompt = self._prepare_model_call(query, contexts)
         text = ""
-        pieces = model.stream(prompt.system, prompt.user, max_tokens=self.max_tokens)
-        with closing(pieces):  # type: ignore[type-var]
-            for piece in pieces:
-                text += piece
-                emit_piece(piece)
+        pieces = model.stream(prompt.system, prompt.user, **self._limits)
+        try:
+            with closing(pieces):  # type: ignore[type-var]
+                for piece in pieces:
+                    text += piece
+                    emit_piece(piece)
+        except LanguageModelError as error:
+            if text:
+                raise
+            return {"answer": self._answer_by_quoting(query, contexts, emit_piece, error)}
         return {"answer": _make_cited_answer(text, contexts, model.name)}
 
     @component.output_types(answer=Answer)
@@ -112,13 +122,23 @@ class AnswerSynthesiser:
             return {"answer": quoted}
         model, prompt = self._prepare_model_call(query, contexts)
         text = ""
-        pieces = model.astream(prompt.system, prompt.user, max_tokens=self.max_tokens)
-        async with aclosing(pieces):  # type: ignore[type-var]
-            async for piece in pieces:
-                text += piece
-                if (drained := emit_piece(piece)) is not None:
-                    await drained.wait()
+        pieces = model.astream(prompt.system, prompt.user, **self._limits)
+        try:
+            async with aclosing(pieces):  # type: ignore[type-var]
+                async for piece in pieces:
+                    text += piece
+                    if (drained := emit_piece(piece)) is not None:
+                        await drained.wait()
+        except LanguageModelError as error:
+            if text:
+                raise
+            quote = partial(self._answer_by_quoting, query, contexts, emit_piece, error)
+            return {"answer": await asyncio.to_thread(quote)}
         return {"answer": _make_cited_answer(text, contexts, model.name)}
+
+    @property
+    def _limits(self) -> dict[str, Any]:
+        return {"max_tokens": self.max_tokens, "patience_seconds": self.patience_seconds}
 
     def _can_use_model(self) -> bool:
         return self.uses_model and llm.is_configured()
@@ -140,8 +160,20 @@ class AnswerSynthesiser:
         return llm.get_language_model(self.model), prompt
 
     def _answer_by_quoting(
-        self, query: str, contexts: Sequence[AnswerContext], on_piece: OnPiece
+        self,
+        query: str,
+        contexts: Sequence[AnswerContext],
+        on_piece: OnPiece,
+        error: LanguageModelError | None = None,
     ) -> Answer:
+        """``error``: why the language model wrote no answer, which becomes a note."""
+        answer = self._quote(query, contexts, on_piece)
+        if error is None:
+            return answer
+        note = f"The answer is quoted from the documents, because no model wrote it: {error.detail}"
+        return replace(answer, notes=(note,))
+
+    def _quote(self, query: str, contexts: Sequence[AnswerContext], on_piece: OnPiece) -> Answer:
         if not contexts:
             return Answer("", EXTRACTIVE_MODEL_NAME, [])
         spec = contexts[0].passage.hit.spec

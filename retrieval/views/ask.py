@@ -33,7 +33,12 @@ from access.grants import Scope
 from access.limits import StreamSlot, require_model_use, take_stream
 from access.throttling import get_holder
 from core.serializers import ErrorSerializer
-from retrieval.answer_stream import AnswerEvent, StreamPosition, stream_answer
+from retrieval.answer_stream import (
+    AnswerEvent,
+    StreamPosition,
+    make_done_data,
+    stream_answer,
+)
 from retrieval.event_loop import run_in_thread
 from retrieval.pipelines.running import AskRequest, PipelineHits, check_ask_request
 from retrieval.serializers.answers import render_pipeline_hits
@@ -198,6 +203,7 @@ def _wants_json(request: HttpRequest) -> bool:
 
 async def _answer_as_json(events: AsyncGenerator[AnswerEvent, None]) -> HttpResponse:
     content: dict[str, Any] = {}
+    notes: list[str] = []
     pieces: list[str] = []
     try:
         async with aclosing(events):
@@ -206,12 +212,17 @@ async def _answer_as_json(events: AsyncGenerator[AnswerEvent, None]) -> HttpResp
                     pieces.append(event.data["text"])
                 else:
                     content |= event.data
+                    notes += event.data["notes"]
     except Exception as error:
         response = _describe_error(error)
         if response is None:
             raise
-        return response
-    return _json_response({**content, "answer": "".join(pieces) or None})
+        if not content:
+            return response
+        # What was found is not lost with the answer.
+        pieces, notes = [], [*notes, f"No answer was written: {error}"]
+        content |= make_done_data(None)
+    return _json_response({**content, "answer": "".join(pieces) or None, "notes": notes})
 
 
 def _describe_error(error: Exception) -> HttpResponse | None:

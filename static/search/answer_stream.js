@@ -77,7 +77,7 @@ export function answerElement(metadata, showHit) {
         return;
       }
       text.replaceChildren(...linkCitations(written, done.citations, showHit));
-      writer.textContent = attributionText(done);
+      writer.textContent = [...done.notes, attributionText(done)].filter(Boolean).join(" ");
     },
   };
 }

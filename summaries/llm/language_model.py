@@ -3,8 +3,8 @@
 import asyncio
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from django.conf import settings
 from pydantic import BaseModel, ValidationError
 
+from core.circuit_breaker import CircuitBreaker
 from core.import_lock import import_lock
 from core.retry_after import parse_retry_after
 from summaries.exceptions import (
     InvalidCompletion,
+    LanguageModelBusy,
     LanguageModelMisconfigured,
     LanguageModelMissing,
     LanguageModelRefused,
@@ -84,6 +86,12 @@ def get_language_model(name: str = "") -> "LanguageModel":
 
 
 @cache
+def _get_breaker(base_url: str) -> CircuitBreaker:
+    """One for all models of an endpoint."""
+    return CircuitBreaker(LanguageModelUnavailable, except_for=(LanguageModelBusy,))
+
+
+@cache
 def _get_cached_model(name: str, base_url: str, api_key: str) -> "LanguageModel":
     return LanguageModel(name, base_url, api_key)
 
@@ -105,6 +113,7 @@ class LanguageModel:
         self.name = name
         self._base_url = base_url
         self._api_key = api_key
+        self._breaker = _get_breaker(base_url)
 
     def __repr__(self) -> str:
         return f"<LanguageModel {self.name}>"
@@ -130,9 +139,26 @@ class LanguageModel:
             InvalidCompletion: invalid twice, or truncated at ``max_tokens``; the same call would
                 fail again.
         """
+        # In the background, each text is tried again until its queue gives up.
+        guard = nullcontext() if patience_seconds is None else self._breaker.guarding()
+        with guard:
+            return self._complete(
+                [("system", system), ("user", user)],
+                schema,
+                max_tokens,
+                Deadline(patience_seconds),
+                find_fault,
+            )
+
+    def _complete(
+        self,
+        messages: list[tuple[str, str]],
+        schema: type[T],
+        max_tokens: int,
+        deadline: Deadline,
+        find_fault: Callable[[T], str | None] | None,
+    ) -> Completion[T]:
         call_cost = _CallCost()
-        messages = [("system", system), ("user", user)]
-        deadline = Deadline(patience_seconds)
         response = self._complete_turn(messages, schema, max_tokens, call_cost, deadline)
         try:
             value = schema.model_validate_json(response)
@@ -158,12 +184,24 @@ class LanguageModel:
                     value = schema.model_validate_json(response)
         return Completion(value=value, model_name=self.name, **asdict(call_cost))
 
-    def stream(self, system: str, user: str, *, max_tokens: int = 1024) -> Iterator[str]:
+    def stream(
+        self,
+        system: str,
+        user: str,
+        *,
+        max_tokens: int = 1024,
+        patience_seconds: float | None = None,
+    ) -> Iterator[str]:
         """Yield the response text piece by piece.
 
         Closing the iterator closes the connection, so the server stops generating. A failed
-        call is retried only if no piece has arrived.
+        call is retried only if no piece has arrived. ``patience_seconds`` limits the wait for a
+        slot and for each piece, and no call starts after it.
         """
+        with self._breaker.guarding():
+            yield from self._stream(system, user, max_tokens, Deadline(patience_seconds))
+
+    def _stream(self, system: str, user: str, max_tokens: int, deadline: Deadline) -> Iterator[str]:
         messages = [("system", system), ("user", user)]
         _import_clients()
         waits, spent = make_retry_delays(), _CallCost()
@@ -171,9 +209,11 @@ class LanguageModel:
             has_begun, fences = False, FenceFilter()
             try:
                 with (
-                    call_semaphore.hold_slot(goes_first=True),
+                    call_semaphore.hold_slot(
+                        goes_first=True, max_seconds=deadline.remaining_seconds()
+                    ),
                     self._count_and_translate_errors(spent),
-                    self._open_client() as model,
+                    self._open_client(deadline.remaining_seconds()) as model,
                 ):
                     note_use(tokens=estimate_tokens(len(system) + len(user)))
                     for chunk in model.stream_chat(
@@ -193,10 +233,17 @@ class LanguageModel:
                 if has_begun:
                     raise
                 wait = next_retry_delay(error, waits)
+                if deadline.expires_within(wait):
+                    raise
             time.sleep(wait)
 
     async def astream(
-        self, system: str, user: str, *, max_tokens: int = 1024
+        self,
+        system: str,
+        user: str,
+        *,
+        max_tokens: int = 1024,
+        patience_seconds: float | None = None,
     ) -> AsyncIterator[str]:
         """Like ``stream``, without blocking the event loop.
 
@@ -204,15 +251,26 @@ class LanguageModel:
         may be cancelled between two pieces must close the iterator:
         ``async with contextlib.aclosing(model.astream(…)) as pieces``.
         """
+        pieces = self._astream(system, user, max_tokens, Deadline(patience_seconds))
+        with self._breaker.guarding():
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    yield piece
+
+    async def _astream(
+        self, system: str, user: str, max_tokens: int, deadline: Deadline
+    ) -> AsyncGenerator[str, None]:
         messages = [("system", system), ("user", user)]
         waits, spent = make_retry_delays(), _CallCost()
         await asyncio.to_thread(_import_clients)
         while True:
             has_begun, fences = False, FenceFilter()
             try:
-                async with call_semaphore.ahold_slot(goes_first=True):
+                async with call_semaphore.ahold_slot(
+                    goes_first=True, max_seconds=deadline.remaining_seconds()
+                ):
                     with self._count_and_translate_errors(spent):
-                        async with self._aopen_client() as model:
+                        async with self._aopen_client(deadline.remaining_seconds()) as model:
                             note_use(tokens=estimate_tokens(len(system) + len(user)))
                             chunks = await model.astream_chat(
                                 _to_chat_messages(messages), max_tokens=max_tokens
@@ -232,6 +290,8 @@ class LanguageModel:
                 if has_begun:
                     raise
                 wait = next_retry_delay(error, waits)
+                if deadline.expires_within(wait):
+                    raise
             await asyncio.sleep(wait)
 
     def _complete_turn(
@@ -240,7 +300,7 @@ class LanguageModel:
         schema: type[T],
         max_tokens: int,
         call_cost: "_CallCost",
-        deadline: "Deadline",
+        deadline: Deadline,
     ) -> str:
         """Return one complete response text, with the retries that the settings allow."""
         _import_clients()
@@ -360,13 +420,14 @@ class LanguageModel:
             yield self._make_llm(openai_client=client)
 
     @asynccontextmanager
-    async def _aopen_client(self) -> AsyncIterator["OpenAILike"]:
+    async def _aopen_client(self, seconds: float | None) -> AsyncIterator["OpenAILike"]:
         import openai
 
         from core.outbound import make_async_client
 
         transport = make_async_client(verify=_get_ssl_context())
-        async with openai.AsyncOpenAI(http_client=transport, **self._client_options()) as client:
+        options = self._client_options(seconds)
+        async with openai.AsyncOpenAI(http_client=transport, **options) as client:
             yield self._make_llm(async_openai_client=client)
 
     def _client_options(self, max_seconds: float | None = None) -> dict[str, Any]:

@@ -12,7 +12,9 @@ from contextlib import asynccontextmanager, contextmanager
 
 from django.conf import settings
 
-from summaries.exceptions import LanguageModelUnavailable
+from summaries.exceptions import LanguageModelBusy, LanguageModelUnavailable
+
+BUSY = "The language model is busy with other calls."
 
 
 class Deadline:
@@ -46,25 +48,29 @@ class FairSemaphore:
     def hold_slot(self, *, goes_first: bool, max_seconds: float | None = None) -> Iterator[None]:
         """
         Raises:
-            LanguageModelUnavailable: no slot became free within ``max_seconds``.
+            LanguageModelBusy: no slot became free within ``max_seconds``.
         """
         waiter = self._add_waiter(goes_first)
         try:
             try:
                 waiter.result(max_seconds)
             except TimeoutError:
-                raise LanguageModelUnavailable(
-                    "The language model is busy with other calls."
-                ) from None
+                raise LanguageModelBusy(BUSY) from None
             yield
         finally:
             self._release(waiter)
 
     @asynccontextmanager
-    async def ahold_slot(self, *, goes_first: bool) -> AsyncIterator[None]:
+    async def ahold_slot(
+        self, *, goes_first: bool, max_seconds: float | None = None
+    ) -> AsyncIterator[None]:
+        """Raises as ``hold_slot``."""
         waiter = self._add_waiter(goes_first)
         try:
-            await asyncio.wrap_future(waiter)
+            try:
+                await asyncio.wait_for(asyncio.wrap_future(waiter), max_seconds)
+            except TimeoutError:
+                raise LanguageModelBusy(BUSY) from None
             yield
         finally:
             self._release(waiter)

@@ -93,7 +93,12 @@ class TestAnAnswer:
 
         assert kinds(events) == ["metadata", "chunk", "chunk", "chunk", "done"]
         assert text_of(events) == TEXT
-        assert events[-1].data == {"model_name": "extractive", "citations": [], "unknown_marks": 0}
+        assert events[-1].data == {
+            "model_name": "extractive",
+            "citations": [],
+            "unknown_marks": 0,
+            "notes": [],
+        }
 
     def test_has_the_number_of_characters_so_far_as_event_id(self, pipeline):
         events = ask()
@@ -109,7 +114,12 @@ class TestAnAnswer:
         events = ask()
 
         assert kinds(events) == ["metadata", "done"]
-        assert events[-1].data == {"model_name": None, "citations": [], "unknown_marks": 0}
+        assert events[-1].data == {
+            "model_name": None,
+            "citations": [],
+            "unknown_marks": 0,
+            "notes": [],
+        }
 
     def test_is_stopped_when_the_reader_leaves(self, pipeline):
         ask(most=2)

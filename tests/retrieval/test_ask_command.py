@@ -38,12 +38,15 @@ class TestPrintedEvents:
 
     def print_events(self, capsys, *events) -> list[str]:
         ask.Command()._print_events(iter(events))
-        return capsys.readouterr().out.splitlines()
+        printed = capsys.readouterr()
+        self.notes = printed.err.splitlines()
+        return printed.out.splitlines()
 
     def test_are_an_answer_and_the_cited_passages(self, capsys):
         other = HIT_EXAMPLE | {"text": "Not cited."}
         found = event("metadata", **self.FOUND[1] | {"hits": [other, HIT_EXAMPLE]})
-        end = event("done", citations=[{"number": 2, "is_supported": True}], model_name="a-model")
+        citations = [{"number": 2, "is_supported": True}]
+        end = event("done", citations=citations, notes=["Slowly."], model_name="a-model")
         pieces = event("chunk", text="At sun"), event("chunk", text="set.\x1b[2J [2]")
 
         lines = self.print_events(capsys, found, *pieces, end)
@@ -51,9 +54,12 @@ class TestPrintedEvents:
         assert lines[0] == "At sunset.\N{REPLACEMENT CHARACTER}[2J [2]"
         assert lines[1].startswith("2. Keeper's handbook  page 1")
         assert lines[2:] == ["   The lamp is lit at sunset.", "Written by a-model."]
+        assert self.notes == ["No year.", "Slowly."]
 
     def test_are_all_passages_where_no_answer_was_written(self, capsys):
-        lines = self.print_events(capsys, self.FOUND, event("done", citations=[], model_name=None))
+        lines = self.print_events(
+            capsys, self.FOUND, event("done", citations=[], notes=[], model_name=None)
+        )
 
         assert lines[0] == "No answer was written."
         assert lines[-1] == "   The lamp is lit at sunset."
@@ -62,13 +68,15 @@ class TestPrintedEvents:
         refusal = {"detail": "It holds nothing about bread.", "fix": "Ask about lamps."}
         found = event("metadata", relevant=False, refusal=refusal, notes=[], hits=[])
 
-        lines = self.print_events(capsys, found, event("done", citations=[], model_name=None))
+        lines = self.print_events(
+            capsys, found, event("done", citations=[], notes=[], model_name=None)
+        )
 
         assert lines == ["It holds nothing about bread. Ask about lamps."]
 
     def test_are_not_called_quoted_where_no_sentence_answers(self, capsys):
         no_sentence = event("chunk", text=NO_SENTENCE_TEXT)
-        end = event("done", citations=[], model_name=EXTRACTIVE_MODEL_NAME)
+        end = event("done", citations=[], notes=[], model_name=EXTRACTIVE_MODEL_NAME)
 
         lines = self.print_events(capsys, self.FOUND, no_sentence, end)
 
@@ -102,7 +110,7 @@ class TestAsk:
             printed.append(capsys.readouterr().out)
             yield AnswerEvent("chunk", {"text": "for fish."})
             printed.append(capsys.readouterr().out)
-            yield AnswerEvent("done", {"citations": [], "model_name": "a-model"})
+            yield AnswerEvent("done", {"citations": [], "notes": [], "model_name": "a-model"})
 
         monkeypatch.setattr(ask_views, "stream_answer", write_answer)
 
@@ -115,7 +123,8 @@ class TestAsk:
             yield self.FOUND
             yield AnswerEvent("chunk", {"text": "Cheese [2]."})
             citation = {"number": 2, "is_supported": False}
-            yield AnswerEvent("done", {"citations": [citation], "model_name": "a-model"})
+            done = {"citations": [citation], "notes": [], "model_name": "a-model"}
+            yield AnswerEvent("done", done)
 
         monkeypatch.setattr(ask_views, "stream_answer", write_answer)
 

@@ -186,6 +186,10 @@ def on_and_on(handler: Handler) -> None:
         time.sleep(0.02)
 
 
+def out_of_memory(handler: Handler) -> None:
+    handler.send_event(json.dumps({"error": {"message": f"no memory for {KEY}"}}))
+
+
 @pytest.fixture
 def endpoint(settings) -> Iterator[Endpoint]:
     with running_endpoint() as server:
@@ -610,9 +614,6 @@ class TestStreamAndAstream:
         assert len(endpoint.requests) == caught.value.call_count == 1
 
     def test_raise_an_error_event_of_the_stream(self, endpoint, model, read):
-        def out_of_memory(handler: Handler) -> None:
-            handler.send_event(json.dumps({"error": {"message": f"no memory for {KEY}"}}))
-
         endpoint.scripts = [streams("Sla", then=out_of_memory)]
 
         with pytest.raises(LanguageModelUnavailable, match="no memory") as caught:

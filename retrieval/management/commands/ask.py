@@ -64,6 +64,8 @@ class Command(ApiCommand):
         for kind, data in events:
             if kind == "metadata":
                 found = data
+                if refusal := found["refusal"]:
+                    self.stdout.write(" ".join(filter(None, (refusal["detail"], refusal["fix"]))))
                 self._print_notes(found)
             elif kind == "chunk":
                 self.stdout.write(strip_control_characters(data["text"]), ending="")
@@ -71,13 +73,11 @@ class Command(ApiCommand):
                 has_text = True
             elif kind == "done" and found["relevant"]:
                 self.stdout.write("" if has_text else "No answer was written.")
+                self._print_notes(data)
                 self._print_passages(found["hits"], data)
 
-    def _print_notes(self, found: dict[str, Any]) -> None:
-        """Print the refusal, if the question was refused, and what could not be done."""
-        if refusal := found["refusal"]:
-            self.stdout.write(" ".join(filter(None, (refusal["detail"], refusal["fix"]))))
-        for note in found["notes"]:
+    def _print_notes(self, data: dict[str, Any]) -> None:
+        for note in data["notes"]:
             self.stderr.write(strip_control_characters(note))
 
     def _print_passages(self, hits: Sequence[dict[str, Any]], end: dict[str, Any]) -> None:

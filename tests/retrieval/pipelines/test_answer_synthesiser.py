@@ -10,9 +10,10 @@ from retrieval.pipelines.answer_synthesiser import EXTRACTIVE_MODEL_NAME, Answer
 from retrieval.pipelines.context_builder import ContextBuilder
 from retrieval.pipelines.multi_query_retriever import MultiQueryRetriever
 from summaries.exceptions import LanguageModelUnavailable
+from summaries.llm.throttling import call_semaphore
 from tests.factories import give, sync
 from tests.retrieval.answers.making import make_context
-from tests.summaries.test_llm import Endpoint, endpoint, fails, on_and_on, streams
+from tests.summaries.test_llm import Endpoint, endpoint, fails, on_and_on, out_of_memory, streams
 
 __all__ = ["endpoint"]  # a fixture
 
@@ -30,9 +31,10 @@ def answer(query, contexts, **given):
 
 def answer_on_a_loop(query, contexts, **given):
     pieces = []
+    synthesiser = AnswerSynthesiser(**given.pop("settings", {}))
 
     async def run():
-        return await AnswerSynthesiser().run_async(query, contexts, on_piece=pieces.append, **given)
+        return await synthesiser.run_async(query, contexts, on_piece=pieces.append, **given)
 
     return asyncio.run(run())["answer"], pieces
 
@@ -128,12 +130,50 @@ class TestWithALanguageModel:
         assert fence not in forged.text
 
     @BOTH
-    def test_raises_an_error_if_it_does_not_answer(self, endpoint: Endpoint, settings, ask):
+    @pytest.mark.parametrize("status", [503, 401, 400])
+    def test_is_replaced_by_quotations_with_a_note_if_it_does_not_answer(
+        self, endpoint: Endpoint, embedder, settings, ask, status
+    ):
         settings.STRATA_LLM_RETRIES = 0
-        endpoint.scripts = [fails(503)]
+        endpoint.scripts = [fails(status)]
+
+        written, pieces = ask("what waits for fish?", [HERONS])
+
+        assert written.text == "".join(pieces) == "Herons wait for fish. [1]"
+        assert written.model_name == EXTRACTIVE_MODEL_NAME
+        assert written.notes[0].startswith("The answer is quoted from the documents, because")
+
+    @BOTH
+    def test_raises_an_error_if_it_breaks_off(self, endpoint: Endpoint, ask):
+        endpoint.scripts = [streams("Herons ", then=out_of_memory)]
 
         with pytest.raises(LanguageModelUnavailable):
             ask("what waits?", [HERONS])
+
+    @BOTH
+    def test_is_not_waited_for_again_soon_after_a_failure(
+        self, endpoint: Endpoint, embedder, settings, ask
+    ):
+        settings.STRATA_LLM_RETRIES = 0
+        endpoint.scripts = [fails(503)]
+
+        first, _ = ask("what waits for fish?", [HERONS])
+        second, _ = ask("what waits for fish?", [HERONS])
+
+        assert first.notes == second.notes
+        assert len(endpoint.requests) == 1
+
+    @BOTH
+    def test_is_replaced_by_quotations_if_its_slots_stay_taken(
+        self, endpoint: Endpoint, embedder, settings, ask
+    ):
+        settings.STRATA_LLM_CONCURRENCY = 1
+
+        with call_semaphore.hold_slot(goes_first=False):
+            written, _ = ask("what waits for fish?", [HERONS], settings={"patience_seconds": 0.05})
+
+        assert "busy with other calls" in written.notes[0]
+        assert endpoint.requests == []
 
     def test_is_not_asked_without_contexts(self, endpoint: Endpoint):
         assert answer("what waits?", [])[0].text == ""

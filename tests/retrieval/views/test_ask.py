@@ -24,7 +24,7 @@ from retrieval.views import ask as ask_views
 from tests import factories
 from tests.faults.armed import armed
 from tests.serving import KEY
-from tests.summaries.test_llm import fails, on_and_on, running_endpoint, streams
+from tests.summaries.test_llm import on_and_on, running_endpoint, streams
 
 TIDE = "The tide turns at noon. Boats leave the harbour before dawn."
 PATIENCE_SECONDS = 30
@@ -131,14 +131,6 @@ class TestAStream:
         assert rest[0][2]["restarted"] is True
         assert text_of(rest) == "Boats leave before dawn [1]."
 
-    def test_sends_an_error_event_after_the_hits(self, service, endpoint):
-        endpoint.scripts = [fails(500)]
-
-        [(_, first, _), (_, last, error)] = ask(service)
-
-        assert (first, last) == ("metadata", "error")
-        assert error["code"] == "language_model_unavailable"
-
 
 class TestAClientThatLeaves:
     def test_stops_the_model_within_a_second(self, service, endpoint):
@@ -219,19 +211,6 @@ class TestAJsonAnswer:
         assert answer["answer"] == "Boats leave before dawn [1]."
         assert answer["hits"][0]["text"] == TIDE
         assert answer["citations"][0]["number"] == 1
-
-    def test_fails_with_a_status(self, service, endpoint):
-        endpoint.scripts = [fails(500)]
-
-        answer = service.api.get(
-            "ask",
-            params={"index": "plain", "q": "When do boats leave?"},
-            headers={"Accept": "application/json"},
-        )
-
-        assert answer.status_code == 503
-        assert answer.json()["code"] == "language_model_unavailable"
-        assert answer.headers["Retry-After"]
 
 
 class TestAWrongQuestion:

@@ -61,6 +61,7 @@ class AnswerEnd(TypedDict):
 
     citations: list[Citation]
     unknown_marks: int  # citation marks of the answer that name no hit
+    notes: list[str]  # what could not be done for the answer, such as asking the language model
     model_name: str | None  # ``extractive`` if the sentences are quoted from documents
 
 
