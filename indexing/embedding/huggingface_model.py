@@ -1,7 +1,8 @@
-"""Any sentence-transformers model on torch; both are extras (requirements/huggingface.in)."""
+"""Any sentence-transformers model on torch, loaded by LlamaIndex; all three are extras
+(requirements/huggingface.in)."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from django.conf import settings
@@ -13,7 +14,7 @@ from indexing.exceptions import InvalidSpec, ModelUnavailable
 from indexing.spec import EmbeddingSpec
 
 if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
+    from llama_index.embeddings.huggingface import HuggingFaceEmbedding
 
 INSTALL: Final = (
     "pip install torch==2.13.0 && "
@@ -22,26 +23,24 @@ INSTALL: Final = (
 
 
 class HuggingFaceModel:
-    """A loaded model of sentence-transformers."""
+    """A loaded model, and its tokenizer, which LlamaIndex does not give out."""
 
     batch_texts = 64
     batch_tokens = 2_048
 
-    def __init__(self, model: "SentenceTransformer") -> None:
+    def __init__(self, model: "HuggingFaceEmbedding", tokenizer: Any) -> None:
         self._model = model
+        self._tokenizer = tokenizer
 
     def embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
-        vectors = self._model.encode(
-            texts, batch_size=len(texts), normalize_embeddings=True, show_progress_bar=False
-        )
-        return np.asarray(vectors, np.float32)
+        return np.asarray(self._model.get_text_embedding_batch(texts), np.float32)
 
     embed_queries = embed_batch
 
     def count_tokens(self, texts: list[str]) -> list[int]:
         if not texts:
             return []
-        encoded = self._model.tokenizer(texts, truncation=False, padding=False, verbose=False)
+        encoded = self._tokenizer(texts, truncation=False, padding=False, verbose=False)
         return [len(ids) for ids in encoded["input_ids"]]
 
 
@@ -60,18 +59,25 @@ def load_huggingface(spec: EmbeddingSpec) -> HuggingFaceModel:
         )
     try:
         with import_lock:
-            from sentence_transformers import SentenceTransformer
+            from llama_index.embeddings.huggingface import HuggingFaceEmbedding
+            from transformers import AutoTokenizer
     except ImportError as error:
         raise ModelUnavailable(
             "The huggingface provider needs torch and sentence-transformers.", fix=INSTALL
         ) from error
 
     is_minilm = spec.model in minilm.CONVERTED_NAMES
+    name = str(minilm.find_weights()) if is_minilm else spec.model
     cache = Path(settings.STRATA_MODELS_DIR) / "huggingface"
     try:
-        model = SentenceTransformer(
-            str(minilm.find_weights()) if is_minilm else spec.model, cache_folder=str(cache)
+        # Queries are embedded as texts, too: the spec has the prefixes of both.
+        model = HuggingFaceEmbedding(
+            name,
+            max_length=spec.window,
+            cache_folder=str(cache),
+            embed_batch_size=HuggingFaceModel.batch_texts,
         )
+        tokenizer = AutoTokenizer.from_pretrained(name, cache_dir=str(cache))
     except (OSError, ValueError) as error:
         raise ModelUnavailable(
             f"{spec.model} could not be loaded: {error}",
@@ -79,6 +85,4 @@ def load_huggingface(spec: EmbeddingSpec) -> HuggingFaceModel:
             fix=f"Connect this machine to huggingface.co, or copy {cache} from a "
             "machine that has the model; it is retried automatically.",
         ) from error
-    model.max_seq_length = spec.window
-    model.default_prompt_name = None  # the spec has the prefixes
-    return HuggingFaceModel(model)
+    return HuggingFaceModel(model, tokenizer)

@@ -17,12 +17,14 @@ from llama_index.core.utils import get_tokenizer
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from core.circuit_breaker import CircuitBreaker
 from core.outbound import make_client
 from core.retry_after import parse_retry_after
 from indexing.exceptions import EmbeddingUnavailable, ModelUnavailable
 from indexing.spec import EmbeddingSpec, EndpointSpec
 
 TIMEOUT: Final = httpx.Timeout(60, connect=10)  # seconds; a full batch on a slow server
+QUERY_TIMEOUT: Final = httpx.Timeout(10)  # seconds; someone waits
 TOO_MANY_REQUESTS: Final = 429
 REQUEST_TIMEOUT: Final = 408
 TOO_LARGE_STATUSES: Final = {413, 422}  # of a batch with too many texts, too
@@ -50,9 +52,8 @@ class OpenAIModel:
         self.batch_texts = endpoint.batch_texts
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         # The slash at the end keeps the path of the base URL when another is joined to it.
-        self.client = make_client(
-            base_url=endpoint.base_url.rstrip("/") + "/", headers=headers, timeout=TIMEOUT
-        )
+        self.client = make_client(base_url=endpoint.base_url.rstrip("/") + "/", headers=headers)
+        self._breaker = CircuitBreaker(EmbeddingUnavailable)
 
     def embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
         """(texts, dimension), in the given order.
@@ -65,21 +66,24 @@ class OpenAIModel:
         return self._embed(texts, self._endpoint.document_parameters)
 
     def embed_queries(self, texts: list[str]) -> NDArray[np.float32]:
-        """As ``embed_batch``."""
-        return self._embed(texts, self._endpoint.query_parameters)
+        """As ``embed_batch``, but it waits less long, and soon after a failure not at all."""
+        with self._breaker.guarding():
+            return self._embed(texts, self._endpoint.query_parameters, QUERY_TIMEOUT)
 
     def count_tokens(self, texts: list[str]) -> list[int]:
         """As the spec's tokenizer counts; cl100k is exact for OpenAI's models only."""
         return [self._count_tokens(text) for text in texts]
 
-    def _embed(self, texts: list[str], parameters: Mapping[str, Any]) -> NDArray[np.float32]:
-        response = self._post(texts, parameters)
+    def _embed(
+        self, texts: list[str], parameters: Mapping[str, Any], timeout: httpx.Timeout = TIMEOUT
+    ) -> NDArray[np.float32]:
+        response = self._post(texts, parameters, timeout)
         status = response.status_code
         if status in TOO_LARGE_STATUSES and len(texts) > 1:
             middle = len(texts) // 2
             parts = [texts[:middle], texts[middle:]]
-            return np.concatenate([self._embed(part, parameters) for part in parts])
-        if status in REJECTION_STATUSES and self._post(["ok"], parameters).is_success:
+            return np.concatenate([self._embed(part, parameters, timeout) for part in parts])
+        if status in REJECTION_STATUSES and self._post(["ok"], parameters, timeout).is_success:
             raise RejectedText(
                 f"The embedding provider refuses the text: {_describe_response(response)}"
             )
@@ -107,11 +111,13 @@ class OpenAIModel:
             )
         return vectors
 
-    def _post(self, texts: list[str], parameters: Mapping[str, Any]) -> httpx.Response:
+    def _post(
+        self, texts: list[str], parameters: Mapping[str, Any], timeout: httpx.Timeout
+    ) -> httpx.Response:
         body = {**self._body, **parameters, "input": texts}
         sent = {name: value for name, value in body.items() if value is not None}
         try:
-            return self.client.post("embeddings", json=sent)
+            return self.client.post("embeddings", json=sent, timeout=timeout)
         except httpx.TransportError as error:
             raise EmbeddingUnavailable(
                 f"The embedding provider did not answer: {error!r}"

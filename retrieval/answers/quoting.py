@@ -45,6 +45,8 @@ _QUESTION_WORDS: Final = split_word_set(
     "how many much what which when where why who whom whose do does did each"
 )
 _SENTENCE_END: Final = regex.compile(r"[\p{STerm}…:;][\"'”’»›)\]}」』*_]*$")
+_TABLE_LINE: Final = regex.compile(r"^[^\n|]*+\|[^\n]*+$", regex.MULTILINE)
+_TABLE_RULE: Final = regex.compile(r"[-:| \t]*+")  # below the first row in Markdown, or empty cells
 _LEAD_IN_END: Final = regex.compile(r"[:：][\"'”’»›)\]}」』*_]*$")
 
 
@@ -128,7 +130,11 @@ def _score_without_cosine(
 def _find_candidates(context: AnswerContext, encoder: "Bm25Encoder") -> Iterator[_Candidate]:
     text, passage = context.text, context.passage
     headings = [str(passage.hit.payload.get("artifact_title") or ""), passage.heading]
-    said_before, read_until = _encode(encoder, "\n".join(headings)), 0
+    heading_terms = _encode(encoder, "\n".join(headings))
+    for header, row in find_table_rows(text):
+        terms = _encode(encoder, row.text)
+        yield _Candidate(context, row, terms, terms | heading_terms | _encode(encoder, header))
+    said_before, read_until = heading_terms, 0
     for sentence in join_wrapped_lines(text, find_quotable_sentences(text)):
         if is_fragment(sentence.text) or is_heading(sentence.text, headings):
             continue
@@ -136,6 +142,22 @@ def _find_candidates(context: AnswerContext, encoder: "Bm25Encoder") -> Iterator
         read_until = sentence.start
         terms = _encode(encoder, sentence.text)
         yield _Candidate(context, sentence, terms, terms | said_before)
+
+
+def find_table_rows(text: str) -> list[tuple[str, LocatedSentence]]:
+    """The rows of tables with the first row of each, which names the columns. A row is a line whose
+    cells are separated by ``|``; a table has two or more."""
+    rows: list[tuple[str, LocatedSentence]] = []
+    header, last_end = "", -2
+    for line in _TABLE_LINE.finditer(text):
+        cells = line[0].strip(" \t|")
+        if line.start() != last_end + 1:
+            header = cells
+        elif not _TABLE_RULE.fullmatch(cells):
+            start = line.start() + line[0].index(cells)
+            rows.append((header, LocatedSentence(cells, start, start + len(cells))))
+        last_end = line.end()
+    return rows
 
 
 def is_heading(text: str, headings: Collection[str]) -> bool:

@@ -20,8 +20,7 @@ def open_vector_store(
 
     Use it only to read vectors: hits are not verified, kinds that share a collection are not
     distinguished, and the ledger does not record writes. Hybrid queries encode words as the index
-    did. Requires a Qdrant server and ``llama-index-vector-stores-qdrant``, which the service itself
-    does not need.
+    did. Requires a Qdrant server.
 
     Raises:
         UnknownIndex: lists the known names.

@@ -557,6 +557,17 @@ class TestOpenAI:
         sizes = [len(each[2]["input"]) for each in provider.requests]
         assert sizes == [100, 50, 25, 25, 50, 25, 25]
 
+    def test_a_query_does_not_wait_for_a_provider_that_has_just_failed(self, embedder, provider):
+        provider.status = 503
+        for _ in range(3):
+            with pytest.raises(EmbeddingUnavailable, match="503"):
+                embedder.embed_query("bone")
+
+        assert len(provider.requests) == 1
+        with pytest.raises(EmbeddingUnavailable):
+            embedder.embed_documents(["bone"])
+        assert len(provider.requests) == 2
+
     def test_passes_on_when_the_provider_may_be_asked_again(self, embedder, provider):
         provider.status, provider.headers = 429, {"Retry-After": "17"}
 
@@ -591,7 +602,7 @@ class TestOpenAI:
 
 class TestHuggingFace:
     def test_huggingface_names_the_commands_when_torch_is_missing(self, monkeypatch):
-        monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+        monkeypatch.setitem(sys.modules, "llama_index.embeddings.huggingface", None)
 
         with pytest.raises(ModelUnavailable) as caught:
             get_embedder(EmbeddingSpec(provider="huggingface", window=255))

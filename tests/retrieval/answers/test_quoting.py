@@ -3,7 +3,12 @@ import pytest
 
 from indexing.stores import get_bm25_encoder
 from retrieval.answers import quoting
-from retrieval.answers.quoting import MAX_EMBEDDED_SENTENCES, is_heading, join_wrapped_lines
+from retrieval.answers.quoting import (
+    MAX_EMBEDDED_SENTENCES,
+    find_table_rows,
+    is_heading,
+    join_wrapped_lines,
+)
 from summaries.extractive.sentences import find_quotable_sentences
 from tests.hashing import HashingEmbedder
 from tests.retrieval.answers.making import SPEC, make_context
@@ -194,3 +199,39 @@ def test_vectors_are_compared_by_cosine(embed):
 
     assert np.allclose(np.linalg.norm(rows, axis=1), 1)
     assert np.isclose(np.linalg.norm(query), 1)
+
+
+TABLE = """| Ferry | Leaves | Port |
+| --- | --- | --- |
+| Ven | at noon | Landskrona |
+| Hven Express | at dawn | Copenhagen |
+
+The crew rests."""
+
+
+class TestFindTableRows:
+    def test_finds_rows_with_the_names_of_their_columns(self):
+        rows = find_table_rows(TABLE)
+
+        assert [(header, row.text) for header, row in rows] == [
+            ("Ferry | Leaves | Port", "Ven | at noon | Landskrona"),
+            ("Ferry | Leaves | Port", "Hven Express | at dawn | Copenhagen"),
+        ]
+        assert all(TABLE[row.start : row.end] == row.text for _, row in rows)
+
+    def test_finds_rows_of_cells_without_outer_marks(self):
+        rows = find_table_rows("Ferry | Leaves\nVen | noon\n\nOne | alone")
+
+        assert [row.text for _, row in rows] == ["Ven | noon"]
+
+
+class TestTableRows:
+    def test_are_quoted(self, embed):
+        context = make_context(1, TABLE, similarity=0.6)
+
+        found = select_quotations(
+            "From which port does the ferry Hven Express leave?", [context],
+            max_sentences=1, embed=embed,
+        )  # fmt: skip
+
+        assert texts_of(found) == ["Hven Express | at dawn | Copenhagen"]
