@@ -69,7 +69,7 @@ def _make_check_error(error: InvalidPipeline) -> CheckMessage:
     return Error(str(error), hint=", ".join(error.allowed or ()) or None, id="retrieval.E002")
 
 
-@register("specs")
+@register("specs", "thresholds")
 def check_thresholds_of_models(**kwargs: Any) -> list[CheckMessage]:
     """Warn where thresholds that were measured for the default model meet another one."""
     messages: list[CheckMessage] = []
@@ -79,6 +79,7 @@ def check_thresholds_of_models(**kwargs: Any) -> list[CheckMessage]:
             and spec.evidence.threshold == EvidenceSpec().threshold,
             "STRATA_EMERGENT_SIMILARITY": spec.concepts is not None
             and settings.STRATA_EMERGENT_SIMILARITY == EMERGENT_SIMILARITY,
+            "the default min_similarity of search/subgraph": spec.concepts is not None,
         }
         unmeasured = [name for name, is_default in thresholds.items() if is_default]
         if spec.embedding.model not in minilm.CONVERTED_NAMES and unmeasured:

@@ -88,3 +88,18 @@ class TestCheckThresholdsOfModels:
 
         assert warning.id == "retrieval.W001"
         assert "usual.yaml: evidence.threshold" in warning.msg
+
+    @pytest.mark.django_db
+    def test_status_shows_those_of_concepts_too(self, settings, tmp_path, capsys):
+        settings.STRATA_SPECS_DIR = tmp_path
+        (tmp_path / "knowledge.yaml").write_text(
+            "embedding: {provider: openai, model: e5}\nconcepts: true\n"
+        )
+
+        call_command("status", skip_checks=False)
+
+        said = " ".join(capsys.readouterr().err.split())
+        assert (
+            "STRATA_EMERGENT_SIMILARITY and the default min_similarity of search/subgraph" in said
+        )
+        assert "were measured for the embedding model" in said

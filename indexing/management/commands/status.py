@@ -11,7 +11,8 @@ from indexing.text_faults import describe_text_faults
 
 
 class Command(StrataCommand):
-    help = "Show the progress of each index."
+    help = "Show the progress of each index, and thresholds that were measured for another model."
+    requires_system_checks = ["strata", "thresholds"]
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--index", help="Only this index.")
