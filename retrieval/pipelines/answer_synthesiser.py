@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import aclosing, closing
+from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -85,24 +85,9 @@ class AnswerSynthesiser:
             EmbeddingUnavailable: retry helps.
             LanguageModelError: the model failed after it had begun.
         """
-        emit_piece = on_piece or _ignore_piece
         if not wants_answer:
             return {}
-        if not (contexts and self._can_use_model()):
-            return {"answer": self._answer_by_quoting(query, contexts, emit_piece)}
-        model, prompt = self._prepare_model_call(query, contexts)
-        text = ""
-        pieces = model.stream(prompt.system, prompt.user, **self._limits)
-        try:
-            with closing(pieces):  # type: ignore[type-var]
-                for piece in pieces:
-                    text += piece
-                    emit_piece(piece)
-        except LanguageModelError as error:
-            if text:
-                raise
-            return {"answer": self._answer_by_quoting(query, contexts, emit_piece, error)}
-        return {"answer": _make_cited_answer(text, contexts, model.name)}
+        return asyncio.run(self.run_async(query, contexts, on_piece=on_piece))
 
     @component.output_types(answer=Answer)
     async def run_async(

@@ -102,7 +102,7 @@ class LanguageModel:
     Each call opens its own connection: closing it makes the server stop, and no open connection
     is shared with a forked process or a second event loop.
 
-    All three calls raise these errors:
+    Both calls raise these errors:
         LanguageModelUnavailable: after all retries there was no response, an overloaded server or
             a timeout; safe to retry later.
         LanguageModelRefused: the endpoint or the model refuses this text; retry does not help.
@@ -184,59 +184,6 @@ class LanguageModel:
                     value = schema.model_validate_json(response)
         return Completion(value=value, model_name=self.name, **asdict(call_cost))
 
-    def stream(
-        self,
-        system: str,
-        user: str,
-        *,
-        max_tokens: int = 1024,
-        patience_seconds: float | None = None,
-    ) -> Iterator[str]:
-        """Yield the response text piece by piece.
-
-        Closing the iterator closes the connection, so the server stops generating. A failed
-        call is retried only if no piece has arrived. ``patience_seconds`` limits the wait for a
-        slot and for each piece, and no call starts after it.
-        """
-        with self._breaker.guarding():
-            yield from self._stream(system, user, max_tokens, Deadline(patience_seconds))
-
-    def _stream(self, system: str, user: str, max_tokens: int, deadline: Deadline) -> Iterator[str]:
-        messages = [("system", system), ("user", user)]
-        _import_clients()
-        waits, spent = make_retry_delays(), _CallCost()
-        while True:
-            has_begun, fences = False, FenceFilter()
-            try:
-                with (
-                    call_semaphore.hold_slot(
-                        goes_first=True, max_seconds=deadline.remaining_seconds()
-                    ),
-                    self._count_and_translate_errors(spent),
-                    self._open_client(deadline.remaining_seconds()) as model,
-                ):
-                    note_use(tokens=estimate_tokens(len(system) + len(user)))
-                    for chunk in model.stream_chat(
-                        _to_chat_messages(messages), max_tokens=max_tokens
-                    ):
-                        has_begun = True
-                        if chunk.delta:
-                            note_use(tokens=estimate_tokens(len(chunk.delta)))
-                            if piece := fences.feed(chunk.delta):
-                                yield piece
-                    if not has_begun:
-                        raise ValueError("an empty stream")
-                    if rest := fences.finish():
-                        yield rest
-                    return
-            except LanguageModelUnavailable as error:
-                if has_begun:
-                    raise
-                wait = next_retry_delay(error, waits)
-                if deadline.expires_within(wait):
-                    raise
-            time.sleep(wait)
-
     async def astream(
         self,
         system: str,
@@ -245,7 +192,10 @@ class LanguageModel:
         max_tokens: int = 1024,
         patience_seconds: float | None = None,
     ) -> AsyncIterator[str]:
-        """Like ``stream``, without blocking the event loop.
+        """Yield the response text piece by piece.
+
+        A failed call is retried only if no piece has arrived. ``patience_seconds`` limits the wait
+        for a slot and for each piece, and no call starts after it.
 
         If cancelled while waiting for a piece, it closes the connection itself. A caller that
         may be cancelled between two pieces must close the iterator:
@@ -439,7 +389,7 @@ class LanguageModel:
             "api_key": self._api_key or PLACEHOLDER_API_KEY,
             "base_url": self._base_url,
             "timeout": httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
-            "max_retries": 0,  # _complete_turn, stream and astream retry
+            "max_retries": 0,  # _complete_turn and astream retry
         }
 
     def _make_llm(self, **client: Any) -> "OpenAILike":
@@ -452,7 +402,7 @@ class LanguageModel:
                 api_key=self._api_key or PLACEHOLDER_API_KEY,
                 is_chat_model=True,
                 temperature=0,
-                max_retries=0,  # complete, stream and astream retry
+                max_retries=0,  # complete and astream retry
                 **client,
             )
         except ValueError:  # LlamaIndex knows this model as one without chat completions

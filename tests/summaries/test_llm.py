@@ -566,25 +566,32 @@ class TestComplete:
         assert ask(model).call_count == 1
 
 
-def stream(model: llm.LanguageModel) -> Iterator[str]:
-    return model.stream("Be brief.", "What is in it?", max_tokens=50)
+def stream(model: llm.LanguageModel, *prompt: str, max_tokens: int = 50) -> Iterator[str]:
+    """The pieces of ``astream``, each read when it is asked for."""
+    prompt = prompt or ("Be brief.", "What is in it?")
+    pieces = model.astream(*prompt, max_tokens=max_tokens)
+
+    async def take_next() -> str | None:
+        return await anext(pieces, None)
+
+    with asyncio.Runner() as runner:
+        try:
+            while (piece := runner.run(take_next())) is not None:
+                yield piece
+        finally:
+            runner.run(pieces.aclose())
 
 
 async def astream(model: llm.LanguageModel) -> list[str]:
     return [piece async for piece in model.astream("Be brief.", "What is in it?", max_tokens=50)]
 
 
-def read_on_thread(model: llm.LanguageModel) -> list[str]:
-    return list(stream(model))
-
-
-def read_on_loop(model: llm.LanguageModel) -> list[str]:
+def read(model: llm.LanguageModel) -> list[str]:
     return asyncio.run(astream(model))
 
 
-@pytest.mark.parametrize("read", [read_on_thread, read_on_loop])
-class TestStreamAndAstream:
-    def test_yield_the_text_piece_by_piece(self, endpoint, model, read):
+class TestAstream:
+    def test_yield_the_text_piece_by_piece(self, endpoint, model):
         endpoint.scripts = [streams("Lime", "", "stone", ".")]
 
         assert read(model) == ["Lime", "stone", "."]
@@ -594,17 +601,17 @@ class TestStreamAndAstream:
         assert request.body["max_tokens"] == 50
         assert "response_format" not in request.body
 
-    def test_leave_out_a_repeated_fence_of_the_prompt(self, endpoint, model, read):
+    def test_leave_out_a_repeated_fence_of_the_prompt(self, endpoint, model):
         endpoint.scripts = [streams("Lime", FENCE[:9], f"{FENCE[9:]}st", "one --")]
 
         assert "".join(read(model)) == "Limestone --"
 
-    def test_retry_before_the_first_piece(self, endpoint, model, read):
+    def test_retry_before_the_first_piece(self, endpoint, model):
         endpoint.scripts = [fails(503), fails(429, Retry_After="0.1"), streams("Slate")]
 
         assert read(model) == ["Slate"]
 
-    def test_do_not_retry_after_the_first_piece(self, endpoint, model, read, settings):
+    def test_do_not_retry_after_the_first_piece(self, endpoint, model, settings):
         settings.STRATA_LLM_TIMEOUT_SECONDS = 0.3
         endpoint.scripts = [streams("Sla", then=hangs)]
 
@@ -613,7 +620,7 @@ class TestStreamAndAstream:
 
         assert len(endpoint.requests) == caught.value.call_count == 1
 
-    def test_raise_an_error_event_of_the_stream(self, endpoint, model, read):
+    def test_raise_an_error_event_of_the_stream(self, endpoint, model):
         endpoint.scripts = [streams("Sla", then=out_of_memory)]
 
         with pytest.raises(LanguageModelUnavailable, match="no memory") as caught:
@@ -621,9 +628,7 @@ class TestStreamAndAstream:
 
         assert KEY not in repr(caught.value)
 
-    def test_raise_an_error_for_a_response_that_is_not_a_stream(
-        self, endpoint, model, read, settings
-    ):
+    def test_raise_an_error_for_a_response_that_is_not_a_stream(self, endpoint, model, settings):
         settings.STRATA_LLM_RETRIES = 1
         endpoint.scripts = [lambda handler: handler.send(200, "<html></html>")]
 
@@ -636,7 +641,7 @@ class TestStreamAndAstream:
         ("status", "condition"),
         [(400, LanguageModelRefused), (401, LanguageModelMisconfigured)],
     )
-    def test_do_not_retry_a_refusal(self, endpoint, model, read, status, condition):
+    def test_do_not_retry_a_refusal(self, endpoint, model, status, condition):
         endpoint.scripts = [fails(status)]
 
         with pytest.raises(condition):
@@ -644,7 +649,7 @@ class TestStreamAndAstream:
 
         assert len(endpoint.requests) == 1
 
-    def test_limit_simultaneous_calls(self, endpoint, model, read, settings):
+    def test_limit_simultaneous_calls(self, endpoint, model, settings):
         settings.STRATA_LLM_CONCURRENCY = 2
         endpoint.scripts = [slowly(streams("Slate"), 0.1)]
 
@@ -655,7 +660,7 @@ class TestStreamAndAstream:
         assert endpoint.most_in_flight == 2
 
 
-class TestStream:
+class TestClosing:
     def test_sends_nothing_before_it_is_read(self, endpoint, model):
         stream(model)
 
@@ -687,7 +692,7 @@ class TestStream:
             assert waiting.result(timeout=30).call_count == 1
 
 
-class TestAstream:
+class TestEventLoop:
     def test_closes_the_connection_when_it_is_closed(self, endpoint, model, settings):
         settings.STRATA_LLM_CONCURRENCY = 1
         endpoint.scripts = [streams(then=on_and_on), streams("Slate")]
@@ -729,7 +734,7 @@ class TestAstream:
             waiting.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await waiting
-            holder.close()
+            await asyncio.to_thread(holder.close)
             assert await asyncio.to_thread(endpoint.broken.wait, 30)
             endpoint.most_in_flight = 0
             return list(await asyncio.gather(astream(model), astream(model)))

@@ -27,6 +27,7 @@ from summaries.exceptions import (
     LanguageModelRefused,
     LanguageModelUnavailable,
 )
+from tests.summaries.test_llm import stream
 
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 WEIGHTS_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
@@ -140,22 +141,13 @@ class TestARealServer:
         assert caught.value.call_count == 1
 
     def test_streams_piece_by_piece(self, model):
-        pieces = list(model.stream("You tell stories.", ENDLESS, max_tokens=16))
+        pieces = list(stream(model, "You tell stories.", ENDLESS, max_tokens=16))
 
         assert len(pieces) > 5
         assert "".join(pieces).strip()
 
-    def test_streams_the_same_text_to_an_event_loop_and_a_thread(self, model):
-        async def read() -> str:
-            stream = model.astream("You tell stories.", ENDLESS, max_tokens=16)
-            return "".join([piece async for piece in stream])
-
-        expected = "".join(model.stream("You tell stories.", ENDLESS, max_tokens=16))
-
-        assert asyncio.run(read()) == expected
-
     def test_stops_writing_when_the_stream_is_closed(self, model, server):
-        pieces = model.stream("You tell stories.", ENDLESS, max_tokens=1_900)
+        pieces = stream(model, "You tell stories.", ENDLESS, max_tokens=1_900)
         next(pieces)
         assert is_writing(server)
 
