@@ -16,8 +16,10 @@ from retrieval.questions.words import fold_words, split_word_set, split_words
 from summaries.extractive.centrality import choose_by_marginal_relevance
 from summaries.extractive.languages import guess_language, load_stop_words
 from summaries.extractive.sentences import (
+    MAX_SENTENCE_CHARS,
     LocatedSentence,
     find_quotable_sentences,
+    find_truncation_end,
     is_fragment,
 )
 
@@ -146,7 +148,7 @@ def _find_candidates(context: AnswerContext, encoder: "Bm25Encoder") -> Iterator
 
 def find_table_rows(text: str) -> list[tuple[str, LocatedSentence]]:
     """The rows of tables with the first row of each, which names the columns. A row is a line whose
-    cells are separated by ``|``; a table has two or more."""
+    cells are separated by ``|``; a table has two or more. Long rows are truncated."""
     rows: list[tuple[str, LocatedSentence]] = []
     header, last_end = "", -2
     for line in _TABLE_LINE.finditer(text):
@@ -155,7 +157,8 @@ def find_table_rows(text: str) -> list[tuple[str, LocatedSentence]]:
             header = cells
         elif not _TABLE_RULE.fullmatch(cells):
             start = line.start() + line[0].index(cells)
-            rows.append((header, LocatedSentence(cells, start, start + len(cells))))
+            end = find_truncation_end(text, start, start + len(cells), MAX_SENTENCE_CHARS)
+            rows.append((header, LocatedSentence(text[start:end], start, end)))
         last_end = line.end()
     return rows
 

@@ -9,7 +9,7 @@ from retrieval.answers.quoting import (
     is_heading,
     join_wrapped_lines,
 )
-from summaries.extractive.sentences import find_quotable_sentences
+from summaries.extractive.sentences import MAX_SENTENCE_CHARS, find_quotable_sentences
 from tests.hashing import HashingEmbedder
 from tests.retrieval.answers.making import SPEC, make_context
 
@@ -218,6 +218,12 @@ class TestFindTableRows:
             ("Ferry | Leaves | Port", "Hven Express | at dawn | Copenhagen"),
         ]
         assert all(TABLE[row.start : row.end] == row.text for _, row in rows)
+
+    def test_truncates_long_rows(self):
+        [(_, row)] = find_table_rows(f"Ferry | Notes\nVen | {'noon ' * 200}")
+
+        assert len(row.text) <= MAX_SENTENCE_CHARS
+        assert row.text.startswith("Ven | noon")
 
     def test_finds_rows_of_cells_without_outer_marks(self):
         rows = find_table_rows("Ferry | Leaves\nVen | noon\n\nOne | alone")
