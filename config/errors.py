@@ -94,6 +94,7 @@ from retrieval.exceptions import (
 )
 from summaries.exceptions import (
     InvalidCompletion,
+    LanguageModelBusy,
     LanguageModelError,
     LanguageModelMisconfigured,
     LanguageModelMissing,
@@ -155,6 +156,7 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     EmbeddingUnavailable: 503,
     ModelLoading: 503,
     ModelUnavailable: 503,
+    LanguageModelBusy: 503,
     LanguageModelUnavailable: 503,
     LanguageModelMissing: 503,
     LanguageModelMisconfigured: 503,

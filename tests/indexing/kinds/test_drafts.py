@@ -30,14 +30,14 @@ RECIPE = {
 }
 # Kind -> end of the point id, and beginnings of the hashes of input, payload and row.
 DRAFTS = {
-    "chunk": ("cc5ac6acd68f", "c4a4bf8e9b95", "4439eb24e04e", "0d47e86c183b"),
-    "page_summary": ("000000000002", "f63bc0e08765", "f85971cc1f77", "2583f05d7b0d"),
-    "artifact_summary": ("000000000001", "22db3e8ff88d", "244ef54d709b", "48a60b429436"),
-    "question": ("208130199512", "e3ae2eaf6f93", "18fe78edcc23", "763a81e2afd5"),
-    "compound": ("415c3a84c93a", "657e8ebe8f63", "efd19cc818d8", "cb4597334200"),
+    "chunk": ("cc5ac6acd68f", "c4a4bf8e9b95", "f410e2468f3b", "0d47e86c183b"),
+    "page_summary": ("000000000002", "f63bc0e08765", "27d1e5f4de2d", "2583f05d7b0d"),
+    "artifact_summary": ("000000000001", "22db3e8ff88d", "2437bee39a18", "48a60b429436"),
+    "question": ("208130199512", "e3ae2eaf6f93", "51fbff7d33ce", "763a81e2afd5"),
+    "compound": ("415c3a84c93a", "657e8ebe8f63", "344dde775be5", "cb4597334200"),
     "concept": ("00000000000b", "da509ca00258", "7ad2658d77bd", "c08643d92a56"),
     "relationship_type": ("00000000000c", "51bf95853df5", "e00bd05938d6", "741021b103c6"),
-    "image": ("c28fcb2e06b7", "922c179ce610", "75d2f3b1305b", "47780a315b49"),
+    "image": ("c28fcb2e06b7", "922c179ce610", "fdad47b7849c", "47780a315b49"),
 }
 TEXT = "The heron stands in the shallows at dawn. It waits for fish without moving."
 
