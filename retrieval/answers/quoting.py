@@ -79,8 +79,8 @@ def select_quotations(
     embed: Embed,
     encoder: "Bm25Encoder",
 ) -> list[Quotation]:
-    """Select the sentences that answer a query, without near-duplicates: at most
-    ``max_sentences``, the best first. Empty if no sentence reaches ``MIN_RELEVANCE``.
+    """Select the sentences that answer a query, or else rows of tables, without near-duplicates: at
+    most ``max_sentences``, the best first. Empty if nothing reaches ``MIN_RELEVANCE``.
 
     A sentence's relevance is its cosine to the query, plus
 
@@ -92,7 +92,20 @@ def select_quotations(
 
     Only the ``MAX_EMBEDDED_SENTENCES`` sentences that are the most relevant without their cosine
     are embedded. ``choose_by_marginal_relevance`` selects among them and cites its source."""
-    candidates = [found for context in contexts for found in _find_candidates(context, encoder)]
+    for find in (_find_sentences, _find_rows):
+        candidates = [found for context in contexts for found in find(context, encoder)]
+        if quoted := _select(query, candidates, max_sentences, embed, encoder):
+            return quoted
+    return []
+
+
+def _select(
+    query: str,
+    candidates: Sequence[_Candidate],
+    max_sentences: int,
+    embed: Embed,
+    encoder: "Bm25Encoder",
+) -> list[Quotation]:
     if not candidates:
         return []
     scores = _score_without_cosine(query, candidates, encoder)
@@ -129,14 +142,16 @@ def _score_without_cosine(
     return [score(candidate) for candidate in candidates]
 
 
-def _find_candidates(context: AnswerContext, encoder: "Bm25Encoder") -> Iterator[_Candidate]:
-    text, passage = context.text, context.passage
-    headings = [str(passage.hit.payload.get("artifact_title") or ""), passage.heading]
-    heading_terms = _encode(encoder, "\n".join(headings))
-    for header, row in find_table_rows(text):
+def _find_rows(context: AnswerContext, encoder: "Bm25Encoder") -> Iterator[_Candidate]:
+    headings = "\n".join(_list_headings(context))
+    for header, row in find_table_rows(context.text):
         terms = _encode(encoder, row.text)
-        yield _Candidate(context, row, terms, terms | heading_terms | _encode(encoder, header))
-    said_before, read_until = heading_terms, 0
+        yield _Candidate(context, row, terms, terms | _encode(encoder, f"{headings}\n{header}"))
+
+
+def _find_sentences(context: AnswerContext, encoder: "Bm25Encoder") -> Iterator[_Candidate]:
+    text, headings = context.text, _list_headings(context)
+    said_before, read_until = _encode(encoder, "\n".join(headings)), 0
     for sentence in join_wrapped_lines(text, find_quotable_sentences(text)):
         if is_fragment(sentence.text) or is_heading(sentence.text, headings):
             continue
@@ -144,6 +159,11 @@ def _find_candidates(context: AnswerContext, encoder: "Bm25Encoder") -> Iterator
         read_until = sentence.start
         terms = _encode(encoder, sentence.text)
         yield _Candidate(context, sentence, terms, terms | said_before)
+
+
+def _list_headings(context: AnswerContext) -> list[str]:
+    passage = context.passage
+    return [str(passage.hit.payload.get("artifact_title") or ""), passage.heading]
 
 
 def find_table_rows(text: str) -> list[tuple[str, LocatedSentence]]:

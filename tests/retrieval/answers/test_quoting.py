@@ -241,3 +241,14 @@ class TestTableRows:
         )  # fmt: skip
 
         assert texts_of(found) == ["Hven Express | at dawn | Copenhagen"]
+
+    def test_are_not_quoted_where_a_sentence_answers(self, embed):
+        said = "The ferry Hven Express leaves from the port Copenhagen."
+        context = make_context(1, f"{TABLE}\n\n{said}", similarity=0.6)
+
+        found = select_quotations(
+            "From which port does the ferry Hven Express leave?", [context],
+            max_sentences=4, embed=embed,
+        )  # fmt: skip
+
+        assert texts_of(found) == [said]
