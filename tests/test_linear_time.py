@@ -271,7 +271,7 @@ PASSES = {
 MIN_SIZES = {
     "sources": 16_384,
     "sources that overlap": 16_384,
-    "title in Markdown": 4_096,
+    "title in Markdown": 16_384,
     "subject": 8_192,
     "sender": 8_192,
 }
