@@ -1,4 +1,4 @@
-"""Serializers of API keys."""
+"""Reads requests for API keys and renders keys."""
 
 from typing import Any
 
@@ -7,26 +7,12 @@ from rest_framework import serializers
 
 from access.grants import MAX_GROUP_CHARS, Scope, is_group_name
 from access.models import ApiKey
-from core.openapi import make_list_example, with_example
-from core.serializers import ListSerializer, StrictSerializer, StringField, TitleField
+from core.openapi import with_example
+from core.serializers import StrictSerializer, StringField, TitleField
 
 MAX_INDEXES = 1_000  # of a key
 MAX_GROUPS = 1_000
 MAX_INDEX_CHARS = 63
-
-EXAMPLE = {
-    "id": 7,
-    "name": "reader",
-    "prefix": "strata_CRLkj",
-    "scope": "search",
-    "indexes": ["handbook"],
-    "groups": None,
-    "state": "active",
-    "created_at": "2026-11-24T09:00:00Z",
-    "expires_at": "2027-01-31T00:00:00Z",
-    "last_used_at": None,
-    "revoked_at": None,
-}
 
 
 class GroupField(StringField):
@@ -72,37 +58,6 @@ class KeyRequestSerializer(StrictSerializer):
         if not name:
             raise serializers.ValidationError("This field may not be blank.")
         return name
-
-
-@with_example(EXAMPLE)
-class KeySerializer(serializers.Serializer):
-    id = serializers.IntegerField()
-    name = serializers.CharField()
-    prefix = serializers.CharField(help_text="Start of the secret.")
-    scope = serializers.ChoiceField([scope.value for scope in Scope])
-    indexes = serializers.ListField(
-        child=serializers.CharField(), allow_null=True, help_text="Null: all indexes."
-    )
-    groups = serializers.ListField(
-        child=serializers.CharField(), allow_null=True, help_text="Null: all documents."
-    )
-    state = serializers.ChoiceField(["active", "expired", "revoked"])
-    created_at = serializers.DateTimeField()
-    expires_at = serializers.DateTimeField(allow_null=True)
-    last_used_at = serializers.DateTimeField(
-        allow_null=True, help_text="Stored at most once a minute."
-    )
-    revoked_at = serializers.DateTimeField(allow_null=True)
-
-
-@with_example(EXAMPLE | {"secret": "strata_CRLkjO3qkXW0nqfR0oHq2k1mYwC7pZ5vT8sLxB4dJgE"})
-class NewKeySerializer(KeySerializer):
-    secret = serializers.CharField(help_text="Shown only in this answer.")
-
-
-@with_example(make_list_example(EXAMPLE))
-class KeyListSerializer(ListSerializer):
-    results = KeySerializer(many=True)
 
 
 def render_key(key: ApiKey) -> dict[str, Any]:

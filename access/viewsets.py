@@ -5,16 +5,15 @@ from rest_framework import status, viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+import strata_types
 from access.authentication import ApiKeyUser, get_grant
 from access.grants import Scope
 from access.issuing import Issuer
 from access.serializers import (
-    KeyListSerializer,
     KeyRequestSerializer,
-    KeySerializer,
-    NewKeySerializer,
     render_key,
 )
+from core.openapi import answer
 from core.paging import render_whole_list
 
 
@@ -24,14 +23,16 @@ class KeyViewSet(viewsets.ViewSet):
 
     scopes = Scope.MANAGE
 
-    @extend_schema(operation_id="list_keys", responses=KeyListSerializer)
+    @extend_schema(operation_id="list_keys", responses=answer(strata_types.KeyList))
     def list(self, request: Request) -> Response:
         """List API keys, newest first, without their secrets."""
         results = [render_key(key) for key in _get_issuer(request).list_keys()]
         return Response(render_whole_list(results))
 
     @extend_schema(
-        operation_id="create_key", request=KeyRequestSerializer, responses={201: NewKeySerializer}
+        operation_id="create_key",
+        request=KeyRequestSerializer,
+        responses={201: answer(strata_types.NewKey)},
     )
     def create(self, request: Request) -> Response:
         """Make an API key.
@@ -43,7 +44,7 @@ class KeyViewSet(viewsets.ViewSet):
         key, secret = _get_issuer(request).issue_key(data.pop("name"), scope=scope, **data)
         return Response({**render_key(key), "secret": secret}, status=status.HTTP_201_CREATED)
 
-    @extend_schema(operation_id="revoke_key", responses={200: KeySerializer})
+    @extend_schema(operation_id="revoke_key", responses={200: answer(strata_types.Key)})
     def destroy(self, request: Request, key_id: int) -> Response:
         """Revoke an API key.
 

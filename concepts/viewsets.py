@@ -8,6 +8,7 @@ from rest_framework import status, viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+import strata_types
 from access.authentication import get_grant
 from access.grants import Grant, Scope
 from concepts import instances, services
@@ -21,30 +22,22 @@ from concepts.models import Concept, Instance, Relationship, RelationshipType
 from concepts.serializers import (
     ConceptFilterSerializer,
     ConceptInputSerializer,
-    ConceptListSerializer,
     ConceptPatchSerializer,
-    ConceptSerializer,
-    DeletionSerializer,
-    InstanceListSerializer,
-    InstanceSerializer,
     MergeSerializer,
     QuoteSerializer,
     RelationshipFilterSerializer,
     RelationshipInputSerializer,
-    RelationshipListSerializer,
-    RelationshipSerializer,
     RelationshipTypeFilterSerializer,
     RelationshipTypeInputSerializer,
-    RelationshipTypeListSerializer,
     RelationshipTypePatchSerializer,
-    RelationshipTypeSerializer,
     render_concepts,
     render_instance,
     render_relationship,
     render_relationship_type,
 )
+from core.openapi import ERROR, answer
 from core.paging import paginate
-from core.serializers import ErrorSerializer, PagingSerializer
+from core.serializers import PagingSerializer
 from documents.index_catalog import require_index
 
 
@@ -66,7 +59,7 @@ class ConceptViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="list_concepts",
         parameters=[ConceptFilterSerializer],
-        responses=ConceptListSerializer,
+        responses=answer(strata_types.ConceptList),
     )
     def list(self, request: Request, index: str) -> Response:
         """List the concepts of an index, by label."""
@@ -86,7 +79,7 @@ class ConceptViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="create_concept",
         request=ConceptInputSerializer,
-        responses={201: ConceptSerializer, 409: ErrorSerializer},
+        responses={201: answer(strata_types.Concept), 409: ERROR},
     )
     def create(self, request: Request, index: str) -> Response:
         """Add a concept.
@@ -99,7 +92,7 @@ class ConceptViewSet(viewsets.ViewSet):
         rendered = _render_concept(concept.pk, get_grant(request))
         return Response(rendered, status=status.HTTP_201_CREATED)
 
-    @extend_schema(operation_id="read_concept", responses=ConceptSerializer)
+    @extend_schema(operation_id="read_concept", responses=answer(strata_types.Concept))
     def retrieve(self, request: Request, concept_id: UUID) -> Response:
         """Read a concept."""
         return Response(_render_concept(concept_id, get_grant(request)))
@@ -107,7 +100,7 @@ class ConceptViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="edit_concept",
         request=ConceptPatchSerializer,
-        responses={200: ConceptSerializer, 409: ErrorSerializer},
+        responses={200: answer(strata_types.Concept), 409: ERROR},
     )
     def partial_update(self, request: Request, concept_id: UUID) -> Response:
         """Change a concept's label, description or search terms.
@@ -121,7 +114,8 @@ class ConceptViewSet(viewsets.ViewSet):
         return Response(_render_concept(concept_id, grant))
 
     @extend_schema(
-        operation_id="remove_concept", responses={200: DeletionSerializer, 409: ErrorSerializer}
+        operation_id="remove_concept",
+        responses={200: answer(strata_types.Deletion), 409: ERROR},
     )
     def destroy(self, request: Request, concept_id: UUID) -> Response:
         """Delete a concept with its evidence and relationships.
@@ -135,7 +129,7 @@ class ConceptViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="merge_concepts",
         request=MergeSerializer,
-        responses=ConceptSerializer,
+        responses=answer(strata_types.Concept),
     )
     def merge(self, request: Request, concept_id: UUID) -> Response:
         """Merge other concepts into this one, with their evidence and relationships."""
@@ -149,7 +143,7 @@ class ConceptViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="list_instances",
         parameters=[PagingSerializer],
-        responses=InstanceListSerializer,
+        responses=answer(strata_types.InstanceList),
     )
     def instances(self, request: Request, concept_id: UUID) -> Response:
         """List the quotes that are evidence of a concept, lost ones included."""
@@ -162,7 +156,7 @@ class ConceptViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="add_instance",
         request=QuoteSerializer,
-        responses={200: InstanceSerializer, 201: InstanceSerializer},
+        responses={200: answer(strata_types.Instance), 201: answer(strata_types.Instance)},
     )
     def add_instance(self, request: Request, concept_id: UUID) -> Response:
         """Quote a text as evidence of a concept.
@@ -219,7 +213,7 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="list_relationship_types",
         parameters=[RelationshipTypeFilterSerializer],
-        responses=RelationshipTypeListSerializer,
+        responses=answer(strata_types.RelationshipTypeList),
     )
     def list(self, request: Request, index: str) -> Response:
         """List the relationship types of an index, by name."""
@@ -234,7 +228,10 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="create_relationship_type",
         request=RelationshipTypeInputSerializer,
-        responses={201: RelationshipTypeSerializer, 409: ErrorSerializer},
+        responses={
+            201: answer(strata_types.RelationshipType),
+            409: ERROR,
+        },
     )
     def create(self, request: Request, index: str) -> Response:
         """Add a relationship type.
@@ -249,7 +246,7 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
 
     @extend_schema(
         operation_id="read_relationship_type",
-        responses=RelationshipTypeSerializer,
+        responses=answer(strata_types.RelationshipType),
     )
     def retrieve(self, request: Request, type_id: UUID) -> Response:
         """Read a relationship type."""
@@ -258,7 +255,10 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="edit_relationship_type",
         request=RelationshipTypePatchSerializer,
-        responses={200: RelationshipTypeSerializer, 409: ErrorSerializer},
+        responses={
+            200: answer(strata_types.RelationshipType),
+            409: ERROR,
+        },
     )
     def partial_update(self, request: Request, type_id: UUID) -> Response:
         """Change a relationship type's name, category or description.
@@ -273,7 +273,7 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
 
     @extend_schema(
         operation_id="remove_relationship_type",
-        responses={200: DeletionSerializer, 409: ErrorSerializer},
+        responses={200: answer(strata_types.Deletion), 409: ERROR},
     )
     def destroy(self, request: Request, type_id: UUID) -> Response:
         """Delete a relationship type with every relationship of it."""
@@ -298,7 +298,7 @@ class RelationshipViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="list_relationships",
         parameters=[RelationshipFilterSerializer],
-        responses=RelationshipListSerializer,
+        responses=answer(strata_types.RelationshipList),
     )
     def list(self, request: Request, index: str) -> Response:
         """List the relationships of an index."""
@@ -316,7 +316,7 @@ class RelationshipViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="relate_concepts",
         request=RelationshipInputSerializer,
-        responses={200: RelationshipSerializer, 201: RelationshipSerializer},
+        responses={200: answer(strata_types.Relationship), 201: answer(strata_types.Relationship)},
     )
     def create(self, request: Request, index: str) -> Response:
         """Relate two concepts.
@@ -333,7 +333,7 @@ class RelationshipViewSet(viewsets.ViewSet):
 
     @extend_schema(
         operation_id="read_relationship",
-        responses=RelationshipSerializer,
+        responses=answer(strata_types.Relationship),
     )
     def retrieve(self, request: Request, relationship_id: UUID) -> Response:
         """Read a relationship."""

@@ -1,8 +1,14 @@
 """How operations are described in the OpenAPI document: summaries, errors and examples."""
 
+import ast
+import inspect
+import sys
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from functools import cache
+from itertools import pairwise
+from typing import Any, ClassVar, TypeVar
 
+from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import (
     ComponentRegistry,
@@ -11,8 +17,13 @@ from drf_spectacular.plumbing import (
     get_lib_doc_excludes,
 )
 from drf_spectacular.utils import Direction, OpenApiExample, extend_schema_serializer
+from pydantic import TypeAdapter
+from rest_framework import serializers
+from typing_extensions import get_original_bases, is_typeddict
 
-from core.serializers import ErrorSerializer, StrictSerializer
+import strata_types
+from core.serializers import StrictSerializer
+from strata_types.examples import EXAMPLES
 
 T = TypeVar("T")
 
@@ -94,7 +105,7 @@ ERRORS: dict[int, tuple[str, dict[str, Any]]] = {
 
 
 def with_example(value: Any, *media_types: str) -> Callable[[type[T]], type[T]]:
-    """Show ``value`` as the serializer's example, in request bodies and successful responses."""
+    """Show ``value`` as the example of a request's body."""
     return extend_schema_serializer(
         examples=[
             OpenApiExample("Example", value, media_type=media_type, status_codes=SUCCESS_CODES)
@@ -103,8 +114,88 @@ def with_example(value: Any, *media_types: str) -> Callable[[type[T]], type[T]]:
     )
 
 
-def make_list_example(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {"count": 1, "next": None, "previous": None, "results": [row]}
+class AnswerSerializer(serializers.Serializer):
+    """Stands for an answer in ``extend_schema``. It renders nothing: answers are plain dicts."""
+
+    shape: ClassVar[Any]
+
+
+@cache
+def answer(shape: Any, media_type: str = "application/json") -> type[serializers.Serializer]:
+    """Describe a response: a TypedDict of ``strata_types``, with its example."""
+    described = type(shape.__name__, (AnswerSerializer,), {"shape": shape})
+    examples = []
+    if shape in EXAMPLES:
+        examples = [
+            OpenApiExample(
+                "Example", EXAMPLES[shape], media_type=media_type, status_codes=SUCCESS_CODES
+            )
+        ]
+    return extend_schema_serializer(many=False, examples=examples)(described)
+
+
+ERROR = answer(strata_types.ErrorContent)
+
+
+class _AnswerExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
+    """Makes the schema of an answer, and of the shapes in it, from its TypedDict."""
+
+    target_class = AnswerSerializer
+    match_subclasses = True
+
+    def get_name(self, auto_schema: AutoSchema, direction: Direction) -> str:
+        return str(self._shape.__name__)
+
+    def map_serializer(self, auto_schema: AutoSchema, direction: Direction) -> dict[str, Any]:
+        schema = TypeAdapter(self._shape).json_schema(ref_template="#/components/schemas/{model}")
+        for name, part in schema.pop("$defs", {}).items():
+            component = ResolvedComponent(  # type: ignore[no-untyped-call]
+                name,
+                ResolvedComponent.SCHEMA,
+                _add_descriptions(name, part),
+                answer(getattr(strata_types, name)),
+            )
+            auto_schema.registry.register_on_missing(component)
+        return _add_descriptions(self._shape.__name__, schema)
+
+    @property
+    def _shape(self) -> Any:
+        described: Any = get_class(self.target)
+        return described.shape
+
+
+def _add_descriptions(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """Describe the fields by the strings below them, in place of pydantic's titles."""
+    schema.pop("title", None)
+    descriptions = _read_descriptions(getattr(strata_types, name))
+    for field, part in schema["properties"].items():
+        part.pop("title", None)
+        if field in descriptions:
+            part["description"] = descriptions[field]
+    return schema
+
+
+@cache
+def _read_descriptions(shape: Any) -> dict[str, str]:
+    """Of the fields of a TypedDict and its bases, which keep no trace of them at run time."""
+    descriptions: dict[str, str] = {}
+    for base in get_original_bases(shape):
+        if is_typeddict(base):
+            descriptions |= _read_descriptions(base)
+    for field, below in pairwise(_read_class_bodies(shape.__module__)[shape.__name__]):
+        match field, below:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
+                descriptions[name] = " ".join(text.split())
+    return descriptions
+
+
+@cache
+def _read_class_bodies(module: str) -> dict[str, list[ast.stmt]]:
+    statements = ast.parse(inspect.getsource(sys.modules[module])).body
+    return {each.name: each.body for each in statements if isinstance(each, ast.ClassDef)}
 
 
 def list_classes_without_description() -> list[type]:
@@ -155,7 +246,7 @@ class OperationSchema(AutoSchema):
     def _describe_error(self, status: int) -> dict[str, Any]:
         description, example = ERRORS[status]
         content = {
-            "schema": self.resolve_serializer(ErrorSerializer, "response").ref,
+            "schema": self.resolve_serializer(ERROR, "response").ref,
             "examples": {"Example": {"value": example}},
         }
         return {"description": description, "content": {"application/json": content}}

@@ -1,15 +1,11 @@
-"""Base classes of the serializers of requests and answers.
-
-``StrictSerializer`` is the base for requests. Answers are rendered from plain dicts; their
-serializers only describe them in the OpenAPI document.
-"""
+"""Reads and checks requests: ``StrictSerializer`` and its fields. Answers are plain dicts of the
+shapes in ``strata_types``."""
 
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 from django.http import QueryDict
-from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 
@@ -150,25 +146,3 @@ class FlagField(serializers.BooleanField):
 class PagingSerializer(StrictSerializer):
     limit = serializers.IntegerField(default=20, min_value=1, max_value=MAX_PAGE_SIZE)
     offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_OFFSET)
-
-
-class ProblemSerializer(serializers.Serializer):
-    code = serializers.CharField()
-    detail = serializers.CharField()
-
-
-class ErrorSerializer(ProblemSerializer):
-    """The body of every error."""
-
-    field = serializers.CharField(
-        required=False, help_text="The part of the request that is wrong."
-    )
-    allowed = serializers.ListField(child=serializers.CharField(), required=False)
-    fix = serializers.CharField(required=False, help_text="How to fix it.")
-
-
-@extend_schema_serializer(many=False)  # it is the whole answer, not a row
-class ListSerializer(serializers.Serializer):
-    count = serializers.IntegerField()
-    next = serializers.URLField(allow_null=True)
-    previous = serializers.URLField(allow_null=True)

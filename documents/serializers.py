@@ -1,5 +1,4 @@
-"""Serializers of the documents API: request bodies, strictly validated, and responses. Answers are
-rendered from plain dicts; their serializers only describe them in the OpenAPI document."""
+"""Reads the requests of the documents API and renders its answers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,14 +11,11 @@ from rest_framework import serializers
 
 from access.grants import EVERYTHING, MAX_GROUP_CHARS, Grant
 from core.exceptions import InvalidInput
-from core.openapi import make_list_example, with_example
+from core.openapi import with_example
 from core.parsers import load_json
 from core.serializers import (
     MAX_NAME_CHARS,
-    ErrorSerializer,
-    ListSerializer,
     PagingSerializer,
-    ProblemSerializer,
     StrictSerializer,
     StringField,
     TitleField,
@@ -312,137 +308,6 @@ class ArtifactFilterSerializer(PagingSerializer):
 # --- Answers ---------------------------------------------------------------------------------
 
 
-class ArtifactNodeCountsSerializer(serializers.Serializer):
-    pending = serializers.IntegerField()
-    synced = serializers.IntegerField()
-    failed = serializers.IntegerField()
-
-
-ARTIFACT_EXAMPLE = {
-    "id": "0b7c1c9e-6c1b-4f5e-9a55-6f0a1de3f6a1",
-    "index": "handbook",
-    "title": "Keeper's handbook",
-    "file_name": "handbook.pdf",
-    "external_id": "handbook-7",
-    "url": "https://lights.example/handbook",
-    "media_type": "application/pdf",
-    "encoding": "",
-    "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-    "metadata": {"year": 1911},
-    "groups": ["keepers"],
-    "revision": 42,
-    "status": "ready",
-    "error": None,
-    "warnings": [],
-    "pages": 12,
-    "nodes": {"pending": 0, "synced": 87, "failed": 0},
-    "created_at": "2026-03-02T09:30:00Z",
-    "updated_at": "2026-03-02T09:30:04Z",
-}
-PAGE_INFO_EXAMPLE = {
-    "id": "5d0f6f0e-1c0a-4a53-8f6e-2b1f5f7f3a10",
-    "index": 0,
-    "label": "Lighting the lamp",
-    "char_count": 26,
-}
-
-REVISION_HELP = (
-    "Revision of the last write to it. A search with this min_revision shows that write."
-)
-
-
-@with_example(ARTIFACT_EXAMPLE)
-class ArtifactSerializer(serializers.Serializer):
-    id = serializers.UUIDField()
-    index = serializers.CharField()
-    title = serializers.CharField()
-    file_name = serializers.CharField()
-    external_id = serializers.CharField(allow_null=True)
-    url = serializers.CharField()
-    media_type = serializers.CharField()
-    encoding = serializers.CharField(help_text="Detected encoding of a text file.")
-    sha256 = serializers.CharField(help_text="SHA-256 of the content as received.")
-    metadata = MetadataField()
-    groups = serializers.ListField(
-        child=serializers.CharField(), help_text="Who may see it; empty: all who read the index."
-    )
-    revision = serializers.IntegerField(help_text=REVISION_HELP)
-    status = serializers.ChoiceField(choices=STATUSES)
-    error = ProblemSerializer(allow_null=True)
-    warnings = ProblemSerializer(many=True)
-    pages = serializers.IntegerField(help_text="Number of pages.")
-    nodes = ArtifactNodeCountsSerializer()
-    created_at = serializers.DateTimeField()
-    updated_at = serializers.DateTimeField()
-
-
-class PageInfoSerializer(serializers.Serializer):
-    id = serializers.UUIDField()
-    index = serializers.IntegerField(help_text="Counted from 0.")
-    label = serializers.CharField(  # type: ignore[assignment]
-        help_text="Slide title, sheet or heading."
-    )
-    char_count = serializers.IntegerField()
-
-
-@with_example(
-    PAGE_INFO_EXAMPLE
-    | {"artifact_id": ARTIFACT_EXAMPLE["id"], "text": "The lamp is lit at sunset."}
-)
-class PageSerializer(PageInfoSerializer):
-    artifact_id = serializers.UUIDField()
-    text = serializers.CharField()
-
-
-@with_example(make_list_example(ARTIFACT_EXAMPLE))
-class ArtifactListSerializer(ListSerializer):
-    results = ArtifactSerializer(many=True)
-
-
-@with_example(make_list_example(PAGE_INFO_EXAMPLE))
-class PageListSerializer(ListSerializer):
-    results = PageInfoSerializer(many=True)
-
-
-@with_example({"line": 1, "verdict": "added", "id": ARTIFACT_EXAMPLE["id"], "revision": 42}, NDJSON)
-class BatchLineSerializer(serializers.Serializer):
-    """The result of one line of a batch."""
-
-    line = serializers.IntegerField(help_text="Counted from 1, blank lines included.")
-    verdict = serializers.ChoiceField(choices=["added", "unchanged", "revised", "rejected"])
-    id = serializers.UUIDField(required=False)
-    revision = serializers.IntegerField(required=False, help_text=REVISION_HELP)
-    error = ErrorSerializer(required=False)
-
-
-@with_example(
-    {
-        "id": ARTIFACT_EXAMPLE["id"],
-        "deleted": True,
-        "revision": 43,
-        "points": 0,
-        "collections": {"handbook.page_embeddings.1": 0},
-        "waits_for": [],
-    }
-)
-class RemovalSerializer(serializers.Serializer):
-    id = serializers.UUIDField()
-    deleted = serializers.BooleanField()
-    revision = serializers.IntegerField(help_text=REVISION_HELP)
-    points = serializers.IntegerField(
-        allow_null=True, help_text="Points left in the vector store; null if unknown."
-    )
-    collections = serializers.DictField(
-        child=serializers.IntegerField(),
-        help_text="Number of points left in each collection of its index.",
-    )
-    waits_for = serializers.ListField(
-        child=serializers.CharField(),
-        help_text="Why copies of removed points may still exist, such as a replica that is down.",
-    )
-    detail = serializers.CharField(required=False)
-
-
 def render_reference(artifact: Artifact) -> dict[str, Any]:
     """What hits, quotes and sources show of their document."""
     return {
@@ -456,8 +321,7 @@ def render_reference(artifact: Artifact) -> dict[str, Any]:
 def render_artifacts(
     artifacts: Sequence[Artifact], grant: Grant = EVERYTHING
 ) -> list[dict[str, Any]]:
-    """Artifacts as ``ArtifactSerializer`` describes them.
-
+    """
     Args:
         artifacts: read through the catalog's ``with_status``.
     """

@@ -21,14 +21,16 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+import strata_types
 from access.authentication import get_grant
 from access.grants import Grant, Scope
 from access.limits import require_room, take_batch
 from access.throttling import get_holder
 from core.exceptions import StrataError
+from core.openapi import ERROR, answer
 from core.paging import paginate
 from core.parsers import JSONParser, max_json_bytes
-from core.serializers import ErrorSerializer, PagingSerializer
+from core.serializers import PagingSerializer
 from core.text import clean_text
 from documents import services
 from documents.batches import BatchResponse, add_batch
@@ -40,15 +42,9 @@ from documents.serializers import (
     FORM,
     NDJSON,
     ArtifactFilterSerializer,
-    ArtifactListSerializer,
-    ArtifactSerializer,
     ArtifactUpdateSerializer,
-    BatchLineSerializer,
     FileArtifactSerializer,
     FileContentSerializer,
-    PageListSerializer,
-    PageSerializer,
-    RemovalSerializer,
     TextArtifactSerializer,
     TextContentSerializer,
     render_artifacts,
@@ -73,7 +69,7 @@ ARTIFACT_ID = OpenApiParameter("artifact_id", OpenApiTypes.UUID, OpenApiParamete
 PAGE_INDEX = OpenApiParameter(
     "page_index", OpenApiTypes.INT, OpenApiParameter.PATH, description="Counted from 0."
 )
-ADD_RESPONSES = {200: ArtifactSerializer, 202: ArtifactSerializer}
+ADD_RESPONSES = {200: answer(strata_types.Artifact), 202: answer(strata_types.Artifact)}
 
 
 class IgnoreAcceptHeader(DefaultContentNegotiation):
@@ -112,7 +108,7 @@ class ArtifactViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="list_artifacts",
         parameters=[ArtifactFilterSerializer],
-        responses=ArtifactListSerializer,
+        responses=answer(strata_types.ArtifactList),
     )
     def list(self, request: Request, index: str) -> Response:
         """List the artifacts of an index."""
@@ -170,7 +166,7 @@ class ArtifactViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="add_artifacts",
         request={NDJSON: TextArtifactSerializer},
-        responses={(200, NDJSON): BatchLineSerializer},
+        responses={(200, NDJSON): answer(strata_types.BatchVerdict, NDJSON)},
     )
     def batch(self, request: Request, index: str) -> BatchResponse:
         """Add many texts to an index.
@@ -193,7 +189,7 @@ class ArtifactViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="read_artifact",
         parameters=[ARTIFACT_ID],
-        responses=ArtifactSerializer,
+        responses=answer(strata_types.Artifact),
     )
     def retrieve(self, request: Request, artifact_id: str) -> Response:
         """Read an artifact.
@@ -206,7 +202,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         operation_id="update_artifact",
         parameters=[ARTIFACT_ID],
         request={"application/json": ArtifactUpdateSerializer},
-        responses={200: ArtifactSerializer, 409: ErrorSerializer},
+        responses={200: answer(strata_types.Artifact), 409: ERROR},
     )
     def partial_update(self, request: Request, artifact_id: str) -> Response:
         """Change title, URL, metadata or groups, or give an external id to an artifact without one.
@@ -222,7 +218,7 @@ class ArtifactViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="remove_artifact",
         parameters=[ARTIFACT_ID],
-        responses={200: RemovalSerializer, 202: RemovalSerializer},
+        responses={200: answer(strata_types.Removal), 202: answer(strata_types.Removal)},
     )
     def destroy(self, request: Request, artifact_id: str) -> Response:
         """Delete an artifact with its pages and its points.
@@ -256,7 +252,7 @@ class ArtifactViewSet(viewsets.ViewSet):
             FORM: FileContentSerializer,
             "application/json": TextContentSerializer,
         },
-        responses={**ADD_RESPONSES, 409: ErrorSerializer},
+        responses={**ADD_RESPONSES, 409: ERROR},
     )
     def content(self, request: Request, artifact_id: str) -> Response:
         """Replace the content of an artifact.
@@ -278,7 +274,7 @@ class ArtifactViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="list_pages",
         parameters=[ARTIFACT_ID, PagingSerializer],
-        responses=PageListSerializer,
+        responses=answer(strata_types.PageList),
     )
     def pages(self, request: Request, artifact_id: str) -> Response:
         """List the pages of an artifact, without their text."""
@@ -301,7 +297,7 @@ class ArtifactViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="read_page",
         parameters=[ARTIFACT_ID, PAGE_INDEX],
-        responses=PageSerializer,
+        responses=answer(strata_types.Page),
     )
     def page(self, request: Request, artifact_id: str, page_index: str) -> Response:
         """Read a page.
@@ -329,7 +325,7 @@ class ArtifactViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="read_original",
         parameters=[ARTIFACT_ID],
-        responses={(200, "*/*"): OpenApiTypes.BINARY, 422: ErrorSerializer},
+        responses={(200, "*/*"): OpenApiTypes.BINARY, 422: ERROR},
     )
     def original(self, request: Request, artifact_id: str) -> FileResponse:
         """Download the original file.

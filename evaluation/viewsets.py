@@ -9,14 +9,15 @@ from rest_framework import status, viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+import strata_types
 from access.all_documents import NeedsAllDocuments
 from access.authentication import get_grant
 from access.grants import Grant, Scope
 from access.throttling import get_holder
 from core.enqueueing import enqueue_on_commit
+from core.openapi import ERROR, answer
 from core.paging import paginate
 from core.parsers import max_json_bytes
-from core.serializers import ErrorSerializer
 from documents.groups import is_visible
 from evaluation import tasks
 from evaluation.exceptions import UnknownJudgement, UnknownRun
@@ -28,15 +29,10 @@ from evaluation.report import REPORT_POLICY, render_report
 from evaluation.runs import create_run, get_run
 from evaluation.serializers import (
     VERDICT_NAMES,
-    EvaluationDetailSerializer,
     EvaluationListParametersSerializer,
-    EvaluationListSerializer,
     EvaluationRequestSerializer,
-    EvaluationSerializer,
     JudgementListParametersSerializer,
-    JudgementListSerializer,
     JudgementRequestSerializer,
-    JudgementSerializer,
     render_judgement,
 )
 from evaluation.services import delete_judgement, save_judgement
@@ -60,7 +56,7 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
     @extend_schema(
         operation_id="list_evaluations",
         parameters=[EvaluationListParametersSerializer],
-        responses=EvaluationListSerializer,
+        responses=answer(strata_types.EvaluationList),
     )
     def list(self, request: Request) -> Response:
         """List evaluation runs, newest first."""
@@ -74,7 +70,7 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
     @extend_schema(
         operation_id="evaluate",
         request=EvaluationRequestSerializer,
-        responses={202: EvaluationSerializer, 404: ErrorSerializer},
+        responses={202: answer(strata_types.Evaluation), 404: ERROR},
     )
     def create(self, request: Request) -> Response:
         """Request an evaluation.
@@ -96,7 +92,7 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
 
     @extend_schema(
         operation_id="read_evaluation",
-        responses=EvaluationDetailSerializer,
+        responses=answer(strata_types.EvaluationDetail),
     )
     def retrieve(self, request: Request, run_id: str) -> Response:
         """Read a run with its results, and the earlier results of the same queries."""
@@ -159,7 +155,7 @@ class JudgementViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="list_judgements",
         parameters=[JudgementListParametersSerializer],
-        responses=JudgementListSerializer,
+        responses=answer(strata_types.JudgementList),
     )
     def list(self, request: Request) -> Response:
         """List judgements, newest first."""
@@ -180,9 +176,9 @@ class JudgementViewSet(viewsets.ViewSet):
         operation_id="judge",
         request=JudgementRequestSerializer,
         responses={
-            200: JudgementSerializer,
-            201: JudgementSerializer,
-            404: ErrorSerializer,
+            200: answer(strata_types.Judgement),
+            201: answer(strata_types.Judgement),
+            404: ERROR,
         },
     )
     def create(self, request: Request) -> Response:

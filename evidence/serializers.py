@@ -1,4 +1,4 @@
-"""Serializers of the evidence API."""
+"""Reads the requests of the evidence API and renders its answers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,6 @@ from rest_framework import serializers
 from core.exceptions import InvalidInput
 from core.openapi import with_example
 from core.serializers import (
-    ErrorSerializer,
     StrictSerializer,
     StringField,
     TitleField,
@@ -27,46 +26,22 @@ from evidence.services import (
     EvidenceVerdict,
     RejectedEvidence,
 )
-from evidence.similar import MAX_SIMILAR
 from retrieval.search import MAX_LIMIT, MAX_QUERY_CHARS
 from retrieval.serializers.answers import render_chunk, render_search_answer
 from retrieval.serializers.knowledge_requests import SIMILARITY_RANGE
 from retrieval.serializers.requests import FiniteFloatField
-from retrieval.serializers.schema import (
-    HIT_EXAMPLE,
-    HitSerializer,
-    PageSearchAnswerSerializer,
-    make_search_example,
-)
+from strata_types.examples import FINDING
 
 MAX_AUTHORS = 1_000
 MAX_CITATION_CHARS = 1_000  # of a source, a date, an author's name
 # Findings are embedded while the caller waits: at this size for about ten seconds.
 MAX_REQUEST_CHARS = 500_000
 
-FINDING_EXAMPLE: dict[str, Any] = {
-    "url": "https://journal.example/aspirin",
-    "content": "Aspirin lowers the risk of a second stroke.",
-    "citation": {
-        "source": "Journal of Examples",
-        "title": "Aspirin after stroke",
-        "date": "2021-05-14",
-        "authors": ["A. Author"],
-    },
-}
-
-REFERENCE_EXAMPLE = {
-    "url": "https://news.example/aspirin",
-    "content": "A study found that aspirin lowers the risk of a second stroke.",
-    "citation": {"date": "May 2021"},
-    "similarity": 0.95,
-    "added_at": "2026-03-02T09:30:04Z",
-}
 
 # --- Requests --------------------------------------------------------------------------------
 
 
-class EvidenceCitationSerializer(StrictSerializer):
+class CitationInputSerializer(StrictSerializer):
     """The publication a finding comes from."""
 
     url = URLField(required=False, max_length=MAX_URL_CHARS)
@@ -84,9 +59,6 @@ class EvidenceCitationSerializer(StrictSerializer):
         child=StringField(max_length=MAX_CITATION_CHARS), required=False, max_length=MAX_AUTHORS
     )
 
-    class Meta:
-        ref_name = "EvidenceCitation"
-
 
 class EvidenceInputSerializer(StrictSerializer):
     url = URLField(
@@ -96,7 +68,7 @@ class EvidenceInputSerializer(StrictSerializer):
         "the URL of the citation identifies the finding.",
     )
     content = TextField()
-    citation = EvidenceCitationSerializer(required=False)
+    citation = CitationInputSerializer(required=False)
 
 
 class ThresholdSerializer(StrictSerializer):
@@ -106,9 +78,6 @@ class ThresholdSerializer(StrictSerializer):
         max_value=1.0,
         help_text="Cosine from which two findings are duplicates; default: the index's setting.",
     )
-
-
-ITEMS_EXAMPLE = {"items": [FINDING_EXAMPLE], "threshold": 0.9}
 
 
 class FindingsField(serializers.ListField):
@@ -161,7 +130,7 @@ class SimilarEvidenceParametersSerializer(StrictSerializer):
     )
 
 
-@with_example({"query": "aspirin after stroke", "urls": [FINDING_EXAMPLE["url"]], "limit": 5})
+@with_example({"query": "aspirin after stroke", "urls": [FINDING["url"]], "limit": 5})
 class RelatedEvidenceParametersSerializer(StrictSerializer):
     query = StringField(max_length=MAX_QUERY_CHARS)
     urls = serializers.ListField(
@@ -216,106 +185,7 @@ def read_search_parameters(serializer: type[StrictSerializer], data: Any) -> dic
     return fields | {"query": query}
 
 
-# --- Responses -------------------------------------------------------------------------------
-
-
-class SimilarFindingSerializer(serializers.Serializer):
-    artifact_id = serializers.UUIDField()
-    similarity = serializers.FloatField(help_text="Cosine of the two findings.")
-
-    class Meta:
-        ref_name = "SimilarFinding"
-
-
-class EvidenceVerdictSerializer(serializers.Serializer):
-    url = serializers.CharField()
-    verdict = serializers.ChoiceField(choices=[str(verdict) for verdict in EvidenceVerdict])
-    artifact_id = serializers.UUIDField(
-        required=False,
-        help_text="The finding's artifact; for a duplicate, the artifact stored before; absent if "
-        "rejected.",
-    )
-    revision = serializers.IntegerField(
-        required=False, help_text="Use it as min_revision of searches; absent if rejected."
-    )
-    duplicate_of = serializers.UUIDField(required=False)
-    similarity = serializers.FloatField(
-        required=False, help_text="Cosine to the stored finding, if a duplicate."
-    )
-    similar_to = SimilarFindingSerializer(
-        many=True,
-        required=False,
-        help_text="Stored findings that are near an added or updated one and say something else, "
-        f"most similar first; at most {MAX_SIMILAR}.",
-    )
-    error = ErrorSerializer(required=False, help_text="Only if rejected; the others are stored.")
-
-    class Meta:
-        ref_name = "EvidenceVerdict"
-
-
-@with_example(
-    {
-        "verdicts": [
-            {
-                "url": FINDING_EXAMPLE["url"],
-                "verdict": "added",
-                "artifact_id": HIT_EXAMPLE["artifact"]["id"],
-                "revision": 61,
-                "similar_to": [],
-            }
-        ]
-    }
-)
-class EvidenceVerdictsSerializer(serializers.Serializer):
-    verdicts = EvidenceVerdictSerializer(many=True, help_text="In the order given.")
-
-
-class EvidenceHitCitationSerializer(serializers.Serializer):
-    url = serializers.CharField(required=False)
-    source = serializers.CharField(required=False)  # type: ignore[assignment]
-    title = serializers.CharField(required=False)
-    date = serializers.CharField(required=False)
-    authors = serializers.ListField(child=serializers.CharField(), required=False)
-
-
-class EvidenceReferenceSerializer(serializers.Serializer):
-    url = serializers.CharField()
-    content = serializers.CharField()
-    citation = EvidenceHitCitationSerializer(help_text="As received.")
-    similarity = serializers.FloatField(help_text="Cosine to the finding that it repeats.")
-    added_at = serializers.DateTimeField()
-
-    class Meta:
-        ref_name = "EvidenceReference"
-
-
-class EvidenceHitSerializer(HitSerializer):
-    url = serializers.CharField()
-    content = serializers.CharField(help_text="The whole finding; text is its most similar chunk.")
-    citation = EvidenceHitCitationSerializer(help_text="As received.")
-    similarity = serializers.FloatField(help_text="Cosine of its most similar chunk.")
-    references = EvidenceReferenceSerializer(
-        many=True, help_text="Findings that repeat this one, oldest first."
-    )
-    similar_to = SimilarFindingSerializer(
-        many=True,
-        help_text="Findings that are near this one and say something else, most similar first.",
-    )
-
-
-@with_example(
-    make_search_example(
-        hits=[
-            HIT_EXAMPLE
-            | {"score_kind": "cosine"}
-            | FINDING_EXAMPLE
-            | {"similarity": 0.93, "references": [REFERENCE_EXAMPLE], "similar_to": []}
-        ]
-    )
-)
-class EvidenceSearchAnswerSerializer(PageSearchAnswerSerializer):
-    hits = EvidenceHitSerializer(many=True)
+# --- Answers ---------------------------------------------------------------------------------
 
 
 def render_decision(decision: EvidenceDecision) -> dict[str, Any]:

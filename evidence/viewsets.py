@@ -10,17 +10,14 @@ from rest_framework import viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+import strata_types
 from access.authentication import get_grant
 from access.grants import Scope
+from core.openapi import ERROR, answer
 from core.parsers import max_json_bytes
-from core.serializers import ErrorSerializer
 from evidence.search import find_similar_evidence
 from evidence.serializers import (
-    FINDING_EXAMPLE,
-    ITEMS_EXAMPLE,
     AddEvidenceSerializer,
-    EvidenceSearchAnswerSerializer,
-    EvidenceVerdictsSerializer,
     RelatedEvidenceParametersSerializer,
     SimilarEvidenceParametersSerializer,
     SingleEvidenceSerializer,
@@ -31,6 +28,7 @@ from evidence.serializers import (
 from evidence.services import add_evidence
 from retrieval.serializers.requests import read_query_string
 from retrieval.views.searches import enqueue_planning_of_stale_hits
+from strata_types.examples import FINDING
 
 
 @extend_schema(tags=["Evidence"])
@@ -49,11 +47,13 @@ class EvidenceViewSet(viewsets.ViewSet):
                 resource_type_field_name=None,
             ),
             examples=[
-                OpenApiExample("Several", ITEMS_EXAMPLE, media_type="application/json"),
-                OpenApiExample("One", FINDING_EXAMPLE, media_type="application/json"),
+                OpenApiExample(
+                    "Several", {"items": [FINDING], "threshold": 0.9}, media_type="application/json"
+                ),
+                OpenApiExample("One", FINDING, media_type="application/json"),
             ],
         ),
-        responses={200: EvidenceVerdictsSerializer},
+        responses={200: answer(strata_types.EvidenceVerdicts)},
     )
     def create(self, request: Request, index: str) -> Response:
         """Add findings, except duplicates of findings that are stored.
@@ -71,7 +71,10 @@ class EvidenceViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="find_similar_evidence",
         parameters=[SimilarEvidenceParametersSerializer],
-        responses={200: EvidenceSearchAnswerSerializer, 409: ErrorSerializer},
+        responses={
+            200: answer(strata_types.EvidenceAnswer),
+            409: ERROR,
+        },
     )
     def similar(self, request: Request, index: str) -> Response:
         """Find findings similar to a query, most similar first."""
@@ -85,7 +88,10 @@ class EvidenceViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="find_related_evidence",
         request=RelatedEvidenceParametersSerializer,
-        responses={200: EvidenceSearchAnswerSerializer, 409: ErrorSerializer},
+        responses={
+            200: answer(strata_types.EvidenceAnswer),
+            409: ERROR,
+        },
     )
     def related(self, request: Request, index: str) -> Response:
         """Find findings similar to a query, except those at the given URLs."""

@@ -32,8 +32,6 @@ _QUESTION_FIELDS = frozenset(
     {
         "question", "chunk_text", "chunk_id", "chunk_hash", "annotation_hash", "source",
         "summary", "model_name", "hypothetical_questions", "heading",
-        # Fields of every hit, because a question's hit also shows the declared fields.
-        "artifact", "page", "passage", "verdict", "score_kind", "node_id", "explain", "index",
     }
 )  # fmt: skip
 

@@ -150,8 +150,6 @@ def _inline(schema: Any, components: Mapping[str, Any]) -> Any:
         inlined["description"] = described.partition("* `")[0].strip()
         if not inlined["description"]:
             del inlined["description"]
-    if inlined.pop("nullable", False) and "type" in inlined:
-        inlined["type"] = [inlined["type"], "null"]
     return inlined
 
 

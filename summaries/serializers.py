@@ -1,4 +1,4 @@
-"""Serializers of summaries for the REST API."""
+"""Reads changes of summaries and renders summaries."""
 
 from typing import Any
 
@@ -6,7 +6,6 @@ from rest_framework import serializers
 
 from core.openapi import with_example
 from core.serializers import StrictSerializer, StringField, TitleField
-from documents.serializers import REVISION_HELP
 from summaries.models import EXTRACTIVE_MODEL_NAME, Summary
 
 MAX_SUMMARY_CHARS = 10_000
@@ -35,39 +34,6 @@ class SummaryPatchSerializer(StrictSerializer):
         if attrs["text"] is None and "model_name" in attrs:
             raise serializers.ValidationError({"model_name": "Give it with a text."})
         return attrs
-
-
-@with_example(
-    {
-        "entity_id": "5d0f6f0e-1c0a-4a53-8f6e-2b1f5f7f3a10",
-        "type": "page_summary",
-        "artifact_id": "0b7c1c9e-6c1b-4f5e-9a55-6f0a1de3f6a1",
-        "revision": 44,
-        "text": "When and how the lamp is lit.",
-        "model_name": "by hand",
-        "is_by_hand": True,
-        "state": "written",
-        "error": None,
-        "input_hash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-        "written_at": "2026-03-02T09:31:00Z",
-        "citations": [],
-    }
-)
-class SummarySerializer(serializers.Serializer):
-    """The summary of a page or an artifact in the index's newest build."""
-
-    entity_id = serializers.UUIDField()
-    type = serializers.ChoiceField(choices=["page_summary", "artifact_summary"])
-    artifact_id = serializers.UUIDField()
-    revision = serializers.IntegerField(help_text=REVISION_HELP)
-    text = serializers.CharField()
-    model_name = serializers.CharField(help_text="`extractive`, `by hand`, or what was given.")
-    is_by_hand = serializers.BooleanField()
-    state = serializers.ChoiceField(choices=["due", "written", "failed"])
-    error = serializers.CharField(allow_null=True)
-    input_hash = serializers.CharField()
-    written_at = serializers.DateTimeField(allow_null=True)
-    citations = serializers.ListField(child=serializers.DictField())
 
 
 def render_stored_summary(summary: Summary) -> dict[str, Any]:

@@ -8,13 +8,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+import strata_types
 from access.authentication import get_grant
 from access.grants import Scope
+from core.openapi import answer
 from documents.exceptions import UnknownArtifact
 from documents.groups import is_visible
 from documents.models import Artifact, Page
 from summaries.models import Summary, SummaryQuerySet
-from summaries.serializers import SummaryPatchSerializer, SummarySerializer, render_stored_summary
+from summaries.serializers import SummaryPatchSerializer, render_stored_summary
 from summaries.services import edit_summary
 
 
@@ -24,7 +26,7 @@ class PageSummaryView(APIView):
 
     scopes = {"get": Scope.SEARCH, "patch": Scope.WRITE}
 
-    @extend_schema(operation_id="read_page_summary", responses=SummarySerializer)
+    @extend_schema(operation_id="read_page_summary", responses=answer(strata_types.Summary))
     def get(self, request: Request, page_id: UUID) -> Response:
         """Read a page's summary."""
         summaries = _list_visible(request).filter(page=page_id)
@@ -33,7 +35,7 @@ class PageSummaryView(APIView):
     @extend_schema(
         operation_id="write_page_summary",
         request=SummaryPatchSerializer,
-        responses=SummarySerializer,
+        responses=answer(strata_types.Summary),
     )
     def patch(self, request: Request, page_id: UUID) -> Response:
         """Write a page's summary by hand.
@@ -56,7 +58,7 @@ class ArtifactSummaryView(APIView):
 
     scopes = {"get": Scope.SEARCH, "patch": Scope.WRITE}
 
-    @extend_schema(operation_id="read_artifact_summary", responses=SummarySerializer)
+    @extend_schema(operation_id="read_artifact_summary", responses=answer(strata_types.Summary))
     def get(self, request: Request, artifact_id: UUID) -> Response:
         """Read an artifact's summary."""
         summaries = _list_visible(request).of_artifacts().filter(artifact=artifact_id)
@@ -65,7 +67,7 @@ class ArtifactSummaryView(APIView):
     @extend_schema(
         operation_id="write_artifact_summary",
         request=SummaryPatchSerializer,
-        responses=SummarySerializer,
+        responses=answer(strata_types.Summary),
     )
     def patch(self, request: Request, artifact_id: UUID) -> Response:
         """Write an artifact's summary by hand.

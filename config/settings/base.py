@@ -332,6 +332,7 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "Strata",
     "DESCRIPTION": "Index documents and search them; every hit is checked against its document.",
     "VERSION": "0.1.0",
+    "OAS_VERSION": "3.1.0",  # whose schemas are JSON schemas
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     "TAGS": [
@@ -352,14 +353,7 @@ SPECTACULAR_SETTINGS = {
     "GET_LIB_DOC_EXCLUDES": "core.openapi.list_classes_without_description",
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    # Names for the enums of fields that share a name but not their values.
-    "ENUM_NAME_OVERRIDES": {
-        "EvaluationState": "evaluation.models.EvaluationRun.State",
-        "JudgementVerdict": ["good", "bad"],
-        "QuoteVerdict": ["exact", "stale", "lost"],
-        "KnowledgeKind": ["concept", "source", "relationship_type"],
-        "KeyState": ["active", "expired", "revoked"],
-    },
+    "POSTPROCESSING_HOOKS": [],  # a name for each enum would have to be kept here
 }
 
 # --- Work ------------------------------------------------------------------------------------

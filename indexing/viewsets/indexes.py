@@ -9,13 +9,14 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+import strata_types
 from access.all_documents import NeedsAllDocuments
 from access.authentication import get_grant
 from access.grants import EVERYTHING, Grant, Scope
 from access.limits import one_verification
 from access.throttling import get_holder
 from core.exceptions import InvalidInput, UnknownIndex
-from core.openapi import with_example
+from core.openapi import answer, with_example
 from core.paging import render_whole_list
 from core.serializers import MAX_NAME_CHARS, FlagField, StrictSerializer, StringField
 from indexing import tasks
@@ -23,13 +24,6 @@ from indexing.exceptions import StoreUnavailable
 from indexing.models import Index, IndexBuild
 from indexing.progress import get_index_progress
 from indexing.removal import remove_index
-from indexing.serializers import (
-    IndexListSerializer,
-    IndexRemovalSerializer,
-    IndexSerializer,
-    IndexVerificationSerializer,
-    VerifyResponseSerializer,
-)
 from indexing.spec.loaded import explain_missing_index, has_spec_file
 from indexing.verification import verify_and_save_report
 
@@ -67,20 +61,20 @@ class IndexViewSet(NeedsAllDocuments, viewsets.ViewSet):
     lookup_value_regex = "[^/]+"
     actions_about_all = frozenset({"destroy", "verify"})
 
-    @extend_schema(responses=IndexListSerializer)
+    @extend_schema(responses=answer(strata_types.IndexList))
     def list(self, request: Request) -> Response:
         """List the indexes with their progress."""
         progress = get_index_progress(grant=get_grant(request))
         return Response(render_whole_list([each.as_json() for each in progress]))
 
-    @extend_schema(responses=IndexSerializer)
+    @extend_schema(responses=answer(strata_types.Index))
     def retrieve(self, request: Request, index: str) -> Response:
         """Read an index with its progress."""
         return Response(_get_progress(index, get_grant(request)))
 
     @extend_schema(
         parameters=[IndexRemovalParametersSerializer],
-        responses={200: IndexRemovalSerializer, 202: IndexRemovalSerializer},
+        responses={200: answer(strata_types.IndexRemoval), 202: answer(strata_types.IndexRemoval)},
     )
     def destroy(self, request: Request, index: str) -> Response:
         """Remove an index with its documents and all its builds.
@@ -114,7 +108,9 @@ class IndexViewSet(NeedsAllDocuments, viewsets.ViewSet):
         )
 
     @extend_schema(
-        tags=["Operation"], request=VerifySerializer, responses=IndexVerificationSerializer
+        tags=["Operation"],
+        request=VerifySerializer,
+        responses=answer(strata_types.IndexVerification),
     )
     @action(detail=True, methods=["post"])
     def verify(self, request: Request, index: str) -> Response:
@@ -133,7 +129,11 @@ class IndexViewSet(NeedsAllDocuments, viewsets.ViewSet):
 class VerifyView(NeedsAllDocuments):
     scopes = Scope.MANAGE
 
-    @extend_schema(tags=["Operation"], request=VerifySerializer, responses=VerifyResponseSerializer)
+    @extend_schema(
+        tags=["Operation"],
+        request=VerifySerializer,
+        responses=answer(strata_types.VerificationAnswer),
+    )
     def post(self, request: Request) -> Response:
         """Verify every index.
 

@@ -28,11 +28,12 @@ from rest_framework.settings import api_settings
 from rest_framework.utils.encoders import JSONEncoder
 from rest_framework.views import APIView
 
+import strata_types
 from access.authentication import get_grant
 from access.grants import Scope
 from access.limits import StreamSlot, require_model_use, take_stream
 from access.throttling import get_holder
-from core.serializers import ErrorSerializer
+from core.openapi import ERROR, answer
 from retrieval.answer_stream import (
     AnswerEvent,
     StreamPosition,
@@ -46,24 +47,20 @@ from retrieval.serializers.requests import (
     AskParametersSerializer,
     read_query_string,
 )
-from retrieval.serializers.schema import (
-    EVENT_STREAM,
-    AskAnswerSerializer,
-    AskEventSerializer,
-)
 from retrieval.views.searches import enqueue_planning_of_stale_hits
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+EVENT_STREAM: Final = "text/event-stream"
 HEARTBEAT_SECONDS: Final = 10.0  # proxies cut connections that are silent, often after 60
 ASK_RESPONSES: Final = {
-    (200, EVENT_STREAM): AskEventSerializer,
-    (200, "application/json"): AskAnswerSerializer,
-    404: ErrorSerializer,
-    422: ErrorSerializer,
-    502: ErrorSerializer,
+    (200, EVENT_STREAM): answer(strata_types.AnswerStreamEvent, EVENT_STREAM),
+    (200, "application/json"): answer(strata_types.Answer),
+    404: ERROR,
+    422: ERROR,
+    502: ERROR,
 }
 SERVER_ERROR: Final = "Something went wrong on the server; it has been logged."
 

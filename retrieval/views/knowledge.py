@@ -10,22 +10,22 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+import strata_types
 from access.authentication import get_grant
 from access.grants import Grant, Scope
 from concepts.emergent_pairs import accept_pair, dismiss_pair
 from concepts.exceptions import UnknownEmergentPair
 from concepts.models import EmergentPair, Relationship
-from concepts.serializers import EVIDENCE_DISCLAIMER, RelationshipSerializer, render_relationship
+from concepts.serializers import EVIDENCE_DISCLAIMER, render_relationship
 from concepts.viewsets import get_concept
+from core.openapi import ERROR, answer
 from core.paging import paginate, render_page_head
-from core.serializers import ErrorSerializer
 from documents.index_catalog import require_index
 from retrieval.knowledge import bridges, concept_evidence, emergent, graph, sources
 from retrieval.search import Mode
 from retrieval.searches import SearchResponse
 from retrieval.serializers import knowledge_answers as answers
 from retrieval.serializers import knowledge_requests as requests
-from retrieval.serializers import knowledge_schema as schema
 from retrieval.serializers.requests import read_query_string
 from retrieval.views.searches import enqueue_planning_of_stale_hits, make_response
 
@@ -40,7 +40,7 @@ class ConceptEvidenceView(APIView):
         description="The quotes of a concept, those nearest to `query` first. "
         + EVIDENCE_DISCLAIMER,
         parameters=[requests.EvidenceParametersSerializer],
-        responses=schema.ConceptEvidenceAnswerSerializer,
+        responses=answer(strata_types.ConceptEvidenceAnswer),
     )
     def get(self, request: Request, concept_id: UUID) -> Response:
         return self._respond(request, concept_id, read_query_string(request.query_params))
@@ -51,7 +51,7 @@ class ConceptEvidenceView(APIView):
         tags=["Concepts"],
         description=f"The same, with the parameters in the body. {EVIDENCE_DISCLAIMER}",
         request=requests.EvidenceParametersSerializer,
-        responses=schema.ConceptEvidenceAnswerSerializer,
+        responses=answer(strata_types.ConceptEvidenceAnswer),
     )
     def post(self, request: Request, concept_id: UUID) -> Response:
         return self._respond(request, concept_id, request.data)
@@ -81,7 +81,7 @@ class ConceptContextView(APIView):
         summary="Read the sources that quote a concept",
         tags=["Concepts"],
         parameters=[requests.ContextParametersSerializer],
-        responses=schema.ConceptContextAnswerSerializer,
+        responses=answer(strata_types.ConceptContextAnswer),
     )
     def get(self, request: Request, concept_id: UUID) -> Response:
         """The sources that quote a concept, with their neighbours."""
@@ -106,7 +106,7 @@ class ConceptPathsView(APIView):
         summary="Find chains of relationships from a concept",
         tags=["Concepts"],
         parameters=[requests.PathParametersSerializer],
-        responses=schema.PathsAnswerSerializer,
+        responses=answer(strata_types.PathsAnswer),
     )
     def get(self, request: Request, concept_id: UUID) -> Response:
         """Chains of relationships from a concept whose types are similar to the given words."""
@@ -137,7 +137,10 @@ class SimilarSourcesView(APIView):
         summary="Find sources similar to a given one",
         tags=["Search"],
         parameters=[requests.SimilarSourcesParametersSerializer],
-        responses={200: schema.SourceSearchAnswerSerializer, 409: ErrorSerializer},
+        responses={
+            200: answer(strata_types.SourceSearchAnswer),
+            409: ERROR,
+        },
     )
     def get(self, request: Request, source_id: UUID) -> Response:
         """Sources of one or several indexes that are similar to a given source."""
@@ -168,7 +171,10 @@ class EmergentPairListView(APIView):
         summary="List similar concepts without a relationship",
         tags=["Concepts"],
         parameters=[requests.EmergentParametersSerializer],
-        responses={200: schema.EmergentPairListSerializer, 404: ErrorSerializer},
+        responses={
+            200: answer(strata_types.EmergentPairList),
+            404: ERROR,
+        },
     )
     def get(self, request: Request) -> Response:
         """Pairs of similar concepts without a relationship, most similar first, with the sources
@@ -216,7 +222,7 @@ class EmergentPairAcceptView(APIView):
         summary="Create a relationship from an emergent pair",
         tags=["Concepts"],
         request=requests.AcceptPairSerializer,
-        responses={201: RelationshipSerializer},
+        responses={201: answer(strata_types.Relationship)},
     )
     def post(self, request: Request, pair_id: UUID) -> Response:
         """Create a relationship from a pair; the pair is then no longer open."""
@@ -235,7 +241,7 @@ class EmergentPairDismissView(APIView):
         summary="Dismiss an emergent pair",
         tags=["Concepts"],
         request=None,
-        responses=schema.EmergentPairSerializer,
+        responses=answer(strata_types.EmergentPair),
     )
     def post(self, request: Request, pair_id: UUID) -> Response:
         """Dismiss a pair, so that it is no longer listed as open."""

@@ -7,59 +7,16 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+import strata_types
 from access.grants import Scope
-from core.openapi import make_list_example, with_example
+from core.openapi import answer
 from core.paging import render_whole_list
-from core.serializers import ListSerializer
 from retrieval.exceptions import InvalidPipeline
 from retrieval.pipelines.declaring import PipelineDeclaration, read_declarations
-
-
-class PipelineComponentSerializer(serializers.Serializer):
-    name = serializers.CharField()
-    type = serializers.CharField()
-    init_parameters = serializers.DictField()
-
-
-class PipelineConnectionSerializer(serializers.Serializer):
-    sender = serializers.CharField(help_text="component.output")
-    receiver = serializers.CharField(help_text="component.input")
-
-
-class PipelineSerializer(serializers.Serializer):
-    name = serializers.CharField()
-    title = serializers.CharField()
-    description = serializers.CharField()
-    components = PipelineComponentSerializer(many=True)
-    connections = PipelineConnectionSerializer(many=True)
-
-
-@with_example(
-    make_list_example(
-        {
-            "name": "plain",
-            "title": "Plain",
-            "description": "One hybrid search.",
-            "components": [
-                {"name": "fusion", "type": "Fusion", "init_parameters": {}},
-                {"name": "context", "type": "ContextBuilder", "init_parameters": {}},
-            ],
-            "connections": [{"sender": "fusion.passages", "receiver": "context.passages"}],
-        }
-    )
-    | {"mistakes": []}
-)
-class PipelineListSerializer(ListSerializer):
-    results = PipelineSerializer(many=True)
-    mistakes = serializers.ListField(
-        child=serializers.CharField(),
-        help_text="The errors of the invalid files, which are left out.",
-    )
 
 
 class PipelineListView(APIView):
@@ -68,7 +25,7 @@ class PipelineListView(APIView):
     scopes = Scope.SEARCH
 
     @extend_schema(
-        operation_id="list_pipelines", tags=["Answers"], responses=PipelineListSerializer
+        operation_id="list_pipelines", tags=["Answers"], responses=answer(strata_types.PipelineList)
     )
     def get(self, request: Request) -> Response:
         """List the query pipelines."""

@@ -17,9 +17,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+import strata_types
 from access.authentication import get_grant
 from access.grants import Scope
-from core.serializers import ErrorSerializer
+from core.openapi import ERROR, answer
 from documents.models import Artifact
 from indexing.models import Node
 from indexing.signals import make_due_and_enqueue, plan_standalone_and_enqueue
@@ -32,11 +33,6 @@ from retrieval.serializers.answers import (
 from retrieval.serializers.requests import (
     SourceParametersSerializer,
     read_query_string,
-)
-from retrieval.serializers.schema import (
-    SourceAnswerSerializer,
-    ToolAnswerSerializer,
-    ToolListSerializer,
 )
 from retrieval.source_context import read_source_context
 from retrieval.tools import list_tools, prepare_tool_call
@@ -62,7 +58,11 @@ class SearchView(APIView):
 def make_search_view(name: str) -> type[SearchView]:
     """Make the view of one search, with GET and POST described in the OpenAPI document."""
     search = SEARCHES[name]
-    responses = {200: search.answer, 404: ErrorSerializer, 409: ErrorSerializer}
+    responses = {
+        200: search.answer,
+        404: ERROR,
+        409: ERROR,
+    }
     view = type(f"{name.title()}SearchView", (SearchView,), {"name": name})
     describe: Callable[[type[SearchView]], type[SearchView]] = extend_schema_view(
         get=extend_schema(
@@ -91,7 +91,9 @@ class ToolListView(APIView):
     scopes = Scope.SEARCH
     is_public_search = True
 
-    @extend_schema(operation_id="list_tools", tags=["Search"], responses=ToolListSerializer)
+    @extend_schema(
+        operation_id="list_tools", tags=["Search"], responses=answer(strata_types.ToolList)
+    )
     def get(self, request: Request, index: str) -> Response:
         """List the tools of an index."""
         return Response(render_tools(list_tools(index, get_grant(request))))
@@ -110,7 +112,7 @@ class ToolView(APIView):
             OpenApiTypes.OBJECT,
             examples=[OpenApiExample("Example", {"exercise": "nordic curl", "limit": 5})],
         ),
-        responses=ToolAnswerSerializer,
+        responses=answer(strata_types.ToolAnswer),
     )
     def post(self, request: Request, index: str, name: str) -> Response:
         """Call a tool with its arguments."""
@@ -129,7 +131,7 @@ class SourceView(APIView):
         summary="Read a source with its neighbours",
         tags=["Documents"],
         parameters=[SourceParametersSerializer],
-        responses=SourceAnswerSerializer,
+        responses=answer(strata_types.Source),
     )
     def get(self, request: Request, source_id: UUID) -> Response:
         """Read a source."""

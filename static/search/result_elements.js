@@ -7,11 +7,6 @@ import { judgementButtonsElement } from "./judgements.js";
 
 const PAGES_SHOWN = 5; // of a document; the others are collapsed
 
-// The fields of every question hit; its other fields are those that its index declares.
-const COMMON_FIELDS = new Set(
-  "score score_kind node_id kind text start_offset end_offset verdict artifact page source metadata explain passage id chunk_id question summary index".split(" "),
-);
-
 // --- Passages --------------------------------------------------------------------------------------
 
 export function passageElement(hit, words) {
@@ -224,10 +219,7 @@ export function summaryElement(hit, words) {
 // --- Questions -------------------------------------------------------------------------------------
 
 export function questionElement(hit, words) {
-  const declared = Object.entries(hit).filter(([name]) => !COMMON_FIELDS.has(name));
-  const names = new Set(declared.map(([name]) => name));
-  const others = Object.entries(hit.metadata ?? {}).filter(([name]) => !names.has(name));
-  const [text, ...below] = bodyElements(hit, words, metadataTagElements(Object.fromEntries(others)));
+  const [text, ...below] = bodyElements(hit, words, []);
   return hitElement(
     hit,
     // A passage without questions is found by its own words.
@@ -235,13 +227,13 @@ export function questionElement(hit, words) {
     locationElement(hit, element("span", { className: "title", dir: "auto" }, ...titleNodes(hit))),
     hit.summary && hit.question ? textElement(hit.summary, words, "gist") : null,
     text,
-    fieldsElement(declared),
+    fieldsElement(Object.entries(hit.metadata)),
     ...below,
   );
 }
 
-function fieldsElement(declared) {
-  const groups = declared.map(([name, value]) => [name, [value].flat().filter((each) => each != null)]);
+function fieldsElement(fields) {
+  const groups = fields.map(([name, value]) => [name, [value].flat().filter((each) => each != null)]);
   const filled = groups.filter(([, values]) => values.length);
   if (filled.length === 0) return null;
   const rows = filled.map(([name, values]) =>

@@ -8,9 +8,6 @@ from typing import Any
 from drf_spectacular.generators import SchemaGenerator
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-# These also have the fields that their index declares.
-WITH_DECLARED_FIELDS = {"QuestionHit", "PipelineQuestionHit", "ToolQuestionHit"}
-
 
 @dataclass(frozen=True)
 class Operation:
@@ -48,7 +45,7 @@ class Document:
     @cached_property
     def _schemas(self) -> dict[str, Any]:
         return {
-            name: _to_json_schema(schema, is_open=name in WITH_DECLARED_FIELDS)
+            name: _forbid_undeclared(schema)
             for name, schema in self.content["components"]["schemas"].items()
         }
 
@@ -74,21 +71,18 @@ class Document:
     def find_differences(self, value: Any, schema: dict[str, Any]) -> list[str]:
         """Where the value differs from the schema; undeclared fields are differences."""
         validator = Draft202012Validator(
-            {**_to_json_schema(schema), "components": {"schemas": self._schemas}},
+            {**_forbid_undeclared(schema), "components": {"schemas": self._schemas}},
             format_checker=Draft202012Validator.FORMAT_CHECKER,
         )
         return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(value)]
 
 
-def _to_json_schema(schema: Any, *, is_open: bool = False) -> Any:
-    """Convert a schema of OpenAPI 3.0 to one of JSON Schema that forbids undeclared fields."""
+def _forbid_undeclared(schema: Any) -> Any:
     if isinstance(schema, list):
-        return [_to_json_schema(each) for each in schema]
+        return [_forbid_undeclared(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    converted = {name: _to_json_schema(each) for name, each in schema.items() if name != "nullable"}
-    if "properties" in schema and not is_open:
-        converted.setdefault("additionalProperties", False)
-    if schema.get("nullable") is True:
-        return {"anyOf": [converted, {"type": "null"}]}
-    return converted
+    strict = {name: _forbid_undeclared(each) for name, each in schema.items()}
+    if "properties" in schema:
+        strict.setdefault("additionalProperties", False)
+    return strict

@@ -10,8 +10,8 @@ from django.core.management import CommandError, call_command
 from retrieval.answer_stream import AnswerEvent
 from retrieval.management.commands import ask
 from retrieval.pipelines.answer_synthesiser import EXTRACTIVE_MODEL_NAME, NO_SENTENCE_TEXT
-from retrieval.serializers.schema import HIT_EXAMPLE
 from retrieval.views import ask as ask_views
+from strata_types.examples import HIT as HIT_EXAMPLE
 from tests.factories import PARAGRAPHS, give, sync
 from tests.retrieval.test_api_commands import has_line
 

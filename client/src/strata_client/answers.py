@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from strata_client.exceptions import StrataError, error_from_event
-from strata_client.types import AnswerEnd, AnswerHit, AnswerMetadata, Citation
+from strata_client.types import AnswerEnd, AnswerHit, AnswerMetadata, AnswerQuestionHit, Citation
 
 # str.splitlines(), which httpx uses, would split at U+2028 and U+0085, which JSON may contain. A
 # carriage return at the end of the buffer may be the first half of a CRLF.
@@ -21,7 +21,7 @@ class Metadata:
     data: AnswerMetadata
 
     @property
-    def hits(self) -> list[AnswerHit]:
+    def hits(self) -> list[AnswerHit | AnswerQuestionHit]:
         return self.data["hits"]
 
     @property

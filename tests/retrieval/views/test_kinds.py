@@ -273,13 +273,11 @@ class TestQuestionSearchView:
             "page": {"id": str(source.page_id), "index": 1},
             "passage": {"id": str(source.pk), "ordinal": source.ordinal},
             "source": "Notes",
-            "metadata": {"year": 2019},
+            "metadata": {"year": 2019, "topics": ["birds"], "place": None},
             "id": str(node.point_id),
             "chunk_id": node.details["chunk_id"],
             "question": node.text,
             "summary": node.details["summary"],
-            "topics": ["birds"],
-            "place": None,
         }
 
     def test_names_the_index_of_each_hit_of_several_indexes(self, client, notes):

@@ -1,11 +1,13 @@
 """Concepts, their evidence and relationships, and the searches of these and of sources."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import Any, Literal, TypeAlias
 
-from strata_client.types.documents import AnyList
-from strata_client.types.searches import Hit, HitArtifact, HitPage, Mode
-from strata_client.types.sources import Neighbour
+from typing_extensions import TypedDict
+
+from strata_types.common import AnyList
+from strata_types.documents import HitArtifact, HitPage, Neighbour
+from strata_types.searches import AnswerHead, Hit, HitVerdict, Mode
 
 KnowledgeKind: TypeAlias = Literal["concept", "source", "relationship_type"]
 
@@ -19,6 +21,8 @@ class Concept(TypedDict):
     description: str
     search_terms: list[str]
     evidence_count: int
+    """Evidence is descriptive: it shows where a text mentions a concept, and does not prove a
+    relationship."""
     relationship_count: int
     revision: int
 
@@ -28,16 +32,25 @@ class ConceptLabel(TypedDict):
     label: str
 
 
+class InstanceSource(TypedDict):
+    id: str
+    ordinal: int
+    heading: str
+
+
 class Instance(TypedDict):
     """A quote that is evidence of a concept."""
 
     id: str
     quote: str
-    start_offset: int  # in the source's text
+    start_offset: int
+    """Unicode code points, in the source's text."""
     end_offset: int
     verdict: Literal["exact", "stale", "lost"]
-    artifact: dict[str, Any]
-    source: dict[str, Any] | None
+    """exact: the source contains the quote at these offsets. stale: the source changed; the quote
+    will be searched for again. lost: the document no longer contains it."""
+    artifact: HitArtifact
+    source: InstanceSource | None
 
 
 class RelationshipType(TypedDict):
@@ -49,17 +62,17 @@ class RelationshipType(TypedDict):
     revision: int
 
 
+class RelationshipTypeName(TypedDict):
+    id: str
+    name: str
+    category: str
+
+
 class Relationship(TypedDict):
     id: str
-    source: dict[str, Any]  # id and label of a concept
-    type: dict[str, Any]  # id, name and category
-    target: dict[str, Any]
-
-
-class Deletion(TypedDict):
-    id: str
-    deleted: bool
-    revision: int
+    source: ConceptLabel
+    type: RelationshipTypeName
+    target: ConceptLabel
 
 
 class ConceptList(AnyList):
@@ -84,8 +97,10 @@ class RelationshipList(AnyList):
 class KnowledgeSearchOptions(TypedDict, total=False):
     """Options of any search of concepts, relationship types and sources."""
 
-    limit: int | None  # 1 to 100
-    min_similarity: float | None  # cosine, -1 to 1
+    limit: int | None
+    """1 to 100."""
+    min_similarity: float | None
+    """Cosine, -1 to 1."""
 
 
 class PagedKnowledgeSearchOptions(KnowledgeSearchOptions, total=False):
@@ -94,8 +109,10 @@ class PagedKnowledgeSearchOptions(KnowledgeSearchOptions, total=False):
 
 class SourceContextOptions(KnowledgeSearchOptions, total=False):
     include_concepts: bool | None
-    window: int | None  # neighbours on each side, 0 to 10
-    mode: Mode | None  # how sources are ranked
+    window: int | None
+    """Neighbours on each side, 0 to 10."""
+    mode: Mode | None
+    """How sources are ranked."""
 
 
 class SourceSearchOptions(SourceContextOptions, total=False):
@@ -115,7 +132,8 @@ class RouteOptions(SourceContextOptions, total=False):
 
 
 class BlendOptions(KnowledgeSearchOptions, total=False):
-    concept_weight: float | None  # 0 to 10
+    concept_weight: float | None
+    """0 to 10."""
     source_weight: float | None
     relationship_weight: float | None
 
@@ -129,23 +147,31 @@ class MatchReason(TypedDict):
     way: KnowledgeKind
     similarity: float
     weight: float
-    score: float  # similarity times weight
-    through: dict[str, str]  # ids of what it was found through
-
-
-class _KnowledgeHit(TypedDict):
     score: float
-    score_kind: str
+    """Similarity times weight."""
+    through: dict[str, str]
+    """Ids of what led to it; empty if its own text matched."""
+
+
+class KnowledgeHit(TypedDict):
+    score: float
+    """Evidence is descriptive: it does not prove a relationship."""
+    score_kind: Literal["cosine", "rrf", "bm25", "weighted_sum"]
+    """cosine; of a source also rrf or bm25, by the mode; of a blended concept weighted_sum, the
+    sum of the scores in ways."""
     kind: KnowledgeKind
     id: str
     index: str
     text: str | None
     ways: list[MatchReason]
+    """How it was found; see score_kind."""
 
 
-class _EntityHit(_KnowledgeHit):
+class EntityHit(KnowledgeHit):
+    """A hit on an entity, whose text no document holds."""
+
     node_id: str
-    verdict: Literal["exact", "stale"] | None
+    verdict: HitVerdict | None
     start_offset: None
     end_offset: None
     artifact: None
@@ -154,14 +180,14 @@ class _EntityHit(_KnowledgeHit):
     metadata: dict[str, Any]
 
 
-class ConceptHit(_EntityHit):
+class ConceptHit(EntityHit):
     label: str
     description: str
     search_terms: list[str]
     evidence: list[Instance]
 
 
-class RelationshipTypeHit(_EntityHit):
+class RelationshipTypeHit(EntityHit):
     name: str
     category: str
     description: str
@@ -174,13 +200,15 @@ class QuotedConcept(TypedDict):
     evidence: Instance
 
 
-class SourceHit(_KnowledgeHit):
+class SourceHit(KnowledgeHit):
     ordinal: int | None
     heading: str | None
     artifact: HitArtifact
     page: HitPage
-    similarity: float  # of its nearest chunk
+    similarity: float
+    """Cosine of its nearest chunk, in every mode."""
     stale: bool
+    """It changed since its chunks were embedded."""
     chunks: list[Hit]
     concepts: list[QuotedConcept]
     neighbours: list[Neighbour]
@@ -189,21 +217,19 @@ class SourceHit(_KnowledgeHit):
 # --- Answers of searches ---------------------------------------------------------------------
 
 
-class _KnowledgeAnswer(TypedDict):
-    index: str | list[str]
-    build: int | list[int]
+class KnowledgeAnswer(AnswerHead):
     took_ms: dict[str, float]
 
 
-class ConceptSearchAnswer(_KnowledgeAnswer):
+class ConceptSearchAnswer(KnowledgeAnswer):
     hits: list[ConceptHit]
 
 
-class RelationshipTypeSearchAnswer(_KnowledgeAnswer):
+class RelationshipTypeSearchAnswer(KnowledgeAnswer):
     hits: list[RelationshipTypeHit]
 
 
-class SourceSearchAnswer(_KnowledgeAnswer):
+class SourceSearchAnswer(KnowledgeAnswer):
     hits: list[SourceHit]
 
 
@@ -213,8 +239,9 @@ class EntryPoint(TypedDict):
     similarity: float
 
 
-class RoutingAnswer(_KnowledgeAnswer):
-    entry: EntryPoint | None  # the nearest of all
+class RoutingAnswer(KnowledgeAnswer):
+    entry: EntryPoint | None
+    """The nearest of all."""
     concepts: list[ConceptHit]
     sources: list[SourceHit]
     relationship_types: list[RelationshipTypeHit]
@@ -224,29 +251,33 @@ class ConceptInstance(Instance):
     concept: str
 
 
-class SubgraphAnswer(_KnowledgeAnswer):
+class SubgraphAnswer(KnowledgeAnswer):
     concepts: list[ConceptHit]
     sources: list[SourceHit]
     relationship_types: list[RelationshipTypeHit]
     relationships: list[Relationship]
+    """Relationships of these concepts, at most 1,000; those among them first."""
     relationship_count: int
+    """All relationships of these concepts."""
     evidence: list[ConceptInstance]
+    """The quotes that connect the concepts with the sources."""
 
 
 # --- About one concept -----------------------------------------------------------------------
 
 
-class RankedInstance(Instance):
-    similarity: float | None  # to the query
-    way: str
-
-
-class _ConceptAnswer(TypedDict):
+class ConceptAnswer(TypedDict):
     index: str
     concept: ConceptLabel
 
 
-class ConceptEvidenceAnswer(_ConceptAnswer):
+class RankedInstance(Instance):
+    similarity: float | None
+    """To the query."""
+    way: str
+
+
+class ConceptEvidenceAnswer(ConceptAnswer):
     count: int
     hits: list[RankedInstance]
 
@@ -257,23 +288,26 @@ class ConceptSource(Neighbour):
     neighbours: list[Neighbour]
 
 
-class ConceptContextAnswer(_ConceptAnswer):
+class ConceptContextAnswer(ConceptAnswer):
     sources: list[ConceptSource]
 
 
 class PathStep(Relationship):
-    similarity: float  # of its type to the word
+    similarity: float
+    """Of its type to the word."""
     like: str
-    reversed: bool  # followed against its direction
+    reversed: bool
+    """Followed against its direction."""
 
 
 class ConceptPath(TypedDict):
-    similarity: float  # the lowest of its steps
+    similarity: float
+    """The lowest similarity of its steps."""
     concepts: list[str]
     steps: list[PathStep]
 
 
-class PathsAnswer(_ConceptAnswer):
+class PathsAnswer(ConceptAnswer):
     paths: list[ConceptPath]
 
 
@@ -281,17 +315,21 @@ class PathsAnswer(_ConceptAnswer):
 
 
 class Bridge(SourceHit):
-    similarities: list[float]  # to the first concept and to the second
+    similarities: list[float]
+    """To the first concept and to the second."""
 
 
 class EmergentPair(TypedDict):
-    id: str | None  # None: computed for the request, and not stored
+    id: str | None
+    """Null if the pair was computed for this request and not stored."""
     index: str
     concepts: list[ConceptLabel]
+    """The two concepts."""
     similarity: float
     way: str
     state: Literal["open", "dismissed"]
     found_at: str | None
+    """Null if the pair is not stored."""
     bridges: list[Bridge]
 
 

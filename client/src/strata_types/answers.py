@@ -1,0 +1,142 @@
+"""Answers to questions, and the query pipelines that find what they cite."""
+
+from typing import Any, Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+from strata_types.common import AnyList
+from strata_types.searches import DroppedPoints, Hit, QuestionHit
+
+
+class PipelineRank(TypedDict):
+    """The score and steps that a query pipeline adds to a hit."""
+
+    score_kind: str
+    """Set by the last component that ranked the hit: `rrf`, `similarity_and_rank`,
+    `cross_encoder`, `mmr`, or the name of a postprocessor."""
+    similarity: float | None
+    """Cosine to the question; null if it no longer has a vector."""
+    explain: NotRequired[list[dict[str, Any]]]
+    """What each component did to it, in order."""
+
+
+class AnswerHit(Hit, PipelineRank):  # type: ignore[misc]
+    """A chunk that an answer may cite, as a query pipeline ranked it."""
+
+
+class AnswerQuestionHit(QuestionHit, PipelineRank):  # type: ignore[misc]
+    """A chunk that its question found: of an index that holds questions and no chunks."""
+
+
+class Citation(TypedDict):
+    """A sentence of an answer and the words of a source that it cites."""
+
+    number: int
+    """Number of the hit, counted from 1."""
+    answer_start: int
+    """Unicode code points, in the answer."""
+    answer_end: int
+    node_id: str
+    artifact_id: str
+    source_id: str
+    start_offset: int
+    """Unicode code points, in the source's text."""
+    end_offset: int
+    is_supported: bool
+    """Whether the passage supports the sentence. If not, the offsets are those of the whole
+    passage."""
+
+
+class Refusal(TypedDict):
+    """The reason why an irrelevant question is not answered."""
+
+    detail: str
+    fix: str | None
+
+
+class AnswerMetadata(TypedDict):
+    """What was found, before an answer is written."""
+
+    index: str
+    build: int | None
+    pipeline: str
+    relevant: bool
+    """Whether the question concerns this index."""
+    refusal: Refusal | None
+    hits: list[AnswerHit | AnswerQuestionHit]
+    filters: dict[str, Any] | None
+    """The filter that all hits satisfy."""
+    parsed: dict[str, Any]
+    """What the pipeline parsed from the question."""
+    query: str
+    """The query that was searched."""
+    queries: list[str]
+    identified: list[dict[str, Any]]
+    notes: list[str]
+    """What could not be done, one sentence each."""
+    dropped: DroppedPoints
+    took_ms: dict[str, float]
+    why_not: NotRequired[dict[str, Any]]
+    restarted: NotRequired[bool]
+    """The answer was restarted after the connection was lost."""
+
+
+class AnswerEnd(TypedDict):
+    """The citations of an answer, and the model that wrote it."""
+
+    citations: list[Citation]
+    unknown_marks: int
+    """How many citation marks of the answer name no hit."""
+    notes: list[str]
+    """What could not be done for the answer, such as asking the language model."""
+    model_name: str | None
+    """`extractive` if the sentences are quoted from documents."""
+
+
+class Answer(AnswerMetadata, AnswerEnd):
+    """A complete answer: the data of all events in one object."""
+
+    answer: str | None
+
+
+class AnswerStreamEvent(TypedDict):
+    """An event of the stream. The metadata and done events together hold the fields of an answer
+    that is not streamed; a chunk event holds the next piece of text, and an error event the fields
+    of every error."""
+
+    id: NotRequired[str]
+    """For Last-Event-ID."""
+    event: Literal["metadata", "chunk", "done", "error"]
+    data: str
+    """A JSON object."""
+
+
+# --- Query pipelines -------------------------------------------------------------------------
+
+
+class PipelineComponent(TypedDict):
+    name: str
+    type: str
+    init_parameters: dict[str, Any]
+
+
+class PipelineConnection(TypedDict):
+    sender: str
+    """component.output"""
+    receiver: str
+    """component.input"""
+
+
+class Pipeline(TypedDict):
+    name: str
+    title: str
+    description: str
+    components: list[PipelineComponent]
+    """In the order they run."""
+    connections: list[PipelineConnection]
+
+
+class PipelineList(AnyList):
+    results: list[Pipeline]
+    mistakes: list[str]
+    """The errors of the invalid files, which are left out."""

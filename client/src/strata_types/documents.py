@@ -1,0 +1,192 @@
+"""Documents, their pages, sources and summaries."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, NotRequired, TypeAlias
+
+from typing_extensions import TypedDict
+
+from strata_types.common import AnyList, ErrorContent, Problem
+
+Status: TypeAlias = Literal["received", "parsing", "indexing", "ready", "failed"]
+
+
+class TextDocument(TypedDict, total=False):
+    """A document of a batch: `text` or `pages`, and optional fields."""
+
+    text: str
+    pages: list[str]
+    title: str | None
+    external_id: str | None
+    url: str | None
+    metadata: Mapping[str, object] | None
+    groups: list[str] | None
+
+
+class ArtifactNodes(TypedDict):
+    pending: int
+    synced: int
+    failed: int
+
+
+class Artifact(TypedDict):
+    id: str
+    index: str
+    title: str
+    file_name: str
+    external_id: str | None
+    url: str
+    media_type: str
+    encoding: str
+    """Detected encoding of a text file."""
+    sha256: str
+    """SHA-256 of the content as received."""
+    metadata: dict[str, Any]
+    groups: list[str]
+    """Who may see it; empty: all who read the index."""
+    revision: int
+    """Of the last write to it. A search with this min_revision shows that write."""
+    status: Status
+    error: Problem | None
+    """Why it could not be read."""
+    warnings: list[Problem]
+    pages: int
+    """Number of pages."""
+    nodes: ArtifactNodes
+    created_at: str
+    updated_at: str
+
+
+class ArtifactList(AnyList):
+    results: list[Artifact]
+
+
+class PageInfo(TypedDict):
+    id: str
+    index: int
+    """Counted from 0."""
+    label: str
+    """Slide title, sheet or heading."""
+    char_count: int
+
+
+class Page(PageInfo):
+    artifact_id: str
+    text: str
+
+
+class PageList(AnyList):
+    results: list[PageInfo]
+
+
+class BatchVerdict(TypedDict):
+    """The result of one line of a batch."""
+
+    line: int
+    """Counted from 1, blank lines included."""
+    verdict: Literal["added", "unchanged", "revised", "rejected"]
+    id: NotRequired[str]
+    revision: NotRequired[int]
+    """A search with this min_revision shows the write."""
+    error: NotRequired[ErrorContent]
+
+
+class Removal(TypedDict):
+    id: str
+    deleted: bool
+    revision: int
+    """A search with this min_revision no longer finds it."""
+    points: int | None
+    """Points left in the vector store; null if it did not answer."""
+    collections: dict[str, int]
+    """Number of points left in each collection of its index."""
+    waits_for: list[str]
+    """Why copies of removed points may still exist, such as a replica that is down."""
+    detail: NotRequired[str]
+
+
+class Summary(TypedDict):
+    """The summary of a page or an artifact in the index's newest build."""
+
+    entity_id: str
+    type: Literal["page_summary", "artifact_summary"]
+    artifact_id: str
+    revision: int
+    """Of the artifact's last write. A search with this min_revision shows that write."""
+    text: str
+    model_name: str
+    """`extractive`, `by hand`, or what was given."""
+    is_by_hand: bool
+    state: Literal["due", "written", "failed"]
+    error: str | None
+    input_hash: str
+    written_at: str | None
+    citations: list[dict[str, Any]]
+
+
+# --- Parts that hits name --------------------------------------------------------------------
+
+
+class HitArtifact(TypedDict):
+    id: str
+    title: str
+    external_id: str | None
+    file_name: str | None
+    """Of the original; empty for a text given without a file."""
+
+
+class HitPage(TypedDict):
+    id: str
+    index: int
+    """Counted from 0."""
+
+
+class HitSource(TypedDict):
+    id: str
+    ordinal: int
+    """Within its artifact, counted from 0."""
+
+
+# --- Sources: the parts of a page that chunks are cut from -------------------------------------
+
+
+class Neighbour(TypedDict):
+    """A source before or after another."""
+
+    id: str
+    ordinal: int
+    heading: str
+    text: str
+    page: HitPage
+
+
+class SourceArtifact(HitArtifact):
+    index: str
+
+
+class SourcePage(HitPage):
+    label: str
+
+
+class SourceChunk(TypedDict):
+    node_id: str
+    strategy: str
+    chunk_index: int | None
+    start_offset: int
+    end_offset: int
+    state: str
+
+
+class Source(TypedDict):
+    id: str
+    ordinal: int
+    """Within its artifact, counted from 0."""
+    heading: str
+    text: str
+    start: int
+    """First character, in its page's text."""
+    end: int
+    content_hash: str | None
+    artifact: SourceArtifact
+    page: SourcePage
+    chunks: list[SourceChunk]
+    neighbours: list[Neighbour]

@@ -1,0 +1,230 @@
+"""Indexes: their state, builds, verification and regeneration."""
+
+from typing import Any, Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+from strata_types.common import AnyList
+
+
+class NodeCounts(TypedDict):
+    pending: int
+    synced: int
+    failed: int
+    deleting: int
+
+
+class Index(TypedDict):
+    name: str
+    title: str
+    description: str
+    build: int
+    search_settings: int | None
+    """The number of the current search settings; each change increments it."""
+    kinds: list[str]
+    """The kinds of node it contains."""
+    nodes: NodeCounts
+    artifacts: int
+    artifacts_waiting: int
+    artifacts_failed: int
+    oldest_pending_seconds: float | None
+    problem: str | None
+    """Why it cannot sync at the moment."""
+
+
+class IndexList(AnyList):
+    results: list[Index]
+
+
+class IndexRemoval(TypedDict):
+    index: str
+    deleted: bool
+    points: int | None
+    """Points left in the vector store; null if it did not answer."""
+    collections: NotRequired[dict[str, int]]
+    waits_for: NotRequired[list[str]]
+    """Why copies of removed points may still exist, such as a replica that is down."""
+    artifact_count: NotRequired[int]
+    """Artifacts still to be removed."""
+    node_count: NotRequired[int]
+    build_count: NotRequired[int]
+    has_spec: NotRequired[bool]
+    detail: NotRequired[str]
+
+
+# --- Builds ----------------------------------------------------------------------------------
+
+
+class Build(TypedDict):
+    """One index made by one version of its spec."""
+
+    index: str
+    number: int
+    state: Literal["building", "live", "standby", "retired"]
+    kinds: list[str]
+    nodes: NodeCounts
+    artifacts_missing: int
+    """Artifacts that are ready in the live build but not yet in this one."""
+    embedded: int
+    """Nodes whose vectors were computed for it."""
+    copied: int
+    """Nodes whose vectors were copied from another build."""
+    promotion: Literal["manual", "when_complete", "forced"]
+    comparison: dict[str, Any] | None
+    """Comparison with the live build."""
+    max_calls: int | None
+    deadline_at: str | None
+    paused_at: str | None
+    pause_reason: str | None
+    problem: str | None
+    created_at: str
+    promoted_at: str | None
+
+
+class BuildList(AnyList):
+    results: list[Build]
+
+
+class KindEstimate(TypedDict):
+    kept: int
+    """Nodes whose vectors are copied."""
+    reembedded: int
+    """Nodes with the same text but new vectors."""
+    rebuilt: int
+    """New nodes."""
+    removed: int
+    """Nodes that are no longer needed."""
+    texts: int
+    """Texts to embed."""
+    tokens: int
+    """Tokens to embed."""
+    calls: int
+    """LLM calls."""
+    prompt_tokens: int
+    completion_tokens: int
+
+
+class BuildEstimate(TypedDict):
+    """What applying the spec would do."""
+
+    index: str
+    live_build: int | None
+    changes: list[str]
+    """Changes to the live build's recipe."""
+    search_settings: int | None
+    """The number of the current search settings; each change increments it."""
+    search_changes: list[str]
+    """Changes to the search settings; the live build uses them at once."""
+    store_changes: list[str]
+    """Changes to the store settings; applied to the collections without a new build."""
+    is_free: bool
+    """No stored data changes: this costs nothing."""
+    is_estimate: bool
+    """Extrapolated from a sample of the artifacts."""
+    artifact_count: int
+    sampled_count: int
+    kinds: dict[str, KindEstimate]
+    embedding_minutes: float | None
+    """At this installation's throughput; null if not measured yet."""
+    writing_minutes: float | None
+    disk_bytes: int
+
+
+# --- Verification ----------------------------------------------------------------------------
+
+
+class VerificationReport(TypedDict):
+    index: str
+    build: int
+    is_sound: bool
+    artifact_count: int
+    node_count: int
+    point_count: int
+    failed_count: int
+    repaired_count: int
+    findings: dict[str, int]
+    examples: dict[str, list[str]]
+    remedies: dict[str, str]
+
+
+class IndexVerification(VerificationReport):
+    beside: list[VerificationReport]
+    """Reports of the other builds."""
+
+
+class VerificationAnswer(TypedDict):
+    reports: list[VerificationReport]
+
+
+# --- Regenerations ---------------------------------------------------------------------------
+
+
+class RegenerationOptions(TypedDict, total=False):
+    type: str | None
+    category: str | None
+    """Of relationship types."""
+    index: str | None
+    """None: every index."""
+    artifacts: list[str] | None
+    """Ids."""
+    only_missing: bool | None
+    stale: bool | None
+    limit: int | None
+    offset: int | None
+
+
+class RegenerationArtifactCounts(TypedDict):
+    total: int
+    done: int
+    """Artifacts processed."""
+    made_due: int
+    """Artifacts with work made due."""
+    failed: int
+    """Artifacts that failed."""
+    awaited: int
+    """Artifacts with texts still to be written."""
+    refused: int
+    """Artifacts with texts that could not be written."""
+
+
+class RegenerationTextCounts(TypedDict):
+    made_due: int
+
+
+class RegenerationNodeCounts(TypedDict):
+    made_due: int
+    pending: int
+    """Pending nodes of the processed artifacts."""
+    failed: int
+    """Failed nodes of the processed artifacts."""
+
+
+class Regeneration(TypedDict):
+    id: str
+    state: Literal["running", "done", "cancelled", "failed"]
+    index: str | None
+    types: list[str]
+    category: str
+    """Of relationship types; empty: all."""
+    only_missing: bool
+    stale: bool
+    limit: int | None
+    offset: int
+    artifacts: RegenerationArtifactCounts
+    texts: RegenerationTextCounts
+    nodes: RegenerationNodeCounts
+    is_synced: bool
+    """It has ended, and all work it made due is done."""
+    artifacts_per_second: float | None
+    eta_seconds: float | None
+    """Seconds until all its artifacts are processed."""
+    problem: str | None
+    """What it is waiting for at the moment."""
+    last_error: str | None
+    """Why it is waiting, or why the last artifact failed."""
+    started_at: str
+    finished_at: str | None
+
+
+class RegenerationList(AnyList):
+    results: list[Regeneration]
