@@ -13,7 +13,7 @@ from access.serializers import (
     KeyRequestSerializer,
     render_key,
 )
-from core.openapi import answer
+from core.openapi import body_of
 from core.paging import render_whole_list
 
 
@@ -23,7 +23,7 @@ class KeyViewSet(viewsets.ViewSet):
 
     scopes = Scope.MANAGE
 
-    @extend_schema(operation_id="list_keys", responses=answer(strata_types.KeyList))
+    @extend_schema(operation_id="list_keys", responses=body_of(strata_types.KeyList))
     def list(self, request: Request) -> Response:
         """List API keys, newest first, without their secrets."""
         results = [render_key(key) for key in _get_issuer(request).list_keys()]
@@ -32,7 +32,7 @@ class KeyViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="create_key",
         request=KeyRequestSerializer,
-        responses={201: answer(strata_types.NewKey)},
+        responses={201: body_of(strata_types.NewKey)},
     )
     def create(self, request: Request) -> Response:
         """Make an API key.
@@ -44,7 +44,7 @@ class KeyViewSet(viewsets.ViewSet):
         key, secret = _get_issuer(request).issue_key(data.pop("name"), scope=scope, **data)
         return Response({**render_key(key), "secret": secret}, status=status.HTTP_201_CREATED)
 
-    @extend_schema(operation_id="revoke_key", responses={200: answer(strata_types.Key)})
+    @extend_schema(operation_id="revoke_key", responses={200: body_of(strata_types.Key)})
     def destroy(self, request: Request, key_id: int) -> Response:
         """Revoke an API key.
 

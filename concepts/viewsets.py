@@ -35,7 +35,7 @@ from concepts.serializers import (
     render_relationship,
     render_relationship_type,
 )
-from core.openapi import ERROR, answer
+from core.openapi import ERROR, body_of
 from core.paging import paginate
 from core.serializers import PagingSerializer
 from documents.index_catalog import require_index
@@ -59,7 +59,7 @@ class ConceptViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="list_concepts",
         parameters=[ConceptFilterSerializer],
-        responses=answer(strata_types.ConceptList),
+        responses=body_of(strata_types.ConceptList),
     )
     def list(self, request: Request, index: str) -> Response:
         """List the concepts of an index, by label."""
@@ -79,7 +79,7 @@ class ConceptViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="create_concept",
         request=ConceptInputSerializer,
-        responses={201: answer(strata_types.Concept), 409: ERROR},
+        responses={201: body_of(strata_types.Concept), 409: ERROR},
     )
     def create(self, request: Request, index: str) -> Response:
         """Add a concept.
@@ -92,7 +92,7 @@ class ConceptViewSet(viewsets.ViewSet):
         rendered = _render_concept(concept.pk, get_grant(request))
         return Response(rendered, status=status.HTTP_201_CREATED)
 
-    @extend_schema(operation_id="read_concept", responses=answer(strata_types.Concept))
+    @extend_schema(operation_id="read_concept", responses=body_of(strata_types.Concept))
     def retrieve(self, request: Request, concept_id: UUID) -> Response:
         """Read a concept."""
         return Response(_render_concept(concept_id, get_grant(request)))
@@ -100,7 +100,7 @@ class ConceptViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="edit_concept",
         request=ConceptPatchSerializer,
-        responses={200: answer(strata_types.Concept), 409: ERROR},
+        responses={200: body_of(strata_types.Concept), 409: ERROR},
     )
     def partial_update(self, request: Request, concept_id: UUID) -> Response:
         """Change a concept's label, description or search terms.
@@ -115,7 +115,7 @@ class ConceptViewSet(viewsets.ViewSet):
 
     @extend_schema(
         operation_id="remove_concept",
-        responses={200: answer(strata_types.Deletion), 409: ERROR},
+        responses={200: body_of(strata_types.Deletion), 409: ERROR},
     )
     def destroy(self, request: Request, concept_id: UUID) -> Response:
         """Delete a concept with its evidence and relationships.
@@ -129,7 +129,7 @@ class ConceptViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="merge_concepts",
         request=MergeSerializer,
-        responses=answer(strata_types.Concept),
+        responses=body_of(strata_types.Concept),
     )
     def merge(self, request: Request, concept_id: UUID) -> Response:
         """Merge other concepts into this one, with their evidence and relationships."""
@@ -143,7 +143,7 @@ class ConceptViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="list_instances",
         parameters=[PagingSerializer],
-        responses=answer(strata_types.InstanceList),
+        responses=body_of(strata_types.InstanceList),
     )
     def instances(self, request: Request, concept_id: UUID) -> Response:
         """List the quotes that are evidence of a concept, lost ones included."""
@@ -156,7 +156,7 @@ class ConceptViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="add_instance",
         request=QuoteSerializer,
-        responses={200: answer(strata_types.Instance), 201: answer(strata_types.Instance)},
+        responses={200: body_of(strata_types.Instance), 201: body_of(strata_types.Instance)},
     )
     def add_instance(self, request: Request, concept_id: UUID) -> Response:
         """Quote a text as evidence of a concept.
@@ -213,7 +213,7 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="list_relationship_types",
         parameters=[RelationshipTypeFilterSerializer],
-        responses=answer(strata_types.RelationshipTypeList),
+        responses=body_of(strata_types.RelationshipTypeList),
     )
     def list(self, request: Request, index: str) -> Response:
         """List the relationship types of an index, by name."""
@@ -229,7 +229,7 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
         operation_id="create_relationship_type",
         request=RelationshipTypeInputSerializer,
         responses={
-            201: answer(strata_types.RelationshipType),
+            201: body_of(strata_types.RelationshipType),
             409: ERROR,
         },
     )
@@ -246,7 +246,7 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
 
     @extend_schema(
         operation_id="read_relationship_type",
-        responses=answer(strata_types.RelationshipType),
+        responses=body_of(strata_types.RelationshipType),
     )
     def retrieve(self, request: Request, type_id: UUID) -> Response:
         """Read a relationship type."""
@@ -256,7 +256,7 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
         operation_id="edit_relationship_type",
         request=RelationshipTypePatchSerializer,
         responses={
-            200: answer(strata_types.RelationshipType),
+            200: body_of(strata_types.RelationshipType),
             409: ERROR,
         },
     )
@@ -273,7 +273,7 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
 
     @extend_schema(
         operation_id="remove_relationship_type",
-        responses={200: answer(strata_types.Deletion), 409: ERROR},
+        responses={200: body_of(strata_types.Deletion), 409: ERROR},
     )
     def destroy(self, request: Request, type_id: UUID) -> Response:
         """Delete a relationship type with every relationship of it."""
@@ -298,7 +298,7 @@ class RelationshipViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="list_relationships",
         parameters=[RelationshipFilterSerializer],
-        responses=answer(strata_types.RelationshipList),
+        responses=body_of(strata_types.RelationshipList),
     )
     def list(self, request: Request, index: str) -> Response:
         """List the relationships of an index."""
@@ -316,7 +316,10 @@ class RelationshipViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="relate_concepts",
         request=RelationshipInputSerializer,
-        responses={200: answer(strata_types.Relationship), 201: answer(strata_types.Relationship)},
+        responses={
+            200: body_of(strata_types.Relationship),
+            201: body_of(strata_types.Relationship),
+        },
     )
     def create(self, request: Request, index: str) -> Response:
         """Relate two concepts.
@@ -333,7 +336,7 @@ class RelationshipViewSet(viewsets.ViewSet):
 
     @extend_schema(
         operation_id="read_relationship",
-        responses=answer(strata_types.Relationship),
+        responses=body_of(strata_types.Relationship),
     )
     def retrieve(self, request: Request, relationship_id: UUID) -> Response:
         """Read a relationship."""

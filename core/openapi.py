@@ -121,7 +121,7 @@ class AnswerSerializer(serializers.Serializer):
 
 
 @cache
-def answer(shape: Any, media_type: str = "application/json") -> type[serializers.Serializer]:
+def body_of(shape: Any, media_type: str = "application/json") -> type[serializers.Serializer]:
     """Describe a response: a TypedDict of ``strata_types``, with its example."""
     described = type(shape.__name__, (AnswerSerializer,), {"shape": shape})
     examples = []
@@ -134,7 +134,7 @@ def answer(shape: Any, media_type: str = "application/json") -> type[serializers
     return extend_schema_serializer(many=False, examples=examples)(described)
 
 
-ERROR = answer(strata_types.ErrorContent)
+ERROR = body_of(strata_types.ErrorContent)
 
 
 class _AnswerExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
@@ -153,7 +153,7 @@ class _AnswerExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-c
                 name,
                 ResolvedComponent.SCHEMA,
                 _add_descriptions(name, part),
-                answer(getattr(strata_types, name)),
+                body_of(getattr(strata_types, name)),
             )
             auto_schema.registry.register_on_missing(component)
         return _add_descriptions(self._shape.__name__, schema)

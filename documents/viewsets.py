@@ -27,7 +27,7 @@ from access.grants import Grant, Scope
 from access.limits import require_room, take_batch
 from access.throttling import get_holder
 from core.exceptions import StrataError
-from core.openapi import ERROR, answer
+from core.openapi import ERROR, body_of
 from core.paging import paginate
 from core.parsers import JSONParser, max_json_bytes
 from core.serializers import PagingSerializer
@@ -69,7 +69,7 @@ ARTIFACT_ID = OpenApiParameter("artifact_id", OpenApiTypes.UUID, OpenApiParamete
 PAGE_INDEX = OpenApiParameter(
     "page_index", OpenApiTypes.INT, OpenApiParameter.PATH, description="Counted from 0."
 )
-ADD_RESPONSES = {200: answer(strata_types.Artifact), 202: answer(strata_types.Artifact)}
+ADD_RESPONSES = {200: body_of(strata_types.Artifact), 202: body_of(strata_types.Artifact)}
 
 
 class IgnoreAcceptHeader(DefaultContentNegotiation):
@@ -108,7 +108,7 @@ class ArtifactViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="list_artifacts",
         parameters=[ArtifactFilterSerializer],
-        responses=answer(strata_types.ArtifactList),
+        responses=body_of(strata_types.ArtifactList),
     )
     def list(self, request: Request, index: str) -> Response:
         """List the artifacts of an index."""
@@ -166,7 +166,7 @@ class ArtifactViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="add_artifacts",
         request={NDJSON: TextArtifactSerializer},
-        responses={(200, NDJSON): answer(strata_types.BatchVerdict, NDJSON)},
+        responses={(200, NDJSON): body_of(strata_types.BatchVerdict, NDJSON)},
     )
     def batch(self, request: Request, index: str) -> BatchResponse:
         """Add many texts to an index.
@@ -189,7 +189,7 @@ class ArtifactViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="read_artifact",
         parameters=[ARTIFACT_ID],
-        responses=answer(strata_types.Artifact),
+        responses=body_of(strata_types.Artifact),
     )
     def retrieve(self, request: Request, artifact_id: str) -> Response:
         """Read an artifact.
@@ -202,7 +202,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         operation_id="update_artifact",
         parameters=[ARTIFACT_ID],
         request={"application/json": ArtifactUpdateSerializer},
-        responses={200: answer(strata_types.Artifact), 409: ERROR},
+        responses={200: body_of(strata_types.Artifact), 409: ERROR},
     )
     def partial_update(self, request: Request, artifact_id: str) -> Response:
         """Change title, URL, metadata or groups, or give an external id to an artifact without one.
@@ -218,7 +218,7 @@ class ArtifactViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="remove_artifact",
         parameters=[ARTIFACT_ID],
-        responses={200: answer(strata_types.Removal), 202: answer(strata_types.Removal)},
+        responses={200: body_of(strata_types.Removal), 202: body_of(strata_types.Removal)},
     )
     def destroy(self, request: Request, artifact_id: str) -> Response:
         """Delete an artifact with its pages and its points.
@@ -274,7 +274,7 @@ class ArtifactViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="list_pages",
         parameters=[ARTIFACT_ID, PagingSerializer],
-        responses=answer(strata_types.PageList),
+        responses=body_of(strata_types.PageList),
     )
     def pages(self, request: Request, artifact_id: str) -> Response:
         """List the pages of an artifact, without their text."""
@@ -297,7 +297,7 @@ class ArtifactViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="read_page",
         parameters=[ARTIFACT_ID, PAGE_INDEX],
-        responses=answer(strata_types.Page),
+        responses=body_of(strata_types.Page),
     )
     def page(self, request: Request, artifact_id: str, page_index: str) -> Response:
         """Read a page.

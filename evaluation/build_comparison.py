@@ -140,7 +140,7 @@ def rank_artifacts(build: IndexBuild, kind: str, query: str) -> dict[str, float]
     best: dict[str, float] = {}
     retriever = load_retriever_class(SEARCH_BY_KIND[kind])
     for offset in range(0, MAX_OFFSET + 1, MAX_LIMIT):
-        answer = retriever(build, top_k=MAX_LIMIT, offset=offset, verify=False).search(query)
+        answer = retriever(build, limit=MAX_LIMIT, offset=offset, verify=False).search(query)
         require_vectors(answer.notes)
         hits = answer.hits
         for hit in hits:

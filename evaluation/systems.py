@@ -91,13 +91,13 @@ class ModeSystem:
     search: str
 
     def answer_first_page(self, query: str) -> None:
-        self._search(query, top_k=FIRST_PAGE_SIZE)
+        self._search(query, limit=FIRST_PAGE_SIZE)
 
     def rank_locations(self, query: str) -> Iterator[HitLocation]:
         """Fetch further pages while the caller reads, because the chunks of a few artifacts can
         fill a page."""
         for offset in range(0, MAX_OFFSET + 1, MAX_LIMIT):
-            hits = self._search(query, top_k=MAX_LIMIT, offset=offset, verify=False).hits
+            hits = self._search(query, limit=MAX_LIMIT, offset=offset, verify=False).hits
             yield from (_location_of(hit) for hit in hits)
             if len(hits) < MAX_LIMIT:
                 return
@@ -121,7 +121,7 @@ class HierarchicalSystem:
 
     def rank_locations(self, query: str) -> Iterator[HitLocation]:
         retriever = load_retriever_class("hierarchical")(
-            self.index, artifacts=MAX_ARTIFACTS, verify=False
+            self.index, limit=MAX_ARTIFACTS, verify=False
         )
         answer = retriever.search(query)
         require_vectors(answer.notes)

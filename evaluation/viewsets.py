@@ -15,7 +15,7 @@ from access.authentication import get_grant
 from access.grants import Grant, Scope
 from access.throttling import get_holder
 from core.enqueueing import enqueue_on_commit
-from core.openapi import ERROR, answer
+from core.openapi import ERROR, body_of
 from core.paging import paginate
 from core.parsers import max_json_bytes
 from documents.groups import is_visible
@@ -56,7 +56,7 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
     @extend_schema(
         operation_id="list_evaluations",
         parameters=[EvaluationListParametersSerializer],
-        responses=answer(strata_types.EvaluationList),
+        responses=body_of(strata_types.EvaluationList),
     )
     def list(self, request: Request) -> Response:
         """List evaluation runs, newest first."""
@@ -70,7 +70,7 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
     @extend_schema(
         operation_id="evaluate",
         request=EvaluationRequestSerializer,
-        responses={202: answer(strata_types.Evaluation), 404: ERROR},
+        responses={202: body_of(strata_types.Evaluation), 404: ERROR},
     )
     def create(self, request: Request) -> Response:
         """Request an evaluation.
@@ -92,7 +92,7 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
 
     @extend_schema(
         operation_id="read_evaluation",
-        responses=answer(strata_types.EvaluationDetail),
+        responses=body_of(strata_types.EvaluationDetail),
     )
     def retrieve(self, request: Request, run_id: str) -> Response:
         """Read a run with its results, and the earlier results of the same queries."""
@@ -155,7 +155,7 @@ class JudgementViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="list_judgements",
         parameters=[JudgementListParametersSerializer],
-        responses=answer(strata_types.JudgementList),
+        responses=body_of(strata_types.JudgementList),
     )
     def list(self, request: Request) -> Response:
         """List judgements, newest first."""
@@ -176,8 +176,8 @@ class JudgementViewSet(viewsets.ViewSet):
         operation_id="judge",
         request=JudgementRequestSerializer,
         responses={
-            200: answer(strata_types.Judgement),
-            201: answer(strata_types.Judgement),
+            200: body_of(strata_types.Judgement),
+            201: body_of(strata_types.Judgement),
             404: ERROR,
         },
     )

@@ -74,7 +74,7 @@ def find_similar_evidence(
         grant=grant,
         is_one_per_artifact=True,
         mode=Mode.DENSE,
-        top_k=limit,
+        limit=limit,
         min_score=min_similarity,
         min_revision=min_revision,
         filter={"not": {"external_id": excluded_ids}} if excluded_ids else None,

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 import strata_types
 from access.authentication import get_grant
 from access.grants import Scope
-from core.openapi import ERROR, answer
+from core.openapi import ERROR, body_of
 from core.parsers import max_json_bytes
 from evidence.search import find_similar_evidence
 from evidence.serializers import (
@@ -53,7 +53,7 @@ class EvidenceViewSet(viewsets.ViewSet):
                 OpenApiExample("One", FINDING, media_type="application/json"),
             ],
         ),
-        responses={200: answer(strata_types.EvidenceVerdicts)},
+        responses={200: body_of(strata_types.EvidenceVerdicts)},
     )
     def create(self, request: Request, index: str) -> Response:
         """Add findings, except duplicates of findings that are stored.
@@ -72,7 +72,7 @@ class EvidenceViewSet(viewsets.ViewSet):
         operation_id="find_similar_evidence",
         parameters=[SimilarEvidenceParametersSerializer],
         responses={
-            200: answer(strata_types.EvidenceAnswer),
+            200: body_of(strata_types.EvidenceAnswer),
             409: ERROR,
         },
     )
@@ -89,7 +89,7 @@ class EvidenceViewSet(viewsets.ViewSet):
         operation_id="find_related_evidence",
         request=RelatedEvidenceParametersSerializer,
         responses={
-            200: answer(strata_types.EvidenceAnswer),
+            200: body_of(strata_types.EvidenceAnswer),
             409: ERROR,
         },
     )

@@ -14,7 +14,7 @@ from rest_framework.serializers import Serializer
 import strata_types
 from access.grants import Grant
 from concepts.serializers import EVIDENCE_DISCLAIMER
-from core.openapi import answer
+from core.openapi import body_of
 from core.serializers import StrictSerializer
 from retrieval.serializers import answers, knowledge_answers, requests
 from retrieval.serializers import knowledge_requests as knowledge
@@ -47,7 +47,7 @@ SEARCHES: dict[str, Search] = {
         "retrieval.retrievers.ChunkRetriever",
         requests.SearchParametersSerializer,
         answers.render_chunk_answer,
-        answer(strata_types.PageSearchAnswer),
+        body_of(strata_types.PageSearchAnswer),
         "Search passages",
         "Passages that answer a query, best first, each compared with its document as it is now.",
     ),
@@ -56,7 +56,7 @@ SEARCHES: dict[str, Search] = {
         "retrieval.retrievers.SummaryRetriever",
         requests.SummarySearchParametersSerializer,
         answers.render_summary_answer,
-        answer(strata_types.SummarySearchAnswer),
+        body_of(strata_types.SummarySearchAnswer),
         "Search summaries",
         "Summaries of pages and artifacts that answer a query, best first.",
     ),
@@ -65,7 +65,7 @@ SEARCHES: dict[str, Search] = {
         "retrieval.retrievers.QuestionRetriever",
         requests.SearchParametersSerializer,
         answers.render_question_answer,
-        answer(strata_types.QuestionSearchAnswer),
+        body_of(strata_types.QuestionSearchAnswer),
         "Search by question",
         "Passages by the questions they answer, each passage once, best first.",
     ),
@@ -74,7 +74,7 @@ SEARCHES: dict[str, Search] = {
         "retrieval.retrievers.HierarchicalRetriever",
         requests.HierarchicalParametersSerializer,
         answers.render_hierarchical_answer,
-        answer(strata_types.HierarchicalAnswer),
+        body_of(strata_types.HierarchicalAnswer),
         "Search artifacts, pages and passages at once",
         "Artifacts that answer a query with their best pages, and up to three passages of each.",
     ),
@@ -83,7 +83,7 @@ SEARCHES: dict[str, Search] = {
         "retrieval.retrievers.RecursiveChunkRetriever",
         requests.RecursiveParametersSerializer,
         answers.render_chunk_answer,
-        answer(strata_types.PageSearchAnswer),
+        body_of(strata_types.PageSearchAnswer),
         "Search passages by way of what is above them",
         "Passages below the summaries, questions and concepts that answer a query, best first.",
     ),
@@ -92,7 +92,7 @@ SEARCHES: dict[str, Search] = {
         "retrieval.retrievers.StructureRetriever",
         requests.StructureParametersSerializer,
         answers.render_structure_answer,
-        answer(strata_types.StructureSearchAnswer),
+        body_of(strata_types.StructureSearchAnswer),
         "Search by chemical structure",
         "Artifacts with structures similar to the given one, best first. With a query, artifacts "
         "whose passages answer it are ranked with them.",
@@ -102,7 +102,7 @@ SEARCHES: dict[str, Search] = {
         "retrieval.retrievers.ImageRetriever",
         requests.ImageParametersSerializer,
         answers.render_image_answer,
-        answer(strata_types.ImageSearchAnswer),
+        body_of(strata_types.ImageSearchAnswer),
         "Search images by what they show",
         "Artifacts whose images show what the query says, best first. Artifacts whose passages "
         "answer it are ranked with them, unless with_text is false.",
@@ -112,7 +112,7 @@ SEARCHES: dict[str, Search] = {
         "retrieval.retrievers.ConceptRetriever",
         knowledge.PagedKnowledgeQuerySerializer,
         knowledge_answers.render_concept_hits,
-        answer(strata_types.ConceptSearchAnswer),
+        body_of(strata_types.ConceptSearchAnswer),
         "Search concepts",
         f"Concepts by their meaning, each with quotes that support it. {EVIDENCE_DISCLAIMER}",
     ),
@@ -121,7 +121,7 @@ SEARCHES: dict[str, Search] = {
         "retrieval.retrievers.RelationshipTypeRetriever",
         knowledge.PagedKnowledgeQuerySerializer,
         knowledge_answers.render_relationship_type_hits,
-        answer(strata_types.RelationshipTypeSearchAnswer),
+        body_of(strata_types.RelationshipTypeSearchAnswer),
         "Search relationships",
         "Relationship types by their meaning, each with its relationships.",
     ),
@@ -130,7 +130,7 @@ SEARCHES: dict[str, Search] = {
         "retrieval.retrievers.SourceRetriever",
         knowledge.SourceQuerySerializer,
         knowledge_answers.render_source_hits,
-        answer(strata_types.SourceSearchAnswer),
+        body_of(strata_types.SourceSearchAnswer),
         "Search sources",
         "Sources by their matching chunks, with offsets to highlight.",
     ),
@@ -139,7 +139,7 @@ SEARCHES: dict[str, Search] = {
         "retrieval.retrievers.RoutingRetriever",
         knowledge.RouteQuerySerializer,
         knowledge_answers.render_routing,
-        answer(strata_types.RoutingAnswer),
+        body_of(strata_types.RoutingAnswer),
         "Find the best entry point",
         "Concepts, sources and relationship types near a query, each with a limit and a minimum "
         "similarity of its own; `entry` names the nearest of all.",
@@ -149,7 +149,7 @@ SEARCHES: dict[str, Search] = {
         "retrieval.retrievers.BlendRetriever",
         knowledge.BlendQuerySerializer,
         knowledge_answers.render_blended_concepts,
-        answer(strata_types.ConceptSearchAnswer),
+        body_of(strata_types.ConceptSearchAnswer),
         "Search concepts by meaning, sources and relationships",
         "Concepts by their meaning, by sources that quote them and by the types of their "
         "relationships; each once, by the sum of the weighted similarities. "
@@ -160,7 +160,7 @@ SEARCHES: dict[str, Search] = {
         "retrieval.retrievers.SubgraphRetriever",
         knowledge.SubgraphQuerySerializer,
         knowledge_answers.render_subgraph,
-        answer(strata_types.SubgraphAnswer),
+        body_of(strata_types.SubgraphAnswer),
         "Read the subgraph around a query",
         "Concepts, sources and types over a threshold, and relationships of these concepts.",
     ),

@@ -134,7 +134,7 @@ class ToolCall:
         from retrieval.retrievers import ChunkRetriever, QuestionRetriever  # imports LlamaIndex
 
         retriever = QuestionRetriever if self.is_question_search else ChunkRetriever
-        options: dict[str, Any] = {"top_k": limit, "filter": filter, "with_similarity": True}
+        options: dict[str, Any] = {"limit": limit, "filter": filter, "with_similarity": True}
         return retriever(self.index, grant=self.grant, **options).search(self.query)
 
 

@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 import strata_types
 from access.authentication import get_grant
 from access.grants import Scope
-from core.openapi import answer
+from core.openapi import body_of
 from documents.exceptions import UnknownArtifact
 from documents.groups import is_visible
 from documents.models import Artifact, Page
@@ -26,7 +26,7 @@ class PageSummaryView(APIView):
 
     scopes = {"get": Scope.SEARCH, "patch": Scope.WRITE}
 
-    @extend_schema(operation_id="read_page_summary", responses=answer(strata_types.Summary))
+    @extend_schema(operation_id="read_page_summary", responses=body_of(strata_types.Summary))
     def get(self, request: Request, page_id: UUID) -> Response:
         """Read a page's summary."""
         summaries = _list_visible(request).filter(page=page_id)
@@ -35,7 +35,7 @@ class PageSummaryView(APIView):
     @extend_schema(
         operation_id="write_page_summary",
         request=SummaryPatchSerializer,
-        responses=answer(strata_types.Summary),
+        responses=body_of(strata_types.Summary),
     )
     def patch(self, request: Request, page_id: UUID) -> Response:
         """Write a page's summary by hand.
@@ -58,7 +58,7 @@ class ArtifactSummaryView(APIView):
 
     scopes = {"get": Scope.SEARCH, "patch": Scope.WRITE}
 
-    @extend_schema(operation_id="read_artifact_summary", responses=answer(strata_types.Summary))
+    @extend_schema(operation_id="read_artifact_summary", responses=body_of(strata_types.Summary))
     def get(self, request: Request, artifact_id: UUID) -> Response:
         """Read an artifact's summary."""
         summaries = _list_visible(request).of_artifacts().filter(artifact=artifact_id)
@@ -67,7 +67,7 @@ class ArtifactSummaryView(APIView):
     @extend_schema(
         operation_id="write_artifact_summary",
         request=SummaryPatchSerializer,
-        responses=answer(strata_types.Summary),
+        responses=body_of(strata_types.Summary),
     )
     def patch(self, request: Request, artifact_id: UUID) -> Response:
         """Write an artifact's summary by hand.

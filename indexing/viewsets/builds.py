@@ -9,7 +9,7 @@ from rest_framework.response import Response
 import strata_types
 from access.all_documents import NeedsAllDocuments
 from access.grants import Scope
-from core.openapi import ERROR, answer
+from core.openapi import ERROR, body_of
 from core.paging import render_whole_list
 from indexing import lifecycle, tasks
 from indexing.estimates import estimate_build
@@ -23,7 +23,7 @@ from indexing.serializers import (
 )
 
 TAGS = ["Indexes and builds"]
-CHANGE_RESPONSES = {200: answer(strata_types.Build), 409: ERROR}
+CHANGE_RESPONSES = {200: body_of(strata_types.Build), 409: ERROR}
 
 
 @extend_schema(tags=TAGS)
@@ -33,7 +33,7 @@ class PlanView(NeedsAllDocuments):
     @extend_schema(
         operation_id="plan_index",
         parameters=[PlanParametersSerializer],
-        responses={200: answer(strata_types.BuildEstimate), 422: ERROR},
+        responses={200: body_of(strata_types.BuildEstimate), 422: ERROR},
     )
     def get(self, request: Request, index: str) -> Response:
         """Estimate what applying the current spec of the index would cost."""
@@ -61,7 +61,7 @@ class PruneView(NeedsAllDocuments):
     @extend_schema(
         operation_id="prune_index",
         request=None,
-        responses=answer(strata_types.BuildList),
+        responses=body_of(strata_types.BuildList),
     )
     def post(self, request: Request, index: str) -> Response:
         """Give up the standby build, which is kept for a rollback.
@@ -90,7 +90,7 @@ class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
     lookup_url_kwarg = "number"
     lookup_value_regex = "[0-9]{1,9}"
 
-    @extend_schema(operation_id="list_builds", responses=answer(strata_types.BuildList))
+    @extend_schema(operation_id="list_builds", responses=body_of(strata_types.BuildList))
     def list(self, request: Request, index: str) -> Response:
         """List the builds of an index that still hold data."""
         Index.objects.require(index)
@@ -103,7 +103,7 @@ class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
         request=ApplySerializer,
         responses={
             **CHANGE_RESPONSES,
-            202: answer(strata_types.Build),
+            202: body_of(strata_types.Build),
             422: ERROR,
         },
     )
@@ -128,7 +128,7 @@ class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
             render_build(build), status=status.HTTP_200_OK if is_live else status.HTTP_202_ACCEPTED
         )
 
-    @extend_schema(operation_id="read_build", responses=answer(strata_types.Build))
+    @extend_schema(operation_id="read_build", responses=body_of(strata_types.Build))
     def retrieve(self, request: Request, index: str, number: str) -> Response:
         """Read a build: its progress, and its comparison with the live one."""
         return Response(render_build(lifecycle.get_build(index, int(number))))
@@ -136,7 +136,7 @@ class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
     @extend_schema(
         operation_id="promote_build",
         request=PromoteSerializer,
-        responses={202: answer(strata_types.Build), 409: ERROR},
+        responses={202: body_of(strata_types.Build), 409: ERROR},
     )
     @action(detail=True, methods=["post"])
     def promote(self, request: Request, index: str, number: str) -> Response:

@@ -16,7 +16,7 @@ from access.grants import EVERYTHING, Grant, Scope
 from access.limits import one_verification
 from access.throttling import get_holder
 from core.exceptions import InvalidInput, UnknownIndex
-from core.openapi import answer, with_example
+from core.openapi import body_of, with_example
 from core.paging import render_whole_list
 from core.serializers import MAX_NAME_CHARS, FlagField, StrictSerializer, StringField
 from indexing import tasks
@@ -61,20 +61,23 @@ class IndexViewSet(NeedsAllDocuments, viewsets.ViewSet):
     lookup_value_regex = "[^/]+"
     actions_about_all = frozenset({"destroy", "verify"})
 
-    @extend_schema(responses=answer(strata_types.IndexList))
+    @extend_schema(responses=body_of(strata_types.IndexList))
     def list(self, request: Request) -> Response:
         """List the indexes with their progress."""
         progress = get_index_progress(grant=get_grant(request))
         return Response(render_whole_list([each.as_json() for each in progress]))
 
-    @extend_schema(responses=answer(strata_types.Index))
+    @extend_schema(responses=body_of(strata_types.Index))
     def retrieve(self, request: Request, index: str) -> Response:
         """Read an index with its progress."""
         return Response(_get_progress(index, get_grant(request)))
 
     @extend_schema(
         parameters=[IndexRemovalParametersSerializer],
-        responses={200: answer(strata_types.IndexRemoval), 202: answer(strata_types.IndexRemoval)},
+        responses={
+            200: body_of(strata_types.IndexRemoval),
+            202: body_of(strata_types.IndexRemoval),
+        },
     )
     def destroy(self, request: Request, index: str) -> Response:
         """Remove an index with its documents and all its builds.
@@ -110,7 +113,7 @@ class IndexViewSet(NeedsAllDocuments, viewsets.ViewSet):
     @extend_schema(
         tags=["Operation"],
         request=VerifySerializer,
-        responses=answer(strata_types.IndexVerification),
+        responses=body_of(strata_types.IndexVerification),
     )
     @action(detail=True, methods=["post"])
     def verify(self, request: Request, index: str) -> Response:
@@ -132,7 +135,7 @@ class VerifyView(NeedsAllDocuments):
     @extend_schema(
         tags=["Operation"],
         request=VerifySerializer,
-        responses=answer(strata_types.VerificationAnswer),
+        responses=body_of(strata_types.VerificationAnswer),
     )
     def post(self, request: Request) -> Response:
         """Verify every index.

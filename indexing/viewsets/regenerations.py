@@ -15,7 +15,7 @@ from access.grants import Grant, Scope
 from access.throttling import get_holder
 from core.enqueueing import enqueue_on_commit
 from core.exceptions import InvalidInput
-from core.openapi import ERROR, answer
+from core.openapi import ERROR, body_of
 from core.paging import paginate
 from core.serializers import PagingSerializer
 from indexing import tasks
@@ -41,7 +41,7 @@ class RegenerationViewSet(NeedsAllDocuments, viewsets.ViewSet):
     @extend_schema(
         operation_id="list_regenerations",
         parameters=[PagingSerializer],
-        responses=answer(strata_types.RegenerationList),
+        responses=body_of(strata_types.RegenerationList),
     )
     def list(self, request: Request) -> Response:
         """List regenerations, newest first."""
@@ -53,7 +53,7 @@ class RegenerationViewSet(NeedsAllDocuments, viewsets.ViewSet):
     @extend_schema(
         operation_id="regenerate",
         request=RegenerateSerializer,
-        responses={202: answer(strata_types.Regeneration), 404: ERROR},
+        responses={202: body_of(strata_types.Regeneration), 404: ERROR},
     )
     def create(self, request: Request) -> Response:
         """Make and embed nodes again, in every build that is not retired."""
@@ -73,7 +73,7 @@ class RegenerationViewSet(NeedsAllDocuments, viewsets.ViewSet):
         enqueue_on_commit(tasks.regenerate, regeneration_id=str(regeneration.pk))
         return Response(_render(regeneration), status=status.HTTP_202_ACCEPTED)
 
-    @extend_schema(operation_id="read_regeneration", responses=answer(strata_types.Regeneration))
+    @extend_schema(operation_id="read_regeneration", responses=body_of(strata_types.Regeneration))
     def retrieve(self, request: Request, regeneration_id: str) -> Response:
         """Read a regeneration with its progress."""
         return Response(_render(_get_or_404(regeneration_id, get_grant(request))))
@@ -81,7 +81,7 @@ class RegenerationViewSet(NeedsAllDocuments, viewsets.ViewSet):
     @extend_schema(
         operation_id="cancel_regeneration",
         request=None,
-        responses=answer(strata_types.Regeneration),
+        responses=body_of(strata_types.Regeneration),
     )
     def cancel(self, request: Request, regeneration_id: str) -> Response:
         """Cancel a regeneration.

@@ -2,16 +2,12 @@
 
 from dataclasses import dataclass
 from typing import Generic, TypeVar
-from uuid import UUID
+
+from retrieval.search.run import AnyAnswer
 
 Found = TypeVar("Found")
 
 
-@dataclass(frozen=True, slots=True)
-class KnowledgeAnswer(Generic[Found]):
-    """The result of a search. ``builds``: index name -> number of the build that was searched."""
-
-    builds: dict[str, int | None]
+@dataclass(frozen=True, kw_only=True)
+class KnowledgeAnswer(AnyAnswer, Generic[Found]):
     found: Found
-    stale_ids: list[UUID]  # the caller enqueues planning for these
-    took_ms: dict[str, float]  # by stage

@@ -9,6 +9,7 @@ from concepts.models import EmergentPair
 from indexing.models import IndexBuild
 from retrieval.knowledge.query import KnowledgeQuery
 from retrieval.knowledge.sources import SourceHit, search_sources
+from retrieval.search.request import Mode, SearchOptions
 from retrieval.visible_points import VisiblePoints
 
 _SOURCES_PER_CONCEPT = 50  # nearest sources compared
@@ -45,12 +46,13 @@ def find_bridges(
     points = VisiblePoints(grant)
     stored = points.retrieve(build.collection("concept"), ids, with_vectors=True)
     hits_by_concept: dict[UUID, dict[UUID, SourceHit]] = {}
+    options = SearchOptions(
+        mode=Mode.DENSE, limit=_SOURCES_PER_CONCEPT, min_similarity=min_similarity
+    )
     for concept_id, point in stored.items():
         if point.dense is not None:
             knowledge_query = KnowledgeQuery([index], vector=point.dense, grant=grant)
-            hits = search_sources(
-                knowledge_query, limit=_SOURCES_PER_CONCEPT, min_similarity=min_similarity
-            )
+            hits = search_sources(knowledge_query, options)
             hits_by_concept[concept_id] = {hit.source_id: hit for hit in hits}
     return {
         pair.pk: _join_bridges(

@@ -13,6 +13,8 @@ from concepts.models import Concept, Instance, Relationship, RelationshipType
 from retrieval.fusion import comb_sum
 from retrieval.knowledge.query import KnowledgeQuery
 from retrieval.search.hit_checks import Verdict
+from retrieval.search.request import SearchOptions
+from retrieval.search.run import Hit
 
 MAX_INSTANCES_SHOWN = 3  # per concept; concepts/{id}/evidence returns all
 MAX_EDGES_SHOWN = 10  # per type
@@ -55,29 +57,20 @@ class RelationshipTypeHit:
     verdict: Verdict | None
 
 
-def search_concepts(
-    knowledge_query: KnowledgeQuery,
-    *,
-    limit: int,
-    offset: int = 0,
-    min_similarity: float | None = None,
-) -> list[ConceptHit]:
-    hits = knowledge_query.find("concept", offset + limit, min_similarity=min_similarity)[offset:]
+def search_concepts(knowledge_query: KnowledgeQuery, options: SearchOptions) -> list[ConceptHit]:
+    hits = _find_page(knowledge_query, "concept", options)
     reasons = {hit.node_id: [MatchReason("concept", hit.score)] for hit in hits}
     return load_concepts(reasons, knowledge_query.grant, {hit.node_id: hit.verdict for hit in hits})
 
 
 def search_relationship_types(
     knowledge_query: KnowledgeQuery,
+    options: SearchOptions,
     *,
-    limit: int,
-    offset: int = 0,
-    min_similarity: float | None = None,
     edges_shown: int = MAX_EDGES_SHOWN,
 ) -> list[RelationshipTypeHit]:
     """Find relationship types, each with its first ``edges_shown`` relationships."""
-    hits = knowledge_query.find("relationship_type", offset + limit, min_similarity=min_similarity)
-    hits = hits[offset:]
+    hits = _find_page(knowledge_query, "relationship_type", options)
     types = RelationshipType.objects.in_bulk([h.node_id for h in hits])
     edges = _load_first_edges(types, edges_shown, knowledge_query.grant) if edges_shown else {}
     return [
@@ -90,6 +83,12 @@ def search_relationship_types(
         for hit in hits
         if hit.node_id in types
     ]
+
+
+def _find_page(knowledge_query: KnowledgeQuery, kind: str, options: SearchOptions) -> list[Hit]:
+    end = options.offset + options.limit
+    found = knowledge_query.find(kind, end, min_similarity=options.min_similarity)
+    return found[options.offset :]
 
 
 def load_concepts(

@@ -16,6 +16,7 @@ from retrieval.knowledge.concepts import (
 )
 from retrieval.knowledge.query import KnowledgeQuery
 from retrieval.knowledge.sources import SourceHit, search_sources
+from retrieval.search.request import SearchOptions
 
 MAX_DEPTH = 3
 _MAX_TYPES = 1_000  # relationship types; vocabularies are smaller in practice
@@ -97,15 +98,13 @@ def find_paths(
     return sorted(found, key=lambda path: path.sort_key)[:limit], queries
 
 
-def search_subgraph(knowledge_query: KnowledgeQuery, *, threshold: float, limit: int) -> Subgraph:
-    """Find concepts, sources and types more similar to a query than ``threshold``, at most
+def search_subgraph(knowledge_query: KnowledgeQuery, options: SearchOptions) -> Subgraph:
+    """Find concepts, sources and types more similar to a query than ``min_similarity``, at most
     ``limit`` of each, the edges of these concepts, and the instances that link them to these
     sources."""
-    concepts = search_concepts(knowledge_query, limit=limit, min_similarity=threshold)
-    sources = search_sources(knowledge_query, limit=limit, min_similarity=threshold)
-    types = search_relationship_types(
-        knowledge_query, limit=limit, min_similarity=threshold, edges_shown=0
-    )
+    concepts = search_concepts(knowledge_query, options)
+    sources = search_sources(knowledge_query, options)
+    types = search_relationship_types(knowledge_query, options, edges_shown=0)
     ids = [hit.concept.pk for hit in concepts]
     edges = Relationship.objects.visible_to(knowledge_query.grant).with_concepts_and_type()
     edges = edges.filter(Q(source__in=ids) | Q(target__in=ids))

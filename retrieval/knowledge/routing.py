@@ -16,7 +16,7 @@ from retrieval.knowledge.concepts import (
 )
 from retrieval.knowledge.query import KnowledgeQuery
 from retrieval.knowledge.sources import SourceHit, search_sources
-from retrieval.search.request import Mode
+from retrieval.search.request import Mode, SearchOptions
 
 _MAX_EDGES_PER_TYPE = 100  # for each matching type
 _CANDIDATES_PER_KIND = 100  # hits of each kind that a blend considers
@@ -48,55 +48,25 @@ class BlendWeights:
     relationship: float
 
 
-@dataclass(frozen=True, slots=True)
-class KindLimits:
-    """How many hits of one kind a search returns, and from which similarity."""
-
-    limit: int
-    min_similarity: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RouteLimits:
-    concepts: KindLimits
-    sources: KindLimits
-    types: KindLimits
-
-
 def route_query(
     knowledge_query: KnowledgeQuery,
-    limits: RouteLimits,
     *,
-    mode: Mode = Mode.DENSE,
+    concepts: SearchOptions,
+    sources: SearchOptions,
+    types: SearchOptions,
     window: int = 0,
     with_concepts: bool = False,
 ) -> RoutingResult:
-    """``mode``, ``window`` and ``with_concepts`` apply to the sources."""
-    concepts, sources, types = limits.concepts, limits.sources, limits.types
+    """``window`` and ``with_concepts`` apply to the sources."""
     return RoutingResult(
-        search_concepts(
-            knowledge_query, limit=concepts.limit, min_similarity=concepts.min_similarity
-        ),
-        search_sources(
-            knowledge_query,
-            limit=sources.limit,
-            min_similarity=sources.min_similarity,
-            mode=mode,
-            window=window,
-            with_concepts=with_concepts,
-        ),
-        search_relationship_types(
-            knowledge_query, limit=types.limit, min_similarity=types.min_similarity
-        ),
+        search_concepts(knowledge_query, concepts),
+        search_sources(knowledge_query, sources, window=window, with_concepts=with_concepts),
+        search_relationship_types(knowledge_query, types),
     )
 
 
 def blend_concepts(
-    knowledge_query: KnowledgeQuery,
-    *,
-    limit: int,
-    weights: BlendWeights,
-    min_similarity: float | None = None,
+    knowledge_query: KnowledgeQuery, options: SearchOptions, weights: BlendWeights
 ) -> list[ConceptHit]:
     """Find concepts by three weighted similarities: of the concept itself, of the sources that
     quote it, and of its relationships' types. Only the best of each of the three counts, so the
@@ -109,12 +79,15 @@ def blend_concepts(
             reasons_by_name[reason.name] = reason
 
     verdicts = {}
-    for hit in knowledge_query.find("concept", _CANDIDATES_PER_KIND, min_similarity=min_similarity):
+    each_kind = SearchOptions(
+        mode=Mode.DENSE, limit=_CANDIDATES_PER_KIND, min_similarity=options.min_similarity
+    )
+    for hit in knowledge_query.find(
+        "concept", each_kind.limit, min_similarity=each_kind.min_similarity
+    ):
         verdicts[hit.node_id] = hit.verdict
         keep_best_reason(hit.node_id, MatchReason("concept", hit.score, weights.concept))
-    sources = search_sources(
-        knowledge_query, limit=_CANDIDATES_PER_KIND, min_similarity=min_similarity
-    )
+    sources = search_sources(knowledge_query, each_kind)
     similarities = {hit.source_id: hit.similarity for hit in sources}
     instances = Instance.objects.not_lost().filter(source__in=list(similarities))
     if not knowledge_query.grant.sees_all_documents:
@@ -128,10 +101,7 @@ def blend_concepts(
             concept_id, MatchReason("source", similarities[source_id], weights.source, through)
         )
     for found in search_relationship_types(
-        knowledge_query,
-        limit=_CANDIDATES_PER_KIND,
-        min_similarity=min_similarity,
-        edges_shown=_MAX_EDGES_PER_TYPE,
+        knowledge_query, each_kind, edges_shown=_MAX_EDGES_PER_TYPE
     ):
         for edge in found.edges:
             through = {"relationship_type": str(found.type.pk), "relationship": str(edge.pk)}
@@ -141,7 +111,7 @@ def blend_concepts(
             keep_best_reason(edge.source_id, reason)
             keep_best_reason(edge.target_id, reason)
     ranked = sorted(best, key=lambda pk: (-_combine(best[pk]), pk))
-    reasons = {pk: list(best[pk].values()) for pk in ranked[:limit]}
+    reasons = {pk: list(best[pk].values()) for pk in ranked[: options.limit]}
     return load_concepts(reasons, knowledge_query.grant, verdicts)
 
 

@@ -1,8 +1,7 @@
 """Searches sources by their chunks, and loads their vectors and adjacent sources."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -16,9 +15,9 @@ from indexing.stores import DenseVector
 from retrieval.exceptions import UnknownSource
 from retrieval.knowledge.query import KnowledgeQuery
 from retrieval.search import targets
-from retrieval.search.flat import Hit
 from retrieval.search.hit_checks import Verdict
-from retrieval.search.request import SCORE_KINDS, Mode
+from retrieval.search.request import SCORE_KINDS, SearchOptions
+from retrieval.search.run import Hit
 from retrieval.visible_points import VisiblePoints
 
 _CHUNKS_PER_SOURCE = 4  # chunks fetched per wanted source; each further request doubles the number
@@ -51,20 +50,17 @@ class SourceHit:
 
 def search_sources(
     knowledge_query: KnowledgeQuery,
+    options: SearchOptions,
     *,
-    limit: int,
-    offset: int = 0,
-    mode: Mode = Mode.DENSE,
-    filter: Mapping[str, Any] | None = None,
-    min_similarity: float | None = None,
     window: int = 0,
     with_concepts: bool = False,
 ) -> list[SourceHit]:
-    """Find sources by their best chunk, best first. ``filter`` has the API's syntax; ``window``
+    """Find sources by their best chunk, best first. ``window``
     adds the adjacent sources on each side, ``with_concepts`` the quotes in each source with their
     concepts."""
-    chunks = _find_chunks_by_source(knowledge_query, offset + limit, mode, filter, min_similarity)
-    found = list(chunks)[offset : offset + limit]
+    end = options.offset + options.limit
+    chunks = _find_chunks_by_source(knowledge_query, end, options)
+    found = list(chunks)[options.offset : end]
     sources = Source.objects.select_related("artifact", "page").defer("page__text").in_bulk(found)
     neighbours = load_adjacent_sources(sources.values(), window)
     instances = _load_instances_by_source(found, knowledge_query.grant) if with_concepts else {}
@@ -75,7 +71,7 @@ def search_sources(
             chunks[source_id][0][0].index,
             [chunk for chunk, _ in chunks[source_id]],
             max(similarity for _, similarity in chunks[source_id]),
-            SCORE_KINDS[mode],
+            SCORE_KINDS[options.mode],
             neighbours.get(source_id, []),
             instances.get(source_id, []),
         )
@@ -161,18 +157,12 @@ def load_adjacent_sources(sources: Collection[Source], window: int) -> dict[UUID
 
 
 def _find_chunks_by_source(
-    knowledge_query: KnowledgeQuery,
-    limit: int,
-    mode: Mode,
-    filter: Mapping[str, Any] | None,
-    min_similarity: float | None,
+    knowledge_query: KnowledgeQuery, limit: int, options: SearchOptions
 ) -> dict[UUID, list[tuple[Hit, float]]]:
     """Source id -> its chunks that were found, with their cosines; best source first."""
     count = limit * _CHUNKS_PER_SOURCE
     while True:
-        found = knowledge_query.find_chunks(
-            count, mode=mode, filter=filter, min_similarity=min_similarity
-        )
+        found = knowledge_query.find_chunks(count, options)
         chunks: dict[UUID, list[tuple[Hit, float]]] = {}
         for hit, similarity in found:
             chunks.setdefault(UUID(hit.payload["source_id"]), []).append((hit, similarity))

@@ -15,7 +15,7 @@ from retrieval.ledger import LiveBuild
 from retrieval.passages import Passage, QueryRanking, Refusal
 from retrieval.pipelines.empty_results import split_conditions
 from retrieval.pipelines.loading import LoadedPipeline
-from retrieval.search import MAX_CANDIDATES, HitWithSimilarity
+from retrieval.search import MAX_CANDIDATES, Hit
 from retrieval.search.targets import Target, find_builds, make_targets, parse_recipe
 from retrieval.visible_points import VisiblePoints
 
@@ -128,7 +128,7 @@ def _find_ranks(
     from retrieval.retrievers import QueriesRetriever  # imports LlamaIndex
 
     retriever = QueriesRetriever(
-        index, grant=grant, top_k=MAX_CANDIDATES, multiplier=1, filter=filter
+        index, grant=grant, limit=MAX_CANDIDATES, multiplier=1, filter=filter
     )
     answer = retriever.search_queries(queries)
     return [
@@ -137,17 +137,17 @@ def _find_ranks(
     ]
 
 
-def _find_best_ranks(ranking: Sequence[HitWithSimilarity], ids: set[str]) -> dict[str, Any]:
-    for rank, measured in enumerate(ranking, start=1):
-        if not _matching_ids(measured.hit.payload, str(measured.hit.node_id)) & ids:
+def _find_best_ranks(ranking: Sequence[Hit], ids: set[str]) -> dict[str, Any]:
+    for rank, hit in enumerate(ranking, start=1):
+        if not _matching_ids(hit.payload, str(hit.node_id)) & ids:
             continue
-        explanation = measured.hit.explanation
+        explanation = hit.explanation
         assert explanation is not None
         return {
             "dense": explanation.dense and explanation.dense.rank,
             "sparse": explanation.sparse and explanation.sparse.rank,
             "fused": rank,
-            "similarity": measured.similarity,
+            "similarity": hit.similarity,
         }
     return {"dense": None, "sparse": None, "fused": None, "similarity": None}
 

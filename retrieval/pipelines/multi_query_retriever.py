@@ -15,7 +15,7 @@ from retrieval.passages import Passage, PipelineStep, QueryRanking
 from retrieval.pipelines.empty_results import describe_empty_result
 from retrieval.pipelines.threads import add_run_async
 from retrieval.retrievers import QueriesRetriever
-from retrieval.search import MAX_CANDIDATES, DroppedPoints, HitWithSimilarity
+from retrieval.search import MAX_CANDIDATES, DroppedPoints, Hit
 from retrieval.search.multi_query import choose_passage_kind
 from retrieval.search.targets import find_builds, make_targets
 
@@ -56,7 +56,7 @@ class MultiQueryRetriever:
         """Raises as ``QueriesRetriever.search``."""
         multiplier = min(self.multiplier, max(1, MAX_CANDIDATES // limit))
         retriever = QueriesRetriever(
-            index, grant=grant, top_k=limit, multiplier=multiplier, filter=filter
+            index, grant=grant, limit=limit, multiplier=multiplier, filter=filter
         )
         answer = retriever.search_queries(queries)
         headings = _read_headings(answer.rankings)
@@ -75,9 +75,9 @@ class MultiQueryRetriever:
         }
 
 
-def _read_headings(rankings: Sequence[Sequence[HitWithSimilarity]]) -> dict[str, str]:
+def _read_headings(rankings: Sequence[Sequence[Hit]]) -> dict[str, str]:
     """Source id -> its heading."""
-    ids = {measured.hit.payload["source_id"] for ranking in rankings for measured in ranking}
+    ids = {hit.payload["source_id"] for ranking in rankings for hit in ranking}
     found = Source.objects.filter(pk__in=ids).exclude(heading="").values_list("pk", "heading")
     return {str(source_id): heading for source_id, heading in found}
 
@@ -92,39 +92,37 @@ def _describe_empty_result(index: str, filter: dict[str, Any] | None, grant: Gra
 
 def make_passages(
     query: str,
-    ranking: Sequence[HitWithSimilarity],
+    ranking: Sequence[Hit],
     filter: Mapping[str, Any] | None,
     headings: Mapping[str, str],
 ) -> list[Passage]:
     """Turn one query's hits into passages, each with its ranks and scores as the first step."""
     return [
         Passage(
-            hit=measured.hit,
-            score=measured.hit.score,
+            hit=hit,
+            score=hit.score,
             score_kind="rrf",
-            similarity=measured.similarity,
+            similarity=hit.similarity,
             steps=(
-                PipelineStep(
-                    "multi_query_retriever", _make_step_details(query, rank, measured, filter)
-                ),
+                PipelineStep("multi_query_retriever", _make_step_details(query, rank, hit, filter)),
             ),
-            heading=headings.get(measured.hit.payload["source_id"], ""),
+            heading=headings.get(hit.payload["source_id"], ""),
         )
-        for rank, measured in enumerate(ranking, start=1)
+        for rank, hit in enumerate(ranking, start=1)
     ]
 
 
 def _make_step_details(
-    query: str, rank: int, measured: HitWithSimilarity, filter: Mapping[str, Any] | None
+    query: str, rank: int, hit: Hit, filter: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    explanation = measured.hit.explanation
+    explanation = hit.explanation
     assert isinstance(explanation, Explanation)
     return {
         "query": query,
         "filter": filter,
         "rank": rank,
-        "score": measured.hit.score,
-        "similarity": measured.similarity,
+        "score": hit.score,
+        "similarity": hit.similarity,
         "dense": explanation.dense and asdict(explanation.dense),
         "sparse": explanation.sparse and asdict(explanation.sparse),
     }

@@ -35,7 +35,7 @@ class QuotedPassageRetriever:
         if build is None or not {"chunk", "concept"} <= set(parse_recipe(build.recipe).kinds):
             return {"rankings": rankings}
         retriever = RecursiveChunkRetriever(
-            index, kinds=["concept"], grant=grant, top_k=limit, filter=filter
+            index, kinds=["concept"], grant=grant, limit=limit, filter=filter
         )
         passages = [
             Passage(

@@ -103,6 +103,6 @@ def find_best_title(query: str, build: LiveBuild, grant: Grant) -> str:
     """Title of the first hit of one hybrid search; empty if there is none."""
     kinds = parse_recipe(build.recipe).kinds
     retriever = ChunkRetriever if "chunk" in kinds else QuestionRetriever
-    options: dict[str, Any] = {"grant": grant, "top_k": 1, "verify": False}
+    options: dict[str, Any] = {"grant": grant, "limit": 1, "verify": False}
     hits = retriever(build.index, **options).search(query).hits
     return str(hits[0].payload.get("artifact_title") or "") if hits else ""

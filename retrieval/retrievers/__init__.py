@@ -5,9 +5,7 @@ which takes seconds: do it inside functions, or by ``retrieval.searches``.
 """
 
 from retrieval.retrievers.base import IndexRetriever
-from retrieval.retrievers.chunks import ChunkRetriever
 from retrieval.retrievers.hierarchical import HierarchicalRetriever
-from retrieval.retrievers.images import ImageRetriever
 from retrieval.retrievers.knowledge import (
     BlendRetriever,
     ConceptRetriever,
@@ -16,8 +14,11 @@ from retrieval.retrievers.knowledge import (
     SourceRetriever,
     SubgraphRetriever,
 )
-from retrieval.retrievers.queries import QueriesRetriever
-from retrieval.retrievers.questions import QuestionRetriever
+from retrieval.retrievers.ranked import (
+    ChunkRetriever,
+    QueriesRetriever,
+    QuestionRetriever,
+    SummaryRetriever,
+)
 from retrieval.retrievers.recursive import RecursiveChunkRetriever
-from retrieval.retrievers.structures import StructureRetriever
-from retrieval.retrievers.summaries import SummaryRetriever
+from retrieval.retrievers.spaces import ImageRetriever, StructureRetriever

@@ -1,7 +1,7 @@
 """The base of every retriever."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
 from llama_index.core.retrievers import BaseRetriever
@@ -10,7 +10,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from access.grants import EVERYTHING, Grant
 from indexing.models import IndexBuild
 from retrieval.event_loop import run_in_thread
-from retrieval.search import Mode, StaleHitPolicy
+from retrieval.search import SearchOptions
 
 Answer = TypeVar("Answer")
 
@@ -20,7 +20,7 @@ class IndexRetriever(BaseRetriever, Generic[Answer]):
 
     ``search`` returns Strata's own answer, with verdicts and times. ``retrieve``, LlamaIndex's
     method, returns the hits as nodes. An index name searches the index's current live build; an
-    ``IndexBuild`` searches that build.
+    ``IndexBuild`` searches that build. The options are those of ``SearchOptions``.
     """
 
     def __init__(
@@ -28,10 +28,12 @@ class IndexRetriever(BaseRetriever, Generic[Answer]):
         index: str | IndexBuild | Sequence[str | IndexBuild],
         *,
         grant: Grant = EVERYTHING,
+        **options: Any,
     ) -> None:
         super().__init__()
         self.indexes = [index] if isinstance(index, str | IndexBuild) else list(index)
         self.grant = grant
+        self.options = SearchOptions(**options)
 
     @abstractmethod
     def search(self, query: str) -> Answer:
@@ -39,6 +41,7 @@ class IndexRetriever(BaseRetriever, Generic[Answer]):
         Raises:
             InvalidInput: names the parameter; also if an index holds no nodes of the kind.
             UnknownIndex: lists the known names.
+            NotYetIndexed: ``min_revision`` was not reached in time.
             StoreUnavailable, EmbeddingUnavailable: retry helps.
         """
 
@@ -55,34 +58,3 @@ class IndexRetriever(BaseRetriever, Generic[Answer]):
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return await run_in_thread(self._retrieve, query_bundle)
-
-
-class ModeRetriever(IndexRetriever[Answer]):
-    """The base of the retrievers that search in a mode: hybrid, dense or sparse.
-
-    ``filter`` has the API's syntax; ``SearchRequest`` describes the other parameters.
-
-    Searching also raises ``NotYetIndexed`` if ``min_revision`` was not reached in time.
-    """
-
-    def __init__(
-        self,
-        index: str | IndexBuild | Sequence[str | IndexBuild],
-        *,
-        grant: Grant = EVERYTHING,
-        mode: Mode | str = Mode.HYBRID,
-        top_k: int = 10,
-        filter: Mapping[str, Any] | None = None,
-        verify: bool = True,
-        explain: bool = False,
-        stale: StaleHitPolicy | str = StaleHitPolicy.FLAG,
-        min_revision: int | None = None,
-    ) -> None:
-        super().__init__(index, grant=grant)
-        self.mode = Mode(mode)
-        self.top_k = top_k
-        self.filter = filter
-        self.verify = verify
-        self.explain = explain
-        self.stale = StaleHitPolicy(stale)
-        self.min_revision = min_revision

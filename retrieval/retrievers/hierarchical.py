@@ -4,41 +4,27 @@ from typing import Any
 
 from llama_index.core.schema import NodeWithScore
 
-from retrieval.retrievers.base import ModeRetriever
+from retrieval.retrievers.base import IndexRetriever
 from retrieval.retrievers.nodes import find_neighbour_ids, to_chunk_node, to_summary_node
-from retrieval.search import HierarchicalAnswer, HierarchicalRequest, Hit
+from retrieval.search import HierarchicalAnswer, Hit
 from retrieval.search.hierarchy import search_hierarchical
 
 
-class HierarchicalRetriever(ModeRetriever[HierarchicalAnswer]):
-    """The best ``artifacts`` of an index with their best pages and chunks.
+class HierarchicalRetriever(IndexRetriever[HierarchicalAnswer]):
+    """The best artifacts of an index, ``limit`` of them, with their best pages and chunks.
 
-    The nodes are the best chunks of the best pages of the best artifacts, in that order; ``top_k``
-    counts chunks. Their metadata hold the scores of page and artifact, the page's summary, and
-    the artifact's if it was found. With ``with_summaries`` the found summaries are nodes too: they
-    come before all chunks, each artifact's before its pages', and ``top_k`` does not count them.
+    The nodes are the first ``limit`` chunks of the best pages of these artifacts, in that order.
+    Their metadata hold the scores of page and artifact, the page's summary, and the artifact's if
+    it was found. With ``with_summaries`` the found summaries are nodes too: they come before all
+    chunks, each artifact's before its pages', and ``limit`` does not count them.
     """
 
-    def __init__(
-        self, index: Any, *, artifacts: int = 10, with_summaries: bool = False, **options: Any
-    ) -> None:
+    def __init__(self, index: Any, *, with_summaries: bool = False, **options: Any) -> None:
         super().__init__(index, **options)
-        self.artifacts = artifacts
         self.with_summaries = with_summaries
 
     def search(self, query: str) -> HierarchicalAnswer:
-        request = HierarchicalRequest(
-            indexes=self.indexes,
-            query=query,
-            mode=self.mode,
-            limit=self.artifacts,
-            filter=self.filter,
-            verify=self.verify,
-            explain=self.explain,
-            stale=self.stale,
-            min_revision=self.min_revision,
-        )
-        return search_hierarchical(request, self.grant)
+        return search_hierarchical(self.indexes, query, self.options, self.grant)
 
     def to_nodes(self, answer: HierarchicalAnswer) -> list[NodeWithScore]:
         summaries: list[Hit] = []
@@ -54,7 +40,7 @@ class HierarchicalRetriever(ModeRetriever[HierarchicalAnswer]):
                     "page_summary": page.summary_text,
                 }
                 chunks += [(hit, group_metadata) for hit in page.chunks]
-        chunks = chunks[: self.top_k]
+        chunks = chunks[: self.options.limit]
         neighbours = find_neighbour_ids([hit for hit, _ in chunks])
         nodes = [
             NodeWithScore(

@@ -1,13 +1,11 @@
 """Retrievers of concepts, relationship types and sources, which share one embedding space."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo
 
-from access.grants import EVERYTHING, Grant
-from indexing.models import IndexBuild
 from indexing.stores import DenseVector
 from retrieval.knowledge.answer import KnowledgeAnswer
 from retrieval.knowledge.concepts import (
@@ -20,8 +18,6 @@ from retrieval.knowledge.graph import Subgraph, search_subgraph
 from retrieval.knowledge.query import KnowledgeQuery
 from retrieval.knowledge.routing import (
     BlendWeights,
-    KindLimits,
-    RouteLimits,
     RoutingResult,
     blend_concepts,
     route_query,
@@ -29,25 +25,13 @@ from retrieval.knowledge.routing import (
 from retrieval.knowledge.sources import SourceHit, search_sources
 from retrieval.retrievers.base import IndexRetriever
 from retrieval.retrievers.nodes import make_text_node
-from retrieval.search import Mode
+from retrieval.search import Mode, SearchOptions
 
 Found = TypeVar("Found")
 
 
 class KnowledgeRetriever(IndexRetriever[KnowledgeAnswer[Found]]):
     """Scores are cosine similarities, in part weighted; several indexes must share a model."""
-
-    def __init__(
-        self,
-        index: str | IndexBuild | Sequence[str | IndexBuild],
-        *,
-        grant: Grant = EVERYTHING,
-        top_k: int = 10,
-        min_similarity: float | None = None,
-    ) -> None:
-        super().__init__(index, grant=grant)
-        self.top_k = top_k
-        self.min_similarity = min_similarity
 
     @abstractmethod
     def find(self, knowledge_query: KnowledgeQuery) -> Found:
@@ -62,25 +46,14 @@ class KnowledgeRetriever(IndexRetriever[KnowledgeAnswer[Found]]):
 
     def _answer(self, knowledge_query: KnowledgeQuery) -> KnowledgeAnswer[Found]:
         found = self.find(knowledge_query)
-        return KnowledgeAnswer(
-            knowledge_query.builds, found, knowledge_query.stale_ids, knowledge_query.took_ms
-        )
+        return knowledge_query.finish(KnowledgeAnswer, found=found)
 
 
 class ConceptRetriever(KnowledgeRetriever[list[ConceptHit]]):
     """Concepts by their meaning, each with quotes."""
 
-    def __init__(self, index: Any, *, offset: int = 0, **options: Any) -> None:
-        super().__init__(index, **options)
-        self.offset = offset
-
     def find(self, knowledge_query: KnowledgeQuery) -> list[ConceptHit]:
-        return search_concepts(
-            knowledge_query,
-            limit=self.top_k,
-            offset=self.offset,
-            min_similarity=self.min_similarity,
-        )
+        return search_concepts(knowledge_query, self.options)
 
     def to_nodes(self, answer: KnowledgeAnswer[list[ConceptHit]]) -> list[NodeWithScore]:
         return [_to_concept_node(hit) for hit in answer.found]
@@ -89,17 +62,8 @@ class ConceptRetriever(KnowledgeRetriever[list[ConceptHit]]):
 class RelationshipTypeRetriever(KnowledgeRetriever[list[RelationshipTypeHit]]):
     """Relationship types by their meaning, each with relationships."""
 
-    def __init__(self, index: Any, *, offset: int = 0, **options: Any) -> None:
-        super().__init__(index, **options)
-        self.offset = offset
-
     def find(self, knowledge_query: KnowledgeQuery) -> list[RelationshipTypeHit]:
-        return search_relationship_types(
-            knowledge_query,
-            limit=self.top_k,
-            offset=self.offset,
-            min_similarity=self.min_similarity,
-        )
+        return search_relationship_types(knowledge_query, self.options)
 
     def to_nodes(self, answer: KnowledgeAnswer[list[RelationshipTypeHit]]) -> list[NodeWithScore]:
         return [_to_relationship_type_node(hit) for hit in answer.found]
@@ -114,28 +78,18 @@ class SourceRetriever(KnowledgeRetriever[list[SourceHit]]):
         self,
         index: Any,
         *,
-        mode: Mode | str = Mode.HYBRID,
-        offset: int = 0,
-        filter: Mapping[str, Any] | None = None,
         window: int = 0,
         with_concepts: bool = False,
         **options: Any,
     ) -> None:
         super().__init__(index, **options)
-        self.mode = Mode(mode)
-        self.offset = offset
-        self.filter = filter
         self.window = window
         self.with_concepts = with_concepts
 
     def find(self, knowledge_query: KnowledgeQuery) -> list[SourceHit]:
         return search_sources(
             knowledge_query,
-            limit=self.top_k,
-            offset=self.offset,
-            mode=self.mode,
-            filter=self.filter,
-            min_similarity=self.min_similarity,
+            self.options,
             window=self.window,
             with_concepts=self.with_concepts,
         )
@@ -147,7 +101,7 @@ class SourceRetriever(KnowledgeRetriever[list[SourceHit]]):
 class RoutingRetriever(KnowledgeRetriever[RoutingResult]):
     """Concepts, sources and relationship types near a query, and which of them is nearest.
 
-    ``top_k`` and ``min_similarity`` hold for each kind that has no limits of its own. ``mode``,
+    ``limit`` and ``min_similarity`` hold for each kind that has no limits of its own. ``mode``,
     ``window`` and ``with_concepts`` apply to the sources.
     """
 
@@ -166,29 +120,29 @@ class RoutingRetriever(KnowledgeRetriever[RoutingResult]):
         with_concepts: bool = False,
         **options: Any,
     ) -> None:
-        super().__init__(index, **options)
-        self.limits = RouteLimits(
-            concepts=self._choose_limits(concept_limit, concept_min_similarity),
-            sources=self._choose_limits(source_limit, source_min_similarity),
-            types=self._choose_limits(relationship_limit, relationship_min_similarity),
-        )
-        self.mode = Mode(mode)
+        super().__init__(index, mode=mode, **options)
+        self.concepts = self._limit(concept_limit, concept_min_similarity)
+        self.sources = self._limit(source_limit, source_min_similarity)
+        self.types = self._limit(relationship_limit, relationship_min_similarity)
         self.window = window
         self.with_concepts = with_concepts
 
     def find(self, knowledge_query: KnowledgeQuery) -> RoutingResult:
         return route_query(
             knowledge_query,
-            self.limits,
-            mode=self.mode,
+            concepts=self.concepts,
+            sources=self.sources,
+            types=self.types,
             window=self.window,
             with_concepts=self.with_concepts,
         )
 
-    def _choose_limits(self, limit: int | None, min_similarity: float | None) -> KindLimits:
-        return KindLimits(
-            self.top_k if limit is None else limit,
-            self.min_similarity if min_similarity is None else min_similarity,
+    def _limit(self, limit: int | None, min_similarity: float | None) -> SearchOptions:
+        options = self.options
+        return replace(
+            options,
+            limit=options.limit if limit is None else limit,
+            min_similarity=options.min_similarity if min_similarity is None else min_similarity,
         )
 
     def to_nodes(self, answer: KnowledgeAnswer[RoutingResult]) -> list[NodeWithScore]:
@@ -212,27 +166,21 @@ class BlendRetriever(KnowledgeRetriever[list[ConceptHit]]):
         self.weights = BlendWeights(concept_weight, source_weight, relationship_weight)
 
     def find(self, knowledge_query: KnowledgeQuery) -> list[ConceptHit]:
-        return blend_concepts(
-            knowledge_query,
-            limit=self.top_k,
-            weights=self.weights,
-            min_similarity=self.min_similarity,
-        )
+        return blend_concepts(knowledge_query, self.options, self.weights)
 
     def to_nodes(self, answer: KnowledgeAnswer[list[ConceptHit]]) -> list[NodeWithScore]:
         return [_to_concept_node(hit) for hit in answer.found]
 
 
 class SubgraphRetriever(KnowledgeRetriever[Subgraph]):
-    """Concepts, sources and types above a similarity, at most ``top_k`` of each, and the
+    """Concepts, sources and types above a similarity, at most ``limit`` of each, and the
     relationships among them."""
 
     def __init__(self, index: Any, *, min_similarity: float = 0.7, **options: Any) -> None:
-        super().__init__(index, min_similarity=min_similarity, **options)
+        super().__init__(index, mode=Mode.DENSE, min_similarity=min_similarity, **options)
 
     def find(self, knowledge_query: KnowledgeQuery) -> Subgraph:
-        assert self.min_similarity is not None
-        return search_subgraph(knowledge_query, threshold=self.min_similarity, limit=self.top_k)
+        return search_subgraph(knowledge_query, self.options)
 
     def to_nodes(self, answer: KnowledgeAnswer[Subgraph]) -> list[NodeWithScore]:
         return _to_nodes_of_each_kind(answer.found)

@@ -1,44 +1,126 @@
-"""The base of the retrievers that rank nodes."""
+"""Retrievers that rank chunks, summaries and questions."""
 
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from retrieval.retrievers.base import ModeRetriever
-from retrieval.search import SearchAnswer, SearchRequest
+from llama_index.core.schema import NodeWithScore, QueryBundle
+
+from retrieval.fusion import reciprocal_rank_fusion
+from retrieval.retrievers.base import IndexRetriever
+from retrieval.retrievers.nodes import to_passage_nodes, to_summary_node
+from retrieval.search import Hit, MultiQueryAnswer, SearchAnswer, SummaryType
+from retrieval.search.flat import drop_repeated_chunks, keep_best_of_each, search_nodes
+from retrieval.search.multi_query import search_by_queries
+from retrieval.search.targets import Candidate
+
+_QUESTIONS_PER_CHUNK = 3  # questions fetched for each wanted chunk: they rank close together
 
 
-class RankedRetriever(ModeRetriever[SearchAnswer]):
-    """Ranks the nodes of a kind, each with its verdict.
+class PassageRetriever(IndexRetriever[SearchAnswer]):
+    """Scores are fused reciprocal ranks (hybrid), cosines (dense) or BM25 (sparse), comparable only
+    within one mode; cosines of indexes with different models are replaced by reciprocal ranks."""
 
-    Scores are fused reciprocal ranks (hybrid), cosines (dense) or BM25 (sparse), comparable only
-    within one mode; cosines of indexes with different models are replaced by reciprocal ranks.
+    def to_nodes(self, answer: SearchAnswer) -> list[NodeWithScore]:
+        return to_passage_nodes([(hit, hit.score) for hit in answer.hits])
+
+
+class ChunkRetriever(PassageRetriever):
+    """The chunks that answer a query best, best first. The same text, cut by several strategies, is
+    one hit.
+
+    ``is_one_per_artifact`` keeps only the best chunk of each artifact; ``limit`` and ``offset``
+    then count artifacts.
     """
 
+    def __init__(self, index: Any, *, is_one_per_artifact: bool = False, **options: Any) -> None:
+        super().__init__(index, **options)
+        self.is_one_per_artifact = is_one_per_artifact
+
+    def search(self, query: str) -> SearchAnswer:
+        keep_distinct = (
+            keep_best_of_each_artifact if self.is_one_per_artifact else drop_repeated_chunks
+        )
+        return search_nodes(
+            self.indexes, query, ["chunk"], self.options, self.grant, keep_distinct=keep_distinct
+        )
+
+
+class QuestionRetriever(PassageRetriever):
+    """The chunks whose questions are nearest to a query, each once, best first.
+
+    ``limit`` and ``offset`` count chunks. A node is the chunk, with the question that found it and
+    its declared fields in the metadata.
+    """
+
+    def search(self, query: str) -> SearchAnswer:
+        return search_nodes(
+            self.indexes,
+            query,
+            ["question"],
+            self.options,
+            self.grant,
+            keep_distinct=partial(keep_best_of_each, group_key=_get_chunk_key),
+            points_per_hit=_QUESTIONS_PER_CHUNK,
+        )
+
+
+class SummaryRetriever(IndexRetriever[SearchAnswer]):
+    """The summaries of pages, artifacts or both that answer a query best, best first."""
+
     def __init__(
-        self,
-        index: Any,
-        *,
-        offset: int = 0,
-        min_score: float | None = None,
-        with_similarity: bool = False,
-        **options: Any,
+        self, index: Any, *, type: SummaryType | str = SummaryType.ALL, **options: Any
     ) -> None:
         super().__init__(index, **options)
-        self.offset = offset
-        self.min_score = min_score
-        self.with_similarity = with_similarity
+        self.type = SummaryType(type)
 
-    def make_request(self, query: str) -> SearchRequest:
-        return SearchRequest(
-            indexes=self.indexes,
-            query=query,
-            mode=self.mode,
-            limit=self.top_k,
-            offset=self.offset,
-            filter=self.filter,
-            min_score=self.min_score,
-            verify=self.verify,
-            explain=self.explain,
-            stale=self.stale,
-            min_revision=self.min_revision,
-            with_similarity=self.with_similarity,
-        )
+    def search(self, query: str) -> SearchAnswer:
+        return search_nodes(self.indexes, query, self.type.kinds, self.options, self.grant)
+
+    def to_nodes(self, answer: SearchAnswer) -> list[NodeWithScore]:
+        return [NodeWithScore(node=to_summary_node(hit), score=hit.score) for hit in answer.hits]
+
+
+class QueriesRetriever(IndexRetriever[MultiQueryAnswer]):
+    """The best passages for any of several queries, each once, best first.
+
+    ``QueryBundle(query, custom_embedding_strs=[...])`` gives the queries, which are embedded in
+    one batch; a plain string is one query. Each query's ranking is hybrid, ``limit`` times
+    ``multiplier`` deep; scores are the reciprocal ranks of those rankings, fused.
+    """
+
+    def __init__(self, index: Any, *, multiplier: int = 5, **options: Any) -> None:
+        super().__init__(index, **options)
+        self.multiplier = multiplier
+
+    def search(self, query: str) -> MultiQueryAnswer:
+        return self.search_queries([query])
+
+    def search_queries(self, queries: Sequence[str]) -> MultiQueryAnswer:
+        """Return a ranking for each query; raises as ``search``."""
+        [index] = self.indexes
+        options = replace(self.options, limit=self.options.limit * self.multiplier)
+        return search_by_queries(index, queries, options, self.grant)
+
+    def to_nodes(self, answer: MultiQueryAnswer) -> list[NodeWithScore]:
+        hits: dict[str, Hit] = {}
+        for hit in (hit for ranking in answer.rankings for hit in ranking):
+            hits.setdefault(hit.passage_id, hit)
+        ids = [[hit.passage_id for hit in ranking] for ranking in answer.rankings]
+        fused = reciprocal_rank_fusion(ids)[: self.options.limit]
+        return to_passage_nodes([(hits[id], score) for id, score in fused])
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return self.to_nodes(self.search_queries(query_bundle.embedding_strs))
+
+
+def _get_artifact_key(candidate: Candidate) -> Hashable:
+    return candidate.target.build_id, candidate.point.payload.get("artifact_id")
+
+
+def _get_chunk_key(candidate: Candidate) -> Hashable:
+    return candidate.target.build_id, candidate.point.payload.get("chunk_id")
+
+
+keep_best_of_each_artifact = partial(keep_best_of_each, group_key=_get_artifact_key)

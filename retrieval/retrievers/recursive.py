@@ -1,7 +1,7 @@
 """Retriever of chunks by way of the summaries, questions and concepts above them."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from llama_index.core.retrievers import BaseRetriever, RecursiveRetriever
@@ -12,13 +12,16 @@ from indexing.models import IndexBuild
 from retrieval.fusion import reciprocal_rank_fusion
 from retrieval.knowledge.answer import KnowledgeAnswer
 from retrieval.knowledge.concepts import ConceptHit
-from retrieval.retrievers.base import IndexRetriever, ModeRetriever
-from retrieval.retrievers.chunks import ChunkRetriever
+from retrieval.retrievers.base import IndexRetriever
 from retrieval.retrievers.knowledge import ConceptRetriever
-from retrieval.retrievers.nodes import to_passage_nodes
-from retrieval.retrievers.questions import QuestionRetriever
-from retrieval.retrievers.summaries import SummaryRetriever
-from retrieval.search import DroppedPoints, SearchAnswer
+from retrieval.retrievers.ranked import (
+    ChunkRetriever,
+    PassageRetriever,
+    QuestionRetriever,
+    SummaryRetriever,
+)
+from retrieval.search import SearchAnswer
+from retrieval.search.run import add_up
 from retrieval.search.targets import find_builds, parse_recipe
 
 _ENTRANCE, _CHUNKS = "entrance", "chunks"  # ids of the two retrievers of a RecursiveRetriever
@@ -26,10 +29,10 @@ ENTRANCE_KINDS = ("page_summary", "question", "concept")
 _MAX_CONCEPTS = 30  # with three quotes each; a filter may compare 200 values
 
 
-class RecursiveChunkRetriever(ModeRetriever[SearchAnswer]):
+class RecursiveChunkRetriever(PassageRetriever):
     """The chunks below the summaries, questions and concepts that answer a query.
 
-    LlamaIndex's ``RecursiveRetriever`` goes from the best ``top_k`` nodes of each kind that an
+    LlamaIndex's ``RecursiveRetriever`` goes from the best ``limit`` nodes of each kind that an
     index holds to the chunks of their pages, artifacts, sources or quotes, and ranks these by the
     query. Scores are the reciprocal ranks in the rankings of all kinds, fused. ``kinds`` restricts
     the nodes to begin with, by default summaries, questions and concepts.
@@ -54,9 +57,6 @@ class RecursiveChunkRetriever(ModeRetriever[SearchAnswer]):
         ]
         return self._fuse(answers)
 
-    def to_nodes(self, answer: SearchAnswer) -> list[NodeWithScore]:
-        return to_passage_nodes([(hit, hit.score) for hit in answer.hits])
-
     def _group_indexes(self) -> dict[str, list[str | IndexBuild]]:
         """The indexes that hold each kind of entrance."""
         groups: dict[str, list[str | IndexBuild]] = {}
@@ -78,51 +78,32 @@ class RecursiveChunkRetriever(ModeRetriever[SearchAnswer]):
         self, kind: str, indexes: Sequence[str | IndexBuild], query: str
     ) -> SearchAnswer | None:
         """Search the chunks below the nodes of one kind; None if no node was found."""
-        chunks = _ChunksBelow(indexes, **self._get_options())
+        options = {**asdict(self.options), "grant": self.grant}
+        chunks = _ChunksBelow(indexes, **options)
         entrance: BaseRetriever
         if kind == "concept":
-            count = min(self.top_k, _MAX_CONCEPTS)
-            concepts = ConceptRetriever(indexes, grant=self.grant, top_k=count)
+            count = min(self.options.limit, _MAX_CONCEPTS)
+            concepts = ConceptRetriever(indexes, grant=self.grant, limit=count)
             entrance = _Entrance(concepts, _find_quoted_sources, chunks)
         elif kind == "question":
-            questions = QuestionRetriever(indexes, **self._get_options())
+            questions = QuestionRetriever(indexes, **options)
             entrance = _Entrance(questions, _find_sources, chunks)
         else:
-            summaries = SummaryRetriever(indexes, **self._get_options())
+            summaries = SummaryRetriever(indexes, **options)
             entrance = _Entrance(summaries, _find_summarised, chunks)
         RecursiveRetriever(_ENTRANCE, {_ENTRANCE: entrance, _CHUNKS: chunks}).retrieve(query)
         return chunks.answer
 
-    def _get_options(self) -> dict[str, Any]:
-        return {
-            "grant": self.grant,
-            "mode": self.mode,
-            "top_k": self.top_k,
-            "filter": self.filter,
-            "verify": self.verify,
-            "stale": self.stale,
-            "min_revision": self.min_revision,
-        }
-
     def _fuse(self, answers: Sequence[SearchAnswer]) -> SearchAnswer:
         hits = {str(hit.node_id): hit for answer in answers for hit in answer.hits}
         rankings = [[str(hit.node_id) for hit in answer.hits] for answer in answers]
-        fused = reciprocal_rank_fusion(rankings)[: self.top_k]
+        fused = reciprocal_rank_fusion(rankings)[: self.options.limit]
         builds = find_builds(self.indexes, self.grant)
         return SearchAnswer(
             builds={name: build.number if build else None for name, build in builds.items()},
             score_kind="rrf",
             hits=[replace(hits[id], score=score) for id, score in fused],
-            dropped=DroppedPoints(
-                sum(answer.dropped.orphans for answer in answers),
-                sum(answer.dropped.integrity_errors for answer in answers),
-            ),
-            stale_ids=sorted({pk for answer in answers for pk in answer.stale_ids}),
-            notes=list(dict.fromkeys(note for answer in answers for note in answer.notes)),
-            took_ms={
-                stage: round(sum(answer.took_ms[stage] for answer in answers), 3)
-                for stage in ("embed", "search", "verify", "total")
-            },
+            **add_up(answers),
         )
 
 
@@ -161,7 +142,8 @@ class _ChunksBelow(ChunkRetriever):
     answer: SearchAnswer | None = None
 
     def restrict(self, below: Mapping[str, Any]) -> None:
-        self.filter = {"all_of": [self.filter, below]} if self.filter else below
+        given = self.options.filter
+        self.options = replace(self.options, filter={"all_of": [given, below]} if given else below)
 
     def search(self, query: str) -> SearchAnswer:
         self.answer = super().search(query)

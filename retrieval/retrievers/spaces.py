@@ -1,26 +1,24 @@
-"""The base of the retrievers that rank artifacts in a separate vector space, and by passages."""
+"""Retrievers that rank artifacts in a separate vector space, and by passages."""
 
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo
 
-from access.grants import EVERYTHING, Grant
-from indexing.models import IndexBuild
+from indexing import embedding
 from retrieval.retrievers.base import IndexRetriever
-from retrieval.retrievers.chunks import ChunkRetriever
 from retrieval.retrievers.nodes import make_text_node, to_passage_nodes
+from retrieval.retrievers.ranked import keep_best_of_each_artifact
 from retrieval.search import (
     ArtifactHit,
     ArtifactsAnswer,
     Hit,
     Mode,
     SearchAnswer,
-    SearchRequest,
-    StaleHitPolicy,
+    SearchOptions,
 )
+from retrieval.search.flat import search_nodes
+from retrieval.search.targets import find_builds
 from retrieval.search.vector_spaces import (
     ARTIFACTS_PER_SPACE,
     TEXT_SPACE,
@@ -35,64 +33,32 @@ class SpaceRetriever(IndexRetriever[ArtifactsAnswer]):
     """
 
     space: ClassVar[str]
-
-    def __init__(
-        self,
-        index: str | IndexBuild | Sequence[str | IndexBuild],
-        *,
-        grant: Grant = EVERYTHING,
-        top_k: int = 10,
-        offset: int = 0,
-        filter: Mapping[str, Any] | None = None,
-        min_score: float | None = None,
-        verify: bool = True,
-        stale: StaleHitPolicy | str = StaleHitPolicy.FLAG,
-        min_revision: int | None = None,
-    ) -> None:
-        super().__init__(index, grant=grant)
-        self.top_k = top_k
-        self.offset = offset
-        self.filter = filter
-        self.min_score = min_score
-        self.verify = verify
-        self.stale = StaleHitPolicy(stale)
-        self.min_revision = min_revision
-
-    @abstractmethod
-    def search_space(self, request: SearchRequest) -> SearchAnswer:
-        """Rank the nodes of the separate space."""
+    kind: ClassVar[str]
 
     def search_space_and_passages(self, query: str, text: str | None) -> ArtifactsAnswer:
         """Search the space for ``query``, and passages for ``text`` if it is given."""
-        request = SearchRequest(
-            indexes=self.indexes,
-            query=query,
-            mode=Mode.DENSE,
-            limit=self.top_k,
-            offset=self.offset,
-            filter=self.filter,
-            min_score=self.min_score,
-            verify=self.verify,
-            stale=self.stale,
-            min_revision=self.min_revision,
-        )
+        options = replace(self.options, mode=Mode.DENSE)
         if text is None:
-            return answer_from_one_space(self.space, self.search_space(request), request)
-        chunks = ChunkRetriever(
-            self.indexes,
-            grant=self.grant,
-            is_one_per_artifact=True,
-            top_k=ARTIFACTS_PER_SPACE,
-            filter=self.filter,
-            verify=self.verify,
-            stale=self.stale,
-            min_revision=self.min_revision,
-        )
+            found = self._search(self.kind, query, options)
+            return answer_from_one_space(self.space, found, options)
+        options = replace(options, limit=ARTIFACTS_PER_SPACE, offset=0)
+        of_passages = replace(options, mode=Mode.HYBRID, min_score=None)
         answers = {
-            self.space: self.search_space(replace(request, limit=ARTIFACTS_PER_SPACE, offset=0)),
-            TEXT_SPACE: chunks.search(text),
+            self.space: self._search(self.kind, query, options),
+            TEXT_SPACE: self._search("chunk", text, of_passages),
         }
-        return answer_from_fused_spaces(answers, request)
+        return answer_from_fused_spaces(answers, self.options)
+
+    def _search(self, kind: str, query: str, options: SearchOptions) -> SearchAnswer:
+        """The best node of each artifact."""
+        return search_nodes(
+            self.indexes,
+            query,
+            [kind],
+            options,
+            self.grant,
+            keep_distinct=keep_best_of_each_artifact,
+        )
 
     def to_nodes(self, answer: ArtifactsAnswer) -> list[NodeWithScore]:
         """For each artifact, the best node of the space, or its best passage if there is none."""
@@ -102,6 +68,42 @@ class SpaceRetriever(IndexRetriever[ArtifactsAnswer]):
             else _to_passage_node(hit)
             for hit in answer.hits
         ]
+
+
+class StructureRetriever(SpaceRetriever):
+    """Artifacts by the similarity of their structures to the query, a SMILES; ``text`` also
+    searches their passages.
+
+    Searching also raises ``ModelUnavailable`` if RDKit is not installed.
+    """
+
+    space, kind = "structure", "compound"
+
+    def __init__(self, index: Any, *, text: str | None = None, **options: Any) -> None:
+        super().__init__(index, **options)
+        self.text = text
+
+    def search(self, query: str) -> ArtifactsAnswer:
+        find_builds(self.indexes, self.grant)  # before errors that tell what is installed
+        embedding.parse_smiles(query)
+        return self.search_space_and_passages(query, self.text)
+
+
+class ImageRetriever(SpaceRetriever):
+    """Artifacts by their images, with a model that embeds words and images; ``with_text`` adds
+    their passages.
+
+    Searching also raises ``ModelUnavailable`` if the models are not installed.
+    """
+
+    space, kind = "image", "image"
+
+    def __init__(self, index: Any, *, with_text: bool = True, **options: Any) -> None:
+        super().__init__(index, **options)
+        self.with_text = with_text
+
+    def search(self, query: str) -> ArtifactsAnswer:
+        return self.search_space_and_passages(query, query if self.with_text else None)
 
 
 def _to_space_node(hit: Hit) -> Any:

@@ -2,7 +2,8 @@
 
 Only ``retrieval.retrievers`` and ``retrieval.knowledge`` search through this package.
 
-    request.py        the parameters of a search, and their limits
+    request.py        the query and the options of a search, and their limits
+    run.py            what every way of searching goes through, and says in its answer
     targets.py        the collections to search, and the candidates they return
     ranking.py        fetches the points of these collections, best first
     hit_checks.py     compares every candidate with the document as it is now
@@ -14,22 +15,15 @@ Only ``retrieval.retrievers`` and ``retrieval.knowledge`` search through this pa
     words_only.py     searches where the endpoint of an embedding model fails
 """
 
-from retrieval.search.flat import Hit, SearchAnswer
+from retrieval.search.flat import SearchAnswer
 from retrieval.search.hierarchy import (
     MAX_ARTIFACTS,
     ArtifactGroup,
     HierarchicalAnswer,
-    HierarchicalRequest,
     PageGroup,
 )
 from retrieval.search.hit_checks import DroppedPoints, Verdict
-from retrieval.search.multi_query import (
-    MAX_CANDIDATES,
-    MAX_QUERIES,
-    HitWithSimilarity,
-    MultiQueryAnswer,
-    MultiQueryRequest,
-)
+from retrieval.search.multi_query import MAX_CANDIDATES, MAX_QUERIES, MultiQueryAnswer
 from retrieval.search.request import (
     MAX_INDEXES,
     MAX_LIMIT,
@@ -37,9 +31,10 @@ from retrieval.search.request import (
     MAX_QUERY_CHARS,
     SCORE_KINDS,
     Mode,
-    SearchRequest,
+    SearchOptions,
     StaleHitPolicy,
     SummaryType,
 )
+from retrieval.search.run import Hit
 from retrieval.search.vector_spaces import ArtifactHit, ArtifactsAnswer
 from retrieval.search.words_only import embed_if_available, require_vectors

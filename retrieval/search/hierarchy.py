@@ -1,8 +1,7 @@
 """Hierarchical search: summaries and chunks at once, grouped by artifact and page."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from django.db.models import F
@@ -10,44 +9,17 @@ from django.db.models import F
 from access.grants import Grant
 from core.exceptions import InvalidInput
 from indexing.models import IndexBuild
-from retrieval.explanation import Explanation
+from indexing.stores import Payload
 from retrieval.ledger import LiveBuild
-from retrieval.search.flat import Hit, Stopwatch, drop_repeated_chunks, make_hit
-from retrieval.search.hit_checks import DroppedPoints, HitChecks
-from retrieval.search.ranking import explain_candidates, fetch_points
-from retrieval.search.request import Mode, StaleHitPolicy, SummaryType, check_query
-from retrieval.search.targets import (
-    Candidate,
-    PointKey,
-    Target,
-    find_builds,
-    get_score_kind,
-    make_targets,
-    merge_candidates,
-    parse_recipe,
-    set_query_vectors,
-    wait_for_revision,
-)
+from retrieval.search.flat import drop_repeated_chunks
+from retrieval.search.request import SearchOptions, SummaryType
+from retrieval.search.run import AnyAnswer, Hit, SearchRun
+from retrieval.search.targets import Candidate, merge_candidates, parse_recipe
 from summaries.models import EXTRACTIVE_MODEL_NAME, Summary
 
 MAX_ARTIFACTS = 50
 CANDIDATES_PER_COLLECTION = 50  # 50 summaries and 50 chunks
 CHUNKS_PER_PAGE = 3
-
-
-@dataclass(frozen=True, slots=True)
-class HierarchicalRequest:
-    """As ``SearchRequest``; ``limit`` counts artifacts."""
-
-    indexes: Sequence[str | IndexBuild]
-    query: str
-    mode: Mode = Mode.HYBRID
-    limit: int = 10
-    filter: Mapping[str, Any] | None = None
-    verify: bool = True
-    explain: bool = False
-    stale: StaleHitPolicy = StaleHitPolicy.FLAG
-    min_revision: int | None = None
 
 
 @dataclass(slots=True)
@@ -89,22 +61,20 @@ class ArtifactGroup:
     pages: list[PageGroup] = field(default_factory=list)  # best first
 
 
-@dataclass(frozen=True, slots=True)
-class HierarchicalAnswer:
-    builds: dict[str, int | None]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HierarchicalAnswer(AnyAnswer):
     score_kind: str
     artifacts: list[ArtifactGroup]  # best first
-    dropped: DroppedPoints
-    stale_ids: list[UUID]  # the caller enqueues planning for these
-    took_ms: dict[str, float]  # by stage
-    notes: list[str]  # what the answer lacks
 
 
-def search_hierarchical(request: HierarchicalRequest, grant: Grant) -> HierarchicalAnswer:
+def search_hierarchical(
+    indexes: Sequence[str | IndexBuild], query: str, options: SearchOptions, grant: Grant
+) -> HierarchicalAnswer:
     """The best artifacts for a query with their best pages, and up to three chunks of each.
 
     Artifacts are ranked by the best 50 summaries and the best 50 chunks, after hits that fail
-    their check are dropped. An artifact or page has its summary, its chunks, or both.
+    their check are dropped. An artifact or page has its summary, its chunks, or both. ``limit``
+    counts artifacts.
 
     Raises:
         InvalidInput: names the parameter; also if an index lacks summaries or chunks.
@@ -112,72 +82,35 @@ def search_hierarchical(request: HierarchicalRequest, grant: Grant) -> Hierarchi
         NotYetIndexed: ``min_revision`` was not reached in time.
         StoreUnavailable, EmbeddingUnavailable: retry helps.
     """
-    stopwatch = Stopwatch()
-    check_query(request.indexes, request.query)
-    if not 1 <= request.limit <= MAX_ARTIFACTS:
-        raise InvalidInput(f"limit must be between 1 and {MAX_ARTIFACTS}.", field="limit")
-    if not grant.sees_all_documents:  # the check drops what the grant excludes
-        request = replace(request, verify=True)
-    builds = find_builds(request.indexes, grant)
-    _require_summaries_and_chunks(builds.values())
-    summaries = make_targets(builds.values(), SummaryType.ALL.kinds, request.filter)
-    chunks = make_targets(builds.values(), ["chunk"], request.filter)
-    targets = [*summaries, *chunks]
-    wait_for_revision(targets, request.min_revision)
-    stopwatch.start()
-    notes = set_query_vectors(request.query, request.mode, targets)
-    for target in targets:
-        target.needs_ranks |= request.explain
-    stopwatch.lap("embed")
+    options.check(max_limit=MAX_ARTIFACTS)
+    run = SearchRun(indexes, [query], options, grant)
+    _require_summaries_and_chunks(run.builds.values())
+    summaries = run.add_targets(SummaryType.ALL.kinds)
+    chunks = run.add_targets(["chunk"])
+    run.embed(query)
 
-    checks, candidates = _find_candidates(request, summaries, chunks, stopwatch)
-    if checks.orphans:
-        # Most likely points were replaced between reading store and ledger. Search once more.
-        for target in targets:
-            target.reset()
-        checks, candidates = _find_candidates(request, summaries, chunks, stopwatch)
-    explanations: dict[PointKey, Explanation] = {}
-    if request.explain:
-        explanations = explain_candidates(request.mode, candidates)
-    artifacts = group_by_artifact(candidates, checks, explanations)
-    _read_page_summaries(artifacts, [build.id for build in builds.values() if build])
-    return HierarchicalAnswer(
-        builds={name: build.number if build else None for name, build in builds.items()},
-        score_kind=get_score_kind(request.mode, targets),
-        artifacts=artifacts,
-        dropped=checks.dropped,
-        stale_ids=sorted(checks.stale_ids),
-        took_ms=stopwatch.took_ms(),
-        notes=notes,
-    )
+    def rank() -> list[Candidate]:
+        """The candidates to show: summaries best first, then chunks best first."""
+        run.fetch(run.targets, CANDIDATES_PER_COLLECTION)
+        candidates = (
+            merge_candidates(summaries)[:CANDIDATES_PER_COLLECTION]
+            + drop_repeated_chunks(merge_candidates(chunks))[:CANDIDATES_PER_COLLECTION]
+        )
+        run.stopwatch.lap("search")
+        found = _keep_best_artifacts(candidates, options.limit)
+        while len(served := run.keep_served(found)) < len(found):
+            # The next iteration checks the candidates that move up.
+            unserved = {each.key for each in found} - {each.key for each in served}
+            candidates = [each for each in candidates if each.key not in unserved]
+            found = _keep_best_artifacts(candidates, options.limit)
+        run.stopwatch.lap("verify")
+        return found
 
-
-def _find_candidates(
-    request: HierarchicalRequest,
-    summaries: Sequence[Target],
-    chunks: Sequence[Target],
-    stopwatch: Stopwatch,
-) -> tuple[HitChecks, list[Candidate]]:
-    """Find and check the candidates to show: summaries best first, then chunks best first."""
-    fetch_points([*summaries, *chunks], request.mode, CANDIDATES_PER_COLLECTION)
-    found = (
-        merge_candidates(summaries)[:CANDIDATES_PER_COLLECTION]
-        + drop_repeated_chunks(merge_candidates(chunks))[:CANDIDATES_PER_COLLECTION]
-    )
-    stopwatch.lap("search")
-
-    checks = HitChecks()
-    candidates, found = found, _keep_best_artifacts(found, request.limit)
-    while request.verify:
-        checks.check(found)
-        unserved_keys = {each.key for each in found if not checks.is_served(each, request.stale)}
-        if not unserved_keys:
-            break
-        # The next iteration checks the candidates that move up.
-        candidates = [each for each in candidates if each.key not in unserved_keys]
-        found = _keep_best_artifacts(candidates, request.limit)
-    stopwatch.lap("verify")
-    return checks, found
+    candidates = run.rank(rank)
+    [hits] = run.make_hits(candidates)
+    artifacts = group_by_artifact(hits)
+    _read_page_summaries(artifacts, [build.id for build in run.builds.values() if build])
+    return run.finish(HierarchicalAnswer, score_kind=run.score_kind, artifacts=artifacts)
 
 
 def _require_summaries_and_chunks(builds: Iterable[LiveBuild | None]) -> None:
@@ -203,17 +136,17 @@ def _has_summaries_and_chunks(kinds: Collection[str]) -> bool:
     return "chunk" in kinds and any(kind in kinds for kind in SummaryType.ALL.kinds)
 
 
-def _counts(candidate: Candidate) -> bool:
+def _counts(payload: Payload) -> bool:
     """Whether a hit counts in the ranking: a chunk, or a summary that no rules wrote."""
-    return candidate.point.payload.get("model_name") != EXTRACTIVE_MODEL_NAME
+    return payload.get("model_name") != EXTRACTIVE_MODEL_NAME
 
 
 def _keep_best_artifacts(candidates: Sequence[Candidate], limit: int) -> list[Candidate]:
     """Keep the hits of the best ``limit`` artifacts, in the given order, so that only hits that
     are shown are checked. Ranks artifacts as ``group_by_artifact`` does."""
     scores: dict[str, tuple[float, float]] = {}
-    for each in filter(_counts, candidates):
-        artifact_id, score = each.point.payload["artifact_id"], each.point.score
+    for point in (each.point for each in candidates if _counts(each.point.payload)):
+        artifact_id, score = point.payload["artifact_id"], point.score
         best, score_sum = scores.get(artifact_id, (score, 0.0))
         scores[artifact_id] = max(best, score), score_sum + score
     ranked = sorted(scores, key=lambda key: (-scores[key][0], -scores[key][1], key))
@@ -221,16 +154,13 @@ def _keep_best_artifacts(candidates: Sequence[Candidate], limit: int) -> list[Ca
     return [each for each in candidates if each.point.payload["artifact_id"] in shown]
 
 
-def group_by_artifact(
-    candidates: Sequence[Candidate], checks: HitChecks, explanations: Mapping[PointKey, Explanation]
-) -> list[ArtifactGroup]:
+def group_by_artifact(hits: Sequence[Hit]) -> list[ArtifactGroup]:
     """Group hits by artifact and page, best first. Summaries and chunks must each be given best
     first."""
     artifacts: dict[str, ArtifactGroup] = {}
     pages: dict[str, PageGroup] = {}
-    uncounted = [each for each in candidates if not _counts(each)]
-    for each in filter(_counts, candidates):
-        payload, score = each.point.payload, each.point.score
+    for hit in (each for each in hits if _counts(each.payload)):
+        payload, score = hit.payload, hit.score
         artifact_id, page_id, kind = payload["artifact_id"], payload["page_id"], payload["kind"]
         artifact = artifacts.get(artifact_id)
         if artifact is None:
@@ -238,12 +168,11 @@ def group_by_artifact(
                 artifact_id,
                 payload["artifact_title"],
                 payload.get("file_name"),
-                each.target.index,
+                hit.index,
                 score,
             )
         artifact.score = max(artifact.score, score)
         artifact.score_sum += score
-        hit = make_hit(each, checks, explanations)
         if kind == "artifact_summary":
             artifact.summary = hit
             continue
@@ -257,12 +186,11 @@ def group_by_artifact(
             page.summary = hit
         elif len(page.chunks) < CHUNKS_PER_PAGE:
             page.chunks.append(hit)
-    for each in uncounted:
-        payload, hit = each.point.payload, make_hit(each, checks, explanations)
-        if payload["kind"] == "artifact_summary":
-            if artifact := artifacts.get(payload["artifact_id"]):
+    for hit in (each for each in hits if not _counts(each.payload)):
+        if hit.payload["kind"] == "artifact_summary":
+            if artifact := artifacts.get(hit.payload["artifact_id"]):
                 artifact.summary = hit
-        elif page := pages.get(payload["page_id"]):
+        elif page := pages.get(hit.payload["page_id"]):
             page.summary = hit
     for artifact in artifacts.values():
         artifact.pages.sort(key=lambda each: (-each.score, -each.score_sum, each.page_id))

@@ -1,4 +1,4 @@
-"""The parameters of a search, and their limits."""
+"""The query and the options of a search, and their limits."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -42,27 +42,44 @@ class SummaryType(StrEnum):
         return (SummaryType.PAGE, SummaryType.ARTIFACT) if self == SummaryType.ALL else (str(self),)
 
 
-@dataclass(frozen=True, slots=True)
-class SearchRequest:
-    """``indexes`` holds names, or ``IndexBuild``s, which are searched even if they are not live.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchOptions:
+    """What a search may be told beside its indexes and its query. Each way of searching ignores
+    the options that it cannot follow.
 
     ``filter`` has the API's syntax (``retrieval.filters``). ``min_score`` is on the scale of the
-    mode's scores. ``min_revision``: the hits must reflect all writes up to this revision.
-    ``with_similarity`` also measures the cosine of each hit, whatever the mode.
+    mode's scores, ``min_similarity`` a cosine in every mode. ``min_revision``: the hits must
+    reflect all writes up to this revision. ``with_similarity`` also measures the cosine of each
+    hit, whatever the mode.
     """
 
-    indexes: Sequence[str | IndexBuild]
-    query: str
     mode: Mode = Mode.HYBRID
     limit: int = 10
     offset: int = 0
     filter: Mapping[str, Any] | None = None
     min_score: float | None = None
+    min_similarity: float | None = None
     verify: bool = True
     explain: bool = False
     stale: StaleHitPolicy = StaleHitPolicy.FLAG
     min_revision: int | None = None
     with_similarity: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mode", Mode(self.mode))  # the API gives their names
+        object.__setattr__(self, "stale", StaleHitPolicy(self.stale))
+
+    def check(self, *, max_limit: int = MAX_LIMIT) -> None:
+        """
+        Raises:
+            InvalidInput: names the option.
+        """
+        if not 1 <= self.limit <= max_limit:
+            raise InvalidInput(f"limit must be between 1 and {max_limit}.", field="limit")
+        if not 0 <= self.offset <= MAX_OFFSET:
+            raise InvalidInput(f"offset must be between 0 and {MAX_OFFSET}.", field="offset")
+        if self.min_score is not None and not math.isfinite(self.min_score):
+            raise InvalidInput("min_score must be a finite number.", field="min_score")
 
 
 def check_query(indexes: Sequence[str | IndexBuild], query: str) -> None:
@@ -83,17 +100,3 @@ def check_query(indexes: Sequence[str | IndexBuild], query: str) -> None:
         raise InvalidInput("index must name at least one index.", field="index")
     if len(indexes) > MAX_INDEXES:
         raise InvalidInput(f"A search takes at most {MAX_INDEXES} indexes.", field="index")
-
-
-def check_request(request: SearchRequest) -> None:
-    """
-    Raises:
-        InvalidInput: names the parameter.
-    """
-    check_query(request.indexes, request.query)
-    if not 1 <= request.limit <= MAX_LIMIT:
-        raise InvalidInput(f"limit must be between 1 and {MAX_LIMIT}.", field="limit")
-    if not 0 <= request.offset <= MAX_OFFSET:
-        raise InvalidInput(f"offset must be between 0 and {MAX_OFFSET}.", field="offset")
-    if request.min_score is not None and not math.isfinite(request.min_score):
-        raise InvalidInput("min_score must be a finite number.", field="min_score")

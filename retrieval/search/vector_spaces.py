@@ -1,15 +1,13 @@
 """Ranks artifacts found in several vector spaces. Their scores cannot be compared, so ranks are
 fused."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
-from uuid import UUID
 
 from retrieval.fusion import reciprocal_rank_fusion
-from retrieval.search.flat import Hit, SearchAnswer
-from retrieval.search.hit_checks import DroppedPoints
-from retrieval.search.request import SCORE_KINDS, Mode, SearchRequest
+from retrieval.search.flat import SearchAnswer
+from retrieval.search.request import SCORE_KINDS, Mode, SearchOptions
+from retrieval.search.run import AnyAnswer, Hit, add_up
 
 ARTIFACTS_PER_SPACE = 100  # artifacts taken from each ranking before fusing
 
@@ -30,52 +28,34 @@ class ArtifactHit:
         return next(iter(self.hit_by_space.values()))
 
 
-@dataclass(frozen=True, slots=True)
-class ArtifactsAnswer:
-    """As ``SearchAnswer``."""
-
-    builds: dict[str, int | None]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArtifactsAnswer(AnyAnswer):
     score_kind: str
     hits: list[ArtifactHit]
-    dropped: DroppedPoints
-    stale_ids: list[UUID]
-    took_ms: dict[str, float]
-    notes: list[str]
 
 
 def answer_from_one_space(
-    space: str, answer: SearchAnswer, request: SearchRequest
+    space: str, answer: SearchAnswer, options: SearchOptions
 ) -> ArtifactsAnswer:
     """Convert the answer of one space; scores and ranks stay."""
+    hits = [
+        ArtifactHit(hit.score, {space: hit}, {space: rank})
+        for rank, hit in enumerate(answer.hits, start=options.offset + 1)
+    ]
     return ArtifactsAnswer(
-        builds=answer.builds,
-        score_kind=answer.score_kind,
-        hits=[
-            ArtifactHit(hit.score, {space: hit}, {space: rank})
-            for rank, hit in enumerate(answer.hits, start=request.offset + 1)
-        ],
-        dropped=answer.dropped,
-        stale_ids=answer.stale_ids,
-        took_ms=answer.took_ms,
-        notes=answer.notes,
+        builds=answer.builds, score_kind=answer.score_kind, hits=hits, **add_up([answer])
     )
 
 
 def answer_from_fused_spaces(
-    answers: Mapping[str, SearchAnswer], request: SearchRequest
+    answers: Mapping[str, SearchAnswer], options: SearchOptions
 ) -> ArtifactsAnswer:
     """Fuse the rankings of several spaces by reciprocal rank."""
     return ArtifactsAnswer(
         builds=next(iter(answers.values())).builds,
         score_kind=SCORE_KINDS[Mode.HYBRID],
-        hits=_fuse_spaces(answers)[request.offset : request.offset + request.limit],
-        dropped=DroppedPoints(
-            orphans=sum(answer.dropped.orphans for answer in answers.values()),
-            integrity_errors=sum(answer.dropped.integrity_errors for answer in answers.values()),
-        ),
-        stale_ids=sorted({pk for answer in answers.values() for pk in answer.stale_ids}),
-        took_ms=_add_times([answer.took_ms for answer in answers.values()]),
-        notes=[note for answer in answers.values() for note in answer.notes],
+        hits=_fuse_spaces(answers)[options.offset : options.offset + options.limit],
+        **add_up(list(answers.values())),
     )
 
 
@@ -97,7 +77,3 @@ def _fuse_spaces(answers: Mapping[str, SearchAnswer]) -> list[ArtifactHit]:
         )
         for pk, score in reciprocal_rank_fusion(rankings)
     ]
-
-
-def _add_times(times: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    return {stage: round(sum(each[stage] for each in times), 3) for stage in times[0]}

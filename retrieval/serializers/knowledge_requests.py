@@ -69,7 +69,7 @@ class KnowledgeQuerySerializer(StrictSerializer):
     collection = IndexNamesField(required=False, help_text="The same as index.")
     query = StringField(required=False, max_length=MAX_QUERY_CHARS)
     q = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="The same as query.")
-    limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT, source="top_k")
+    limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
     min_similarity = FiniteFloatField(
         required=False, help_text="Cosine, from -1 to 1.", **SIMILARITY_RANGE
     )
@@ -164,7 +164,6 @@ class SubgraphQuerySerializer(KnowledgeQuerySerializer):
         default=50,
         min_value=1,
         max_value=MAX_LIMIT,
-        source="top_k",
         help_text="At most this many of each kind.",
     )
 
@@ -208,7 +207,7 @@ class PathParametersSerializer(StrictSerializer):
 
 class SimilarSourcesParametersSerializer(StrictSerializer):
     index = IndexNamesField(required=False, help_text="Default: the source's index.")
-    limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT, source="top_k")
+    limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
     min_similarity = FiniteFloatField(
         required=False, help_text="Cosine, from -1 to 1.", **SIMILARITY_RANGE
     )

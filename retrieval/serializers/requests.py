@@ -138,7 +138,7 @@ def merge_query_names(attrs: dict[str, Any]) -> dict[str, Any]:
 
 
 class SearchParametersSerializer(QueryParametersSerializer):
-    limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT, source="top_k")
+    limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
     offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_OFFSET)
     min_score = FiniteFloatField(required=False, help_text="On the scale of the mode's scores.")
 
@@ -152,14 +152,13 @@ class HierarchicalParametersSerializer(QueryParametersSerializer):
         default=10,
         min_value=1,
         max_value=MAX_ARTIFACTS,
-        source="artifacts",
         help_text="Maximum number of artifacts.",
     )
 
 
 class RecursiveParametersSerializer(QueryParametersSerializer):
     explain = None  # type: ignore[assignment]  # a score fuses several searches
-    limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT, source="top_k")
+    limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
 
 
 class SpaceParametersSerializer(StrictSerializer):
@@ -172,7 +171,6 @@ class SpaceParametersSerializer(StrictSerializer):
         default=10,
         min_value=1,
         max_value=MAX_LIMIT,
-        source="top_k",
         help_text="Maximum number of artifacts.",
     )
     offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_OFFSET)

@@ -33,7 +33,7 @@ from access.authentication import get_grant
 from access.grants import Scope
 from access.limits import StreamSlot, require_model_use, take_stream
 from access.throttling import get_holder
-from core.openapi import ERROR, answer
+from core.openapi import ERROR, body_of
 from retrieval.answer_stream import (
     AnswerEvent,
     StreamPosition,
@@ -56,8 +56,8 @@ T = TypeVar("T")
 EVENT_STREAM: Final = "text/event-stream"
 HEARTBEAT_SECONDS: Final = 10.0  # proxies cut connections that are silent, often after 60
 ASK_RESPONSES: Final = {
-    (200, EVENT_STREAM): answer(strata_types.AnswerStreamEvent, EVENT_STREAM),
-    (200, "application/json"): answer(strata_types.Answer),
+    (200, EVENT_STREAM): body_of(strata_types.AnswerStreamEvent, EVENT_STREAM),
+    (200, "application/json"): body_of(strata_types.Answer),
     404: ERROR,
     422: ERROR,
     502: ERROR,

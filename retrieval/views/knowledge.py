@@ -18,7 +18,7 @@ from concepts.exceptions import UnknownEmergentPair
 from concepts.models import EmergentPair, Relationship
 from concepts.serializers import EVIDENCE_DISCLAIMER, render_relationship
 from concepts.viewsets import get_concept
-from core.openapi import ERROR, answer
+from core.openapi import ERROR, body_of
 from core.paging import paginate, render_page_head
 from documents.index_catalog import require_index
 from retrieval.knowledge import bridges, concept_evidence, emergent, graph, sources
@@ -40,7 +40,7 @@ class ConceptEvidenceView(APIView):
         description="The quotes of a concept, those nearest to `query` first. "
         + EVIDENCE_DISCLAIMER,
         parameters=[requests.EvidenceParametersSerializer],
-        responses=answer(strata_types.ConceptEvidenceAnswer),
+        responses=body_of(strata_types.ConceptEvidenceAnswer),
     )
     def get(self, request: Request, concept_id: UUID) -> Response:
         return self._respond(request, concept_id, read_query_string(request.query_params))
@@ -51,7 +51,7 @@ class ConceptEvidenceView(APIView):
         tags=["Concepts"],
         description=f"The same, with the parameters in the body. {EVIDENCE_DISCLAIMER}",
         request=requests.EvidenceParametersSerializer,
-        responses=answer(strata_types.ConceptEvidenceAnswer),
+        responses=body_of(strata_types.ConceptEvidenceAnswer),
     )
     def post(self, request: Request, concept_id: UUID) -> Response:
         return self._respond(request, concept_id, request.data)
@@ -81,7 +81,7 @@ class ConceptContextView(APIView):
         summary="Read the sources that quote a concept",
         tags=["Concepts"],
         parameters=[requests.ContextParametersSerializer],
-        responses=answer(strata_types.ConceptContextAnswer),
+        responses=body_of(strata_types.ConceptContextAnswer),
     )
     def get(self, request: Request, concept_id: UUID) -> Response:
         """The sources that quote a concept, with their neighbours."""
@@ -106,7 +106,7 @@ class ConceptPathsView(APIView):
         summary="Find chains of relationships from a concept",
         tags=["Concepts"],
         parameters=[requests.PathParametersSerializer],
-        responses=answer(strata_types.PathsAnswer),
+        responses=body_of(strata_types.PathsAnswer),
     )
     def get(self, request: Request, concept_id: UUID) -> Response:
         """Chains of relationships from a concept whose types are similar to the given words."""
@@ -138,7 +138,7 @@ class SimilarSourcesView(APIView):
         tags=["Search"],
         parameters=[requests.SimilarSourcesParametersSerializer],
         responses={
-            200: answer(strata_types.SourceSearchAnswer),
+            200: body_of(strata_types.SourceSearchAnswer),
             409: ERROR,
         },
     )
@@ -172,7 +172,7 @@ class EmergentPairListView(APIView):
         tags=["Concepts"],
         parameters=[requests.EmergentParametersSerializer],
         responses={
-            200: answer(strata_types.EmergentPairList),
+            200: body_of(strata_types.EmergentPairList),
             404: ERROR,
         },
     )
@@ -222,7 +222,7 @@ class EmergentPairAcceptView(APIView):
         summary="Create a relationship from an emergent pair",
         tags=["Concepts"],
         request=requests.AcceptPairSerializer,
-        responses={201: answer(strata_types.Relationship)},
+        responses={201: body_of(strata_types.Relationship)},
     )
     def post(self, request: Request, pair_id: UUID) -> Response:
         """Create a relationship from a pair; the pair is then no longer open."""
@@ -241,7 +241,7 @@ class EmergentPairDismissView(APIView):
         summary="Dismiss an emergent pair",
         tags=["Concepts"],
         request=None,
-        responses=answer(strata_types.EmergentPair),
+        responses=body_of(strata_types.EmergentPair),
     )
     def post(self, request: Request, pair_id: UUID) -> Response:
         """Dismiss a pair, so that it is no longer listed as open."""

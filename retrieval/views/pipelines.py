@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 
 import strata_types
 from access.grants import Scope
-from core.openapi import answer
+from core.openapi import body_of
 from core.paging import render_whole_list
 from retrieval.exceptions import InvalidPipeline
 from retrieval.pipelines.declaring import PipelineDeclaration, read_declarations
@@ -25,7 +25,9 @@ class PipelineListView(APIView):
     scopes = Scope.SEARCH
 
     @extend_schema(
-        operation_id="list_pipelines", tags=["Answers"], responses=answer(strata_types.PipelineList)
+        operation_id="list_pipelines",
+        tags=["Answers"],
+        responses=body_of(strata_types.PipelineList),
     )
     def get(self, request: Request) -> Response:
         """List the query pipelines."""

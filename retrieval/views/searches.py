@@ -20,7 +20,7 @@ from rest_framework.views import APIView
 import strata_types
 from access.authentication import get_grant
 from access.grants import Scope
-from core.openapi import ERROR, answer
+from core.openapi import ERROR, body_of
 from documents.models import Artifact
 from indexing.models import Node
 from indexing.signals import make_due_and_enqueue, plan_standalone_and_enqueue
@@ -92,7 +92,7 @@ class ToolListView(APIView):
     is_public_search = True
 
     @extend_schema(
-        operation_id="list_tools", tags=["Search"], responses=answer(strata_types.ToolList)
+        operation_id="list_tools", tags=["Search"], responses=body_of(strata_types.ToolList)
     )
     def get(self, request: Request, index: str) -> Response:
         """List the tools of an index."""
@@ -112,7 +112,7 @@ class ToolView(APIView):
             OpenApiTypes.OBJECT,
             examples=[OpenApiExample("Example", {"exercise": "nordic curl", "limit": 5})],
         ),
-        responses=answer(strata_types.ToolAnswer),
+        responses=body_of(strata_types.ToolAnswer),
     )
     def post(self, request: Request, index: str, name: str) -> Response:
         """Call a tool with its arguments."""
@@ -131,7 +131,7 @@ class SourceView(APIView):
         summary="Read a source with its neighbours",
         tags=["Documents"],
         parameters=[SourceParametersSerializer],
-        responses=answer(strata_types.Source),
+        responses=body_of(strata_types.Source),
     )
     def get(self, request: Request, source_id: UUID) -> Response:
         """Read a source."""

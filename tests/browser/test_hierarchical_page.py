@@ -253,9 +253,9 @@ class TestQuestions:
         assert best["question"] is None  # without a language model
         assert hit.locator("h3").text_content() == best["summary"]
         assert hit.locator("> .text").text_content() == best["text"]
-        assert best["muscle_groups"] == ["calves"]
+        assert best["metadata"]["muscle_groups"] == ["calves"]
         groups = hit.locator(".fields div", has_text="muscle_groups")
-        assert groups.locator("dd").all_text_contents() == best["muscle_groups"]
+        assert groups.locator("dd").all_text_contents() == best["metadata"]["muscle_groups"]
 
     def test_mark_their_passage_in_its_context(self, admitted: "Page", service: Service) -> None:
         find(admitted, HEEL, "physio")

@@ -39,7 +39,7 @@ class TestRetrieversOfKnowledge:
         assert all(node.metadata["verdict"] == "exact" for node in nodes)
 
     def test_return_the_hits_of_the_search(self, graph):  # noqa: F811
-        retriever = ConceptRetriever(INDEX, top_k=2)
+        retriever = ConceptRetriever(INDEX, limit=2)
 
         nodes = retriever.retrieve("heron bird")
 
@@ -55,7 +55,7 @@ class TestRetrieversOfKnowledge:
         add_instance(concept.pk, "light into sugar", artifact_id=artifacts[0].pk)
         sync_nodes(knowledge)
 
-        [hit] = RecursiveChunkRetriever(INDEX, top_k=1).search("photosynthesis").hits
+        [hit] = RecursiveChunkRetriever(INDEX, limit=1).search("photosynthesis").hits
 
         assert hit.payload["artifact_id"] == str(artifacts[0].pk)
 

@@ -59,7 +59,7 @@ class TestEntitiesThatOnlyOthersMaySee:
 
     @pytest.mark.parametrize("limit", [1, 5, 25, 30])
     def test_leave_no_gap_in_searches(self, nobody, limit):
-        given = {"grant": nobody, "top_k": limit}
+        given = {"grant": nobody, "limit": limit}
 
         concepts = ConceptRetriever(INDEX, **given).search("heron").found
         types = RelationshipTypeRetriever(INDEX, **given).search("heron").found

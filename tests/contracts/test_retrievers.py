@@ -80,7 +80,7 @@ def make(request, build):
 
 class TestEveryRetriever:
     def test_returns_at_most_top_k(self, artifact, make):
-        assert len(make(top_k=3).retrieve("granite crystals")) == 3
+        assert len(make(limit=3).retrieve("granite crystals")) == 3
 
     @pytest.mark.parametrize("make", RANKED, indirect=True)
     def test_orders_by_falling_score(self, artifact, make):
@@ -100,7 +100,7 @@ class TestEveryRetriever:
         assert [hit.node_id for hit in first] == [hit.node_id for hit in second]
 
     def test_names_each_node_once(self, artifact, make):
-        found = [hit.node_id for hit in make(top_k=100).retrieve("granite crystals")]
+        found = [hit.node_id for hit in make(limit=50).retrieve("granite crystals")]
 
         assert len(found) == len(set(found))
 
@@ -159,7 +159,7 @@ class TestRetrieverOfChunks:
         places = {node_id: chunk.index for node_id, chunk in self.chunks(artifact, build).items()}
         assert len(places) > 2
 
-        hits = make(top_k=100, filter={"artifact_id": str(artifact.pk)}).retrieve("granite")
+        hits = make(limit=50, filter={"artifact_id": str(artifact.pk)}).retrieve("granite")
 
         assert len(hits) > 2
         for hit in hits:
@@ -208,7 +208,7 @@ class TestQuestionRetriever:
         artifact = give(GRANITE, index="hyde")
         write_all(hyde, artifact, count=2)
 
-        hits = QuestionRetriever("hyde", top_k=100).retrieve("granite")
+        hits = QuestionRetriever("hyde", limit=100).retrieve("granite")
 
         ids = {hit.metadata["chunk_index"]: hit.node_id for hit in hits}
         assert len(ids) > 2
@@ -219,9 +219,9 @@ class TestQuestionRetriever:
 
 class TestRecursiveChunkRetriever:
     def test_finds_a_chunk_of_the_document_whose_summary_is_nearest(self, artifact, build):
-        [summary, *_] = SummaryRetriever("full", top_k=1).retrieve("granite crystals")
+        [summary, *_] = SummaryRetriever("full", limit=1).retrieve("granite crystals")
 
-        answer = RecursiveChunkRetriever("full", top_k=1).search("granite crystals")
+        answer = RecursiveChunkRetriever("full", limit=1).search("granite crystals")
 
         assert answer.score_kind == "rrf"
         assert [hit.payload["artifact_id"] for hit in answer.hits] == [
@@ -263,6 +263,6 @@ class TestHierarchicalRetriever:
         assert [hit.node_id for hit in rest] == [hit.node_id for hit in plain]
 
     def test_returns_at_most_the_requested_artifacts(self, artifact):
-        hits = HierarchicalRetriever("full", artifacts=1).retrieve("granite crystals")
+        answer = HierarchicalRetriever("full", limit=1).search("granite crystals")
 
-        assert {hit.metadata["artifact_id"] for hit in hits} == {str(artifact.pk)}
+        assert [group.artifact_id for group in answer.artifacts] == [str(artifact.pk)]

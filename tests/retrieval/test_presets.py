@@ -172,7 +172,7 @@ class TestPhysio:
         hits = call(service, "search_by_muscle_group", group=group).json()["hits"]
 
         assert title in {hit["artifact"]["title"] for hit in hits}
-        assert all(group in hit["muscle_groups"] for hit in hits)
+        assert all(group in hit["metadata"]["muscle_groups"] for hit in hits)
 
     @pytest.mark.parametrize(("content_type", "title"), CONTENT_TYPES.items())
     def test_finds_passages_by_content_type(self, service, content_type, title):

@@ -7,6 +7,7 @@ import pytest
 from access.grants import EVERYTHING, Grant
 from core.exceptions import UnknownIndex
 from retrieval.retrievers import IndexRetriever
+from retrieval.search import SearchOptions
 from retrieval.searches import SEARCHES, load_retriever, run_search
 from tests.factories import give, sync
 
@@ -26,7 +27,7 @@ class TestTheTable:
 
         # ``query`` goes to the search method; q, collection and structure have other names there.
         given = {field.source for field in fields} - {"query", "q", "collection", "structure"}
-        assert given <= taken
+        assert given <= taken | set(SearchOptions.__dataclass_fields__)
 
 
 class TestRunSearch:

@@ -327,7 +327,7 @@ class TestToolViews:
 
         assert [hit["artifact"]["title"] for hit in answer["hits"]] == ["Back"]
         assert answer["hits"][0]["kind"] == "question"
-        assert answer["hits"][0]["muscle_groups"] == ["lower_back"]
+        assert answer["hits"][0]["metadata"]["muscle_groups"] == ["lower_back"]
         assert answer["filter_applied"] == "exact"
         assert answer["notes"] == []
         assert -1 <= answer["hits"][0]["similarity"] <= 1

@@ -20,7 +20,7 @@ from indexing.stores import Payload, get_store
 from indexing.text_nodes import make_text_node
 from indexing.verification import verify_build
 from retrieval.hits import HIT_KINDS, HitKind, get_hit_renderer
-from retrieval.search import Hit, SearchRequest
+from retrieval.search import Hit, SearchOptions
 from retrieval.search.flat import search_nodes
 from retrieval.search.hit_checks import HitCheck, Verdict
 from retrieval.search.targets import Candidate, PointKey
@@ -85,7 +85,7 @@ def build(db, store, embedder, monkeypatch):
 
 
 def search(query: str) -> list[dict[str, Any]]:
-    answer = search_nodes(SearchRequest(indexes=["library"], query=query), ["title"], EVERYTHING)
+    answer = search_nodes(["library"], query, ["title"], SearchOptions(), EVERYTHING)
     return [get_hit_renderer("title")(hit, answer.score_kind) for hit in answer.hits]
 
 

@@ -1,9 +1,17 @@
-"""Calls retrievers with the parameters of a request."""
+"""Calls retrievers with an index, a query and options together."""
 
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 
+from indexing.models import IndexBuild
 from retrieval.retrievers import ChunkRetriever, QuestionRetriever, SummaryRetriever
-from retrieval.search import SearchAnswer, SearchRequest, SummaryType
+from retrieval.search import SearchAnswer, SearchOptions, SummaryType
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchRequest(SearchOptions):
+    indexes: Sequence[str | IndexBuild]
+    query: str
 
 
 def search_chunks(request: SearchRequest) -> SearchAnswer:
@@ -20,5 +28,5 @@ def search_summaries(request: SearchRequest, type: SummaryType = SummaryType.ALL
 
 def _search(retriever, request, **options):
     given = asdict(request)
-    indexes, query, top_k = given.pop("indexes"), given.pop("query"), given.pop("limit")
-    return retriever(indexes, top_k=top_k, **given, **options).search(query)
+    indexes, query = given.pop("indexes"), given.pop("query")
+    return retriever(indexes, **given, **options).search(query)

@@ -4,12 +4,11 @@ import pytest
 
 from access.grants import EVERYTHING
 from retrieval.search import (
-    HierarchicalRequest,
-    SearchRequest,
+    SearchOptions,
 )
 from retrieval.search.hierarchy import search_hierarchical
 from tests.factories import give, sync
-from tests.retrieval.search.asking import search_chunks
+from tests.retrieval.search.asking import SearchRequest, search_chunks
 from tests.written import make_build, write_all
 
 
@@ -53,9 +52,7 @@ class TestSearchHierarchical:
 
         edited_meanwhile(edit)
 
-        answer = search_hierarchical(
-            HierarchicalRequest(indexes=["deck"], query="heron"), EVERYTHING
-        )
+        answer = search_hierarchical(["deck"], "heron", SearchOptions(), EVERYTHING)
 
         [artifact] = answer.artifacts
         [page] = artifact.pages

@@ -18,9 +18,9 @@ from documents.services import TextContent, replace_content
 from indexing.exceptions import StoreUnavailable
 from indexing.models import Index, IndexBuild, Node
 from indexing.stores import Point, get_store
-from retrieval.search import Mode, SearchRequest, StaleHitPolicy, Verdict
+from retrieval.search import Mode, StaleHitPolicy, Verdict
 from tests.factories import change_search, give, load_index, sync
-from tests.retrieval.search.asking import search_chunks
+from tests.retrieval.search.asking import SearchRequest, search_chunks
 from tests.written import make_build
 
 SENTENCES = [f"The {bird} number {n} nests near water." for n, bird in enumerate(["heron"] * 30)]

@@ -16,11 +16,9 @@ from documents.services import TextContent, add_artifact
 from indexing.exceptions import StoreUnavailable
 from indexing.models import IndexBuild, Node
 from indexing.spec import IndexSpec
-from indexing.stores import ScoredPoint, get_store
-from retrieval.search import HierarchicalRequest, Mode, StaleHitPolicy, Verdict
+from indexing.stores import get_store
+from retrieval.search import Hit, Mode, SearchOptions, StaleHitPolicy, Verdict
 from retrieval.search.hierarchy import group_by_artifact, search_hierarchical
-from retrieval.search.hit_checks import HitChecks
-from retrieval.search.targets import Candidate, Target
 from summaries.models import EXTRACTIVE_MODEL_NAME, Summary
 from tests.factories import PARAGRAPHS, load_index, sync
 from tests.written import make_build, write_all
@@ -36,9 +34,7 @@ pytestmark = pytest.mark.django_db
 
 
 def ask(query="granite crystals", *, index="deck", **given):
-    return search_hierarchical(
-        HierarchicalRequest(indexes=[index], query=query, **given), EVERYTHING
-    )
+    return search_hierarchical([index], query, SearchOptions(**given), EVERYTHING)
 
 
 def shape(answer):
@@ -169,12 +165,10 @@ class TestSearchHierarchical:
         assert best.pages[0].summary_text is None
 
     def test_ranks_artifacts_of_equal_score_by_their_number_of_hits(self):
-        target = Target("deck", 1, SPEC, ("chunk",), "deck.page_embeddings.1", EVERYTHING)
-
         def found(number, score, artifact, page):
             payload = {"artifact_id": artifact, "artifact_title": artifact, "kind": "chunk"}
             payload |= {"page_id": page, "page_index": 0}
-            return Candidate(target, ScoredPoint(UUID(int=number), score, payload))
+            return Hit(UUID(int=number), "deck", 1, score, payload, Verdict.EXACT, SPEC)
 
         groups = group_by_artifact(
             [
@@ -183,9 +177,7 @@ class TestSearchHierarchical:
                 found(3, 0.5, "b", "b2"),
                 found(4, 0.25, "b", "b2"),
                 found(5, 0.75, "c", "c1"),
-            ],
-            HitChecks(),
-            {},
+            ]
         )
 
         assert [group.artifact_id for group in groups] == ["c", "b", "a"]
@@ -249,7 +241,7 @@ class TestSearchHierarchical:
         write_all(own, artifact)
 
         answer = search_hierarchical(
-            HierarchicalRequest(indexes=["deck", other], query="granite crystals"), EVERYTHING
+            ["deck", other], "granite crystals", SearchOptions(), EVERYTHING
         )
 
         assert answer.builds == {"deck": 1, other: 1}

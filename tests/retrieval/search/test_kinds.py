@@ -20,14 +20,18 @@ from indexing.stores import Query, get_store
 from retrieval.ledger import read_summary_rows
 from retrieval.search import (
     Mode,
-    SearchRequest,
     StaleHitPolicy,
     SummaryType,
     Verdict,
 )
 from summaries.models import Summary
 from tests.factories import PARAGRAPHS, give, sync
-from tests.retrieval.search.asking import search_chunks, search_questions, search_summaries
+from tests.retrieval.search.asking import (
+    SearchRequest,
+    search_chunks,
+    search_questions,
+    search_summaries,
+)
 from tests.written import ALL_KINDS, make_build, question, write_all, write_summary
 
 FIELDS = {

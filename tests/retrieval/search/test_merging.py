@@ -7,9 +7,9 @@ import pytest
 
 from indexing.models import Index, IndexBuild, Node
 from indexing.services import load_specs
-from retrieval.search import Mode, SearchRequest
+from retrieval.search import Mode
 from tests.factories import change_search, give, sync
-from tests.retrieval.search.asking import search_chunks
+from tests.retrieval.search.asking import SearchRequest, search_chunks
 from tests.retrieval.search.test_flat import SENTENCES, ask, ids
 
 

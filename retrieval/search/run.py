@@ -1,0 +1,225 @@
+"""A search under way, which every way of searching goes through, and the parts of its answer."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+from uuid import UUID
+
+from access.grants import Grant
+from indexing.models import IndexBuild
+from indexing.spec import IndexSpec
+from indexing.stores import Payload
+from retrieval.explanation import Explanation
+from retrieval.search.hit_checks import DroppedPoints, HitChecks, Verdict
+from retrieval.search.ranking import explain_candidates, fetch_points
+from retrieval.search.request import SearchOptions, check_query
+from retrieval.search.similarity import measure_similarities
+from retrieval.search.targets import (
+    Candidate,
+    PointKey,
+    Target,
+    find_builds,
+    get_passage_id,
+    get_score_kind,
+    make_targets,
+    set_query_vectors,
+    wait_for_revision,
+)
+
+STAGES = ("embed", "search", "verify", "total")
+
+T = TypeVar("T")
+Answer = TypeVar("Answer", bound="AnyAnswer")
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    node_id: UUID
+    index: str
+    build_id: int
+    score: float
+    payload: Payload
+    verdict: Verdict | None  # None: not verified
+    spec: IndexSpec
+    explanation: Explanation | None = None
+    similarity: float | None = None  # cosine, if it was requested
+
+    @property
+    def passage_id(self) -> str:
+        """The chunk's id: the same for all questions of one chunk."""
+        return get_passage_id(self.node_id, self.payload)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnyAnswer:
+    """``builds``: index name -> number of the build that was searched, None if none is live."""
+
+    builds: dict[str, int | None]
+    dropped: DroppedPoints
+    stale_ids: list[UUID]  # the caller enqueues planning for them
+    took_ms: dict[str, float]  # by stage
+    notes: list[str]  # what the answer lacks
+
+
+class SearchRun:
+    """One search: the builds and targets it reads, its checks, and the time of each stage.
+
+    Raises:
+        InvalidInput: a query is blank or too long.
+        UnknownIndex: lists the known names.
+    """
+
+    def __init__(
+        self,
+        indexes: Sequence[str | IndexBuild],
+        queries: Sequence[str],
+        options: SearchOptions,
+        grant: Grant,
+    ) -> None:
+        self.stopwatch = Stopwatch()
+        for query in queries:
+            check_query(indexes, query)
+        if not grant.sees_all_documents:  # the check drops what the grant excludes
+            options = replace(options, verify=True)
+        self.options = options
+        self.grant = grant
+        self.builds = find_builds(indexes, grant)
+        self.targets: list[Target] = []
+        self.checks = HitChecks()
+        self.notes: list[str] = []
+
+    def add_targets(self, kinds: Sequence[str]) -> list[Target]:
+        """Search the collections that hold these kinds.
+
+        Raises:
+            InvalidInput: a build holds no nodes of these kinds, or the filter is wrong.
+        """
+        targets = make_targets(self.builds.values(), kinds, self.options.filter)
+        self.targets += targets
+        return targets
+
+    def embed(self, query: str) -> None:
+        """Set the query on every target.
+
+        Raises:
+            NotYetIndexed: ``min_revision`` was not reached in time.
+            EmbeddingUnavailable: retry helps.
+        """
+        wait_for_revision(self.targets, self.options.min_revision)
+        self.stopwatch.start()
+        self.notes = set_query_vectors(query, self.options.mode, self.targets)
+        for target in self.targets:
+            target.needs_ranks |= self.options.explain
+        self.stopwatch.lap("embed")
+
+    def rank(self, rank: Callable[[], T]) -> T:
+        """Call ``rank``, which fetches and checks points, and once more if points were replaced."""
+        found = rank()
+        if self.checks.orphans:
+            # Most likely points were replaced between reading store and ledger.
+            self.checks = HitChecks()
+            for target in self.targets:
+                target.reset()
+            found = rank()
+        return found
+
+    def fetch(self, targets: Iterable[Target], count: int) -> None:
+        """Add the next ``count`` points to each target that has more."""
+        fetch_points(targets, self.options.mode, count, min_score=self.options.min_score)
+
+    def keep_served(self, ranking: Sequence[Candidate]) -> list[Candidate]:
+        """Check candidates, and keep those that can be served."""
+        if not self.options.verify:
+            return list(ranking)
+        self.checks.check(ranking)
+        return [found for found in ranking if self.checks.is_served(found, self.options.stale)]
+
+    def make_hits(self, *rankings: Sequence[Candidate]) -> list[list[Hit]]:
+        """The hits of each ranking, with their explanations and cosines if these are asked for."""
+        similarities: list[dict[PointKey, float]] = [{} for _ in rankings]
+        if self.options.with_similarity:
+            similarities = measure_similarities(rankings)
+            self.stopwatch.lap("search")
+        return [
+            self._make_hits(ranking, similarity_by_key)
+            for ranking, similarity_by_key in zip(rankings, similarities, strict=True)
+        ]
+
+    def _make_hits(
+        self, ranking: Sequence[Candidate], similarities: Mapping[PointKey, float]
+    ) -> list[Hit]:
+        explanations: Mapping[PointKey, Explanation] = {}
+        if self.options.explain:
+            explanations = explain_candidates(self.options.mode, ranking)
+        return [
+            Hit(
+                node_id=found.point.id,
+                index=found.target.index,
+                build_id=found.target.build_id,
+                score=found.point.score,
+                payload=found.point.payload,
+                verdict=self.checks.verdicts.get(found.key),
+                spec=found.target.spec,
+                explanation=explanations.get(found.key),
+                similarity=similarities.get(found.key),
+            )
+            for found in ranking
+        ]
+
+    @property
+    def stale_ids(self) -> list[UUID]:
+        return sorted(self.checks.stale_ids)
+
+    @property
+    def score_kind(self) -> str:
+        return get_score_kind(self.options.mode, self.targets)
+
+    def finish(self, answer_class: type[Answer], **found: Any) -> Answer:
+        """Make the answer: what was found, and what every answer says of its search."""
+        return answer_class(
+            builds={name: build.number if build else None for name, build in self.builds.items()},
+            dropped=self.checks.dropped,
+            stale_ids=self.stale_ids,
+            took_ms=self.stopwatch.took_ms(),
+            notes=self.notes,
+            **found,
+        )
+
+
+def add_up(answers: Sequence[AnyAnswer]) -> dict[str, Any]:
+    """What the answer of several searches together says of them: ``dropped``, ``stale_ids``,
+    ``took_ms`` and ``notes``."""
+    return {
+        "dropped": DroppedPoints(
+            sum(answer.dropped.orphans for answer in answers),
+            sum(answer.dropped.integrity_errors for answer in answers),
+        ),
+        "stale_ids": sorted({pk for answer in answers for pk in answer.stale_ids}),
+        "took_ms": {
+            stage: round(sum(answer.took_ms[stage] for answer in answers), 3) for stage in STAGES
+        },
+        "notes": list(dict.fromkeys(note for answer in answers for note in answer.notes)),
+    }
+
+
+class Stopwatch:
+    """Milliseconds by stage."""
+
+    def __init__(self) -> None:
+        self._started_at = self._lap_started_at = time.perf_counter()
+        self._ms_by_stage = dict.fromkeys(STAGES, 0.0)
+
+    def start(self) -> None:
+        """Start the first lap; the time before it counts in the total only."""
+        self._lap_started_at = time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        """Add the time since the last lap to ``stage``."""
+        now = time.perf_counter()
+        self._ms_by_stage[stage] += (now - self._lap_started_at) * 1_000
+        self._lap_started_at = now
+
+    def took_ms(self) -> dict[str, float]:
+        took = {**self._ms_by_stage, "total": (time.perf_counter() - self._started_at) * 1_000}
+        return {stage: round(milliseconds, 3) for stage, milliseconds in took.items()}
