@@ -16,6 +16,7 @@ from access.grants import Grant
 from concepts.serializers import EVIDENCE_DISCLAIMER
 from core.openapi import body_of
 from core.serializers import StrictSerializer
+from retrieval.request_cache import keep_for_request
 from retrieval.serializers import answers, knowledge_answers, requests
 from retrieval.serializers import knowledge_requests as knowledge
 
@@ -182,5 +183,6 @@ def run_search(name: str, parameters: Any, grant: Grant) -> SearchResponse:
     search = SEARCHES[name]
     fields = search.parameters.read(parameters)
     query = fields.pop("query")
-    answer = load_retriever(name)(**fields, grant=grant).search(query)
+    with keep_for_request():
+        answer = load_retriever(name)(**fields, grant=grant).search(query)
     return SearchResponse(search.render(answer), answer.stale_ids)

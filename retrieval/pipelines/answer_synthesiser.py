@@ -18,6 +18,7 @@ from indexing.stores import get_bm25_encoder
 from retrieval.answers.citing import find_citations, make_citation
 from retrieval.answers.quoting import Embed, select_quotations
 from retrieval.passages import Answer, AnswerContext, Citation
+from retrieval.search.query_vectors import embed_query
 from summaries import llm
 from summaries.exceptions import LanguageModelError
 from summaries.prompts import Prompt, read_prompt_template, render_prompt
@@ -208,15 +209,11 @@ def _make_cited_answer(text: str, contexts: Sequence[AnswerContext], model_name:
 
 
 def _make_embed(contexts: Sequence[AnswerContext]) -> Embed:
-    """Make a function that embeds query and texts, in one batch if their prefixes are equal."""
+    """Make a function that embeds query and texts."""
 
     def embed(query: str, texts: Sequence[str]) -> tuple[Vectors, Vectors]:
         spec = contexts[0].passage.hit.spec.embedding
-        embedder = embedding.get_embedder(spec)
-        if spec.query_prefix != spec.document_prefix:
-            return embedder.embed_query(query), embedder.embed_documents(texts)
-        vectors = embedder.embed_documents([query, *texts])
-        return vectors[0], vectors[1:]
+        return embed_query(spec, query), embedding.get_embedder(spec).embed_documents(texts)
 
     return embed
 

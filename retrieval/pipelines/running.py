@@ -18,6 +18,7 @@ from retrieval.filters import parse_filter
 from retrieval.passages import Answer, Passage, Refusal
 from retrieval.pipelines.explaining import explain_absence
 from retrieval.pipelines.loading import LoadedPipeline, get_pipeline
+from retrieval.request_cache import keep_for_request
 from retrieval.search import MAX_LIMIT, DroppedPoints
 from retrieval.search.request import check_query
 from retrieval.search.targets import find_builds, parse_recipe
@@ -91,7 +92,6 @@ async def run_pipeline(question: AskRequest) -> AsyncGenerator[PipelineHits | st
         InvalidPipeline: its file is not valid.
         StrataError: any other error of a component, unchanged.
     """
-    loaded = await run_in_thread(_check_and_load, question)
     events: asyncio.Queue[Any] = asyncio.Queue()
     loop = asyncio.get_running_loop()
     drained = asyncio.Event()  # set while the queue is empty; components wait for it
@@ -103,7 +103,9 @@ async def run_pipeline(question: AskRequest) -> AsyncGenerator[PipelineHits | st
         loop.call_soon_threadsafe(events.put_nowait, event)
         return drained
 
-    task = asyncio.create_task(_run_and_emit(loaded, question, emit))
+    with keep_for_request():
+        loaded = await run_in_thread(_check_and_load, question)
+        task = asyncio.create_task(_run_and_emit(loaded, question, emit))
     task.add_done_callback(lambda _: emit(_END))
     try:
         while True:
@@ -126,7 +128,8 @@ def find_hits(question: AskRequest) -> PipelineHits:
     started_at = time.perf_counter()
     inputs = _make_inputs(loaded, question, wants_answer=False)
     try:
-        outputs = loaded.haystack.run(inputs, include_outputs_from=set(loaded.execution_order))
+        with keep_for_request():
+            outputs = loaded.haystack.run(inputs, include_outputs_from=set(loaded.execution_order))
     except PipelineRuntimeError as error:
         raise _unwrap_haystack_error(error) from error
     return _make_pipeline_hits(

@@ -3,7 +3,7 @@
 from typing import Final
 
 from indexing.stores import Payload, Query, encode_sparse_query, get_bm25_encoder
-from retrieval.search import embed_if_available
+from retrieval.search.query_vectors import embed_query_if_available
 from retrieval.search.targets import Target
 from retrieval.visible_points import VisiblePoints
 
@@ -18,9 +18,7 @@ def is_relevant(target: Target, query: str, min_similarity: float) -> bool | Non
     Raises:
         StoreUnavailable: retry helps.
     """
-    dense, _ = embed_if_available(
-        target.spec.embedding, lambda embedder: embedder.embed_query(query)
-    )
+    dense, _ = embed_query_if_available(target.spec.embedding, query)
     if dense is None:
         return None
     points = VisiblePoints(target.grant)

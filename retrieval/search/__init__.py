@@ -12,7 +12,7 @@ Only ``retrieval.retrievers`` and ``retrieval.knowledge`` search through this pa
     hierarchy.py      summaries and chunks at once, grouped by artifact and page
     vector_spaces.py  artifacts found in several vector spaces, fused by rank
     similarity.py     the cosines of found points to the query
-    words_only.py     searches where the endpoint of an embedding model fails
+    query_vectors.py  embeds queries; searches by words where the endpoint of a model fails
 """
 
 from retrieval.search.flat import SearchAnswer
@@ -24,6 +24,7 @@ from retrieval.search.hierarchy import (
 )
 from retrieval.search.hit_checks import DroppedPoints, Verdict
 from retrieval.search.multi_query import MAX_CANDIDATES, MAX_QUERIES, MultiQueryAnswer
+from retrieval.search.query_vectors import require_vectors
 from retrieval.search.request import (
     MAX_INDEXES,
     MAX_LIMIT,
@@ -37,4 +38,3 @@ from retrieval.search.request import (
 )
 from retrieval.search.run import Hit
 from retrieval.search.vector_spaces import ArtifactHit, ArtifactsAnswer
-from retrieval.search.words_only import embed_if_available, require_vectors

@@ -9,6 +9,7 @@ from indexing.models import IndexBuild
 from indexing.stores import encode_sparse_query
 from retrieval.ledger import LiveBuild
 from retrieval.search.flat import drop_repeated_chunks
+from retrieval.search.query_vectors import embed_queries_if_available
 from retrieval.search.request import SearchOptions
 from retrieval.search.run import AnyAnswer, Hit, SearchRun
 from retrieval.search.targets import (
@@ -17,7 +18,6 @@ from retrieval.search.targets import (
     get_passage_id,
     parse_recipe,
 )
-from retrieval.search.words_only import embed_if_available
 
 MAX_QUERIES = 10
 MAX_CANDIDATES = 1_000  # hits for each query
@@ -96,9 +96,7 @@ def _set_query_vectors(
     """Set each query's vectors on its target; embeds the queries in one batch. Returns a note if
     they are searched by words only."""
     spec = targets[0].spec
-    vectors, notes = embed_if_available(
-        targets[0].embedding, lambda embedder: embedder.embed_queries(queries)
-    )
+    vectors, notes = embed_queries_if_available(targets[0].embedding, queries)
     for row, (target, text) in enumerate(zip(targets, queries, strict=True)):
         target.dense = None if vectors is None else vectors[row]
         target.sparse = encode_sparse_query(spec.sparse, text)

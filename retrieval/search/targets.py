@@ -7,7 +7,7 @@ from uuid import UUID
 
 from access.grants import Grant
 from core.exceptions import InvalidInput, UnknownIndex
-from indexing import embedding, revisions
+from indexing import revisions
 from indexing.kinds import KINDS
 from indexing.losses import make_loss_error
 from indexing.models import Index, IndexBuild
@@ -27,8 +27,9 @@ from retrieval.filters import parse_filter
 from retrieval.fusion import HybridFusion, HybridRanking, mean_fusion
 from retrieval.hits import HIT_KINDS
 from retrieval.ledger import LiveBuild, StoredSpec, read_live_builds
+from retrieval.request_cache import once
+from retrieval.search.query_vectors import embed_query, embed_query_if_available
 from retrieval.search.request import SCORE_KINDS, Mode
-from retrieval.search.words_only import embed_if_available
 
 # Build id and point id; the point id as an integer, which hashes ten times as fast as a UUID.
 PointKey = tuple[int, int]
@@ -149,7 +150,11 @@ def find_builds(indexes: Sequence[str | IndexBuild], grant: Grant) -> dict[str, 
     """
     names = {index for index in indexes if isinstance(index, str)}
     visible = {name for name in names if grant.includes(name)}
-    live = read_live_builds(visible, grant) if visible else {}
+    live = (
+        once((frozenset(visible), grant), lambda: read_live_builds(visible, grant))
+        if visible
+        else {}
+    )
     unknown = sorted(names - live.keys())
     if unknown:
         known = Index.objects.values_list("name", flat=True)
@@ -244,8 +249,8 @@ def _embed_query(
     model: EmbeddingSpec, query: str, mode: Mode
 ) -> tuple[DenseVector | None, list[str]]:
     if mode == Mode.DENSE:
-        return embedding.get_embedder(model).embed_query(query), []
-    return embed_if_available(model, lambda embedder: embedder.embed_query(query))
+        return embed_query(model, query), []
+    return embed_query_if_available(model, query)
 
 
 def set_query_terms(query: str, mode: Mode, targets: Sequence[Target]) -> None:
