@@ -2,10 +2,8 @@
 worker starts in between and calls a language model for annotations that already exist.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from uuid import UUID
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -15,10 +13,9 @@ from documents.models import Artifact, Source
 from documents.originals import FileContent
 from documents.parsing import ParsedPage
 from documents.services import add_artifact, assign_next_revision, replace_pages
-from indexing.drafting.chunk import make_chunk_id
 from indexing.models import IndexBuild
 from summaries.models import Annotation, WrittenText
-from summaries.processing.chunks import AnnotatedChunk, ChunkLocation
+from summaries.processing.chunks import AnnotatedChunk, make_chunk_ids
 from summaries.services import ROWS_PER_STATEMENT, annotation_field_values, hash_inputs
 from summaries.writers import AnnotationDraft
 
@@ -90,35 +87,27 @@ def _make_annotations(
     annotated_chunks: Sequence[AnnotatedChunk],
     model_name: str,
 ) -> list[Annotation]:
-    occurrences: Counter[tuple[str, str]] = Counter()
-
-    def next_id(chunk: AnnotatedChunk) -> UUID:
-        key = chunk.strategy, hash_text(chunk.text)
-        occurrences[key] += 1
-        return make_chunk_id(artifact.pk, *key, occurrences[key])
-
-    # Ids as the recipe assigns them; chunks cut by hand are numbered after equal ones.
-    ids: dict[ChunkLocation, UUID] = {chunk.location: next_id(chunk) for chunk in recipe_chunks}
-    given_locations = {chunk.location for chunk in annotated_chunks}
-    left_out = [chunk for chunk in recipe_chunks if chunk.location not in given_locations]
+    given = {each.id: each for each in annotated_chunks}
     rows = []
-    for chunk in [*annotated_chunks, *left_out]:
-        writer = model_name if chunk.location in given_locations else ""
-        source = sources[chunk.source_ordinal]
+    ids = make_chunk_ids(artifact.pk, recipe_chunks)
+    for each, chunk_id in zip(recipe_chunks, ids, strict=True):
+        chunk, annotated = each.chunk, given.get(each.id, each)
+        writer = model_name if each.id in given else ""
+        source = sources[chunk.source.ordinal]
         input_hash = hash_inputs([source.heading, chunk.text])
-        draft = AnnotationDraft(chunk.questions, chunk.summary, chunk.fields, writer)
+        draft = AnnotationDraft(annotated.questions, annotated.summary, annotated.fields, writer)
         rows.append(
             Annotation(
                 build=build,
                 artifact=artifact,
-                chunk_id=ids.get(chunk.location) or next_id(chunk),
+                chunk_id=chunk_id,
                 page=source.page,
                 source=source,
                 source_hash=hash_text(source.text),
                 strategy=chunk.strategy,
-                chunk_index=chunk.chunk_index,
-                start_offset=chunk.start_offset,
-                end_offset=chunk.end_offset,
+                chunk_index=chunk.index,
+                start_offset=chunk.start,
+                end_offset=chunk.end,
                 text=chunk.text,
                 heading=source.heading,
                 input_hash=input_hash,

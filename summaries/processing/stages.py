@@ -15,7 +15,7 @@ from documents.models import Artifact, Source
 from documents.originals import save_incoming_file
 from documents.parsing import ParsedPage, parse_file
 from documents.sources import cut_pages
-from indexing.drafting.chunk import DraftedChunk, draft_chunks
+from indexing.drafting.chunk import draft_chunks
 from indexing.exceptions import InvalidSpec
 from indexing.models import Index, IndexBuild
 from indexing.services import plan_nodes
@@ -24,8 +24,8 @@ from summaries.models import EXTRACTIVE_MODEL_NAME
 from summaries.processing.chunks import (
     CHUNKS_FILE_NAME,
     AnnotatedChunk,
+    check_field_names,
     format_chunks,
-    list_chunk_keys,
     read_chunks,
 )
 from summaries.processing.folder import (
@@ -197,7 +197,7 @@ class FileInspection:
         return [warning for stage in self.manifest.warnings.values() for warning in stage]
 
     def _require_writable_chunks_file(self) -> None:
-        list_chunk_keys(self.build.spec)
+        check_field_names(self.build.spec)
         self.folder.require_unedited(CHUNKS_FILE_NAME)
 
     def _cut_document(self) -> "_CutDocument":
@@ -212,7 +212,7 @@ class FileInspection:
             artifact = self._make_unsaved_artifact()
             _, sources = cut_pages(artifact, pages)
             drafts = draft_chunks(artifact, sources, self.build)
-            cut = _CutDocument(pages, sources, [_to_annotated_chunk(draft) for draft in drafts])
+            cut = _CutDocument(pages, sources, [AnnotatedChunk(draft) for draft in drafts])
         self._set_page_counts(pages, sources)
         return cut
 
@@ -230,8 +230,15 @@ class FileInspection:
         if existing is not None:
             title = existing.title if existing.has_user_title else title
             return Artifact(pk=existing.pk, index=index, title=title)
-        name = f"strata {index} {file.sha256} {suffix.lower()}"
-        return Artifact(pk=uuid.uuid5(uuid.NAMESPACE_OID, name), index=index, title=title)
+        return Artifact(pk=self._content_id, index=index, title=title)
+
+    @property
+    def _content_id(self) -> uuid.UUID:
+        """The artifact's id until the document is in the index."""
+        file = self.manifest.file
+        suffix = Path(file.name).suffix.lower()
+        name = f"strata {self.build.index_id} {file.sha256} {suffix}"
+        return uuid.uuid5(uuid.NAMESPACE_OID, name)
 
     def _annotate_chunks(
         self, cut: "_CutDocument", advance: AdvanceProgress
@@ -240,12 +247,12 @@ class FileInspection:
         artifact = self._make_unsaved_artifact()
         inputs = {
             key: AnnotationInput(
-                chunk.text,
-                chunk.heading,
+                each.chunk.text,
+                each.chunk.source.heading,
                 artifact.title,
-                page_label=cut.pages[chunk.page_index].label,
+                page_label=cut.pages[each.chunk.source.page.index].label,
             )
-            for key, chunk in enumerate(cut.chunks)
+            for key, each in enumerate(cut.chunks)
         }
         chunks = cut.chunks
         written, model_names = list(chunks), set[str]()
@@ -260,7 +267,7 @@ class FileInspection:
                     model_names.add(draft.model_name)
                     dropped_value_count += draft.dropped_value_count
                     if draft.note:
-                        warnings.append(f"Chunk {chunk.chunk_id}: {draft.note}")
+                        warnings.append(f"Chunk {chunk.id}: {draft.note}")
                     written[outcome.key] = replace(
                         chunk,
                         questions=list(draft.questions),
@@ -270,7 +277,7 @@ class FileInspection:
                 elif error is not None and error.is_expected:
                     outage = error
                 else:
-                    warnings.append(f"Nothing is written about chunk {chunk.chunk_id}: {error}")
+                    warnings.append(f"Nothing is written about chunk {chunk.id}: {error}")
         if outage is not None:
             raise outage
         self.manifest.writer = self._make_manifest_writer(model_names)
@@ -311,8 +318,7 @@ class FileInspection:
     def _read_checked_chunks(self, cut: "_CutDocument") -> list[AnnotatedChunk]:
         with self._measure_stage("check") as warnings:
             text = self.folder.read(CHUNKS_FILE_NAME)
-            chunks, differences = read_chunks(text, self.build.spec, cut.sources)
-            warnings += differences
+            chunks = read_chunks(text, self.build.spec, cut.chunks, self._content_id)
             if self.manifest.spec_fingerprint != self.build.fingerprint:
                 warnings.append(
                     f"{CHUNKS_FILE_NAME} was made by another recipe than that of {self.build}; "
@@ -381,20 +387,6 @@ class _CutDocument:
     pages: list[ParsedPage]
     sources: list[Source]
     chunks: list[AnnotatedChunk]  # without annotations
-
-
-def _to_annotated_chunk(draft: DraftedChunk) -> AnnotatedChunk:
-    return AnnotatedChunk(
-        chunk_id=str(draft.id),
-        text=draft.text,
-        page_index=draft.source.page.index,
-        source_ordinal=draft.source.ordinal,
-        start_offset=draft.start,
-        end_offset=draft.end,
-        strategy=draft.strategy,
-        chunk_index=draft.index,
-        heading=draft.source.heading,
-    )
 
 
 def _add_cost(total: LanguageModelCost, cost: LanguageModelCost) -> None:
