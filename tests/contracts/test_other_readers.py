@@ -137,7 +137,7 @@ class TestHaystack:
         assert document.content == "Hip flexors at rest."
 
     def test_finds_by_embedding(self, document_store):
-        found = document_store._query_by_embedding([0.0, 1.0, 0.1], limit=1)
+        found = document_store._query_by_embedding([0.0, 1.0, 0.1], top_k=1)
         [document] = with_content(found)
 
         assert document.content == "Hip flexors at rest."
@@ -147,7 +147,7 @@ class TestHaystack:
         from haystack.dataclasses import SparseEmbedding
 
         query = SparseEmbedding(indices=[12], values=[1.0])
-        [document] = with_content(document_store._query_by_sparse(query, limit=5))
+        [document] = with_content(document_store._query_by_sparse(query, top_k=5))
 
         assert document.content == "NadD binds SACC-111."
 

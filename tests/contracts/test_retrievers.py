@@ -79,7 +79,7 @@ def make(request, build):
 
 
 class TestEveryRetriever:
-    def test_returns_at_most_top_k(self, artifact, make):
+    def test_returns_at_most_the_limit(self, artifact, make):
         assert len(make(limit=3).retrieve("granite crystals")) == 3
 
     @pytest.mark.parametrize("make", RANKED, indirect=True)
