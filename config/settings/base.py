@@ -331,7 +331,7 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "Strata",
     "DESCRIPTION": "Index documents and search them; every hit is checked against its document.",
-    "VERSION": "0.1.0",
+    "VERSION": "0.2.0",
     "OAS_VERSION": "3.1.0",  # whose schemas are JSON schemas
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],

@@ -55,9 +55,27 @@ def prepare_database(*, loads_specs: bool = True) -> list[str]:
     """Load every spec as an index; with the embedded store, run due migrations first.
 
     In production an operator migrates once for all machines. Returns warnings for the user.
+
+    Raises:
+        CommandError: another release made the database, and this one cannot upgrade it.
     """
     if settings.STRATA_VECTOR_STORE == "embedded":
         executor = MigrationExecutor(connection)
+        _require_known_migrations(executor)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):
             call_command("migrate", verbosity=0)
     return load_specs() if loads_specs else []
+
+
+def _require_known_migrations(executor: MigrationExecutor) -> None:
+    """Migrations are only added, so a database with another one belongs to a newer release, or to
+    a state of the project before its first."""
+    known = executor.loader.disk_migrations or {}
+    unknown = sorted(executor.loader.applied_migrations.keys() - known.keys())
+    if unknown:
+        raise CommandError(
+            f"The data folder {settings.STRATA_DATA_DIR} was made by another release of Strata, "
+            f"which this one cannot upgrade: its database has the migration "
+            f"{'.'.join(unknown[0])}. Start the release that made it, or set STRATA_DATA_DIR to a "
+            "new folder."
+        )

@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('documents', '0001_initial'),
+        ('documents', '0001_release_0_2_0'),
     ]
 
     operations = [

@@ -9,8 +9,8 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('documents', '0001_initial'),
-        ('indexing', '0001_initial'),
+        ('documents', '0001_release_0_2_0'),
+        ('indexing', '0001_release_0_2_0'),
     ]
 
     operations = [
