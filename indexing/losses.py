@@ -36,7 +36,7 @@ def find_lost_nodes(build: IndexBuild, collection: str, rows: Sequence[ComparedR
         absent_ids = [row.pk for row in part if row.point_id not in points]
         still_synced = _synced_nodes(build).filter(pk__in=absent_ids)
         lost_ids += [
-            pk for pk, its in still_synced.values_list("pk", "synced_at") if its == synced_at[pk]
+            pk for pk, at in still_synced.values_list("pk", "synced_at") if at == synced_at[pk]
         ]
     return lost_ids
 

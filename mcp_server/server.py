@@ -19,7 +19,7 @@ from core.exceptions import StrataError
 from core.serializers import make_error_json
 from mcp_server import resources
 from mcp_server.rendering import render_error
-from mcp_server.tools import Tool, find_tool, list_tools
+from mcp_server.tools import AgentTool, find_tool, list_tools
 from retrieval.event_loop import run_in_thread
 
 NAME: Final = "strata"
@@ -126,7 +126,7 @@ def _describe_tools(caller: Caller) -> list[types.Tool]:
 
 
 async def _call_tool(
-    tool: Tool, api: httpx.AsyncClient, arguments: dict[str, Any]
+    tool: AgentTool, api: httpx.AsyncClient, arguments: dict[str, Any]
 ) -> types.CallToolResult:
     """The answer as text and as structured content; REST's errors too, so that a model can correct
     its call."""

@@ -34,7 +34,7 @@ DECLARED_OPERATIONS: Final = ("list_tools", "call_tool")
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class AgentTool:
     """``operations``: ids of the REST operations that it calls. ``render`` writes the answer as
     text. ``is_public``: it answers without a key about public indexes."""
 
@@ -143,9 +143,9 @@ def _name_search(kind: str) -> str:
 
 def _make_tool(
     name: str, operation_id: str, *others: str, scope: Scope = Scope.SEARCH, **facts: Any
-) -> Tool:
+) -> AgentTool:
     """A tool that calls the first operation and needs the rights of all of them."""
-    return Tool(
+    return AgentTool(
         name=name,
         function=call_operation(operation_id),
         scope=scope,
@@ -155,10 +155,10 @@ def _make_tool(
     )
 
 
-TOOLS: Final[Mapping[str, Tool]] = {
+TOOLS: Final[Mapping[str, AgentTool]] = {
     tool.name: tool
     for tool in (
-        Tool(
+        AgentTool(
             "search",
             search,
             Scope.SEARCH,
@@ -240,7 +240,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
 }
 
 
-def list_tools(scope: Scope | None, grant: Grant) -> Iterator[Tool]:
+def list_tools(scope: Scope | None, grant: Grant) -> Iterator[AgentTool]:
     """The tools that a caller may use. ``scope`` is None without a key: then public indexes can be
     searched."""
     for tool in TOOLS.values():
@@ -256,7 +256,7 @@ def list_tools(scope: Scope | None, grant: Grant) -> Iterator[Tool]:
             yield _make_declared_tool(index.name, each.name, description, each.parameters)
 
 
-def find_tool(name: str) -> Tool | None:
+def find_tool(name: str) -> AgentTool | None:
     """The tool of this name. Whether an index declares it is only known when it is called."""
     if name in TOOLS:
         return TOOLS[name]
@@ -266,8 +266,8 @@ def find_tool(name: str) -> Tool | None:
 
 def _make_declared_tool(
     index: str, name: str, description: str = "", schema: dict[str, Any] | None = None
-) -> Tool:
-    return Tool(
+) -> AgentTool:
+    return AgentTool(
         name=f"{index}{SEPARATOR}{name}",
         function=partial(call_declared_tool, index, name),
         scope=DECLARED_SCOPE,

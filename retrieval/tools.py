@@ -43,7 +43,7 @@ SCHEMA_BY_FIELD_TYPE: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class DeclaredTool:
     """``parameters`` is a JSON schema."""
 
     name: str
@@ -168,7 +168,7 @@ def _mentions(hit: Hit, condition: Condition) -> bool:
     return bool(match_field_values(text, {condition.field: wordings}))
 
 
-def list_tools(index: str, grant: Grant) -> list[Tool]:
+def list_tools(index: str, grant: Grant) -> list[DeclaredTool]:
     """The tools that the live build can answer.
 
     Raises:
@@ -178,7 +178,7 @@ def list_tools(index: str, grant: Grant) -> list[Tool]:
     if spec is None:
         return []
     return [
-        Tool(name, tool.description, make_arguments_schema(tool, spec))
+        DeclaredTool(name, tool.description, make_arguments_schema(tool, spec))
         for name, tool in sorted(spec.tools.items())  # databases do not keep the order of the spec
         if not spec.find_tool_problem(name)
     ]

@@ -23,7 +23,7 @@ from indexing.kinds import KINDS
 from indexing.models import NOT_SYNCED, Node, Regeneration
 from indexing.regeneration.scope import (
     POINTS_PER_REQUEST,
-    Scope,
+    RegenerationScope,
     find_next_ids,
     is_limit_reached,
 )
@@ -98,7 +98,7 @@ def _regenerate_next_artifacts(
         error = regeneration.last_error or "Its worker died at each attempt."
         _advance(regeneration, ids[0], 1, failed_count=1, last_error=error)
         return True
-    scope = Scope.from_ids(regeneration, ids)
+    scope = RegenerationScope.from_ids(regeneration, ids)
     skipped_ids: list[UUID] = []
     for made_from_id in ids:
         if made_from_id not in scope.ids:
@@ -116,7 +116,9 @@ def _regenerate_next_artifacts(
     return True
 
 
-def _regenerate(regeneration: Regeneration, made_from_id: UUID, scope: Scope, due: DueWork) -> bool:
+def _regenerate(
+    regeneration: Regeneration, made_from_id: UUID, scope: RegenerationScope, due: DueWork
+) -> bool:
     """Set the requested nodes of one artifact or standalone row pending, and move the cursor, in
     one transaction; return whether anything became pending."""
     is_partial = regeneration.is_for_missing or regeneration.is_for_stale

@@ -74,7 +74,7 @@ def is_limit_reached(regeneration: Regeneration) -> bool:
 
 
 @dataclass(slots=True)
-class Scope:
+class RegenerationScope:
     """What one batch of a regeneration does, by the id of an artifact or a standalone row."""
 
     builds: dict[UUID, list[tuple[IndexBuild, list[str]]]]  # with the kinds to regenerate
@@ -82,7 +82,7 @@ class Scope:
     nodes_without_points: dict[UUID, list[int]]  # its synced nodes without a point
 
     @classmethod
-    def from_ids(cls, regeneration: Regeneration, ids: Sequence[UUID]) -> "Scope":
+    def from_ids(cls, regeneration: Regeneration, ids: Sequence[UUID]) -> "RegenerationScope":
         scope = cls({}, set(), {})
         artifacts = find_regenerated_artifacts(regeneration).filter(pk__in=ids)
         index_of = dict(artifacts.values_list("pk", "index"))
@@ -162,10 +162,10 @@ def _find_nodes_without_points(
     ):
         last = rows[-1][0]
         for kind in {kind for _, _, kind, _ in rows}:
-            ids = [point_id for _, point_id, its, _ in rows if its == kind]
+            ids = [point_id for _, point_id, row_kind, _ in rows if row_kind == kind]
             points = get_store().retrieve(build.collection(kind), ids)
-            for node_id, point_id, its, made_from_id in rows:
-                if its == kind and point_id not in points:
+            for node_id, point_id, row_kind, made_from_id in rows:
+                if row_kind == kind and point_id not in points:
                     yield made_from_id, node_id
 
 

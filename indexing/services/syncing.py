@@ -260,7 +260,7 @@ def delete_removed_nodes(build: IndexBuild, artifact_id: UUID | None = None) -> 
     kinds = {row.point_id: row.kind for row in rows}
     artifact_ids = {row.artifact_id for row in rows}
     for kind in set(kinds.values()):
-        of_kind = [point_id for point_id, its in kinds.items() if its == kind]
+        of_kind = [point_id for point_id, point_kind in kinds.items() if point_kind == kind]
         delete_points(build, build.collection(kind), of_kind)
     with changing_nodes(build.pk, artifact_ids):
         deleting = Node.objects.filter(pk__in=[row.pk for row in rows], state=Node.State.DELETING)

@@ -24,7 +24,7 @@ from retrieval.knowledge.routing import (
 )
 from retrieval.knowledge.sources import SourceHit, search_sources
 from retrieval.retrievers.base import IndexRetriever
-from retrieval.retrievers.nodes import make_text_node
+from retrieval.retrievers.nodes import make_hit_node
 from retrieval.search import Mode, SearchOptions
 
 Found = TypeVar("Found")
@@ -206,7 +206,7 @@ def _to_concept_node(hit: ConceptHit) -> NodeWithScore:
         "quotes": [instance.quote for instance in hit.instances],
         "verdict": str(hit.verdict or "exact"),
     }
-    node = make_text_node(str(concept.pk), concept.text, metadata, {})
+    node = make_hit_node(str(concept.pk), concept.text, metadata, {})
     return NodeWithScore(node=node, score=hit.score)
 
 
@@ -220,7 +220,7 @@ def _to_relationship_type_node(hit: RelationshipTypeHit) -> NodeWithScore:
         "verdict": str(hit.verdict),
     }
     return NodeWithScore(
-        node=make_text_node(str(relationship_type.pk), relationship_type.text, metadata, {}),
+        node=make_hit_node(str(relationship_type.pk), relationship_type.text, metadata, {}),
         score=hit.reason.score,
     )
 
@@ -241,5 +241,5 @@ def _to_source_node(hit: SourceHit) -> NodeWithScore:
     }
     artifact = RelatedNodeInfo(node_id=payload["artifact_id"])
     text = payload["text"] if source is None else source.text
-    node = make_text_node(str(hit.source_id), text, metadata, {NodeRelationship.SOURCE: artifact})
+    node = make_hit_node(str(hit.source_id), text, metadata, {NodeRelationship.SOURCE: artifact})
     return NodeWithScore(node=node, score=hit.score)

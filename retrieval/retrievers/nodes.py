@@ -111,7 +111,7 @@ def to_summary_node(hit: Hit) -> TextNode:
     if "page_count" in payload:
         metadata["page_count"] = payload["page_count"]
     artifact = RelatedNodeInfo(node_id=payload["artifact_id"], node_type=ObjectType.DOCUMENT)
-    return make_text_node(
+    return make_hit_node(
         str(hit.node_id),
         payload["summary_text"],
         metadata,
@@ -138,7 +138,7 @@ def _make_passage_node(
         "start_offset": payload["start_offset"],
         "end_offset": payload["end_offset"],
     }
-    node = make_text_node(node_id, text, metadata, _make_relationships(hit, neighbours))
+    node = make_hit_node(node_id, text, metadata, _make_relationships(hit, neighbours))
     node.start_char_idx, node.end_char_idx = payload["start_offset"], payload["end_offset"]
     return node
 
@@ -156,7 +156,7 @@ def _make_document_metadata(hit: Hit) -> dict[str, Any]:
     }
 
 
-def make_text_node(
+def make_hit_node(
     node_id: str,
     text: str,
     metadata: dict[str, Any],

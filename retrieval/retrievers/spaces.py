@@ -7,7 +7,7 @@ from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNode
 
 from indexing import embedding
 from retrieval.retrievers.base import IndexRetriever
-from retrieval.retrievers.nodes import make_text_node, to_passage_nodes
+from retrieval.retrievers.nodes import make_hit_node, to_passage_nodes
 from retrieval.retrievers.ranked import keep_best_of_each_artifact
 from retrieval.search import (
     ArtifactHit,
@@ -118,7 +118,7 @@ def _to_space_node(hit: Hit) -> Any:
         "verdict": None if hit.verdict is None else str(hit.verdict),
     }
     artifact = RelatedNodeInfo(node_id=payload["artifact_id"])
-    return make_text_node(
+    return make_hit_node(
         str(hit.node_id), payload["text"], metadata, {NodeRelationship.SOURCE: artifact}
     )
 

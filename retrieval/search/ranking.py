@@ -16,7 +16,7 @@ from indexing.stores import Query, RankFusion, ScoredPoint, StoredPoint
 from retrieval.explanation import Explanation, explain_fused_hit, explain_single_hit
 from retrieval.fusion import RRF_K, CollectionRankings, fuse_collections
 from retrieval.search.request import Mode
-from retrieval.search.targets import Candidate, PointKey, Target, Union
+from retrieval.search.targets import Candidate, PointKey, SharedRanking, Target
 from retrieval.visible_points import VisiblePoints
 
 
@@ -34,7 +34,9 @@ def fetch_points(
     for target in targets:
         if target.has_more:
             is_fused_here = (
-                not target.fusion.is_default or target.needs_ranks or target.union is not None
+                not target.fusion.is_default
+                or target.needs_ranks
+                or target.shared_ranking is not None
             )
             is_fused_here &= mode == Mode.HYBRID
             (fused_here if is_fused_here else by_store).append(target)
@@ -80,10 +82,10 @@ def _search(
 
 
 def _fuse(rankings: Mapping[Target, CollectionRankings]) -> None:
-    """Set the ranking of each target: of its own points, or among those of its union."""
-    united: dict[Target | Union, list[Target]] = {}
+    """Set the ranking of each target: of its own points, or among those of the indexes that share its ranking."""
+    united: dict[Target | SharedRanking, list[Target]] = {}
     for target in rankings:
-        united.setdefault(target.union or target, []).append(target)
+        united.setdefault(target.shared_ranking or target, []).append(target)
     for targets in united.values():
         fusion = fuse_collections([rankings[target] for target in targets], targets[0].fusion)
         for target in targets:

@@ -36,7 +36,7 @@ PointKey = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Union:
+class SharedRanking:
     """Collections of several indexes that are ranked as one, with one fusion."""
 
     fusion: HybridFusion
@@ -59,7 +59,7 @@ class Target:
     depth: int = 0  # minimum number of points of each ranking to fuse
     needs_ranks: bool = False  # also return the ranks in the dense and the sparse ranking
     is_scored_by_rank: bool = False  # reciprocal ranks replace cosines, which models do not share
-    union: Union | None = None  # set if it is ranked together with collections of other indexes
+    shared_ranking: SharedRanking | None = None  # with collections of other indexes
     points: list[ScoredPoint] = field(default_factory=list)
     ranking: HybridRanking | None = None  # set if Strata, not the store, fuses
     fetched_count: int = 0  # points of the ranking fetched so far
@@ -80,7 +80,7 @@ class Target:
 
     @property
     def fusion(self) -> HybridFusion:
-        return self.own_fusion if self.union is None else self.union.fusion
+        return self.own_fusion if self.shared_ranking is None else self.shared_ranking.fusion
 
     @property
     def own_fusion(self) -> HybridFusion:
@@ -269,9 +269,9 @@ def _unite_indexes(targets: Iterable[Target]) -> None:
         by_collection.setdefault(KINDS[target.kinds[0]].collection, []).append(target)
     for united in by_collection.values():
         if len(united) > 1:
-            union = Union(mean_fusion([target.own_fusion for target in united]))
+            shared = SharedRanking(mean_fusion([target.own_fusion for target in united]))
             for target in united:
-                target.union = union
+                target.shared_ranking = shared
 
 
 def get_score_kind(mode: Mode, targets: Iterable[Target]) -> str:

@@ -26,7 +26,7 @@ from retrieval.search import (
     SearchAnswer,
 )
 from retrieval.source_context import SourceContext
-from retrieval.tools import Tool, ToolAnswer, ToolCall
+from retrieval.tools import DeclaredTool, ToolAnswer, ToolCall
 from summaries.writers import QUESTIONS_FIX
 
 SNIPPET_CHARS = 300
@@ -361,7 +361,7 @@ def _render_explanation(explanation: Explanation) -> dict[str, Any]:
 # --- Tools -----------------------------------------------------------------------------------
 
 
-def render_tools(tools: Sequence[Tool]) -> dict[str, Any]:
+def render_tools(tools: Sequence[DeclaredTool]) -> dict[str, Any]:
     return render_whole_list(
         [
             {"name": tool.name, "description": tool.description, "parameters": tool.parameters}

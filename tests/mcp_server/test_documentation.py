@@ -7,13 +7,13 @@ from pathlib import Path
 from django.conf import settings
 
 from mcp_server.resources import TEMPLATES
-from mcp_server.tools import TOOLS, Tool
+from mcp_server.tools import TOOLS, AgentTool
 
 GUIDE = Path(settings.BASE_DIR) / "docs" / "how-to" / "connect-agents.md"
 REFERENCE = Path(settings.BASE_DIR) / "docs" / "reference" / "mcp.md"
 
 
-def render_row(tool: Tool) -> str:
+def render_row(tool: AgentTool) -> str:
     schema = tool.make_schema()
     others = [name for name in schema["properties"] if name not in schema["required"]]
     arguments = [*(f"**{name}**" for name in schema["required"]), *others]
