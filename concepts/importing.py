@@ -25,7 +25,7 @@ from concepts.services import (
     relate_concepts,
 )
 from core.exceptions import InvalidInput, StrataError, TooLarge
-from core.parsers import iter_lines, load_json
+from core.http_formats import iter_lines, load_json
 from documents.models import Artifact
 from documents.services import find_by_external_ids
 

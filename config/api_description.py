@@ -11,7 +11,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from config.content_security import HEADER, POLICY_WITH_STYLES
+from config.middleware import HEADER, POLICY_WITH_STYLES
 
 _lock = Lock()
 

@@ -10,7 +10,7 @@ class ConfigConfig(AppConfig):
     def ready(self) -> None:
         from config import checks  # noqa: F401
         from config.data_folder import create_data_folder
-        from core.local_workers import register_local_workers
+        from core.workers import register_local_workers
 
         create_data_folder()
         register_local_workers(_local_workers)

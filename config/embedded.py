@@ -15,7 +15,7 @@ from celery.worker import state as worker_state
 
 from config.background_workers import BACKGROUND_WORKERS
 from config.celery import QUEUES, app
-from config.heartbeats import BEAT, HeartbeatScheduler, record_heartbeats
+from config.health import BEAT, HeartbeatScheduler, record_heartbeats
 from core.leases import release_all_leases
 from documents.parsing import close_child_processes
 from indexing.model_loading import model_load_attempted

@@ -1,16 +1,45 @@
-"""What the service needs, checked for the readiness check and for ``doctor``."""
+"""Whether this process and the service are well: its checks, and the heartbeats of workers and beat
+in the cache that the processes share."""
 
 import logging
+from collections.abc import Iterable
 
+from celery.beat import Scheduler
 from django.core.cache import cache
 from django.db import DatabaseError, connection
 
 from config.celery import QUEUES
-from config.heartbeats import BEAT, LATE_SECONDS, find_late
 from core.exceptions import StrataError
 from core.leases import describe_error
 from indexing.health import STALLED_MINUTES, has_failures, is_stalled
 from indexing.stores import get_store
+
+LATE_SECONDS = 60  # workers send one each few seconds, beat at least each ten
+BEAT = "beat"
+
+
+def record_heartbeats(names: Iterable[str]) -> None:
+    """Record that the workers of these queues, or beat, are alive."""
+    for name in names:
+        cache.set(_make_key(name), True, LATE_SECONDS)
+
+
+def find_late(names: Iterable[str]) -> list[str]:
+    """Those that sent no heartbeat for ``LATE_SECONDS``."""
+    return [name for name in names if not cache.get(_make_key(name))]
+
+
+def _make_key(name: str) -> str:
+    return f"heartbeat_{name}"
+
+
+class HeartbeatScheduler(Scheduler):
+    """Beat that records a heartbeat each time it looks for due tasks."""
+
+    def tick(self, *args, **kwargs):  # type: ignore[no-untyped-def]  # as in Celery
+        record_heartbeats([BEAT])
+        return super().tick(*args, **kwargs)
+
 
 logger = logging.getLogger(__name__)
 

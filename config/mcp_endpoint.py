@@ -1,6 +1,6 @@
 """The MCP endpoint, `/mcp`: streamable HTTP without sessions.
 
-    POST mcp   a thread checks the key; then on the event loop: mcp_server.http_transport
+    POST mcp   a thread checks the key; then on the event loop: mcp_server.server
                -> mcp_server.server -> requests to REST, in this process
 
 The limits of ``config.web_server`` and ``config.request_handling`` apply here, too. Requests from
@@ -48,7 +48,7 @@ class McpView(APIView):
     def post(self, request: Request) -> HttpResponse:
         # The first time, both would block the event loop for too long.
         with import_lock:
-            import_module("mcp_server.http_transport")
+            import_module("mcp_server.server")
         load_operations()
         return _Checked(get_scope(request), get_grant(request))
 
@@ -62,8 +62,7 @@ async def answer_mcp(request: HttpRequest) -> HttpResponseBase:
     if not isinstance(checked, _Checked):
         return checked
     from config.request_handling import handle_request
-    from mcp_server.http_transport import answer_request
-    from mcp_server.server import Caller, make_server
+    from mcp_server.server import Caller, answer_request, make_server
 
     rest: Any = handle_request
     host = request.get_host()
@@ -90,5 +89,5 @@ async def answer_mcp(request: HttpRequest) -> HttpResponseBase:
     )
 
 
-# ``config.body_limits`` reads the class of a view there, as on those of DRF.
+# ``config.middleware`` reads the class of a view there, as on those of DRF.
 answer_mcp.cls = McpView  # type: ignore[attr-defined]

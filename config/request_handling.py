@@ -1,7 +1,7 @@
 """Read a request's body, then call Django.
 
 body    -> in memory, up to STRATA_MAX_REQUEST_BYTES; a larger one goes to a file, after Django
-           has said that the view accepts it from this caller (config.body_limits)
+           has said that the view accepts it from this caller (config.middleware)
 answer  -> Django's WSGI handler in a thread, which never waits for the client; health checks and
            batches of documents have threads of their own, so that nothing else waits for
            a batch. For `ask`, which waits for a language model, and for MCP, which waits for
@@ -26,8 +26,8 @@ from django.conf import settings
 from django.core.asgi import get_asgi_application
 from django.core.wsgi import get_wsgi_application
 
-from config.body_limits import BODY_IS_PENDING, BodyWanted
 from config.errors import exception_handler
+from config.middleware import BODY_IS_PENDING, BodyWanted
 from core.exceptions import BodyTimeout, StrataError, TooLarge, TooManyStreams
 from documents.batches import BatchResponse
 from documents.originals import require_free_disk

@@ -76,7 +76,7 @@ def touch_heartbeat_file(**kwargs: Any) -> None:
 @signals.heartbeat_sent.connect
 def record_queue_heartbeats(**kwargs: Any) -> None:
     """Record that the queues of this worker are served."""
-    from config.heartbeats import record_heartbeats
+    from config.health import record_heartbeats
 
     record_heartbeats(current_app.amqp.queues.consume_from)
 

@@ -15,7 +15,7 @@ from django.http import StreamingHttpResponse
 from access.grants import EVERYTHING, Grant
 from access.limits import free_slot, keep_batch
 from core.exceptions import StrataError, TooLarge
-from core.parsers import Line, Readable, iter_lines, load_json
+from core.http_formats import Line, Readable, iter_lines, load_json
 from core.serializers import make_error_json
 from documents.serializers import NDJSON, validate_text_artifact
 from documents.services import add_artifact

@@ -11,8 +11,8 @@ from rest_framework import serializers
 
 from access.grants import EVERYTHING, MAX_GROUP_CHARS, Grant
 from core.exceptions import InvalidInput
+from core.http_formats import load_json
 from core.openapi import with_example
-from core.parsers import load_json
 from core.serializers import (
     MAX_NAME_CHARS,
     PagingSerializer,

@@ -27,9 +27,9 @@ from access.grants import Grant, Scope
 from access.limits import require_room, take_batch
 from access.throttling import get_holder
 from core.exceptions import StrataError
+from core.http_formats import JSONParser, max_json_bytes
 from core.openapi import ERROR, body_of
 from core.paging import paginate
-from core.parsers import JSONParser, max_json_bytes
 from core.serializers import PagingSerializer
 from core.text import clean_text
 from documents import services

@@ -9,10 +9,9 @@ from typing import Any
 from django.utils import timezone
 
 from documents.models import Artifact
-from evaluation.bootstrap import compare_paired_values
 from evaluation.golden_queries import read_golden_queries
 from evaluation.judged_queries import JudgedQueries, resolve_artifact_ids, split_page_name
-from evaluation.measuring import compute_measures, parse_measures
+from evaluation.measuring import compare_paired_values, compute_measures, parse_measures
 from evaluation.systems import RANKING_DEPTH, load_retriever_class
 from indexing.models import IndexBuild
 from retrieval.search import MAX_LIMIT, MAX_OFFSET, MAX_QUERY_CHARS, require_vectors

@@ -15,9 +15,9 @@ from access.authentication import get_grant
 from access.grants import Grant, Scope
 from access.throttling import get_holder
 from core.enqueueing import enqueue_on_commit
+from core.http_formats import max_json_bytes
 from core.openapi import ERROR, body_of
 from core.paging import paginate
-from core.parsers import max_json_bytes
 from documents.groups import is_visible
 from evaluation import tasks
 from evaluation.exceptions import UnknownJudgement, UnknownRun

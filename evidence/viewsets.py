@@ -13,8 +13,8 @@ from rest_framework.response import Response
 import strata_types
 from access.authentication import get_grant
 from access.grants import Scope
+from core.http_formats import max_json_bytes
 from core.openapi import ERROR, body_of
-from core.parsers import max_json_bytes
 from evidence.search import find_similar_evidence
 from evidence.serializers import (
     AddEvidenceSerializer,

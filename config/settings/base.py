@@ -58,8 +58,8 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "config.content_security.ContentSecurityPolicyMiddleware",
-    "config.body_limits.BodyLimitMiddleware",  # before any that reads a form
+    "config.middleware.ContentSecurityPolicyMiddleware",
+    "config.middleware.BodyLimitMiddleware",  # before any that reads a form
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -276,7 +276,7 @@ AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # attempts do not make it longer
 AXES_LOCKOUT_CALLABLE = "access.sign_in.lockout.answer_locked_out"
-AXES_CLIENT_IP_CALLABLE = "access.client_address.get_client_address"
+AXES_CLIENT_IP_CALLABLE = "access.throttling.get_client_address"
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False  # `manage.py axes_reset_username NAME` ends a lock-out
 AXES_VERBOSE = False
@@ -320,9 +320,9 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["access.permissions.HasScope"],
     "DEFAULT_THROTTLE_CLASSES": ["access.throttling.RequestLimit"],
-    "DEFAULT_RENDERER_CLASSES": ["core.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["core.parsers.JSONParser"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "core.negotiation.ContentNegotiation",
+    "DEFAULT_RENDERER_CLASSES": ["core.http_formats.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["core.http_formats.JSONParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "core.http_formats.ContentNegotiation",
     "DEFAULT_SCHEMA_CLASS": "core.openapi.OperationSchema",
     "EXCEPTION_HANDLER": "config.errors.exception_handler",
     "UNAUTHENTICATED_USER": None,

@@ -164,7 +164,7 @@ CELERY_WORKER_MAX_MEMORY_PER_CHILD = (
 CELERY_WORKER_SEND_TASK_EVENTS = True  # Flower shows what runs
 CELERY_TASK_SEND_SENT_EVENT = True  # and what waits
 CELERY_BEAT_SCHEDULER = (
-    "config.heartbeats:HeartbeatScheduler"  # no state to keep: every task runs often
+    "config.health:HeartbeatScheduler"  # no state to keep: every task runs often
 )
 
 # --- Logging ---------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.conf import settings
 
 from core.exceptions import InvalidInput, StrataError, TooLarge
-from core.parsers import iter_lines, load_json
+from core.http_formats import iter_lines, load_json
 from core.text import clean_text, hash_text
 from documents.originals import save_incoming_file
 from documents.serializers import MAX_EXTERNAL_ID_CHARS, validate_text_artifact

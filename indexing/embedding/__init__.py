@@ -11,4 +11,4 @@ from indexing.embedding.embedder import (
     import_libraries,
     load_models,
 )
-from indexing.embedding.smiles import parse_smiles
+from indexing.embedding.rdkit_model import parse_smiles

@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 
 from indexing.embedding import minilm
-from indexing.embedding.smiles import require_rdkit
+from indexing.embedding.rdkit_model import require_rdkit
 from indexing.exceptions import ModelUnavailable
 from indexing.spec import EmbeddingSpec
 

@@ -7,9 +7,9 @@ from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
 
-from core.local_workers import local_workers
 from core.progress_bars import progress_bar
 from core.running_server import RunningServer, find_server
+from core.workers import local_workers
 from documents.connectors.local_files import AddResult
 from documents.index_catalog import get_catalog
 from documents.models import Artifact

@@ -17,8 +17,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
 from core.exceptions import StrataError
-from core.local_workers import local_workers
 from core.running_server import RunningServer, ServerUnreachable, find_server, own_key
+from core.workers import local_workers
 from indexing.management.base_command import format_error, prepare_database
 from indexing.stores import close_store
 from indexing.stores.ownership import exclusive_store_access, has_embedded_store

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from core.local_workers import local_workers
 from core.running_server import find_server
+from core.workers import local_workers
 from indexing.stores.ownership import exclusive_store_access, has_embedded_store
 from indexing.tasks import enqueue_reconciliation
 

@@ -12,16 +12,17 @@ from indexing.services.documents import (
     make_removed_artifact_due,
     make_unannounced_due,
 )
-from indexing.services.loading import load_new_specs, load_specs
-from indexing.services.planning import DocumentPlanner, plan_nodes
-from indexing.services.resets import reembed_nodes, retry_failed_nodes
-from indexing.services.rows import draft_rows, draft_standalone_rows
-from indexing.services.search_settings import (
+from indexing.services.loading import (
     has_search_settings,
     has_store_settings,
+    load_new_specs,
+    load_specs,
     save_store_settings,
     store_search_settings,
 )
+from indexing.services.planning import DocumentPlanner, plan_nodes
+from indexing.services.resets import reembed_nodes, retry_failed_nodes
+from indexing.services.rows import draft_rows, draft_standalone_rows
 from indexing.services.standalone import (
     count_standalone_rows,
     count_unfinished_standalone_rows,

@@ -1,12 +1,53 @@
-"""Loads spec files: creates an index and its live build for each."""
+"""Loads specs as indexes, and stores the settings of an index that belong to no build."""
 
 from django.db import transaction
 
 from documents.models import Artifact
-from indexing.models import Index, IndexBuild
-from indexing.services.search_settings import save_store_settings, store_search_settings
-from indexing.spec import IndexSpec, dump_recipe
+from indexing.models import Index, IndexBuild, SearchSettings
+from indexing.spec import (
+    IndexSpec,
+    StoreSpec,
+    dump_recipe,
+    dump_search_settings,
+    dump_store_settings,
+)
 from indexing.spec.loaded import get_invalid_specs, get_specs
+
+
+def store_search_settings(index: Index, spec: IndexSpec) -> None:
+    """Make searches of the index use the spec's settings, whichever build is live, and store
+    whether they need a key. A change of the settings gets the next number; the caller must hold the
+    lock of the index's row."""
+    if index.is_public != spec.public:
+        index.is_public = spec.public
+        index.save(update_fields=["is_public"])
+    if has_search_settings(index, spec):
+        return
+    current = index.search_settings
+    index.search_settings = SearchSettings.objects.create(
+        index=index,
+        number=1 if current is None else current.number + 1,
+        content=dump_search_settings(spec),
+    )
+    index.save(update_fields=["search_settings"])
+
+
+def has_search_settings(index: Index, spec: IndexSpec) -> bool:
+    current = index.search_settings
+    return current is not None and current.content == dump_search_settings(spec)
+
+
+def save_store_settings(index: Index, spec: IndexSpec) -> None:
+    """Make the reconciliation apply the spec's store settings to the index's collections."""
+    if not has_store_settings(index, spec):
+        index.store_settings = dump_store_settings(spec)
+        index.save(update_fields=["store_settings"])
+
+
+def has_store_settings(index: Index, spec: IndexSpec) -> bool:
+    if index.store_settings is None:
+        return spec.store == StoreSpec()
+    return bool(index.store_settings == dump_store_settings(spec))
 
 
 def load_specs() -> list[str]:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from retrieval.passages import AnswerContext
 from retrieval.questions.english.answer_types import has_requested_kind_of_answer
 from retrieval.questions.words import fold_words, split_word_set, split_words
-from summaries.extractive.centrality import choose_by_marginal_relevance
 from summaries.extractive.languages import guess_language, load_stop_words
 from summaries.extractive.sentences import (
     MAX_SENTENCE_CHARS,
@@ -22,6 +21,7 @@ from summaries.extractive.sentences import (
     find_truncation_end,
     is_fragment,
 )
+from summaries.extractive.summarising import choose_by_marginal_relevance
 
 if TYPE_CHECKING:
     from indexing.stores.sparse import Bm25Encoder  # imports the engine

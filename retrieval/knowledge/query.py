@@ -1,6 +1,8 @@
-"""A query that is embedded once and searches nodes of several kinds."""
+"""A query that is embedded once and searches nodes of several kinds, and its answer."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from access.grants import Grant
 from indexing.models import IndexBuild
@@ -8,7 +10,7 @@ from indexing.stores import DenseVector
 from retrieval.search.flat import MIN_REFILL_POINTS, count_final, drop_repeated_chunks
 from retrieval.search.ranking import fetch_points
 from retrieval.search.request import Mode, SearchOptions, StaleHitPolicy
-from retrieval.search.run import Hit, SearchRun
+from retrieval.search.run import AnyAnswer, Hit, SearchRun
 from retrieval.search.similarity import measure_similarities
 from retrieval.search.targets import (
     Candidate,
@@ -136,3 +138,11 @@ class KnowledgeQuery(SearchRun):
         [similarities] = measure_similarities([served])
         self.stopwatch.lap("search")
         return similarities
+
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnowledgeAnswer(AnyAnswer, Generic[Found]):
+    found: Found

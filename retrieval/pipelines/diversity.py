@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
+from retrieval.event_loop import add_run_async
 from retrieval.passages import Passage, PipelineStep
-from retrieval.pipelines.threads import add_run_async
 from retrieval.search.targets import find_builds, make_targets
 from retrieval.visible_points import VisiblePoints
 

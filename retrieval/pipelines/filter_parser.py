@@ -12,6 +12,7 @@ from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from indexing.spec import IndexSpec
 from indexing.stores import Match
+from retrieval.event_loop import add_run_async
 from retrieval.filters import parse_filter
 from retrieval.passages import Refusal
 from retrieval.pipelines.identifier_lookup import (
@@ -19,7 +20,6 @@ from retrieval.pipelines.identifier_lookup import (
     find_identifier_matches,
 )
 from retrieval.pipelines.relevance_gate import RelevanceTest, make_refusal
-from retrieval.pipelines.threads import add_run_async
 from retrieval.questions.clauses import ParsedQuestion, join_filters
 from retrieval.questions.english.rules import (
     find_identifier_spans,

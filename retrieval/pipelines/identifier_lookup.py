@@ -13,7 +13,7 @@ from access.grants import EVERYTHING, Grant
 from documents.models import Artifact, Page
 from indexing.spec import IdentifierSpec
 from indexing.stores import Match, Payload, Query
-from retrieval.pipelines.threads import add_run_async
+from retrieval.event_loop import add_run_async
 from retrieval.search import MAX_QUERY_CHARS
 from retrieval.search.targets import Target, find_builds, make_targets, parse_recipe
 from retrieval.visible_points import VisiblePoints

@@ -10,10 +10,10 @@ from haystack import component
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from documents.models import Source
+from retrieval.event_loop import add_run_async
 from retrieval.explanation import Explanation
 from retrieval.passages import Passage, PipelineStep, QueryRanking
 from retrieval.pipelines.empty_results import describe_empty_result
-from retrieval.pipelines.threads import add_run_async
 from retrieval.retrievers import QueriesRetriever
 from retrieval.search import MAX_CANDIDATES, DroppedPoints, Hit
 from retrieval.search.multi_query import choose_passage_kind

@@ -5,8 +5,8 @@ from typing import Any
 from haystack import component
 
 from access.grants import EVERYTHING, Grant
+from retrieval.event_loop import add_run_async
 from retrieval.passages import Passage, PipelineStep, QueryRanking
-from retrieval.pipelines.threads import add_run_async
 from retrieval.retrievers import RecursiveChunkRetriever
 from retrieval.search.targets import find_builds, parse_recipe
 

@@ -7,8 +7,8 @@ from haystack import component
 
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
+from retrieval.event_loop import add_run_async
 from retrieval.ledger import LiveBuild
-from retrieval.pipelines.threads import add_run_async
 from retrieval.questions.wordings import (
     drop_near_duplicates,
     extract_keywords,

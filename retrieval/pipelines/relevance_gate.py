@@ -9,8 +9,8 @@ from haystack import component
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from indexing.spec import IndexSpec
+from retrieval.event_loop import add_run_async
 from retrieval.passages import Refusal
-from retrieval.pipelines.threads import add_run_async
 from retrieval.questions.english.rules import find_identifier_spans
 from retrieval.questions.languages import is_in_languages, load_stop_word_lists
 from retrieval.questions.relevance import is_relevant

@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo
 
 from indexing.stores import DenseVector
-from retrieval.knowledge.answer import KnowledgeAnswer
 from retrieval.knowledge.concepts import (
     ConceptHit,
     RelationshipTypeHit,
@@ -15,7 +14,7 @@ from retrieval.knowledge.concepts import (
     search_relationship_types,
 )
 from retrieval.knowledge.graph import Subgraph, search_subgraph
-from retrieval.knowledge.query import KnowledgeQuery
+from retrieval.knowledge.query import KnowledgeAnswer, KnowledgeQuery
 from retrieval.knowledge.routing import (
     BlendWeights,
     RoutingResult,

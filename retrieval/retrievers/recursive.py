@@ -10,8 +10,8 @@ from llama_index.core.schema import IndexNode, NodeWithScore, QueryBundle
 from core.exceptions import InvalidInput
 from indexing.models import IndexBuild
 from retrieval.fusion import reciprocal_rank_fusion
-from retrieval.knowledge.answer import KnowledgeAnswer
 from retrieval.knowledge.concepts import ConceptHit
+from retrieval.knowledge.query import KnowledgeAnswer
 from retrieval.retrievers.base import IndexRetriever
 from retrieval.retrievers.knowledge import ConceptRetriever
 from retrieval.retrievers.ranked import (

@@ -82,7 +82,7 @@ def _search(
 
 
 def _fuse(rankings: Mapping[Target, CollectionRankings]) -> None:
-    """Set the ranking of each target: of its own points, or among those of the indexes that share its ranking."""
+    """Set the ranking of each target: of its own points, or of those that share its ranking."""
     united: dict[Target | SharedRanking, list[Target]] = {}
     for target in rankings:
         united.setdefault(target.shared_ranking or target, []).append(target)

@@ -7,11 +7,11 @@ from concepts.models import EmergentPair, Entity, Instance
 from concepts.serializers import render_instance, render_relationship
 from documents.models import Source
 from documents.serializers import render_reference
-from retrieval.knowledge.answer import KnowledgeAnswer
-from retrieval.knowledge.bridges import Bridge
 from retrieval.knowledge.concept_evidence import ConceptSource, RankedInstance
 from retrieval.knowledge.concepts import ConceptHit, MatchReason, RelationshipTypeHit
+from retrieval.knowledge.emergent import Bridge
 from retrieval.knowledge.graph import ConceptPath, Subgraph
+from retrieval.knowledge.query import KnowledgeAnswer
 from retrieval.knowledge.routing import RoutingResult
 from retrieval.knowledge.sources import SourceHit
 from retrieval.serializers.answers import (

@@ -8,15 +8,15 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from core.exceptions import InvalidInput, Malformed
+from core.http_formats import load_json
 from core.openapi import with_example
-from core.parsers import load_json
 from core.serializers import (
     MAX_NAME_CHARS,
     FlagField,
     StrictSerializer,
     StringField,
 )
-from indexing.embedding.smiles import MAX_SMILES_CHARS
+from indexing.embedding.rdkit_model import MAX_SMILES_CHARS
 from retrieval.pipelines.running import MAX_ANSWER_HITS
 from retrieval.search import (
     MAX_ARTIFACTS,

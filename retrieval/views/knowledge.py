@@ -21,7 +21,7 @@ from concepts.viewsets import get_concept
 from core.openapi import ERROR, body_of
 from core.paging import paginate, render_page_head
 from documents.index_catalog import require_index
-from retrieval.knowledge import bridges, concept_evidence, emergent, graph, sources
+from retrieval.knowledge import concept_evidence, emergent, graph, sources
 from retrieval.search import Mode
 from retrieval.searches import SearchResponse
 from retrieval.serializers import knowledge_answers as answers
@@ -185,7 +185,7 @@ class EmergentPairListView(APIView):
         grant.require(parameters["index"])
         require_index(parameters["index"])
         shown, answer = _find_pairs(request, parameters, grant)
-        found = bridges.find_bridges(
+        found = emergent.find_bridges(
             parameters["index"], shown, grant, min_similarity=parameters["bridge_similarity"]
         )
         results = [answers.render_emergent_pair(pair, found.get(pair.pk, [])) for pair in shown]

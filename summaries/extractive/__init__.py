@@ -7,7 +7,11 @@ database; the caller passes the function that embeds sentences.
               -> one_line_summary                   values
 """
 
-from summaries.extractive.one_line_summary import summarise_in_one_line
 from summaries.extractive.sentences import LocatedSentence
-from summaries.extractive.summarising import EmbedFunction, summarise_text, summarise_texts
+from summaries.extractive.summarising import (
+    EmbedFunction,
+    summarise_in_one_line,
+    summarise_text,
+    summarise_texts,
+)
 from summaries.extractive.values import match_field_values

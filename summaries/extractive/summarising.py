@@ -1,12 +1,69 @@
-"""Extractive summaries: choose the most representative sentences of a text."""
+"""Extractive summaries: the most representative sentences of a text, or one on one line."""
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import regex  # for Unicode properties, which re lacks
 from numpy.typing import NDArray
 
-from summaries.extractive.centrality import choose_by_centroid
-from summaries.extractive.sentences import LocatedSentence, find_quotable_sentences
+from summaries.extractive.sentences import (
+    LocatedSentence,
+    find_quotable_sentences,
+    find_truncation_end,
+)
+
+RELEVANCE_WEIGHT = 0.7  # lambda of maximal marginal relevance: 1 considers relevance only
+DUPLICATE_COSINE = 0.95  # two sentences with at least this cosine are duplicates
+
+
+def choose_by_centroid(vectors: NDArray[np.float32], count: int) -> list[int]:
+    """Return the row numbers of at most ``count`` unit vectors, best first, without duplicates
+    (a cosine of ``DUPLICATE_COSINE`` or more).
+
+    The relevance of a row is its cosine with the mean of all rows; rows are chosen by it with
+    ``choose_by_marginal_relevance``.
+
+    Source:
+        Rossiello, Basile and Semeraro, "Centroid-based Text Summarization through
+        Compositionality of Word Embeddings", MultiLing 2017, after Radev et al., "Centroid-based
+        summarization of multiple documents", IP&M 40(6), 2004, which also limits the cosine of
+        two chosen sentences.
+    """
+    if not len(vectors):
+        return []
+    centroid = vectors.mean(axis=0)
+    relevance = vectors @ (centroid / max(float(np.linalg.norm(centroid)), 1e-12))
+    return choose_by_marginal_relevance(vectors, relevance, count)
+
+
+def choose_by_marginal_relevance(
+    vectors: NDArray[np.float32], relevance: NDArray[np.float32], count: int
+) -> list[int]:
+    """Return the row numbers of at most ``count`` unit vectors, best first, without duplicates.
+
+    Each step chooses the row with the highest
+    ``weight * relevance - (1 - weight) * (highest cosine with a chosen row)``; ties go to the
+    earlier row.
+
+    Source:
+        Maximal marginal relevance: Carbonell and Goldstein, SIGIR 1998.
+    """
+    # Rounded, because a model's vector of the same text differs slightly from batch to batch.
+    relevance = np.round(relevance, 5)
+    max_cosine = np.full(len(vectors), -1.0)  # highest cosine with a chosen row
+    chosen: list[int] = []
+    while len(chosen) < count:
+        repetition = np.maximum(max_cosine, 0) if chosen else 0
+        gain = RELEVANCE_WEIGHT * relevance - (1 - RELEVANCE_WEIGHT) * repetition
+        gain = np.where(max_cosine >= DUPLICATE_COSINE, -np.inf, gain)
+        best = int(np.argmax(gain))
+        if gain[best] == -np.inf:
+            break
+        chosen.append(best)
+        max_cosine = np.maximum(max_cosine, np.round(vectors @ vectors[best], 5))
+        max_cosine[best] = 1.0
+    return chosen
+
 
 EmbedFunction = Callable[
     [Sequence[str]], NDArray[np.float32]
@@ -56,3 +113,34 @@ def _sample_distinct_sentences(text: str) -> list[LocatedSentence]:
         sentences[number * len(sentences) // MAX_EMBEDDED_SENTENCES]
         for number in range(MAX_EMBEDDED_SENTENCES)
     ]
+
+
+ELLIPSIS = "…"
+
+_LONG_WORD = regex.compile(r"[\p{L}\p{M}\p{N}]{4,}+")
+
+
+def summarise_in_one_line(text: str, *, heading: str, limit: int = 160) -> str:
+    """Return the sentence that shares most words with the heading; the first one wins a tie.
+
+    The sentence is put on one line and truncated to ``limit`` characters, including an ellipsis.
+    The result is empty only for a blank text.
+    """
+    sentences = find_quotable_sentences(text)
+    if not sentences:
+        return ""
+    heading_words = _find_long_words(heading)
+    best = sentences[0]
+    if heading_words:  # max returns the first one of a tie
+        best = max(
+            sentences, key=lambda sentence: len(heading_words & _find_long_words(sentence.text))
+        )
+    line = " ".join(best.text.split())
+    if len(line) <= limit:
+        return line
+    end = find_truncation_end(line, 0, len(line), max(1, limit - len(ELLIPSIS)))
+    return line[:end].rstrip(" ,;:–—、，；：") + ELLIPSIS
+
+
+def _find_long_words(text: str) -> set[str]:
+    return set(_LONG_WORD.findall(text.casefold()))

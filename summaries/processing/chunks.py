@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from core.exceptions import InvalidInput
-from core.parsers import load_json
+from core.http_formats import load_json
 from core.text import clean_text
 from indexing.catalog import clean_metadata_value
 from indexing.drafting.chunk import DraftedChunk, make_chunk_id

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from core.exceptions import InvalidInput
-from core.parsers import load_json
+from core.http_formats import load_json
 from core.text import clean_text, hash_text
 from summaries.processing.chunks import CHUNKS_FILE_NAME
 from summaries.processing.pages import PARSED_FILE_NAME

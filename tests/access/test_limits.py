@@ -15,7 +15,7 @@ from access.exceptions import (
 )
 from access.grants import Scope
 from access.models import ApiKey
-from config.body_limits import BODY_IS_PENDING
+from config.middleware import BODY_IS_PENDING
 from tests.clients import client_with_key
 
 pytestmark = pytest.mark.django_db

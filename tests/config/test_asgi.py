@@ -7,7 +7,7 @@ from django.conf import settings
 from django.test import Client
 
 from access.models import ApiKey
-from config.body_limits import BODY_IS_PENDING
+from config.middleware import BODY_IS_PENDING
 
 PATH = "/api/v1/indexes/"
 

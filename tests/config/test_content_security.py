@@ -1,6 +1,6 @@
 import pytest
 
-from config.content_security import POLICY
+from config.middleware import POLICY
 
 PAGES = ["/", "/concepts/", "/pipelines/", "/admin/login/", "/api/v1/indexes/", "/nowhere"]
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from config.celery import QUEUES
-from config.heartbeats import BEAT, record_heartbeats
+from config.health import BEAT, record_heartbeats
 from config.management.commands import doctor
 from indexing.models import IndexedDocument, Throughput
 from indexing.services import make_documents_due

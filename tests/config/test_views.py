@@ -2,7 +2,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from config.celery import QUEUES
-from config.heartbeats import BEAT, record_heartbeats
+from config.health import BEAT, record_heartbeats
 from tests.clients import client_with_key
 
 URL = "/health/ready"

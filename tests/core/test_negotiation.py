@@ -10,7 +10,7 @@ from rest_framework.renderers import JSONRenderer, StaticHTMLRenderer
 from rest_framework.request import Request
 from rest_framework.test import APIRequestFactory
 
-from core.negotiation import ContentNegotiation
+from core.http_formats import ContentNegotiation
 
 ACCEPTED = [
     None,

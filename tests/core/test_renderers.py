@@ -10,7 +10,7 @@ import pytest
 from django.utils.translation import gettext_lazy
 from rest_framework import renderers
 
-from core.renderers import JSONRenderer
+from core.http_formats import JSONRenderer
 
 
 class Colour(StrEnum):

@@ -485,7 +485,7 @@ class TestBatchStream:
         monkeypatch.setattr(batches, "EARLY_RESPONSE_BYTES", 10_000)
         monkeypatch.setattr(batches, "RESPONSE_MEMORY_BYTES", 1_000)
         monkeypatch.setattr(batches, "GROUP_LINES", 20)
-        monkeypatch.setattr("core.parsers.READ_BYTES", 1_000)
+        monkeypatch.setattr("core.http_formats.READ_BYTES", 1_000)
         body, end, early, all_said = self.lines(300), len(self.lines(300).getvalue()), 0, b""
 
         for said in batches.add_batch("plain", body):

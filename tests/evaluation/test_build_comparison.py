@@ -11,12 +11,12 @@ import pytest
 from core.exceptions import InvalidInput
 from documents.models import Artifact
 from evaluation import build_comparison
-from evaluation.bootstrap import bootstrap_confidence_interval
 from evaluation.build_comparison import (
     compare_builds,
     measure_build_difference,
     rank_artifacts,
 )
+from evaluation.measuring import bootstrap_confidence_interval
 from indexing import embedding
 from indexing.models import IndexBuild
 from tests.factories import give, load_index

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from core.exceptions import InvalidInput, StrataError
-from core.parsers import load_json
+from core.http_formats import load_json
 from documents.connectors.local_files import (
     AddResult,
     add_file,

@@ -7,8 +7,8 @@ from uuid import UUID
 from django.core.management.base import CommandError, CommandParser
 
 from core.enqueueing import enqueue_on_commit
-from core.local_workers import local_workers
 from core.running_server import RunningServer, ServerUnreachable, find_server
+from core.workers import local_workers
 from indexing import tasks
 from indexing.kinds import list_regeneration_types
 from indexing.management.base_command import StrataCommand

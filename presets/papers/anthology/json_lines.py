@@ -9,7 +9,7 @@ from django.conf import settings
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from core.exceptions import InvalidInput, Malformed, TooLarge
-from core.parsers import Line, iter_lines, load_json
+from core.http_formats import Line, iter_lines, load_json
 from presets.papers.anthology.compressed import READ_ERRORS, open_decompressed
 from presets.papers.anthology.papers import Paper
 from presets.papers.anthology.plain_text import to_plain_text

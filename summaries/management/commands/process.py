@@ -5,9 +5,9 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db.models import Q
 
-from core.local_workers import local_workers
 from core.progress_bars import progress_bar
 from core.running_server import ServerUnreachable, find_server
+from core.workers import local_workers
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
 from documents.serializers import render_artifacts

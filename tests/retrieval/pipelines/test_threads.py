@@ -8,7 +8,7 @@ from haystack import component
 
 from indexing.models import Index
 from retrieval import event_loop
-from retrieval.pipelines.threads import add_run_async
+from retrieval.event_loop import add_run_async
 
 
 @component

@@ -1,6 +1,6 @@
 import numpy as np
 
-from summaries.extractive.centrality import choose_by_centroid
+from summaries.extractive.summarising import choose_by_centroid
 
 
 def unit(*rows):

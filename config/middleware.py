@@ -1,8 +1,4 @@
-"""Decide, before a large body is read, whether the view accepts it from this caller.
-
-``config.request_handling`` sends a request with a body larger than ``STRATA_MAX_REQUEST_BYTES``
-through Django twice: first without the body, and then, if the answer is ``BodyWanted``, with it.
-"""
+"""Middleware: the Content-Security-Policy of every answer, and the limit of each request's body."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -10,6 +6,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.utils.deprecation import MiddlewareMixin
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
@@ -17,6 +14,25 @@ from access.limits import has_sent_too_many
 from access.permissions import check_scope
 from access.throttling import get_holder
 from core.exceptions import StrataError
+
+HEADER: Final = "Content-Security-Policy"
+_WITHOUT_STYLES: Final = (
+    "default-src 'none'; script-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
+)
+POLICY: Final = _WITHOUT_STYLES + "style-src 'self'"
+POLICY_WITH_STYLES: Final = _WITHOUT_STYLES + "style-src 'self' 'unsafe-inline'"
+
+
+class ContentSecurityPolicyMiddleware(MiddlewareMixin):
+    """A view that sets the header itself keeps its own policy."""
+
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        response.headers.setdefault(HEADER, POLICY)
+        return response
+
 
 BODY_IS_PENDING: Final = "strata.body_is_pending"  # a key of the environ
 

@@ -1,13 +1,20 @@
-"""Request bodies: JSON within limits, and streams of lines read in bounded memory."""
+"""The formats of requests and answers: JSON within limits, and streams of lines read in bounded
+memory."""
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import IO, Any, Protocol
+from typing import IO, Any, Final, Protocol
 
 from django.conf import settings
+from pydantic_core import to_json
+from rest_framework import renderers
+from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+from rest_framework.utils.encoders import JSONEncoder
 
 from core.exceptions import Malformed, TooLarge
 
@@ -105,3 +112,49 @@ def _parse_finite_float(digits: str) -> float:
 
 def _refuse_constant(constant: str) -> float:
     raise ValueError(f"{constant} is not a JSON number")
+
+
+ANYTHING: Final = "*/*"
+
+
+class ContentNegotiation(DefaultContentNegotiation):
+    """DRF's negotiation, skipped for requests that accept any format: they get the first
+    renderer."""
+
+    def select_renderer(
+        self,
+        request: Request,
+        renderers: Iterable[BaseRenderer],
+        format_suffix: str | None = None,
+    ) -> tuple[BaseRenderer, str]:
+        headers = request.META
+        is_open = (
+            headers.get("HTTP_ACCEPT", ANYTHING) == ANYTHING
+            and not format_suffix
+            and not headers.get("QUERY_STRING")  # may contain ``format``
+        )
+        if is_open:
+            first = next(iter(renderers))
+            return first, first.media_type
+        return super().select_renderer(request, renderers, format_suffix)
+
+
+_ENCODER = JSONEncoder()
+
+
+class JSONRenderer(renderers.JSONRenderer):
+    """Takes less than half of DRF's time; DRF encodes only what ``to_json`` does not know."""
+
+    def render(
+        self,
+        data: Any,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        is_indented = ";" in (accepted_media_type or "")  # a client may ask for ``indent``
+        if data is not None and not is_indented:
+            body = to_json(data, inf_nan_mode="constants", fallback=_ENCODER.default)
+            if b"NaN" not in body and b"Infinity" not in body:
+                return body
+            # NaN is a word of a text, or a number, for which DRF raises an error.
+        return bytes(super().render(data, accepted_media_type, renderer_context))
