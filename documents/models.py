@@ -137,9 +137,8 @@ class Artifact(LeasedRow, RevisedRow):
     def compute_attributes_hash(self) -> str:
         attributes = [
             self.title, self.file_name, self.url, self.external_id, self.media_type, self.metadata,
+            self.groups,
         ]  # fmt: skip
-        if self.groups:  # without groups the hash is that of earlier releases
-            attributes.append(self.groups)
         return hash_text(json.dumps(attributes, sort_keys=True))
 
     def is_visible_to(self, grant: Grant) -> bool:

@@ -273,11 +273,6 @@ def select_recipe(spec: Mapping[str, Any]) -> dict[str, Any]:
         }
         for name, field in spec.get("metadata", {}).items()
     }
-    if questions := recipe.get("questions"):
-        # Builds of earlier releases have no minimum.
-        recipe["questions"] = {
-            key: value for key, value in questions.items() if (key, value) != ("min_count", None)
-        }
     return recipe
 
 

@@ -9,11 +9,9 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
-    SerializerFunctionWrapHandler,
     ValidationError,
     ValidationInfo,
     field_validator,
-    model_serializer,
     model_validator,
 )
 
@@ -63,16 +61,6 @@ class EmbeddingSpec(FrozenModel):
         if self.endpoint is not None and self.provider != "openai":
             raise ValueError("endpoint is allowed for provider: openai only")
         return self
-
-    @model_serializer(mode="wrap")
-    def _leave_out_missing_endpoint(
-        self, serialize: SerializerFunctionWrapHandler
-    ) -> dict[str, Any]:
-        """Recipes of earlier releases have no endpoint, and must keep their fingerprints."""
-        content: dict[str, Any] = serialize(self)
-        if content.get("endpoint", ...) is None:
-            del content["endpoint"]
-        return content
 
     def has_vectors_of(self, other: "EmbeddingSpec") -> bool:
         """Whether both embed a text as the same vector: the address of an endpoint may differ."""

@@ -19,7 +19,6 @@ from indexing.spec.index import (
     SEARCH_SETTINGS,
     STORED,
     IndexSpec,
-    select_recipe,
 )
 from indexing.spec.reading import describe_first_error
 from indexing.spec.sections import FIELD_TYPE_BY_SAID_AS
@@ -29,9 +28,7 @@ logger = logging.getLogger(__name__)
 Upgrade = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 # The first step turns version 1 into version 2, and so on. Stored data is never rewritten.
-RECIPE_UPGRADES: Sequence[Upgrade] = (
-    select_recipe,  # version 1 held the whole spec
-)
+RECIPE_UPGRADES: Sequence[Upgrade] = ()
 SEARCH_SETTINGS_UPGRADES: Sequence[Upgrade] = ()
 STORE_SETTINGS_UPGRADES: Sequence[Upgrade] = ()
 
@@ -52,8 +49,8 @@ def dump_store_settings(spec: IndexSpec) -> dict[str, Any]:
 def read_stored_spec(
     recipe: str, search_settings: str | None, store_settings: str | None = None
 ) -> IndexSpec:
-    """Join the JSON of a build's recipe and of its index's search and store settings. Without
-    search settings, those that a recipe of version 1 holds are used.
+    """Join the JSON of a build's recipe and of its index's search and store settings; without them,
+    the defaults are used.
 
     The settings may belong to a newer recipe. Settings that need a field or a kind that this recipe
     lacks are left out, except tools: ``IndexSpec.find_tool_problem`` tells why one cannot be called
@@ -65,11 +62,9 @@ def read_stored_spec(
         UnreadableRecipe: a value has a meaning that this release does not know.
     """
     stored = json.loads(recipe)
-    settings = (
-        stored
-        if search_settings is None
-        else _upgrade(json.loads(search_settings), SEARCH_SETTINGS_UPGRADES)
-    )
+    settings: Mapping[str, Any] = {}
+    if search_settings is not None:
+        settings = _upgrade(json.loads(search_settings), SEARCH_SETTINGS_UPGRADES)
     joined = _join(_upgrade(stored, RECIPE_UPGRADES), settings)
     if store_settings is not None:
         joined["store"] = _upgrade(json.loads(store_settings), STORE_SETTINGS_UPGRADES)
@@ -115,15 +110,10 @@ def _join(recipe: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, A
 
 def _join_field(field: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     joined = {**_select_field_settings(settings, field), **field}
-    # A recipe of version 1 held the synonyms of its values, and is its own settings.
-    synonyms_by_value = {
-        each["value"]: each.get("synonyms", []) for each in settings.get("values") or ()
-    }
-    synonyms = settings.get("synonyms", synonyms_by_value)
     if field.get("values"):
+        synonyms = settings.get("synonyms", {})
         joined["values"] = [
-            {**each, "synonyms": synonyms.get(each["value"], each.get("synonyms", []))}
-            for each in field["values"]
+            {**each, "synonyms": synonyms.get(each["value"], [])} for each in field["values"]
         ]
     return joined
 

@@ -427,10 +427,7 @@ def _to_qdrant_sparse(vector: SparseVector) -> models.SparseVector:
 
 
 def _read_payload(record: models.Record | models.ScoredPoint) -> Payload:
-    payload = dict(record.payload or {})
-    if "text" in payload:
-        payload.pop("content", None)  # earlier releases stored the text twice
-    return payload
+    return dict(record.payload or {})
 
 
 def _from_qdrant_point(record: models.Record) -> StoredPoint:

@@ -12,9 +12,6 @@ REMOTE = {"provider": "openai", "model": "acme-embed"}
 
 
 class TestEndpointSpec:
-    def test_a_recipe_without_an_endpoint_stays_as_it_was(self):
-        assert "endpoint" not in dump_recipe(parse_spec("plain", ""))["embedding"]
-
     @pytest.mark.parametrize(
         ("setting", "message"),
         [
