@@ -30,14 +30,14 @@ RECIPE = {
 }
 # Kind -> end of the point id, and beginnings of the hashes of input, payload and row.
 DRAFTS = {
-    "chunk": ("cc5ac6acd68f", "c4a4bf8e9b95", "f410e2468f3b", "0d47e86c183b"),
-    "page_summary": ("000000000002", "f63bc0e08765", "27d1e5f4de2d", "2583f05d7b0d"),
+    "chunk": ("cc5ac6acd68f", "c422f47117ac", "f410e2468f3b", "6886aec061f4"),
+    "page_summary": ("000000000002", "88251e8911f3", "27d1e5f4de2d", "def98640b37b"),
     "artifact_summary": ("000000000001", "c3595e3bb8f9", "2437bee39a18", "e93bbee64988"),
-    "question": ("208130199512", "e3ae2eaf6f93", "51fbff7d33ce", "763a81e2afd5"),
-    "compound": ("415c3a84c93a", "657e8ebe8f63", "344dde775be5", "cb4597334200"),
+    "question": ("208130199512", "b4cebc190cca", "51fbff7d33ce", "44d4c28d3b6c"),
+    "compound": ("415c3a84c93a", "b1e730101fa0", "344dde775be5", "13f281867199"),
     "concept": ("00000000000b", "96dbf6ac868e", "7ad2658d77bd", "c08643d92a56"),
     "relationship_type": ("00000000000c", "4afe08a49a4b", "e00bd05938d6", "741021b103c6"),
-    "image": ("c28fcb2e06b7", "922c179ce610", "fdad47b7849c", "47780a315b49"),
+    "image": ("c28fcb2e06b7", "036e7a4957c3", "fdad47b7849c", "bc4ad8ff5af0"),
 }
 TEXT = "The heron stands in the shallows at dawn. It waits for fish without moving."
 
