@@ -1,4 +1,5 @@
-"""The base of workers: one thread of a process works at a time, and it can be stopped."""
+"""The base of workers: one thread of a process works at a time, and it can be stopped. And how
+commands run all workers in their process: ``config``, which knows them, registers it."""
 
 import threading
 import time

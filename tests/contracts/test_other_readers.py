@@ -152,15 +152,6 @@ class TestHaystack:
         assert document.content == "NadD binds SACC-111."
 
 
-def test_strata_does_not_return_the_second_copy_of_a_text_from_earlier_releases(client):
-    store = QdrantStore(client, is_in_memory=True)
-    client.set_payload(NAME, {"content": "NadD binds SACC-111."}, points=[str(FIRST)])
-
-    [payload] = [point.payload for point in store.retrieve(NAME, [FIRST]).values()]
-
-    assert set(payload) == {"text", "year", "artifact_title"}
-
-
 def test_a_text_is_stored_once(client):
     [record] = client.retrieve(NAME, [str(FIRST)])
 
