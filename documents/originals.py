@@ -9,7 +9,8 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,38 +38,75 @@ class FileContent:
         self.path.unlink(missing_ok=True)
 
 
-def save_incoming_file(file_name: str, chunks: Iterable[bytes]) -> FileContent:
-    """Write a file to the data folder; on return it survives a power cut.
+class IncomingFile:
+    """A file that is written to the data folder while it is received.
 
     Raises:
         DiskFull: writing it would leave less than ``STRATA_MIN_FREE_BYTES``.
         TooLarge: it is larger than an upload may be.
     """
-    folder = Path(settings.STRATA_FILES_DIR)
-    folder.mkdir(parents=True, exist_ok=True)
-    digest, byte_count = hashlib.sha256(), 0
-    descriptor, incoming = tempfile.mkstemp(dir=folder, prefix="incoming-")
+
+    def __init__(self, file_name: str) -> None:
+        self.name = clean_text(Path(file_name).name)[:500]
+        self.byte_count = 0
+        self._digest = hashlib.sha256()
+        self._folder = Path(settings.STRATA_FILES_DIR)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        descriptor, path = tempfile.mkstemp(dir=self._folder, prefix="incoming-")
+        self.path = Path(path)
+        self._file = os.fdopen(descriptor, "wb")
+
+    def write(self, chunk: bytes) -> None:
+        """Add a chunk; an error discards the file."""
+        try:
+            require_free_disk(self._folder, len(chunk))
+            self.byte_count += len(chunk)
+            if self.byte_count > settings.STRATA_MAX_UPLOAD_BYTES:
+                limit = settings.STRATA_MAX_UPLOAD_BYTES // 2**20
+                raise TooLarge(
+                    f"The file is larger than {limit} MiB.",
+                    field="file",
+                    fix="Split it, or raise STRATA_MAX_UPLOAD_BYTES.",
+                )
+            self._digest.update(chunk)
+            self._file.write(chunk)
+        except BaseException:
+            self.discard()
+            raise
+
+    def finish(self) -> FileContent:
+        """The whole file; on return it survives a power cut."""
+        try:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+        except BaseException:
+            self.discard()
+            raise
+        return FileContent(self.name, self._digest.hexdigest(), self.byte_count, self.path)
+
+    def discard(self) -> None:
+        """Delete it; an artifact that uses the file has its own link."""
+        self.path.unlink(missing_ok=True)
+        with suppress(OSError):  # what could not be written is not needed
+            self._file.close()
+
+
+def save_incoming_file(file_name: str, chunks: Iterable[bytes]) -> FileContent:
+    """Write a file to the data folder; raises as ``IncomingFile``."""
+    incoming = IncomingFile(file_name)
+    for chunk in _discarding(incoming, chunks):
+        incoming.write(chunk)
+    return incoming.finish()
+
+
+def _discarding(incoming: IncomingFile, chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the chunks; discard the file if they cannot be read to their end."""
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            for chunk in chunks:
-                require_free_disk(folder, len(chunk))
-                byte_count += len(chunk)
-                if byte_count > settings.STRATA_MAX_UPLOAD_BYTES:
-                    limit = settings.STRATA_MAX_UPLOAD_BYTES // 2**20
-                    raise TooLarge(
-                        f"The file is larger than {limit} MiB.",
-                        field="file",
-                        fix="Split it, or raise STRATA_MAX_UPLOAD_BYTES.",
-                    )
-                digest.update(chunk)
-                file.write(chunk)
-            file.flush()
-            os.fsync(file.fileno())
+        yield from chunks
     except BaseException:
-        Path(incoming).unlink(missing_ok=True)
+        incoming.discard()
         raise
-    name = clean_text(Path(file_name).name)[:500]
-    return FileContent(name, digest.hexdigest(), byte_count, Path(incoming))
 
 
 def link_original(content: FileContent, artifact: Artifact) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.core.files.uploadedfile import UploadedFile
 from django.db.models.functions import Length
 from django.http import FileResponse
 from drf_spectacular.types import OpenApiTypes
@@ -31,13 +30,11 @@ from core.http_formats import JSONParser, max_json_bytes
 from core.openapi import ERROR, body_of
 from core.paging import paginate
 from core.serializers import PagingSerializer
-from core.text import clean_text
 from documents import services
 from documents.batches import BatchResponse, add_batch
 from documents.exceptions import UnknownArtifact
 from documents.index_catalog import get_catalog, require_index
 from documents.models import Artifact, Page
-from documents.originals import FileContent, save_incoming_file
 from documents.serializers import (
     FORM,
     NDJSON,
@@ -149,7 +146,7 @@ class ArtifactViewSet(viewsets.ViewSet):
                 get_catalog().clean_metadata(index, data["metadata"])
             artifact, verdict = services.add_artifact(
                 index,
-                _save_upload(data["file"]),
+                data["file"].finish(),
                 title=data.get("title") or None,
                 metadata=data.get("metadata"),
                 external_id=data.get("external_id"),
@@ -265,7 +262,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         content: Content
         if _is_form(request.content_type):
             _require_room_for_upload(holder)
-            content = _save_upload(FileContentSerializer.read(request.data)["file"])
+            content = FileContentSerializer.read(request.data)["file"].finish()
         else:
             content = TextContent(tuple(TextContentSerializer.read(request.data)["pages"]))
         with _raise_unknown_artifact(pk):
@@ -372,10 +369,6 @@ def _require_room_for_upload(holder: str) -> None:
 
 def _is_form(content_type: str | None) -> bool:
     return (content_type or "").lower().startswith("multipart/")
-
-
-def _save_upload(file: UploadedFile) -> FileContent:
-    return save_incoming_file(clean_text(file.name or ""), file.chunks())
 
 
 def _parse_artifact_id(artifact_id: str) -> UUID:
