@@ -87,7 +87,7 @@ class AnyHit(TypedDict):
     """Null where verify is false."""
     artifact: HitArtifact
     metadata: dict[str, Any]
-    """The fields that the index declares."""
+    """Of its document; of a hit by a question also the fields written about the chunk."""
     index: NotRequired[str]
     """Only if several indexes were searched."""
 
