@@ -103,9 +103,8 @@ async def run_pipeline(question: AskRequest) -> AsyncGenerator[PipelineHits | st
         loop.call_soon_threadsafe(events.put_nowait, event)
         return drained
 
-    with keep_for_request():
-        loaded = await run_in_thread(_check_and_load, question)
-        task = asyncio.create_task(_run_and_emit(loaded, question, emit))
+    with keep_for_request():  # the task keeps this context
+        task = asyncio.create_task(_run_and_emit(question, emit))
     task.add_done_callback(lambda _: emit(_END))
     try:
         while True:
@@ -180,10 +179,9 @@ def _make_inputs(
 # --- Running ---------------------------------------------------------------------------------
 
 
-async def _run_and_emit(
-    loaded: LoadedPipeline, question: AskRequest, emit: Callable[[Any], asyncio.Event]
-) -> None:
+async def _run_and_emit(question: AskRequest, emit: Callable[[Any], asyncio.Event]) -> None:
     """Run the pipeline to its end and ``emit`` the hits, the answer's pieces and the answer."""
+    loaded = await run_in_thread(_check_and_load, question)
     inputs = _make_inputs(loaded, question, wants_answer=question.wants_answer, on_piece=emit)
     timer = _ComponentTimer(loaded)
     outputs: dict[str, Mapping[str, Any]] = {}
