@@ -60,6 +60,7 @@ class Endpoint(ThreadingHTTPServer):
     """Answers the n-th request with the n-th script, and all further requests with the last."""
 
     daemon_threads = True
+    request_queue_size = 256  # for the tests that send hundreds of requests at once
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)

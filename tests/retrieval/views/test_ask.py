@@ -160,6 +160,7 @@ class TestAClientThatLeaves:
         assert after[0] <= before[0] + FEW
         assert after[1] <= before[1] + FEW
         assert resident_mib(process) - held < 50
+        wait_until_idle(endpoint)
         endpoint.scripts = [streams("Here [1].")]
         assert text_of(ask(service)) == "Here [1]."
 
@@ -191,6 +192,13 @@ def sync(count):
         time.sleep(0.1)
         if (now := count()) != seen:
             seen, since = now, time.monotonic()
+
+
+def wait_until_idle(endpoint):
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while endpoint.in_flight and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not endpoint.in_flight
 
 
 def resident_mib(process):
