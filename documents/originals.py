@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,18 +95,13 @@ class IncomingFile:
 def save_incoming_file(file_name: str, chunks: Iterable[bytes]) -> FileContent:
     """Write a file to the data folder; raises as ``IncomingFile``."""
     incoming = IncomingFile(file_name)
-    for chunk in _discarding(incoming, chunks):
-        incoming.write(chunk)
-    return incoming.finish()
-
-
-def _discarding(incoming: IncomingFile, chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the chunks; discard the file if they cannot be read to their end."""
     try:
-        yield from chunks
-    except BaseException:
+        for chunk in chunks:
+            incoming.write(chunk)
+    except BaseException:  # also if the chunks cannot be read to their end
         incoming.discard()
         raise
+    return incoming.finish()
 
 
 def link_original(content: FileContent, artifact: Artifact) -> None:
