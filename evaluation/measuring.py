@@ -11,6 +11,9 @@ from core.exceptions import InvalidInput
 from evaluation.judged_queries import JudgedQueries, format_page_name
 from evaluation.systems import RANKING_DEPTH, EvaluatedSystem, HitLocation
 
+DEFAULT_MEASURES = ("nDCG@10", "R@100", "RR")
+TOP_HIT_COUNT = 5  # hits per query stored for people to inspect
+
 RESAMPLE_COUNT = 10_000
 CONFIDENCE_LEVEL = 0.95
 _SEED = 1993
@@ -50,10 +53,6 @@ def compare_paired_values(
     differences = np.asarray(after, dtype=np.float64) - np.asarray(before, dtype=np.float64)
     low, high = bootstrap_confidence_interval(differences)
     return float(np.mean(before)), float(np.mean(after)), float(differences.mean()), low, high
-
-
-DEFAULT_MEASURES = ("nDCG@10", "R@100", "RR")
-TOP_HIT_COUNT = 5  # hits per query stored for people to inspect
 
 
 @dataclass(frozen=True, slots=True)

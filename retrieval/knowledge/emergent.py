@@ -22,6 +22,8 @@ from retrieval.visible_points import VisiblePoints
 MAX_CONCEPTS_COMPARED = 5_000  # each with each: about a second
 _ROWS_AT_ONCE = 512  # of the matrix of similarities
 _POINTS_PER_REQUEST = 500
+_SOURCES_PER_CONCEPT = 50  # nearest sources compared for a bridge
+MAX_BRIDGES_SHOWN = 5  # per pair
 
 # Similarity, and the matrix rows of the two concepts.
 _Pair = tuple[float, int, int]
@@ -128,10 +130,6 @@ def _rank_pairs(
         ]
         best = sorted(best, key=lambda pair: (-pair[0], pair[1:]))[:count]
     return best, total
-
-
-_SOURCES_PER_CONCEPT = 50  # nearest sources compared
-MAX_BRIDGES_SHOWN = 5  # per pair
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,15 @@ from summaries.extractive.sentences import (
     find_truncation_end,
 )
 
+EmbedFunction = Callable[
+    [Sequence[str]], NDArray[np.float32]
+]  # unit-length rows, in the given order
+
 RELEVANCE_WEIGHT = 0.7  # lambda of maximal marginal relevance: 1 considers relevance only
 DUPLICATE_COSINE = 0.95  # two sentences with at least this cosine are duplicates
+MAX_EMBEDDED_SENTENCES = 200  # sentences of one text
+ELLIPSIS = "…"
+_LONG_WORD = regex.compile(r"[\p{L}\p{M}\p{N}]{4,}+")
 
 
 def choose_by_centroid(vectors: NDArray[np.float32], count: int) -> list[int]:
@@ -65,13 +72,6 @@ def choose_by_marginal_relevance(
     return chosen
 
 
-EmbedFunction = Callable[
-    [Sequence[str]], NDArray[np.float32]
-]  # unit-length rows, in the given order
-
-MAX_EMBEDDED_SENTENCES = 200  # sentences of one text
-
-
 def summarise_text(
     text: str, *, sentence_count: int, embed: EmbedFunction
 ) -> list[LocatedSentence]:
@@ -113,11 +113,6 @@ def _sample_distinct_sentences(text: str) -> list[LocatedSentence]:
         sentences[number * len(sentences) // MAX_EMBEDDED_SENTENCES]
         for number in range(MAX_EMBEDDED_SENTENCES)
     ]
-
-
-ELLIPSIS = "…"
-
-_LONG_WORD = regex.compile(r"[\p{L}\p{M}\p{N}]{4,}+")
 
 
 def summarise_in_one_line(text: str, *, heading: str, limit: int = 160) -> str:
