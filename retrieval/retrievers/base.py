@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
@@ -14,14 +14,20 @@ from retrieval.search import SearchOptions
 
 Answer = TypeVar("Answer")
 
+# The options of a search that has a mode.
+MODE_OPTIONS = frozenset({"mode", "limit", "filter", "verify", "explain", "stale", "min_revision"})
+
 
 class IndexRetriever(BaseRetriever, Generic[Answer]):
     """One way of searching one or several indexes.
 
     ``search`` returns Strata's own answer, with verdicts and times. ``retrieve``, LlamaIndex's
     method, returns the hits as nodes. An index name searches the index's current live build; an
-    ``IndexBuild`` searches that build. The options are those of ``SearchOptions``.
+    ``IndexBuild`` searches that build. The options are those of ``SearchOptions`` that ``takes``
+    names; another one is a ``TypeError``.
     """
+
+    takes: ClassVar[frozenset[str]]
 
     def __init__(
         self,
@@ -31,6 +37,11 @@ class IndexRetriever(BaseRetriever, Generic[Answer]):
         **options: Any,
     ) -> None:
         super().__init__()
+        if refused := sorted(options.keys() - self.takes):
+            raise TypeError(
+                f"{type(self).__name__} does not take {', '.join(refused)}; its search options are "
+                f"{', '.join(sorted(self.takes))}."
+            )
         self.indexes = [index] if isinstance(index, str | IndexBuild) else list(index)
         self.grant = grant
         self.options = SearchOptions(**options)

@@ -4,7 +4,7 @@ from typing import Any
 
 from llama_index.core.schema import NodeWithScore
 
-from retrieval.retrievers.base import IndexRetriever
+from retrieval.retrievers.base import MODE_OPTIONS, IndexRetriever
 from retrieval.retrievers.nodes import find_neighbour_ids, to_chunk_node, to_summary_node
 from retrieval.search import HierarchicalAnswer, Hit
 from retrieval.search.hierarchy import search_hierarchical
@@ -18,6 +18,8 @@ class HierarchicalRetriever(IndexRetriever[HierarchicalAnswer]):
     it was found. With ``with_summaries`` the found summaries are nodes too: they come before all
     chunks, each artifact's before its pages', and ``limit`` does not count them.
     """
+
+    takes = MODE_OPTIONS
 
     def __init__(self, index: Any, *, with_summaries: bool = False, **options: Any) -> None:
         super().__init__(index, **options)

@@ -32,6 +32,8 @@ Found = TypeVar("Found")
 class KnowledgeRetriever(IndexRetriever[KnowledgeAnswer[Found]]):
     """Scores are cosine similarities, in part weighted; several indexes must share a model."""
 
+    takes = frozenset({"limit", "min_similarity"})
+
     @abstractmethod
     def find(self, knowledge_query: KnowledgeQuery) -> Found:
         """Find the hits nearest to a query."""
@@ -51,6 +53,8 @@ class KnowledgeRetriever(IndexRetriever[KnowledgeAnswer[Found]]):
 class ConceptRetriever(KnowledgeRetriever[list[ConceptHit]]):
     """Concepts by their meaning, each with quotes."""
 
+    takes = KnowledgeRetriever.takes | {"offset"}
+
     def find(self, knowledge_query: KnowledgeQuery) -> list[ConceptHit]:
         return search_concepts(knowledge_query, self.options)
 
@@ -60,6 +64,8 @@ class ConceptRetriever(KnowledgeRetriever[list[ConceptHit]]):
 
 class RelationshipTypeRetriever(KnowledgeRetriever[list[RelationshipTypeHit]]):
     """Relationship types by their meaning, each with relationships."""
+
+    takes = KnowledgeRetriever.takes | {"offset"}
 
     def find(self, knowledge_query: KnowledgeQuery) -> list[RelationshipTypeHit]:
         return search_relationship_types(knowledge_query, self.options)
@@ -72,6 +78,8 @@ class SourceRetriever(KnowledgeRetriever[list[SourceHit]]):
     """Sources by their chunks, in a mode. ``min_similarity`` is a cosine in every mode. ``window``
     adds the sources on each side, ``with_concepts`` the quotes in each source with their concepts;
     ``filter`` has the API's syntax."""
+
+    takes = KnowledgeRetriever.takes | {"offset", "mode", "filter"}
 
     def __init__(
         self,
@@ -103,6 +111,8 @@ class RoutingRetriever(KnowledgeRetriever[RoutingResult]):
     ``limit`` and ``min_similarity`` hold for each kind that has no limits of its own. ``mode``,
     ``window`` and ``with_concepts`` apply to the sources.
     """
+
+    takes = KnowledgeRetriever.takes | {"mode"}
 
     def __init__(
         self,
@@ -174,6 +184,8 @@ class BlendRetriever(KnowledgeRetriever[list[ConceptHit]]):
 class SubgraphRetriever(KnowledgeRetriever[Subgraph]):
     """Concepts, sources and types above a similarity, at most ``limit`` of each, and the
     relationships among them."""
+
+    takes = KnowledgeRetriever.takes | {"mode"}
 
     def __init__(self, index: Any, *, min_similarity: float = 0.7, **options: Any) -> None:
         super().__init__(index, mode=Mode.DENSE, min_similarity=min_similarity, **options)

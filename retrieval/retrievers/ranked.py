@@ -8,19 +8,22 @@ from typing import Any
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from retrieval.fusion import reciprocal_rank_fusion
-from retrieval.retrievers.base import IndexRetriever
+from retrieval.retrievers.base import MODE_OPTIONS, IndexRetriever
 from retrieval.retrievers.nodes import to_passage_nodes, to_summary_node
 from retrieval.search import Hit, MultiQueryAnswer, SearchAnswer, SummaryType
 from retrieval.search.flat import drop_repeated_chunks, keep_best_of_each, search_nodes
 from retrieval.search.multi_query import search_by_queries
 from retrieval.search.targets import Candidate
 
+_RANKED_OPTIONS = MODE_OPTIONS | {"offset", "min_score", "with_similarity"}
 _QUESTIONS_PER_CHUNK = 3  # questions fetched for each wanted chunk: they rank close together
 
 
 class PassageRetriever(IndexRetriever[SearchAnswer]):
     """Scores are fused reciprocal ranks (hybrid), cosines (dense) or BM25 (sparse), comparable only
     within one mode; cosines of indexes with different models are replaced by reciprocal ranks."""
+
+    takes = _RANKED_OPTIONS
 
     def to_nodes(self, answer: SearchAnswer) -> list[NodeWithScore]:
         return to_passage_nodes([(hit, hit.score) for hit in answer.hits])
@@ -69,6 +72,8 @@ class QuestionRetriever(PassageRetriever):
 class SummaryRetriever(IndexRetriever[SearchAnswer]):
     """The summaries of pages, artifacts or both that answer a query best, best first."""
 
+    takes = _RANKED_OPTIONS
+
     def __init__(
         self, index: Any, *, type: SummaryType | str = SummaryType.ALL, **options: Any
     ) -> None:
@@ -89,6 +94,8 @@ class QueriesRetriever(IndexRetriever[MultiQueryAnswer]):
     one batch; a plain string is one query. Each query's ranking is hybrid, ``limit`` times
     ``multiplier`` deep; scores are the reciprocal ranks of those rankings, fused.
     """
+
+    takes = frozenset({"limit", "filter", "stale"})
 
     def __init__(self, index: Any, *, multiplier: int = 5, **options: Any) -> None:
         super().__init__(index, **options)

@@ -1,7 +1,7 @@
 """Retriever of chunks by way of the summaries, questions and concepts above them."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from llama_index.core.retrievers import BaseRetriever, RecursiveRetriever
@@ -12,7 +12,7 @@ from indexing.models import IndexBuild
 from retrieval.fusion import reciprocal_rank_fusion
 from retrieval.knowledge.concepts import ConceptHit
 from retrieval.knowledge.query import KnowledgeAnswer
-from retrieval.retrievers.base import IndexRetriever
+from retrieval.retrievers.base import MODE_OPTIONS, IndexRetriever
 from retrieval.retrievers.knowledge import ConceptRetriever
 from retrieval.retrievers.ranked import (
     ChunkRetriever,
@@ -37,6 +37,8 @@ class RecursiveChunkRetriever(PassageRetriever):
     query. Scores are the reciprocal ranks in the rankings of all kinds, fused. ``kinds`` restricts
     the nodes to begin with, by default summaries, questions and concepts.
     """
+
+    takes = MODE_OPTIONS - {"explain"}  # a score fuses several searches
 
     def __init__(
         self, index: Any, *, kinds: Collection[str] = ENTRANCE_KINDS, **options: Any
@@ -78,18 +80,18 @@ class RecursiveChunkRetriever(PassageRetriever):
         self, kind: str, indexes: Sequence[str | IndexBuild], query: str
     ) -> SearchAnswer | None:
         """Search the chunks below the nodes of one kind; None if no node was found."""
-        options = {**asdict(self.options), "grant": self.grant}
-        chunks = _ChunksBelow(indexes, **options)
+        options = {name: getattr(self.options, name) for name in self.takes}
+        chunks = _ChunksBelow(indexes, grant=self.grant, **options)
         entrance: BaseRetriever
         if kind == "concept":
             count = min(self.options.limit, _MAX_CONCEPTS)
             concepts = ConceptRetriever(indexes, grant=self.grant, limit=count)
             entrance = _Entrance(concepts, _find_quoted_sources, chunks)
         elif kind == "question":
-            questions = QuestionRetriever(indexes, **options)
+            questions = QuestionRetriever(indexes, grant=self.grant, **options)
             entrance = _Entrance(questions, _find_sources, chunks)
         else:
-            summaries = SummaryRetriever(indexes, **options)
+            summaries = SummaryRetriever(indexes, grant=self.grant, **options)
             entrance = _Entrance(summaries, _find_summarised, chunks)
         RecursiveRetriever(_ENTRANCE, {_ENTRANCE: entrance, _CHUNKS: chunks}).retrieve(query)
         return chunks.answer

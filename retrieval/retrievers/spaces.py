@@ -32,6 +32,7 @@ class SpaceRetriever(IndexRetriever[ArtifactsAnswer]):
     is the sum of both reciprocal ranks. ``min_score`` applies to the separate space only.
     """
 
+    takes = frozenset({"limit", "offset", "filter", "min_score", "verify", "stale", "min_revision"})
     space: ClassVar[str]
     kind: ClassVar[str]
 

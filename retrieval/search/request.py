@@ -44,8 +44,8 @@ class SummaryType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
-    """What a search may be told beside its indexes and its query. Each way of searching ignores
-    the options that it cannot follow.
+    """What a search may be told beside its indexes and its query. No way of searching follows all
+    of them; a retriever refuses the others.
 
     ``filter`` has the API's syntax (``retrieval.filters``). ``min_score`` is on the scale of the
     mode's scores, ``min_similarity`` a cosine in every mode. ``min_revision``: the hits must

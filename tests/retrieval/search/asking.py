@@ -29,4 +29,7 @@ def search_summaries(request: SearchRequest, type: SummaryType = SummaryType.ALL
 def _search(retriever, request, **options):
     given = asdict(request)
     indexes, query = given.pop("indexes"), given.pop("query")
-    return retriever(indexes, **given, **options).search(query)
+    for name, default in asdict(SearchOptions()).items():
+        if given[name] != default:
+            options[name] = given[name]
+    return retriever(indexes, **options).search(query)
