@@ -34,7 +34,7 @@ from documents.originals import (
     link_original,
     require_free_disk,
 )
-from documents.parsing import ParsedDocument, ParsedPage, parse_file
+from documents.parsing import ParsedDocument, ParsedPage, parse_file, title_from_file_name
 from documents.sources import cut_pages
 from documents.virus_scan import is_scanner_configured, scan_file
 
@@ -493,7 +493,7 @@ def _set_content(artifact: Artifact, content: Content, added_by: str) -> None:
         artifact.file_name = content.file_name
         artifact.state = Artifact.State.RECEIVED
         if not artifact.title:
-            artifact.title = Path(content.file_name).stem
+            artifact.title = title_from_file_name(content.file_name)
         artifact.save()  # first: if another process was faster, no file must be left
         link_original(content, artifact)
         return

@@ -13,6 +13,7 @@ from documents.parsing.document import (
     ParsedPage,
     ParseWarning,
     is_nearly_all_separators,
+    title_from_file_name,
 )
 from documents.parsing.formats import FORMATS, IMAGE_TYPES, Format
 from documents.parsing.process_pool import (

@@ -4,6 +4,9 @@ from typing import Any, Final
 
 from lxml import etree
 
+from documents.parsing.sections import join_blocks
+from documents.parsing.tables import format_table
+
 _NAMES: Final = {
     "a": "http://schemas.openxmlformats.org/drawingml/2006/main",
     "c": "http://schemas.openxmlformats.org/drawingml/2006/chart",
@@ -28,12 +31,11 @@ def read_chart(xml: bytes) -> str:
         for row, category in _read_points(series, "c:cat", "c:xVal").items():
             categories.setdefault(row, category)
     rows = sorted({row for column in columns for row in column})
-    lines = [
-        " | ".join([categories.get(row, ""), *(each.get(row, "") for each in columns)])
-        for row in rows
+    table = [
+        ["", *names],
+        *([categories.get(row, ""), *(each.get(row, "") for each in columns)] for row in rows),
     ]
-    header = [" | ".join(["", *names])] if any(names) else []
-    return "\n".join([*filter(None, [title]), *header, *lines])
+    return "\n\n".join(filter(None, [title, join_blocks(format_table(table))]))
 
 
 def _read_points(series: Any, *tags: str) -> dict[int, str]:

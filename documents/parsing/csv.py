@@ -1,10 +1,12 @@
-"""CSV and TSV: one page, one line for each row, cells separated by `` | ``."""
+"""CSV and TSV: one page with one table."""
 
 import csv
 import io
 from pathlib import Path
 
 from documents.parsing.document import DocumentDraft
+from documents.parsing.sections import join_blocks
+from documents.parsing.tables import format_table
 from documents.parsing.text import read_text
 
 _DELIMITERS = ",;\t|"
@@ -14,8 +16,7 @@ def read(path: Path, draft: DocumentDraft) -> None:
     text = read_text(path, draft)
     csv.field_size_limit(max(len(text), 1))  # the file's size is limited already
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=_detect_delimiter(text))
-    lines = (" | ".join(" ".join(cell.split()) for cell in row) for row in rows)
-    draft.add_page("\n".join(line for line in lines if line.strip(" |")))
+    draft.add_page(join_blocks(format_table(rows)))
 
 
 def _detect_delimiter(text: str) -> str:

@@ -2,7 +2,9 @@
 
 Only ``DocumentDraft`` cleans and counts text, so that no reader can forget to."""
 
+import re
 from dataclasses import dataclass, field
+from pathlib import PurePath
 
 from core.text import clean_text
 from documents.exceptions import Unparsable
@@ -10,12 +12,20 @@ from documents.exceptions import Unparsable
 MAX_LABEL_CHARS = 500
 # Titles that programs write if the author gave none.
 _PLACEHOLDER_TITLES = {
-    "untitled",
-    "presentation",
+    "document",
     "powerpoint presentation",
-    "word document",
+    "presentation",
+    "slide 1",
     "unknown",
+    "untitled",
+    "word document",
 }
+_FILE_NAME_TITLE = re.compile(
+    r"microsoft (?:word|powerpoint|excel) - .*"
+    r"|\S+\.(?:docx?|odt|pdf|pptx?|odp|xlsx?|rtf|tex|indd|qxd|html?)",
+    re.IGNORECASE,
+)
+_WORD_SEPARATOR = re.compile(r"_+|-+(?=\D)|(?<=\D)-+")  # hyphens inside numbers and dates stay
 
 
 # A spreadsheet of 2 KB with a value in its last column has thousands of empty cells in that row.
@@ -91,6 +101,19 @@ def is_nearly_all_separators(text: str) -> bool:
     return separators >= MIN_SEPARATORS and separators > MAX_SEPARATORS_PER_LETTER * letters
 
 
+def title_from_file_name(file_name: str) -> str:
+    """The name's words: ``ACME_annual-report_2022-03.pdf`` gives "ACME annual report 2022-03"."""
+    return clean_label(_WORD_SEPARATOR.sub(" ", PurePath(file_name).stem)) or file_name
+
+
+def _says_something(title: str) -> bool:
+    return (
+        any(map(str.isalpha, title))
+        and title.lower() not in _PLACEHOLDER_TITLES
+        and _FILE_NAME_TITLE.fullmatch(title) is None
+    )
+
+
 def clean_label(text: str) -> str:
     return " ".join(clean_text(text).split())[:MAX_LABEL_CHARS]
 
@@ -145,9 +168,10 @@ class DocumentDraft:
             )
 
     def propose_title(self, title: str | None) -> None:
-        """Use the title, unless there is one already or it is a placeholder."""
+        """Use the title, unless there is one already or this one says nothing about the content:
+        a placeholder, a file's name or a number."""
         title = clean_label(title or "")
-        if not self.title and title.lower() not in _PLACEHOLDER_TITLES:
+        if not self.title and _says_something(title):
             self.title = title
 
     def finish(self, media_type: str) -> ParsedDocument:

@@ -17,6 +17,7 @@ from docx.oxml.ns import qn
 from documents.parsing.archives import check_office_archive
 from documents.parsing.document import DocumentDraft
 from documents.parsing.sections import Block, add_sections
+from documents.parsing.tables import format_table
 
 _HEADING = re.compile(r"heading ([1-9])$", re.IGNORECASE)
 _OUTLINE_LEVEL = f"{qn('w:pPr')}/{qn('w:outlineLvl')}"
@@ -100,17 +101,17 @@ class _BodyReader:
             if note := self._notes.get(note_id):
                 yield Block(f"[Note] {note}")
 
-    def _table(self, table: Any) -> Iterator[Block]:
-        for row in table.iter(qn("w:tr")):
-            if next(row.iterancestors(qn("w:tbl"))) is not table:
-                continue  # a row of a nested table, which is part of its cell's text
-            cells = [
-                " ".join(" ".join(block.text for block in self.blocks(cell)).split())
+    def _table(self, table: Any) -> list[Block]:
+        # A row of a nested table is part of its cell's text.
+        return format_table(
+            [
+                " ".join(block.text for block in self.blocks(cell))
                 for cell in row.iter(qn("w:tc"))
                 if next(cell.iterancestors(qn("w:tr"))) is row
             ]
-            if any(cells):
-                yield Block(" | ".join(cells), run="table")
+            for row in table.iter(qn("w:tr"))
+            if next(row.iterancestors(qn("w:tbl"))) is table
+        )
 
 
 def _iter_inline_text(

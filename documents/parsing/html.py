@@ -10,6 +10,7 @@ from lxml import etree
 
 from documents.parsing.document import DocumentDraft
 from documents.parsing.sections import Block, add_sections
+from documents.parsing.tables import format_table
 from documents.parsing.text import read_text
 
 _HIDDEN_TAGS = {
@@ -54,6 +55,7 @@ class HtmlText:
         self._hidden_depth = 0  # depth inside a hidden element
         self._pre_depth = 0
         self._cell_depth = 0
+        self._rows: list[list[str]] = []  # of the outermost open table; its last row may grow
         self._level = 0
         self._is_list_element = False
 
@@ -76,14 +78,19 @@ class HtmlText:
         elif tag == "title":
             self._flush()
         elif tag in _HEADINGS:
-            self._flush()
-            self._level = _HEADINGS[tag]
+            self._end_block()
+            self._level = 0 if self._cell_depth else _HEADINGS[tag]
         elif tag == "br":
             self._parts.append("\n")
         elif tag in {"td", "th"}:
             self._cell_depth += 1
-            if self._has_text:
+            if self._cell_depth == 1:
+                self._flush()  # what stands in a table, but in no cell
+            elif self._has_text:
                 self._parts.append(" | ")
+        elif tag == "tr" and not self._cell_depth:
+            self._flush()
+            self._rows.append([])
         elif tag in {"tr", "li"}:
             self._end_block()
             self._is_list_element = tag == "li"
@@ -100,12 +107,14 @@ class HtmlText:
             self._parts.clear()
             self._has_text = False
         elif tag in _HEADINGS:
-            self._flush()
+            self._end_block()
             self._level = 0
         elif tag in {"td", "th"}:
             self._cell_depth -= 1
-        elif tag == "tr":
-            self._flush(run="" if self._cell_depth else "table")
+            if not self._cell_depth:
+                self._end_cell()
+        elif tag == "table" and not self._cell_depth:
+            self._end_table()
         elif tag == "li":
             self._end_block()
             self._is_list_element = False
@@ -122,7 +131,7 @@ class HtmlText:
         """Comments are not shown."""
 
     def close(self) -> None:
-        self._flush()
+        self._end_table()
 
     def _end_block(self) -> None:
         """End a block: inside a table cell as a line of the cell, elsewhere as a block."""
@@ -131,15 +140,32 @@ class HtmlText:
         else:
             self._flush()
 
-    def _flush(self, run: str = "") -> None:
+    def _end_cell(self) -> None:
+        if not self._rows:  # a cell outside any row
+            self._rows.append([])
+        self._rows[-1].append(self._take_text())
+
+    def _end_table(self) -> None:
+        """Add the table's blocks. One with a single row or column only lays out the page."""
+        self._flush()
+        rows = [row for row in self._rows if any(row)]
+        self._rows = []
+        if len(rows) == 1 or all(len(row) == 1 for row in rows):
+            self.blocks += [Block(cell) for row in rows for cell in row if cell]
+        else:
+            self.blocks += format_table(rows)
+
+    def _take_text(self) -> str:
         text = "".join(self._parts)
         self._parts.clear()
         self._has_text = False
         if self._pre_depth:
-            text = text.strip("\n")
-        else:
-            lines = (_SPACE.sub(" ", line).strip(" |") for line in text.split("\n"))
-            text = "\n".join(line for line in lines if line)
+            return text.strip("\n")
+        lines = (_SPACE.sub(" ", line).strip(" |") for line in text.split("\n"))
+        return "\n".join(line for line in lines if line)
+
+    def _flush(self) -> None:
+        text = self._take_text()
         if not text.strip():
             return
         if self._level:
@@ -147,7 +173,7 @@ class HtmlText:
         elif self._is_list_element:
             self.blocks.append(Block(f"- {text}", run="list"))
         else:
-            self.blocks.append(Block(text, run=run))
+            self.blocks.append(Block(text))
 
 
 def _is_hidden(attributes: dict[str, str]) -> bool:

@@ -1,19 +1,36 @@
-"""PDF, by PDFium: the text of each page, labelled with the bookmark it is under."""
+"""PDF: LiteParse finds headings, columns, tables and lists; PDFium checks that no text is lost.
+
+A page is written by one of the two, never by both: as Markdown where LiteParse's blocks hold the
+page's letters and digits, and as PDFium's plain text elsewhere.
+"""
 
 import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
+import liteparse
 import pypdfium2
 import pypdfium2.raw
+from liteparse.types import LayoutBlock
+from markdown_it import MarkdownIt
 
 from documents.exceptions import Unparsable
 from documents.parsing.document import DocumentDraft
+from documents.parsing.sections import Block, join_blocks
+from documents.parsing.tables import format_table
 
 MAX_BOOKMARKS = 10_000
+# Of the letters and digits that PDFium finds on a page. The rest may be drawn twice, or invisible.
+MIN_SHARE_OF_TEXT = 0.95
+# A line that opens or closes so many pages is a running header or footer, and no heading.
+MIN_PAGES_OF_RUNNING_LINE = 3
 
 # PDFium marks a word broken at a line's end with U+FFFE in place of the hyphen.
 _BROKEN_WORD = re.compile("[\ufffe\u0002](?:\r?\n)?")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")  # glyphs of fonts without a Unicode map
+_INLINE_MARKDOWN = MarkdownIt("zero").enable(["emphasis", "strikethrough", "escape", "backticks"])
 
 
 def read(path: Path, draft: DocumentDraft) -> None:
@@ -21,10 +38,19 @@ def read(path: Path, draft: DocumentDraft) -> None:
     draft.check_page_count(len(document))
     draft.propose_title(document.get_metadata_dict().get("Title"))
     bookmarks = _bookmarks(document)
+    layout = _read_layout(path, draft)
+    running_lines = _find_running_lines(layout)
     label = ""
     for index in range(len(document)):
         label = bookmarks.get(index, label)
-        draft.add_page(_page_text(document, index, draft), label)
+        text = _page_text(document, index, draft)
+        if index in layout:
+            marked_up = join_blocks(_convert(layout[index], running_lines))
+            if _holds_text(marked_up, text):
+                text = marked_up
+            else:
+                draft.warn("plain_page", f"Page {index + 1} was read without headings and tables.")
+        draft.add_page(text, label)
 
 
 def _open(path: Path) -> pypdfium2.PdfDocument:
@@ -77,3 +103,77 @@ def _bookmarks(document: pypdfium2.PdfDocument) -> dict[int, str]:
     except (pypdfium2.PdfiumError, UnicodeError, ValueError):
         return {}
     return titles
+
+
+def _read_layout(path: Path, draft: DocumentDraft) -> dict[int, list[LayoutBlock]]:
+    """The blocks of each page that LiteParse can read, in reading order."""
+    parser = liteparse.LiteParse(
+        ocr_enabled=False,
+        output_format="markdown",
+        image_mode="off",
+        extract_blocks=True,
+        extract_links=False,
+        keep_headers_footers=True,  # people search for what stands there, such as a case number
+        continue_on_page_error=True,
+        max_pages=2**31 - 1,  # the draft has its own limit
+        num_workers=1,
+        quiet=True,
+    )
+    try:
+        result = parser.parse(path.read_bytes())  # it refuses a path without ``.pdf``
+    except liteparse.ParseError:
+        draft.warn("plain_page", "The PDF was read without headings and tables.")
+        return {}
+    return {page.page_num - 1: page.blocks or [] for page in result.pages}
+
+
+def _find_running_lines(layout: dict[int, list[LayoutBlock]]) -> set[str]:
+    edges = Counter(
+        text
+        for blocks in layout.values()
+        if blocks
+        for text in {blocks[0].text, blocks[-1].text}
+        if text
+    )
+    return {text for text, count in edges.items() if count >= MIN_PAGES_OF_RUNNING_LINE}
+
+
+def _convert(blocks: list[LayoutBlock], running_lines: set[str]) -> Iterator[Block]:
+    for block in blocks:
+        text = _plain(block.text or "")
+        if block.kind == "table":
+            rows = [*([block.header] if block.header else []), *(block.rows or [])]
+            yield from format_table([[_plain(cell.text) for cell in row] for row in rows])
+        elif block.kind == "code":
+            yield Block("\n".join(["```", *(block.lines or [text]), "```"]))
+        elif not text:
+            continue
+        elif block.kind == "heading" and block.text not in running_lines:
+            yield Block(text, level=min(block.level or 1, 6))
+        elif block.kind == "list_item":
+            marker = block.marker if block.ordered and block.marker else "-"
+            yield Block(f"{marker} {text}", run="list")
+        else:
+            yield Block(text)
+
+
+def _plain(markdown: str) -> str:
+    """Inline Markdown without its marks: bold type adds nothing to a search."""
+    if not set(markdown) & set("*\\~`"):
+        return " ".join(markdown.split())
+    [inline] = _INLINE_MARKDOWN.parseInline(markdown)
+    return " ".join(
+        "".join(
+            token.content or " " * (token.type == "softbreak") for token in inline.children or []
+        ).split()
+    )
+
+
+def _holds_text(marked_up: str, text: str) -> bool:
+    """Whether the Markdown holds nearly all letters and digits of the text."""
+    expected, found = _count_letters(text), _count_letters(marked_up)
+    return (expected & found).total() >= MIN_SHARE_OF_TEXT * expected.total()
+
+
+def _count_letters(text: str) -> Counter[str]:
+    return Counter(filter(str.isalnum, unicodedata.normalize("NFKC", text)))

@@ -9,6 +9,8 @@ import pptx
 from documents.parsing.archives import check_office_archive
 from documents.parsing.charts import read_chart
 from documents.parsing.document import DocumentDraft
+from documents.parsing.sections import join_blocks
+from documents.parsing.tables import format_table
 
 
 def read(path: Path, draft: DocumentDraft) -> None:
@@ -18,7 +20,7 @@ def read(path: Path, draft: DocumentDraft) -> None:
     for number, slide in enumerate(presentation.slides, start=1):
         title_shape = slide.shapes.title
         title = " ".join(title_shape.text_frame.text.split()) if title_shape is not None else ""
-        parts = [title, *_shape_texts(slide.shapes, title_shape)]
+        parts = [f"# {title}" if title else "", *_shape_texts(slide.shapes, title_shape)]
         if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame) is not None:
             parts.append(_clean_frame_text(frame.text))
         text = "\n\n".join(part for part in parts if part.strip())
@@ -33,9 +35,11 @@ def _shape_texts(shapes: Any, title_shape: Any) -> Iterator[str]:
         if hasattr(shape, "shapes"):  # a group
             yield from _shape_texts(shape.shapes, title_shape)
         elif getattr(shape, "has_table", False) and shape.has_table:
-            yield "\n".join(
-                " | ".join(" ".join(cell.text.split()) for cell in row.cells if not cell.is_spanned)
-                for row in shape.table.rows
+            yield join_blocks(
+                format_table(
+                    [cell.text for cell in row.cells if not cell.is_spanned]
+                    for row in shape.table.rows
+                )
             )
         elif getattr(shape, "has_chart", False) and shape.has_chart:
             yield read_chart(shape.chart_part.blob)

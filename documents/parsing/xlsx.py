@@ -1,4 +1,4 @@
-"""Excel: one page for each sheet, one line for each row, formulas by their last value."""
+"""Excel: one page for each sheet, one table for each run of rows, formulas by their last value."""
 
 import datetime
 from pathlib import Path
@@ -8,6 +8,8 @@ import openpyxl
 
 from documents.parsing.archives import check_office_archive
 from documents.parsing.document import DocumentDraft
+from documents.parsing.sections import join_blocks
+from documents.parsing.tables import format_table
 
 
 def read(path: Path, draft: DocumentDraft) -> None:
@@ -23,17 +25,19 @@ def read(path: Path, draft: DocumentDraft) -> None:
 
 def _sheet_text(sheet: Any, draft: DocumentDraft) -> str:
     sheet.reset_dimensions()  # declared dimensions are often wrong and would hide rows
-    lines: list[str] = []
+    tables: list[list[list[str]]] = [[]]
     char_count = draft.char_count
     for row in sheet.iter_rows(values_only=True):
         cells = [_cell_text(value) for value in row]
         while cells and not cells[-1]:
             cells.pop()
         if cells:
-            lines.append(" | ".join(cells))
-            char_count += len(lines[-1])
+            tables[-1].append(cells)
+            char_count += sum(map(len, cells)) + len(cells)
             draft.check_char_count(char_count)
-    return "\n".join(lines)
+        elif tables[-1]:  # an empty row ends a table
+            tables.append([])
+    return "\n\n".join(join_blocks(format_table(table)) for table in tables if table)
 
 
 def _cell_text(value: object) -> str:

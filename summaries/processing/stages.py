@@ -13,7 +13,7 @@ from core.exceptions import InvalidInput, StrataError, UnknownIndex
 from core.text import clean_text, hash_text
 from documents.models import Artifact, Source
 from documents.originals import save_incoming_file
-from documents.parsing import ParsedPage, parse_file
+from documents.parsing import ParsedPage, parse_file, title_from_file_name
 from documents.sources import cut_pages
 from indexing.drafting.chunk import draft_chunks
 from indexing.exceptions import InvalidSpec
@@ -226,7 +226,7 @@ class FileInspection:
         ).first()
         document = self.manifest.document
         assert document is not None  # written with parsed.md
-        title = document.title or Path(file.name).stem
+        title = document.title or title_from_file_name(file.name)
         if existing is not None:
             title = existing.title if existing.has_user_title else title
             return Artifact(pk=existing.pk, index=index, title=title)

@@ -10,8 +10,18 @@ import pptx
 from pptx.chart.data import CategoryChartData, XyChartData
 from pptx.enum.chart import XL_CHART_TYPE
 from pptx.util import Inches
+from reportlab.lib import colors
 from reportlab.lib.pagesizes import A5
+from reportlab.lib.styles import getSampleStyleSheet
 from reportlab.pdfgen.canvas import Canvas
+from reportlab.platypus import (
+    Flowable,
+    PageBreak,
+    Paragraph,
+    SimpleDocTemplate,
+    Spacer,
+    Table,
+)
 
 
 def make_pdf(*pages: str, title: str = "", password: str | None = None) -> bytes:
@@ -25,6 +35,37 @@ def make_pdf(*pages: str, title: str = "", password: str | None = None) -> bytes
             canvas.drawString(50, 500, text)
         canvas.showPage()
     canvas.save()
+    return stream.getvalue()
+
+
+def make_pdf_with_layout(*headings: str, header: str = "") -> bytes:
+    """For each heading a page with it, a paragraph of two lines, and a table with ruled lines."""
+    normal = getSampleStyleSheet()["Normal"]
+    table = [
+        ["Revenue", "2021", "2022"],
+        ["Asia", "$1,200", "$1,350"],
+        ["Europe", "$2,400", "$2,150"],
+    ]
+    story: list[Flowable] = []
+    for heading in headings:
+        story += [
+            Paragraph(heading, getSampleStyleSheet()["Heading1"]),
+            Paragraph(
+                "The year went well in nearly all of the markets in which we sell. " * 4, normal
+            ),
+            Spacer(1, 12),
+            Table(table, colWidths=80, style=[("GRID", (0, 0), (-1, -1), 1, colors.black)]),
+            PageBreak(),
+        ]
+
+    def draw_header(canvas: Canvas, _template: object) -> None:
+        canvas.setFont("Helvetica-Bold", 14)
+        canvas.drawString(50, 565, header)
+
+    stream = io.BytesIO()
+    SimpleDocTemplate(stream, pagesize=A5).build(
+        story, onFirstPage=draw_header, onLaterPages=draw_header
+    )
     return stream.getvalue()
 
 

@@ -7,10 +7,14 @@ import openpyxl
 import pytest
 
 from core.text import clean_text
+from documents.parsing import pdf, title_from_file_name
+from documents.parsing.document import DocumentDraft
+from tests.documents.parsing.conftest import LIMITS
 from tests.documents.parsing.makers import (
     make_docx,
     make_epub,
     make_pdf,
+    make_pdf_with_layout,
     make_pptx,
     make_pptx_with_charts,
     make_xlsx,
@@ -49,22 +53,75 @@ class TestPdf:
     def test_refuses_a_damaged_file(self, refusal):
         assert refusal(b"%PDF-1.7\nnothing of the kind", "a.pdf") == "damaged_file"
 
+    def test_writes_headings_lists_and_tables_as_markdown(self, parse):
+        [page] = parse(make_pdf_with_layout("Annual report"), "report.pdf").pages
+
+        assert page.text.startswith("# Annual report\n\nThe year went well")
+        assert (
+            "| Revenue | 2021 | 2022 |\n| --- | --- | --- |\n"
+            "| Asia | $1,200 | $1,350 |\n| Europe | $2,400 | $2,150 |" in page.text
+        )
+
+    def test_writes_a_running_header_as_text_and_not_as_a_heading(self, parse):
+        headings = ["Markets", "Costs", "People", "Outlook"]
+
+        document = parse(make_pdf_with_layout(*headings, header="Table of Contents"), "a.pdf")
+
+        for page, heading in zip(document.pages, headings, strict=True):
+            assert page.text.startswith("Table of Contents\n")
+            assert heading in page.text
+
+    def test_falls_back_to_plain_text_where_the_layout_loses_text(self, tmp_path, monkeypatch):
+        path = tmp_path / "layout.pdf"
+        path.write_bytes(make_pdf_with_layout("Annual report"))
+        monkeypatch.setattr(pdf, "MIN_SHARE_OF_TEXT", 1.01)  # no layout holds so much
+        draft = DocumentDraft(LIMITS)
+
+        pdf.read(path, draft)
+
+        assert "Asia" in draft.pages[0].text
+        assert "| Asia" not in draft.pages[0].text
+        assert [warning.code for warning in draft.warnings] == ["plain_page"]
+
+
+class TestTitles:
+    @pytest.mark.parametrize(
+        "title",
+        ["Untitled", "Microsoft Word - final2.doc", "final2.docx", "0001018724-18-000005", " "],
+    )
+    def test_that_say_nothing_are_not_used(self, parse, title):
+        assert parse(make_pdf("text", title=title), "a.pdf").title == ""
+
+    @pytest.mark.parametrize(
+        ("file_name", "title"),
+        [
+            ("3M_2018_10K.pdf", "3M 2018 10K"),
+            ("annual-report-2022-03.pdf", "annual report 2022-03"),
+            ("herons.md", "herons"),
+            ("___.txt", "___.txt"),
+            ("v1.2 notes.txt", "v1.2 notes"),
+        ],
+    )
+    def test_are_made_of_the_words_of_a_file_name(self, file_name, title):
+        assert title_from_file_name(file_name) == title
+
 
 class TestPptx:
     def test_reads_charts_as_tables(self, parse):
         [page] = parse(make_pptx_with_charts(), "deck.pptx").pages
 
         assert page.text == (
-            "Return to sport\n | Men | Women\nmonth 6 | 12 | 9.5\nmonth 9 | 40 | "
-            "\n\n | Load\n1 | 3\n2 | 4.5"
+            "Return to sport\n\n|  | Men | Women |\n| --- | --- | --- |\n"
+            "| month 6 | 12 | 9.5 |\n| month 9 | 40 |  |"
+            "\n\n|  | Load |\n| --- | --- |\n| 1 | 3 |\n| 2 | 4.5 |"
         )
 
     def test_reads_title_body_tables_groups_and_notes(self, parse):
         document = parse(make_pptx(), "deck.PPTX")
 
         assert texts(document) == [
-            "Results\n\nfirst point\nsecond point\n\nsaid aloud",
-            "r0c0 | r0c1\nr1c0 | r1c1\n\ndeep in a group",
+            "# Results\n\nfirst point\nsecond point\n\nsaid aloud",
+            "| r0c0 | r0c1 |\n| --- | --- |\n| r1c0 | r1c1 |\n\ndeep in a group",
         ]
         assert labels(document) == ["Slide 1: Results", "Slide 2"]
         assert document.title == "The deck"
@@ -77,7 +134,8 @@ class TestDocx:
         assert labels(document) == ["", "One", "Two"]
         assert texts(document)[0] == "Before all headings."
         assert texts(document)[1] == (
-            "# One\n\nUnder one.\n\nr0c0 | r0c1\nr1c0 | r1c1\n\nAfter the table."
+            "# One\n\nUnder one.\n\n| r0c0 | r0c1 |\n| --- | --- |\n| r1c0 | r1c1 |"
+            "\n\nAfter the table."
             "\n\n## Detail\n\n- a point"
         )
 
@@ -111,10 +169,13 @@ class TestDocx:
 
 
 class TestXlsx:
-    def test_makes_a_page_of_each_sheet_and_a_line_of_each_row(self, parse):
+    def test_makes_a_page_of_each_sheet_and_a_table_of_each_run_of_rows(self, parse):
         document = parse(make_xlsx(), "a.xlsx")
 
-        assert texts(document) == ["name | price | sold\npear | 2 | TRUE\n |  | far below", ""]
+        assert texts(document) == [
+            "| name | price | sold |\n| --- | --- | --- |\n| pear | 2 | TRUE |\n\nfar below",
+            "",
+        ]
         assert labels(document) == ["Prices", "Empty"]
 
     def test_refuses_a_dtd(self, refusal):
@@ -125,18 +186,26 @@ class TestXlsx:
 
 
 class TestPagesOfSeparators:
-    def test_of_a_small_spreadsheet_are_refused(self, refusal):
+    def test_of_a_spreadsheet_with_a_column_for_each_row_are_refused(self, refusal):
+        workbook = openpyxl.Workbook()
+        for at in range(1, 200):
+            workbook.active.cell(at, at, "x")
+        file = io.BytesIO()
+        workbook.save(file)
+
+        assert refusal(file.getvalue(), "far.xlsx") == "mostly_separators"
+
+    def test_are_not_made_by_empty_columns(self, parse):
         workbook = openpyxl.Workbook()
         for row in range(1, 6):
             workbook.active.cell(row, 16_384, f"far {row}")  # the last column
         file = io.BytesIO()
         workbook.save(file)
 
-        assert len(file.getvalue()) < 6_000
-        assert refusal(file.getvalue(), "far.xlsx") == "mostly_separators"
-
-    def test_of_a_csv_are_refused(self, refusal):
-        assert refusal("a,b\n" + "," * 9_000 + "c\n", "far.csv") == "mostly_separators"
+        assert texts(parse(file.getvalue(), "far.xlsx")) == ["far 1\nfar 2\nfar 3\nfar 4\nfar 5"]
+        assert texts(parse("a,b\n" + "," * 9_000 + "c\n", "far.csv")) == [
+            "| a | b |  |\n| --- | --- | --- |\n|  |  | c |"
+        ]
 
     @pytest.mark.parametrize(
         "text",
@@ -164,8 +233,8 @@ class TestHtml:
         )
 
         assert texts(document) == [
-            "# One\n\nSome text here\nand there\n\n- a\n- b\n\nx | y\n1 | 2\n\n  kept\n   so"
-            "\n\n## Sub\n\nmore",
+            "# One\n\nSome text here\nand there\n\n- a\n- b\n\n| x | y |\n| --- | --- |\n| 1 | 2 |"
+            "\n\n  kept\n   so\n\n## Sub\n\nmore",
             "# Two\n\nend",
         ]
         assert labels(document) == ["One", "Two"]
@@ -231,7 +300,9 @@ class TestCsv:
 
         document = parse("\n".join(delimiter.join(row) for row in rows), "a.csv")
 
-        assert texts(document) == ["name | note\npear | two lines\nfig | x"]
+        assert texts(document) == [
+            "| name | note |\n| --- | --- |\n| pear | two lines |\n| fig | x |"
+        ]
 
 
 class TestJson:
