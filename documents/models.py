@@ -150,6 +150,11 @@ class Artifact(LeasedRow, RevisedRow):
         name = f"{self.pk}-{self.sha256[:16]}"
         return Path(settings.STRATA_FILES_DIR) / name[:2] / name
 
+    @property
+    def recognised_pages_path(self) -> Path:
+        """Pages of the original that OCR has read, until all are read."""
+        return self.file_path.with_suffix(".ocr")
+
 
 class Page(models.Model):
     """A page, slide, sheet or top-level section of an artifact."""

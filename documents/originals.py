@@ -120,7 +120,7 @@ def link_original(content: FileContent, artifact: Artifact) -> None:
 def delete_original_on_commit(artifact: Artifact) -> None:
     """Delete this original after the commit, unless another request has given the same file again
     by then."""
-    path = artifact.file_path
+    path, recognised_pages_path = artifact.file_path, artifact.recognised_pages_path
 
     def delete() -> None:
         with transaction.atomic():
@@ -128,16 +128,19 @@ def delete_original_on_commit(artifact: Artifact) -> None:
             is_current = current is not None and current.has_file and current.file_path == path
             if current is None or not is_current or current.error_code == "infected_file":
                 path.unlink(missing_ok=True)
+                recognised_pages_path.unlink(missing_ok=True)
 
     transaction.on_commit(delete)
 
 
 def delete_abandoned_files() -> int:
-    """Delete incoming files that a killed process left behind; return how many."""
+    """Delete incoming files that a killed process left behind, and pages read by OCR of files that
+    were never read to their end; return how many."""
     oldest = time.time() - ABANDONED_SECONDS
     abandoned = [
         path
-        for path in Path(settings.STRATA_FILES_DIR).glob("incoming-*")
+        for pattern in ("incoming-*", "*/*.ocr")
+        for path in Path(settings.STRATA_FILES_DIR).glob(pattern)
         if path.stat().st_mtime < oldest
     ]
     for path in abandoned:

@@ -190,10 +190,11 @@ def remove_artifact(artifact_id: uuid.UUID, grant: Grant = EVERYTHING) -> int:
     deletion."""
     with transaction.atomic():
         artifact = _lock_visible(artifact_id, grant)
-        path = artifact.file_path
+        paths = artifact.file_path, artifact.recognised_pages_path
         assign_next_revision(artifact)
         artifact.delete()
-        transaction.on_commit(partial(path.unlink, missing_ok=True))
+        for path in paths:
+            transaction.on_commit(partial(path.unlink, missing_ok=True))
     return artifact.revision
 
 
@@ -267,6 +268,7 @@ def _parse_claimed(artifact: Artifact) -> ParsedDocument:
         artifact.file_path,
         file_name=artifact.file_name,
         takes_images=get_catalog().accepts_images(artifact.index),
+        recognised=artifact.recognised_pages_path,
     )
 
 
@@ -308,6 +310,7 @@ def _save_parsed(claim: Claim[Artifact], parsed: ParsedDocument) -> Artifact | N
         if not current.has_user_title and parsed.title.strip():
             current.title = clean_text(parsed.title).strip()[:1_000]
         _save_final_state(current, Artifact.State.PARSED)
+        transaction.on_commit(partial(current.recognised_pages_path.unlink, missing_ok=True))
     return current
 
 

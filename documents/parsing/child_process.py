@@ -1,9 +1,9 @@
 """Main program of the child process that parses files; started only by ``process_pool``.
 
 Its arguments are the folders that it may read. It reads one JSON request per line from standard
-input and writes each reply (8 bytes of length, then JSON) to the original standard output; a
-request without a path asks how it is confined. It ends when its parent is gone, when it is idle, or
-when it has used too much memory.
+input and writes each reply (8 bytes of length, then JSON) to the original standard output, before
+it a message for each page that it has read by OCR. A request without a path asks how it is
+confined. It ends when its parent is gone, when it is idle, or when it has used too much memory.
 """
 
 import importlib
@@ -16,14 +16,21 @@ import signal
 import sys
 import threading
 import traceback
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from documents.exceptions import Unparsable
+from documents.parsing import ocr
 from documents.parsing.confinement import confine
 from documents.parsing.document import DocumentDraft, Limits
 from documents.parsing.formats import detect_format
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 IDLE_SECONDS = 60
 MAX_FILES = 500  # then a new process is started, which ends any leaks
@@ -55,8 +62,13 @@ def main() -> None:
         if request["path"] is None:
             reply: Reply = {"confinement": confinement}
         else:
+            draft = DocumentDraft(limits)
+            if ocr.is_installed():
+                draft.ocr = partial(
+                    _read_picture, _load_recognised(request["recognised"]), limits, reply_fd
+                )
             reply = _parse_to_reply(
-                Path(request["path"]), request["file_name"], limits, request["takes_images"]
+                Path(request["path"]), request["file_name"], draft, request["takes_images"]
             )
         has_reached_limit = count == MAX_FILES or _peak_bytes(status) > MAX_PEAK_BYTES
         reply["is_last"] = reply.get("is_last", False) or has_reached_limit
@@ -87,12 +99,41 @@ def _apply_limits(limits: Limits) -> None:
         resource.setrlimit(kind, (soft, hard))
 
 
-def _parse_to_reply(path: Path, file_name: str, limits: Limits, takes_images: bool) -> Reply:
+def _load_recognised(path: str | None) -> dict[int, str]:
+    """The pages that an earlier process has read by OCR."""
+    pages = {}
+    with suppress(FileNotFoundError):
+        for line in Path(path or os.devnull).read_text(encoding="utf-8").splitlines():
+            with suppress(ValueError):  # a line that was cut off when the process was killed
+                page = json.loads(line)
+                pages[page["index"]] = page["text"]
+    return pages
+
+
+def _read_picture(
+    known: dict[int, str],
+    limits: Limits,
+    reply_fd: int,
+    index: int,
+    render: Callable[[], "Image"],
+) -> str:
+    """Read a page by OCR, with the time limit of a file, and report it at once, so that it is not
+    read again if this process is killed."""
+    if index not in known:
+        _apply_limits(limits)
+        known[index] = ocr.read_picture(render())
+        _send_reply(reply_fd, {"recognised": {"index": index, "text": known[index]}})
+        _apply_limits(limits)
+    return known[index]
+
+
+def _parse_to_reply(path: Path, file_name: str, draft: DocumentDraft, takes_images: bool) -> Reply:
     """Read the file; turn every exception of a library into an error with a code."""
-    draft = DocumentDraft(limits)
     try:
         try:
-            format_ = detect_format(path, file_name, takes_images=takes_images)
+            format_ = detect_format(
+                path, file_name, takes_images=takes_images or draft.ocr is not None
+            )
         except OSError as error:  # a fault of the disk, not the file: a retry may help
             return {"os_error": [error.errno, error.strerror or str(error)], "is_last": True}
         if path.stat().st_size:

@@ -3,13 +3,23 @@
 Only ``DocumentDraft`` cleans and counts text, so that no reader can forget to."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from core.text import clean_text
 from documents.exceptions import Unparsable
+from documents.parsing import ocr
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 MAX_LABEL_CHARS = 500
+
+# Reads the text of a page, by its index, from a picture that is drawn only if needed.
+PageReader = Callable[[int, Callable[[], "Image"]], str]
+
 # Titles that programs write if the author gave none.
 _PLACEHOLDER_TITLES = {
     "document",
@@ -84,7 +94,8 @@ class Limits:
 
         return cls(
             seconds=settings.STRATA_PARSE_SECONDS,
-            memory_bytes=settings.STRATA_PARSE_MEMORY_BYTES,
+            memory_bytes=settings.STRATA_PARSE_MEMORY_BYTES
+            + (ocr.MEMORY_BYTES if ocr.is_installed() else 0),
             max_pages=settings.STRATA_PARSE_MAX_PAGES,
             max_expanded_bytes=settings.STRATA_PARSE_MAX_EXPANDED_BYTES,
             max_text_chars=settings.STRATA_PARSE_MAX_TEXT_CHARS,
@@ -128,6 +139,7 @@ class DocumentDraft:
     title: str = ""
     encoding: str | None = None
     char_count: int = 0
+    ocr: PageReader | None = None  # None where OCR is not installed
 
     def add_page(self, text: str, label: str = "") -> None:
         """Append a page; raises ``Unparsable`` if the document exceeds its limits."""
@@ -143,6 +155,14 @@ class DocumentDraft:
             )
         self.char_count += len(page.text)
         self.pages.append(page)
+
+    def read_picture(self, render: Callable[[], "Image"]) -> str:
+        """The text in a picture of the next page; a warning, and no text, without OCR."""
+        page = len(self.pages)
+        if self.ocr is None:
+            self.warn("scanned_page", f"Page {page + 1} is a picture; its text was not read.")
+            return ""
+        return self.ocr(page, render)
 
     def warn(self, code: str, detail: str) -> None:
         """Add a warning; a code is given once, with the first detail."""
@@ -177,7 +197,7 @@ class DocumentDraft:
     def finish(self, media_type: str) -> ParsedDocument:
         is_image = media_type.startswith("image/")
         if not is_image and not any(page.text.strip() for page in self.pages):
-            self.warn("no_text", "The file holds no text; a scan would need OCR first.")
+            self.warn("no_text", "The file holds no text.")
         return ParsedDocument(
             media_type=media_type,
             pages=tuple(self.pages),

@@ -1,4 +1,4 @@
-"""Images: one page without text, after all pixels could be read."""
+"""Images: one page, with the text that OCR finds where it is installed."""
 
 from pathlib import Path
 
@@ -27,9 +27,10 @@ def read(path: Path, draft: DocumentDraft) -> None:
             image.verify()  # checks checksums; the image cannot be used afterwards
         with Image.open(path, formats=PILLOW_FORMATS) as image:
             image.load()  # of an animation the first frame, which is embedded
+            text = draft.read_picture(lambda: image) if draft.ocr else ""
     except Image.DecompressionBombError:
         raise _too_many_pixels() from None
-    draft.add_page("")
+    draft.add_page(text)
 
 
 def _check_size(image: Image.Image) -> None:

@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import liteparse
@@ -15,8 +16,10 @@ import pypdfium2
 import pypdfium2.raw
 from liteparse.types import LayoutBlock
 from markdown_it import MarkdownIt
+from PIL import Image
 
 from documents.exceptions import Unparsable
+from documents.parsing import ocr
 from documents.parsing.document import DocumentDraft
 from documents.parsing.sections import Block, join_blocks
 from documents.parsing.tables import format_table
@@ -26,6 +29,7 @@ MAX_BOOKMARKS = 10_000
 MIN_SHARE_OF_TEXT = 0.95
 # A line that opens or closes so many pages is a running header or footer, and no heading.
 MIN_PAGES_OF_RUNNING_LINE = 3
+OCR_DPI = 200
 
 # PDFium marks a word broken at a line's end with U+FFFE in place of the hyphen.
 _BROKEN_WORD = re.compile("[\ufffe\u0002](?:\r?\n)?")
@@ -44,7 +48,9 @@ def read(path: Path, draft: DocumentDraft) -> None:
     for index in range(len(document)):
         label = bookmarks.get(index, label)
         text = _page_text(document, index, draft)
-        if index in layout:
+        if not text.strip() and _has_picture(document, index):
+            text = draft.read_picture(partial(_draw, document, index))
+        elif index in layout:
             marked_up = join_blocks(_convert(layout[index], running_lines))
             if _holds_text(marked_up, text):
                 text = marked_up
@@ -87,6 +93,21 @@ def _page_text(document: pypdfium2.PdfDocument, index: int, draft: DocumentDraft
         return ""
     text = _BROKEN_WORD.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
     return _CONTROL.sub("", text)
+
+
+def _has_picture(document: pypdfium2.PdfDocument, index: int) -> bool:
+    try:
+        page = document[index]
+        pictures = page.get_objects(filter=[pypdfium2.raw.FPDF_PAGEOBJ_IMAGE])
+        return next(iter(pictures), None) is not None
+    except pypdfium2.PdfiumError:
+        return False
+
+
+def _draw(document: pypdfium2.PdfDocument, index: int) -> Image.Image:
+    page = document[index]
+    scale = min(OCR_DPI / 72, ocr.MAX_SIDE / max(page.get_size()))
+    return page.render(scale=scale).to_pil()
 
 
 def _bookmarks(document: pypdfium2.PdfDocument) -> dict[int, str]:

@@ -57,7 +57,12 @@ class _TimedOut(Exception):
 
 
 def parse_file(
-    path: Path, *, file_name: str, takes_images: bool = False, limits: Limits | None = None
+    path: Path,
+    *,
+    file_name: str,
+    takes_images: bool = False,
+    limits: Limits | None = None,
+    recognised: Path | None = None,
 ) -> ParsedDocument:
     """Read a file in a child process; safe to call from many threads at once.
 
@@ -65,7 +70,9 @@ def parse_file(
         path: where the bytes are.
         file_name: the user's name for it; only its suffix is used, to choose the format.
         takes_images: whether pictures are read as well, into one page without text.
-        limits: the settings' by default.
+        limits: the settings' by default. Each page that OCR reads has the time of a file.
+        recognised: keeps each page that OCR reads, so that none is read again after a kill; a file
+            in the folder of originals, which the caller deletes.
 
     Raises:
         Unparsable: the file cannot be read and a retry does not help; ``code`` says why, such as
@@ -79,6 +86,7 @@ def parse_file(
         "file_name": file_name,
         "limits": asdict(limits),
         "takes_images": takes_images,
+        "recognised": recognised and str(recognised),
     }
     is_original = any(path.is_relative_to(folder) for folder in _folders_of_originals())
     reply = _request_reply(request, limits, None if is_original else path.parent)
@@ -119,7 +127,7 @@ def count_readers() -> int:
     if settings.STRATA_PARSE_PROCESSES > 0:
         count: int = settings.STRATA_PARSE_PROCESSES
         return count
-    room = read_memory_limit() // 2 // settings.STRATA_PARSE_MEMORY_BYTES
+    room = read_memory_limit() // 2 // Limits.from_settings().memory_bytes
     return max(1, min(room, os.cpu_count() or 1))
 
 
@@ -160,6 +168,11 @@ def _request_reply_at_once(
         is_reusable = False
         try:
             reply = child.send_request(request, limits)
+            while "recognised" in reply:
+                if request["recognised"]:
+                    with Path(request["recognised"]).open("a", encoding="utf-8") as pages:
+                        pages.write("\n" + json.dumps(reply["recognised"]))
+                reply = child.receive_reply(limits)
             is_reusable = not reply["is_last"] and folder is None
             return reply
         except _TimedOut:
@@ -226,9 +239,7 @@ class _ChildProcess:
         return self._process.poll() is None
 
     def send_request(self, request: dict[str, Any], limits: Limits) -> dict[str, Any]:
-        """Send a request and return the reply. After ``_ChildExited`` or ``_TimedOut`` the child
-        must be closed."""
-        deadline = time.monotonic() + limits.seconds
+        """Send a request and return the first reply; raises as ``receive_reply``."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(
@@ -236,6 +247,11 @@ class _ChildProcess:
             )  # much smaller than a pipe's buffer: never blocks
         except BrokenPipeError:
             raise _ChildExited(self._process.wait()) from None
+        return self.receive_reply(limits)
+
+    def receive_reply(self, limits: Limits) -> dict[str, Any]:
+        """After ``_ChildExited`` or ``_TimedOut`` the child must be closed."""
+        deadline = time.monotonic() + limits.seconds
         length = int.from_bytes(self._receive(8, deadline), "big")
         if length > limits.max_text_chars * _BYTES_PER_CHAR + limits.max_pages * 4096 + 2**20:
             raise _ChildExited(-signal.SIGABRT)  # a valid reply is never that long

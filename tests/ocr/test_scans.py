@@ -1,0 +1,122 @@
+import io
+import json
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from documents.exceptions import Unparsable
+from documents.originals import save_incoming_file
+from documents.parsing import close_child_processes, parse_file
+from documents.services import add_artifact, parse_artifact
+from tests.clients import client_with_key
+from tests.factories import sync
+from tests.ocr.conftest import draw, make_scan
+
+HERON = draw("Herons wait\nfor hours.", "Kingfishers dive\nat once.")
+EGRET = draw("Egrets follow\nthe cattle.")
+
+
+@pytest.fixture
+def scan(settings, tmp_path):
+    """The path of a scan of three pages, the second blank, among the originals."""
+    settings.STRATA_FILES_DIR = tmp_path
+    path = tmp_path / "scan"
+    path.write_bytes(make_scan(HERON, None, EGRET))
+    yield path
+    close_child_processes()
+
+
+def texts(document):
+    return [page.text for page in document.pages]
+
+
+class TestAScan:
+    def test_is_read_paragraph_by_paragraph(self, scan):
+        document = parse_file(scan, file_name="scan.pdf")
+
+        assert texts(document) == [
+            "Herons wait\nfor hours.\n\nKingfishers dive\nat once.",
+            "",
+            "Egrets follow\nthe cattle.",
+        ]
+        assert document.warnings == ()
+
+    def test_keeps_the_pages_that_were_read(self, scan):
+        pages = scan.with_suffix(".ocr")
+
+        parse_file(scan, file_name="scan.pdf", recognised=pages)
+
+        kept = [json.loads(line) for line in pages.read_text().splitlines() if line]
+        assert [page["index"] for page in kept] == [0, 2]
+
+    def test_does_not_read_a_kept_page_again(self, scan):
+        pages = scan.with_suffix(".ocr")
+        cut_off = '{"index": 2, "te'
+        pages.write_text(json.dumps({"index": 0, "text": "kept"}) + "\n" + cut_off)
+
+        document = parse_file(scan, file_name="scan.pdf", recognised=pages)
+
+        assert texts(document) == ["kept", "", "Egrets follow\nthe cattle."]
+
+    def test_is_read_on_after_its_reader_is_killed(self, scan):
+        scan.write_bytes(make_scan(*[HERON] * 12))
+        pages = scan.with_suffix(".ocr")
+        killer = threading.Thread(target=kill_reader_after_a_page, args=[pages])
+        killer.start()
+        with pytest.raises(Unparsable, match="crashed"):
+            parse_file(scan, file_name="scan.pdf", recognised=pages)
+        killer.join()
+        read_before = [line for line in pages.read_text().splitlines() if line]
+
+        document = parse_file(scan, file_name="scan.pdf", recognised=pages)
+
+        lines = [line for line in pages.read_text().splitlines() if line]
+        assert 1 <= len(read_before) < 12
+        assert lines[: len(read_before)] == read_before
+        assert sorted(json.loads(line)["index"] for line in lines) == list(range(12))
+        assert all("Herons" in text for text in texts(document))
+
+
+class TestAnImage:
+    def test_is_a_page_with_its_text(self, scan):
+        stream = io.BytesIO()
+        HERON.save(stream, "PNG")
+        scan.write_bytes(stream.getvalue())
+
+        [page] = parse_file(scan, file_name="heron.png").pages
+
+        assert "Kingfishers dive" in page.text
+
+
+@pytest.mark.django_db
+class TestTheService:
+    def test_finds_a_page_of_a_scan(self, build, store, django_capture_on_commit_callbacks):
+        content = save_incoming_file("birds.pdf", [make_scan(HERON, EGRET)])
+        artifact, _ = add_artifact("plain", content)
+        with django_capture_on_commit_callbacks(execute=True):
+            parsed = parse_artifact(artifact.pk)
+        sync(build, parsed)
+
+        answer = client_with_key().post(
+            "/api/v1/search/pages", {"index": "plain", "query": "egrets"}, "json"
+        )
+
+        [hit] = [hit for hit in answer.json()["hits"] if "Egrets" in hit["text"]]
+        assert hit["page"]["index"] == 1
+        assert not parsed.recognised_pages_path.exists()
+
+
+def kill_reader_after_a_page(pages: Path) -> None:
+    while not pages.exists() or not pages.read_text().strip():
+        pass
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            is_child = f"PPid:\t{os.getpid()}\n" in (process / "status").read_text()
+            is_reader = b"documents.parsing.child_process" in (process / "cmdline").read_bytes()
+        except OSError:  # it has just ended
+            continue
+        if is_child and is_reader:
+            os.kill(int(process.name), signal.SIGKILL)
