@@ -10,9 +10,9 @@ from django.utils.deprecation import MiddlewareMixin
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
-from access.limits import has_sent_too_many
 from access.permissions import check_scope
-from access.throttling import get_holder
+from access.request_throttle import get_holder
+from access.usage_limits import has_sent_too_many
 from core.exceptions import StrataError
 
 HEADER: Final = "Content-Security-Policy"

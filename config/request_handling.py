@@ -26,7 +26,7 @@ from django.conf import settings
 from django.core.asgi import get_asgi_application
 from django.core.wsgi import get_wsgi_application
 
-from config.errors import exception_handler
+from config.error_statuses import exception_handler
 from config.middleware import BODY_IS_PENDING, BodyWanted
 from core.exceptions import BodyTimeout, StrataError, TooLarge, TooManyStreams
 from documents.batches import BatchResponse

@@ -30,7 +30,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
 ]
 
-handler400 = "config.errors.handler400"
-handler403 = "config.errors.handler403"
-handler404 = "config.errors.handler404"
-handler500 = "config.errors.handler500"
+handler400 = "config.error_statuses.handler400"
+handler403 = "config.error_statuses.handler403"
+handler404 = "config.error_statuses.handler404"
+handler500 = "config.error_statuses.handler500"

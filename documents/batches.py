@@ -13,7 +13,7 @@ from django.db import DatabaseError, InternalError, OperationalError, transactio
 from django.http import StreamingHttpResponse
 
 from access.grants import EVERYTHING, Grant
-from access.limits import free_slot, keep_batch
+from access.usage_limits import free_slot, keep_batch
 from core.exceptions import StrataError, TooLarge
 from core.http_formats import Line, Readable, iter_lines, load_json
 from core.serializers import make_error_json

@@ -23,8 +23,8 @@ from rest_framework.response import Response
 import strata_types
 from access.authentication import get_grant
 from access.grants import Grant, Scope
-from access.limits import require_room, take_batch
-from access.throttling import get_holder
+from access.request_throttle import get_holder
+from access.usage_limits import require_room, take_batch
 from core.exceptions import StrataError
 from core.http_formats import JSONParser, max_json_bytes
 from core.openapi import ERROR, body_of

@@ -11,7 +11,7 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from access.exceptions import ModelUseSpent
-from access.limits import add_model_use, require_model_use, require_room
+from access.usage_limits import add_model_use, require_model_use, require_room
 from core.exceptions import InvalidInput, StrataError
 from core.leases import NO_LEASE
 from documents.models import Artifact

@@ -83,7 +83,7 @@ def find_answerable_modes(index: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class ModeSystem:
-    """One ranking of hits. ``search`` is a key of ``retrieval.searches.SEARCHES``."""
+    """One ranking of hits. ``search`` is a key of ``retrieval.search_table.SEARCHES``."""
 
     name: str
     index: str
@@ -196,6 +196,6 @@ REQUIRED_KINDS_BY_MODE: Mapping[str, set[str]] = {
 def load_retriever_class(search: str) -> Any:
     """The retriever of a search. The table of searches is imported here because it imports the
     REST framework, and every command imports this module."""
-    from retrieval.searches import load_retriever
+    from retrieval.search_table import load_retriever
 
     return load_retriever(search)

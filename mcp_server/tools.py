@@ -18,7 +18,7 @@ from core.serializers import MAX_NAME_CHARS
 from indexing.models import Index
 from mcp_server import rendering
 from mcp_server.operations import get_operation
-from retrieval.searches import SEARCHES
+from retrieval.search_table import SEARCHES
 from retrieval.tools import list_tools as list_declared_tools
 
 Arguments = Mapping[str, Any]

@@ -12,7 +12,7 @@ from django.utils.module_loading import import_string
 class HitKind:
     """Functions are dotted paths, imported on first use."""
 
-    search: str  # a key of ``retrieval.searches.SEARCHES``
+    search: str  # a key of ``retrieval.search_table.SEARCHES``
     check: str  # a ``CheckFunction``; kinds that share it are checked together
     render: str  # a ``HitRenderer``
 

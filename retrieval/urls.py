@@ -3,7 +3,7 @@
 from django.urls import path
 
 from core.routes import api_paths
-from retrieval.searches import SEARCHES
+from retrieval.search_table import SEARCHES
 from retrieval.views.ask import answer_question
 from retrieval.views.knowledge import (
     ConceptContextView,

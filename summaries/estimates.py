@@ -12,10 +12,10 @@ from indexing.estimates import NodeEstimate
 from indexing.models import IndexBuild
 from indexing.text_nodes import make_text_node
 from summaries import llm
-from summaries.drafting import make_question_id, measure_texts
 from summaries.models import Summary, WrittenText
 from summaries.reuse import reuse_annotations, reuse_artifact_summary, reuse_page_summaries
 from summaries.services import draft_annotations, hash_inputs
+from summaries.text_nodes import make_question_id, measure_texts
 from summaries.writers import (
     AnnotationInput,
     DraftOutcome,

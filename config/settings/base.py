@@ -68,7 +68,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",  # answers 429 to those who are locked out
-    "config.errors.StrataErrorMiddleware",
+    "config.error_statuses.StrataErrorMiddleware",
 ]
 
 # Names by which requests may address the service, separated by commas.
@@ -277,7 +277,7 @@ AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # attempts do not make it longer
 AXES_LOCKOUT_CALLABLE = "access.sign_in.lockout.answer_locked_out"
-AXES_CLIENT_IP_CALLABLE = "access.throttling.get_client_address"
+AXES_CLIENT_IP_CALLABLE = "access.request_throttle.get_client_address"
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False  # `manage.py axes_reset_username NAME` ends a lock-out
 AXES_VERBOSE = False
@@ -320,12 +320,12 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["access.permissions.HasScope"],
-    "DEFAULT_THROTTLE_CLASSES": ["access.throttling.RequestLimit"],
+    "DEFAULT_THROTTLE_CLASSES": ["access.request_throttle.RequestLimit"],
     "DEFAULT_RENDERER_CLASSES": ["core.http_formats.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["core.http_formats.JSONParser"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "core.http_formats.ContentNegotiation",
     "DEFAULT_SCHEMA_CLASS": "core.openapi.OperationSchema",
-    "EXCEPTION_HANDLER": "config.errors.exception_handler",
+    "EXCEPTION_HANDLER": "config.error_statuses.exception_handler",
     "UNAUTHENTICATED_USER": None,
 }
 

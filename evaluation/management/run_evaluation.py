@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.core.management.base import CommandError
 
-from access.limits import COMMANDS
+from access.usage_limits import COMMANDS
 from core.exceptions import StrataError
 from core.progress_bars import progress_bar
 from core.running_server import RunningServer, find_server

@@ -131,7 +131,7 @@ def read_error(content: dict[str, Any], default: str = "Something went wrong.") 
 
 def _open_in_process(stack: ExitStack) -> httpx.Client:
     """A client whose requests this process answers, until ``stack`` closes."""
-    for name in ("django.request", "config.errors"):
+    for name in ("django.request", "config.error_statuses"):
         stack.enter_context(_log_only_bugs(logging.getLogger(name)))
     # https, because the production form redirects other requests.
     host = settings.ALLOWED_HOSTS[0].removeprefix(".").replace("*", "localhost")

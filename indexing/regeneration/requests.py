@@ -6,7 +6,7 @@ from uuid import UUID
 from django.conf import settings
 from django.utils import timezone
 
-from access.limits import require_room
+from access.usage_limits import require_room
 from core.exceptions import InvalidInput
 from indexing.exceptions import UnknownRegeneration
 from indexing.kinds import KINDS, list_regeneration_types

@@ -13,8 +13,8 @@ import strata_types
 from access.all_documents import NeedsAllDocuments
 from access.authentication import get_grant
 from access.grants import EVERYTHING, Grant, Scope
-from access.limits import one_verification
-from access.throttling import get_holder
+from access.request_throttle import get_holder
+from access.usage_limits import one_verification
 from core.exceptions import InvalidInput, UnknownIndex
 from core.openapi import body_of, with_example
 from core.paging import render_whole_list

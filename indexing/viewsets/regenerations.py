@@ -12,7 +12,7 @@ import strata_types
 from access.all_documents import NeedsAllDocuments
 from access.authentication import get_grant
 from access.grants import Grant, Scope
-from access.throttling import get_holder
+from access.request_throttle import get_holder
 from core.enqueueing import enqueue_on_commit
 from core.exceptions import InvalidInput
 from core.openapi import ERROR, body_of

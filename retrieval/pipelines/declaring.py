@@ -23,7 +23,7 @@ COMPONENTS: Final[dict[str, str]] = {
     "ContextBuilder": "retrieval.pipelines.context_builder",
     "Diversity": "retrieval.pipelines.diversity",
     "FilterParser": "retrieval.pipelines.filter_parser",
-    "Fusion": "retrieval.pipelines.fusion",
+    "Fusion": "retrieval.pipelines.fusion_component",
     "IdentifierLookup": "retrieval.pipelines.identifier_lookup",
     "MultiQueryRetriever": "retrieval.pipelines.multi_query_retriever",
     "QuotedPassageRetriever": "retrieval.pipelines.quoted_passage_retriever",

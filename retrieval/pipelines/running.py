@@ -10,7 +10,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from access.grants import EVERYTHING, Grant
-from access.limits import add_model_use
+from access.usage_limits import add_model_use
 from core.exceptions import InvalidInput
 from retrieval.event_loop import run_in_thread
 from retrieval.exceptions import InvalidPipeline

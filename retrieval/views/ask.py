@@ -31,8 +31,8 @@ from rest_framework.views import APIView
 import strata_types
 from access.authentication import get_grant
 from access.grants import Scope
-from access.limits import StreamSlot, require_model_use, take_stream
-from access.throttling import get_holder
+from access.request_throttle import get_holder
+from access.usage_limits import StreamSlot, require_model_use, take_stream
 from core.openapi import ERROR, body_of
 from retrieval.answer_stream import (
     AnswerEvent,

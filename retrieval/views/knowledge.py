@@ -23,7 +23,7 @@ from core.paging import paginate, render_page_head
 from documents.index_catalog import require_index
 from retrieval.knowledge import concept_evidence, emergent, graph, sources
 from retrieval.search import Mode
-from retrieval.searches import SearchResponse
+from retrieval.search_table import SearchResponse
 from retrieval.serializers import knowledge_answers as answers
 from retrieval.serializers import knowledge_requests as requests
 from retrieval.serializers.requests import read_query_string

@@ -24,7 +24,7 @@ from core.openapi import ERROR, body_of
 from documents.models import Artifact
 from indexing.models import Node
 from indexing.signals import make_due_and_enqueue, plan_standalone_and_enqueue
-from retrieval.searches import SEARCHES, SearchResponse, run_search
+from retrieval.search_table import SEARCHES, SearchResponse, run_search
 from retrieval.serializers.answers import (
     render_source_context,
     render_tool_answer,

@@ -5,10 +5,10 @@ Callers supply prompts and interpret responses. LlamaIndex and its client take s
 so they are imported on first use.
 """
 
+from summaries.llm.call_counts import ModelUse, counting_use
 from summaries.llm.language_model import (
     Completion,
     LanguageModel,
     get_language_model,
     is_configured,
 )
-from summaries.llm.use import ModelUse, counting_use

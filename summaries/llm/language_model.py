@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from llama_index.llms.openai_like import OpenAILike
 
 from summaries.fences import FenceFilter, remove_fences
-from summaries.llm.response_schemas import (
-    list_validation_errors,
-    make_correction_prompt,
-    make_response_format,
-)
-from summaries.llm.throttling import (
+from summaries.llm.call_counts import estimate_tokens, note_use
+from summaries.llm.concurrency import (
     Deadline,
     call_semaphore,
     make_retry_delays,
     next_retry_delay,
 )
-from summaries.llm.use import estimate_tokens, note_use
+from summaries.llm.response_schemas import (
+    list_validation_errors,
+    make_correction_prompt,
+    make_response_format,
+)
 
 T = TypeVar("T", bound=BaseModel)
 

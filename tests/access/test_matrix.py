@@ -11,7 +11,7 @@ from django.core.cache import cache
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from access import limits
+from access import usage_limits
 from access.grants import Grant, Scope
 from access.models import ApiKey
 from access.permissions import HasScope, get_required_scope
@@ -228,8 +228,8 @@ class TestRoles:
 
     def test_a_key_over_its_limit_may_do_nothing(self, settings, monkeypatch):
         settings.STRATA_KEY_REQUESTS_PER_MINUTE = 1
-        monkeypatch.setattr(limits.time, "time", lambda: 1e9)
-        monkeypatch.setattr(limits, "_permits", limits._Permits())
+        monkeypatch.setattr(usage_limits.time, "time", lambda: 1e9)
+        monkeypatch.setattr(usage_limits, "_permits", usage_limits._Permits())
         cache.clear()
         client = with_key("greedy")
         ask(client, ROUTES[0])

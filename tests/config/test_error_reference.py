@@ -11,12 +11,12 @@ from pathlib import Path
 from rest_framework import exceptions
 
 from concepts import extraction
-from config.errors import exception_handler, http_status
+from config.error_statuses import exception_handler, http_status
 from core.exceptions import StrataError
 from documents.exceptions import Unparsable
 from indexing.exceptions import TooManyNodes, UnchunkableText
 from summaries.services import faults
-from tests.config.test_errors import every_condition
+from tests.config.test_error_statuses import every_condition
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference" / "errors.md"

@@ -12,7 +12,7 @@ from evaluation.judged_queries import JudgedQueries
 from evaluation.models import EvaluationRun
 from evaluation.runs import claim_run, create_run, measure_run
 from indexing.exceptions import StoreUnavailable
-from summaries.llm.use import note_use
+from summaries.llm.call_counts import note_use
 
 State = EvaluationRun.State
 

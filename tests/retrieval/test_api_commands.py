@@ -12,7 +12,7 @@ from django.core.management.base import OutputWrapper
 from documents.services import TextContent, add_artifact
 from indexing.services import load_specs
 from retrieval.management.answer_printing import AnswerPrinter
-from retrieval.searches import SEARCHES
+from retrieval.search_table import SEARCHES
 from tests.factories import PARAGRAPHS
 from tests.openapi.conftest import fill_knowledge
 from tests.openapi.document import Document

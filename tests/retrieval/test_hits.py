@@ -1,6 +1,6 @@
 from indexing.kinds import KINDS
 from retrieval.hits import HIT_KINDS, get_hit_check, get_hit_renderer
-from retrieval.searches import SEARCHES
+from retrieval.search_table import SEARCHES
 
 
 class TestHitKinds:

@@ -9,7 +9,7 @@ from access.grants import EVERYTHING
 from retrieval.pipelines.running import AskRequest, run_pipeline
 from retrieval.request_cache import keep_for_request, once
 from retrieval.search import targets
-from retrieval.searches import run_search
+from retrieval.search_table import run_search
 from tests.factories import give
 from tests.written import ALL_KINDS, make_build, write_all
 

@@ -15,7 +15,7 @@ from indexing.removal import remove_artifact_points
 from indexing.services import audit_documents, plan_nodes, sync_nodes
 from indexing.stores import get_store
 from indexing.verification import verify_build
-from summaries import drafting, services
+from summaries import services, text_nodes
 from summaries.models import Annotation, BuildLanguageModelCost, Summary
 from summaries.services import planning
 from tests.indexed import list_unplanned, list_unwritten
@@ -204,7 +204,7 @@ class TestWriting:
     def test_is_not_overwritten_by_an_earlier_draft(self, wide, writer, monkeypatch):
         artifact = give_pages(*PAGES)
         services.plan_written_texts(artifact.pk, wide)
-        original, held = drafting.measure_texts, []
+        original, held = text_nodes.measure_texts, []
 
         def written_meanwhile(texts, *args):
             if not held:  # delay the first draft until everything was written and synced
@@ -212,7 +212,7 @@ class TestWriting:
                 write_all(wide, artifact)
             return original(texts, *args)
 
-        monkeypatch.setattr(drafting, "measure_texts", written_meanwhile)
+        monkeypatch.setattr(text_nodes, "measure_texts", written_meanwhile)
         plan_nodes(artifact.pk, wide)
 
         assert held == [[]]

@@ -24,12 +24,12 @@ from indexing.text_faults import find_text_faults
 from indexing.verification import verify_build
 from retrieval.retrievers import QuestionRetriever
 from summaries import llm, services
-from summaries.drafting import PageSummaryDrafter, QuestionDrafter
 from summaries.exceptions import InvalidCompletion, LanguageModelRefused, LanguageModelUnavailable
 from summaries.llm.truncation import ASK_FOR_LESS, MAX_TOKENS, MORE_MAX_TOKENS
 from summaries.models import Annotation, BuildLanguageModelCost, StoredCompletion, Summary
 from summaries.prompts import join_texts_within_limit
 from summaries.tasks import reconcile_written_texts
+from summaries.text_nodes import PageSummaryDrafter, QuestionDrafter
 from summaries.writers import (
     AnnotationInput,
     ExtractiveWriter,

@@ -12,7 +12,7 @@ from indexing.management.options import (
 )
 from retrieval.management.answer_printing import AnswerPrinter
 from retrieval.search import Mode
-from retrieval.searches import SEARCHES
+from retrieval.search_table import SEARCHES
 
 
 class Command(ApiCommand):

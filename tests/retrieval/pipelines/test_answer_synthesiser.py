@@ -10,7 +10,7 @@ from retrieval.pipelines.answer_synthesiser import EXTRACTIVE_MODEL_NAME, Answer
 from retrieval.pipelines.context_builder import ContextBuilder
 from retrieval.pipelines.multi_query_retriever import MultiQueryRetriever
 from summaries.exceptions import LanguageModelUnavailable
-from summaries.llm.throttling import call_semaphore
+from summaries.llm.concurrency import call_semaphore
 from tests.factories import give, sync
 from tests.retrieval.answers.making import make_context
 from tests.summaries.test_llm import Endpoint, endpoint, fails, on_and_on, out_of_memory, streams

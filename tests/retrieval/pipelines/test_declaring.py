@@ -24,7 +24,7 @@ class TestParseDeclaration:
         assert parse_declaration("mine", SOUND).execution_order == ["fusion", "context"]
 
     def test_accepts_the_full_name_of_a_component(self):
-        text = SOUND.replace("type: Fusion", "type: retrieval.pipelines.fusion.Fusion")
+        text = SOUND.replace("type: Fusion", "type: retrieval.pipelines.fusion_component.Fusion")
 
         assert parse_declaration("mine", text).components["fusion"].type_name == "Fusion"
 

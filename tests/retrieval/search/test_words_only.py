@@ -9,7 +9,7 @@ from indexing.exceptions import EmbeddingUnavailable, ModelUnavailable
 from retrieval.pipelines.running import AskRequest, find_hits
 from retrieval.retrievers import ChunkRetriever, HierarchicalRetriever
 from retrieval.search import Mode
-from retrieval.searches import run_search
+from retrieval.search_table import run_search
 from tests.factories import give, load_index, sync
 from tests.written import make_build
 

@@ -14,7 +14,7 @@ import httpx
 import pytest
 from django.core.cache import cache
 
-from access import limits
+from access import usage_limits
 from access.models import ApiKey
 from documents.models import Artifact
 from indexing.models import IndexBuild
@@ -306,7 +306,7 @@ class TestLimitsOfAKey:
 
     def test_refuse_an_answer_over_the_limit(self, ask, settings):
         settings.STRATA_KEY_STREAMS = 1
-        slot = limits.take_stream("key reader")
+        slot = usage_limits.take_stream("key reader")
 
         refused = ask()
 
@@ -321,11 +321,11 @@ class TestLimitsOfAKey:
 
     def test_free_the_slot_of_a_stream_that_is_closed(self, settings):
         settings.STRATA_KEY_STREAMS = 1
-        response = ask_views._AnswerStream(iter([]), limits.take_stream("key reader"))
+        response = ask_views._AnswerStream(iter([]), usage_limits.take_stream("key reader"))
 
         response.close()
 
-        assert limits.take_stream("key reader")
+        assert usage_limits.take_stream("key reader")
 
     def test_free_the_slot_of_a_client_that_leaves_while_it_is_taken(
         self, settings, monkeypatch, rf
@@ -338,7 +338,9 @@ class TestLimitsOfAKey:
         def read(request):
             is_reading.set()
             assert has_left.wait(30)
-            read = ask_views._ReadQuestion(asked, "reader", None, limits.take_stream("key reader"))
+            read = ask_views._ReadQuestion(
+                asked, "reader", None, usage_limits.take_stream("key reader")
+            )
             returned.append(weakref.ref(read))
             return read
 
@@ -354,7 +356,7 @@ class TestLimitsOfAKey:
         monkeypatch.setattr(ask_views, "_read", read)
         asyncio.run(asyncio.wait_for(leave(), 60))
 
-        assert limits.take_stream("key reader")
+        assert usage_limits.take_stream("key reader")
 
     def test_count_the_calls_of_the_language_model(self, ask, settings, endpoint):
         settings.STRATA_LLM_BASE_URL, settings.STRATA_LLM_MODEL = endpoint.url, "a-model"

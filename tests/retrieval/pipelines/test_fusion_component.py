@@ -3,7 +3,7 @@ import copy
 import pytest
 
 from core.exceptions import InvalidInput
-from retrieval.pipelines.fusion import Fusion
+from retrieval.pipelines.fusion_component import Fusion
 from tests.retrieval.pipelines.making import make_passage, make_ranking, names, node_id
 
 

@@ -11,8 +11,8 @@ from rest_framework import exceptions
 from rest_framework.exceptions import ErrorDetail
 
 from access.exceptions import TooManyRequests
-from config import errors
-from config.errors import HTTP_STATUS, exception_handler, http_status
+from config import error_statuses
+from config.error_statuses import HTTP_STATUS, exception_handler, http_status
 from core.exceptions import InvalidInput, StrataError, TooLarge
 from indexing.exceptions import ModelUnavailable, StoreUnavailable
 
@@ -141,10 +141,10 @@ class TestHandlers:
     @pytest.mark.parametrize(
         ("answer", "status"),
         [
-            (lambda request: errors.handler400(request, SuspiciousOperation()), 400),
-            (lambda request: errors.handler403(request, PermissionDenied()), 403),
-            (lambda request: errors.handler404(request, Http404()), 404),
-            (errors.handler500, 500),
+            (lambda request: error_statuses.handler400(request, SuspiciousOperation()), 400),
+            (lambda request: error_statuses.handler403(request, PermissionDenied()), 403),
+            (lambda request: error_statuses.handler404(request, Http404()), 404),
+            (error_statuses.handler500, 500),
         ],
     )
     def test_answer_in_json_below_the_api_and_in_text_elsewhere(self, answer, status):

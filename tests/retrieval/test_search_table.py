@@ -8,7 +8,7 @@ from access.grants import EVERYTHING, Grant
 from core.exceptions import UnknownIndex
 from retrieval.retrievers import IndexRetriever
 from retrieval.search import SearchOptions
-from retrieval.searches import SEARCHES, load_retriever, run_search
+from retrieval.search_table import SEARCHES, load_retriever, run_search
 from tests.factories import give, sync
 
 

@@ -5,7 +5,7 @@ from django.core.cache import cache
 from django.test import RequestFactory
 from rest_framework.request import Request
 
-from access import limits, throttling
+from access import request_throttle, usage_limits
 from access.authentication import ApiKeyUser
 from access.exceptions import (
     ModelUseSpent,
@@ -27,8 +27,8 @@ NOON = datetime(2026, 11, 24, 12, tzinfo=UTC).timestamp()
 @pytest.fixture(autouse=True)
 def noon(monkeypatch):
     """Counters that start at 0 and stay in their period."""
-    monkeypatch.setattr(limits.time, "time", lambda: NOON + 10)
-    monkeypatch.setattr(limits, "_permits", limits._Permits())
+    monkeypatch.setattr(usage_limits.time, "time", lambda: NOON + 10)
+    monkeypatch.setattr(usage_limits, "_permits", usage_limits._Permits())
     cache.clear()
     yield
     cache.clear()
@@ -57,7 +57,7 @@ class TestRequests:
         client = client_with_key()
         assert [client.get(PLACE).status_code for _ in range(2)] == [200, 429]
 
-        monkeypatch.setattr(limits.time, "time", lambda: NOON + 60)
+        monkeypatch.setattr(usage_limits.time, "time", lambda: NOON + 60)
 
         assert client.get(PLACE).status_code == 200
 
@@ -99,7 +99,7 @@ class TestRequests:
         request.user = ApiKeyUser("this server", None, Scope.MANAGE)
 
         for _ in range(3):
-            assert throttling.RequestLimit().allow_request(request, None)
+            assert request_throttle.RequestLimit().allow_request(request, None)
 
     def test_with_a_large_body_are_refused_before_it_is_read(self, settings):
         settings.STRATA_KEY_REQUESTS_PER_MINUTE = 1
@@ -124,9 +124,11 @@ class TestProcesses:
     def test_share_one_limit(self, settings, monkeypatch, limit, asked):
         settings.STRATA_KEY_REQUESTS_PER_MINUTE = limit
         counts: list[int] = []
-        count = limits._count
-        monkeypatch.setattr(limits, "_count", lambda *given: counts.append(1) or count(*given))
-        processes = [limits._Permits(), limits._Permits()]
+        count = usage_limits._count
+        monkeypatch.setattr(
+            usage_limits, "_count", lambda *given: counts.append(1) or count(*given)
+        )
+        processes = [usage_limits._Permits(), usage_limits._Permits()]
 
         taken = [processes[number % 2].take("reader", limit) for number in range(10 * limit)]
 
@@ -134,8 +136,8 @@ class TestProcesses:
         assert len(counts) <= asked + 1  # the second process asks once more
 
     def test_share_what_is_left_of_the_limit(self):
-        first, second = limits._Permits(), limits._Permits()
-        limits._count("requests", "reader", limits.MINUTE, 197)
+        first, second = usage_limits._Permits(), usage_limits._Permits()
+        usage_limits._count("requests", "reader", usage_limits.MINUTE, 197)
         assert first.take("reader", 200)  # and has taken a second permit of the three
 
         assert [second.take("reader", 200) for _ in range(2)] == [True, False]
@@ -145,46 +147,46 @@ class TestProcesses:
 class TestStreams:
     def test_are_refused_over_the_limit_until_one_ends(self, settings):
         settings.STRATA_KEY_STREAMS = 2
-        slots = [limits.take_stream("reader") for _ in range(2)]
+        slots = [usage_limits.take_stream("reader") for _ in range(2)]
 
         with pytest.raises(TooManyStreamsOfKey, match="2 answers at once"):
-            limits.take_stream("reader")
-        assert limits.take_stream("another")
+            usage_limits.take_stream("reader")
+        assert usage_limits.take_stream("another")
 
         slots[0].free()
-        assert limits.take_stream("reader")
+        assert usage_limits.take_stream("reader")
 
     def test_no_longer_count_once_nothing_refers_to_them(self, settings):
         settings.STRATA_KEY_STREAMS = 1
 
         for _ in range(3):
-            limits.take_stream("reader")
+            usage_limits.take_stream("reader")
 
     def test_are_not_counted_without_a_limit(self, settings):
         settings.STRATA_KEY_STREAMS = 0
 
-        assert len([limits.take_stream("reader") for _ in range(3)]) == 3
+        assert len([usage_limits.take_stream("reader") for _ in range(3)]) == 3
 
 
 class TestJobs:
     def test_allow_one_verification_of_a_key_at_a_time(self, settings):
         settings.STRATA_KEY_WAITING_JOBS = 5
-        with limits.one_verification("reader"):
-            with pytest.raises(TooManyJobs), limits.one_verification("reader"):
+        with usage_limits.one_verification("reader"):
+            with pytest.raises(TooManyJobs), usage_limits.one_verification("reader"):
                 pass
-            with limits.one_verification("another"):
+            with usage_limits.one_verification("another"):
                 pass
 
-        with limits.one_verification("reader"):
+        with usage_limits.one_verification("reader"):
             pass
 
     def test_of_commands_are_not_limited(self):
         rows = ApiKey.objects.all()
         ApiKey.issue("one")
 
-        limits.require_room("manage.py", rows, 1, "keys")
+        usage_limits.require_room("manage.py", rows, 1, "keys")
         with pytest.raises(TooManyJobs, match="1 waiting keys"):
-            limits.require_room("reader", rows, 1, "keys")
+            usage_limits.require_room("reader", rows, 1, "keys")
 
 
 class TestModelUse:
@@ -194,22 +196,22 @@ class TestModelUse:
     )
     def test_is_refused_over_the_limit_until_the_next_day(self, settings, monkeypatch, name, use):
         setattr(settings, f"STRATA_KEY_MODEL_{name}_PER_DAY", 4)
-        limits.add_model_use("reader", **use)
-        limits.require_model_use("reader")
-        limits.add_model_use("reader", **use)
+        usage_limits.add_model_use("reader", **use)
+        usage_limits.require_model_use("reader")
+        usage_limits.add_model_use("reader", **use)
 
         with pytest.raises(ModelUseSpent, match=f"4 {name.lower()} of the language model") as error:
-            limits.require_model_use("reader")
+            usage_limits.require_model_use("reader")
         assert error.value.retry_after == 12 * 3600 - 10
-        limits.require_model_use("another")
+        usage_limits.require_model_use("another")
 
-        monkeypatch.setattr(limits.time, "time", lambda: NOON + 12 * 3600)
-        limits.require_model_use("reader")
+        monkeypatch.setattr(usage_limits.time, "time", lambda: NOON + 12 * 3600)
+        usage_limits.require_model_use("reader")
 
     def test_is_not_counted_without_a_limit(self):
-        limits.add_model_use("reader", calls=10**9, tokens=10**9)
+        usage_limits.add_model_use("reader", calls=10**9, tokens=10**9)
 
-        limits.require_model_use("reader")
+        usage_limits.require_model_use("reader")
 
 
 class TestCounters:
@@ -222,7 +224,7 @@ class TestCounters:
             add(key, 1, timeout)
             return add(key, value, timeout)
 
-        monkeypatch.setattr(limits.cache, "add", add_second, raising=False)
+        monkeypatch.setattr(usage_limits.cache, "add", add_second, raising=False)
 
         with pytest.raises(TooManyRequests):
-            limits.count_request("reader")
+            usage_limits.count_request("reader")

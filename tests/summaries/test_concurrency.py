@@ -5,7 +5,7 @@ from threading import Thread
 import pytest
 
 from summaries.exceptions import LanguageModelUnavailable
-from summaries.llm.throttling import FairSemaphore
+from summaries.llm.concurrency import FairSemaphore
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from access.authentication import ApiKeyUser
-from access.limits import THIS_SERVER, count_request
+from access.usage_limits import THIS_SERVER, count_request
 
 
 def get_client_address(request: HttpRequest | Request) -> str | None:

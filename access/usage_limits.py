@@ -2,7 +2,7 @@
 
 The counters are in Django's cache: in Redis, for all processes of the production form, and in the
 memory of the embedded form's one process. A limit of 0 is off. A ``holder`` is a key, a user or the
-address of a stranger, as ``access.throttling.get_holder`` names them.
+address of a stranger, as ``access.request_throttle.get_holder`` names them.
 """
 
 import threading
