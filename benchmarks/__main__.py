@@ -69,6 +69,9 @@ def main() -> None:
             "searches",
             "grants",
             "abuse",
+            "filings",
+            "scans",
+            "layout",
         ],
     )
     parser.add_argument(
@@ -212,6 +215,14 @@ def main() -> None:
             from benchmarks.questions import measure_answers
 
             measure_answers()
+        if arguments.only in ("filings", "scans"):
+            from benchmarks.reading import measure_pages
+
+            measure_pages(arguments.only)
+        if arguments.only == "layout":
+            from benchmarks.reading import measure_layout
+
+            measure_layout()
         if arguments.only == "citations":
             from benchmarks.citations import measure_citations
 

@@ -35,7 +35,7 @@ def read_chart(xml: bytes) -> str:
         ["", *names],
         *([categories.get(row, ""), *(each.get(row, "") for each in columns)] for row in rows),
     ]
-    return "\n\n".join(filter(None, [title, join_blocks(format_table(table))]))
+    return "\n".join(filter(None, [title, join_blocks(format_table(table))]))
 
 
 def _read_points(series: Any, *tags: str) -> dict[int, str]:

@@ -15,6 +15,7 @@ from docx.oxml import parse_xml
 from docx.oxml.ns import qn
 
 from documents.parsing.archives import check_office_archive
+from documents.parsing.charts import read_chart
 from documents.parsing.document import DocumentDraft
 from documents.parsing.sections import Block, add_sections
 from documents.parsing.tables import format_table
@@ -22,6 +23,7 @@ from documents.parsing.tables import format_table
 _HEADING = re.compile(r"heading ([1-9])$", re.IGNORECASE)
 _OUTLINE_LEVEL = f"{qn('w:pPr')}/{qn('w:outlineLvl')}"
 _TEXT_BOX = qn("w:txbxContent")
+_CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}chart"
 # Drawings are stored twice, the second time for old readers; moved text is read at its new place.
 _SKIPPED_TAGS = {
     qn("w:pPr"), qn("w:rPr"), qn("w:moveFrom"), qn("w:del"), qn("w:instrText"),
@@ -50,6 +52,7 @@ class _BodyReader:
 
     def __init__(self, document: Any) -> None:
         self.title = ""
+        self._parts = document.part.related_parts
         self._levels: dict[str, int] = {}
         self._title_styles: set[str] = set()
         self._list_styles: set[str] = set()
@@ -81,6 +84,7 @@ class _BodyReader:
         boxes: list[Any] = []
         note_ids: list[tuple[str, str]] = []
         text = "".join(_iter_inline_text(paragraph, boxes, note_ids)).strip()
+        charts = [chart.get(qn("r:id")) for chart in paragraph.iter(_CHART)]
         properties = paragraph.find(qn("w:pPr"))
         style = None if properties is None else properties.find(qn("w:pStyle"))
         style_id = "" if style is None else style.get(qn("w:val")) or ""
@@ -97,20 +101,27 @@ class _BodyReader:
                 yield Block(text)
         for box in boxes:
             yield from self.blocks(box)
+        for chart_id in charts:
+            if chart_id in self._parts:
+                yield Block(read_chart(self._parts[chart_id].blob))
         for note_id in note_ids:
             if note := self._notes.get(note_id):
                 yield Block(f"[Note] {note}")
 
     def _table(self, table: Any) -> list[Block]:
-        # A row of a nested table is part of its cell's text.
-        return format_table(
+        rows = [
             [
-                " ".join(block.text for block in self.blocks(cell))
+                list(self.blocks(cell))
                 for cell in row.iter(qn("w:tc"))
                 if next(cell.iterancestors(qn("w:tr"))) is row
             ]
             for row in table.iter(qn("w:tr"))
             if next(row.iterancestors(qn("w:tbl"))) is table
+        ]
+        if all(len(cells) == 1 for cells in rows):  # a frame around text or around a table
+            return [block for [blocks] in rows for block in blocks]
+        return format_table(
+            [" ".join(block.text for block in blocks) for blocks in cells] for cells in rows
         )
 
 

@@ -5,6 +5,7 @@ It is parsed by events and not into a tree, so that deep nesting (100,000 elemen
 
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 from lxml import etree
 
@@ -23,6 +24,7 @@ _BLOCK_TAGS = {
     "hr", "html", "legend", "main", "menu", "nav", "ol", "optgroup", "option", "p", "pre",
     "section", "select", "summary", "table", "tbody", "tfoot", "thead", "ul",
 }  # fmt: skip
+MAX_SPAN = 100  # rows or columns of a cell
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _SPACE = re.compile(r"[ \t\n\r\f]+")
 _META_CHARSET = re.compile(rb"""<meta[^>]{0,500}?charset\s*+=\s*+["']?\s*+([\w.:-]{2,40})""", re.I)
@@ -44,6 +46,12 @@ def find_declared_encoding(head: bytes) -> str | None:
     return found.group(1).decode("ascii", "replace") if found else None
 
 
+class _Cell(NamedTuple):
+    text: str
+    row_count: int
+    column_count: int
+
+
 class HtmlText:
     """Collects blocks from parser events (``start``, ``end``, ``data`` are lxml's names)."""
 
@@ -55,7 +63,8 @@ class HtmlText:
         self._hidden_depth = 0  # depth inside a hidden element
         self._pre_depth = 0
         self._cell_depth = 0
-        self._rows: list[list[str]] = []  # of the outermost open table; its last row may grow
+        self._rows: list[list[_Cell]] = []  # of the outermost open table; its last row may grow
+        self._spans = 1, 1  # rows and columns of the open cell
         self._level = 0
         self._is_list_element = False
 
@@ -86,8 +95,9 @@ class HtmlText:
             self._cell_depth += 1
             if self._cell_depth == 1:
                 self._flush()  # what stands in a table, but in no cell
-            elif self._has_text:
-                self._parts.append(" | ")
+                self._spans = _read_span(attributes, "rowspan"), _read_span(attributes, "colspan")
+            else:
+                self._parts.append(" ")
         elif tag == "tr" and not self._cell_depth:
             self._flush()
             self._rows.append([])
@@ -143,17 +153,17 @@ class HtmlText:
     def _end_cell(self) -> None:
         if not self._rows:  # a cell outside any row
             self._rows.append([])
-        self._rows[-1].append(self._take_text())
+        self._rows[-1].append(_Cell(self._take_text(), *self._spans))
 
     def _end_table(self) -> None:
         """Add the table's blocks. One with a single row or column only lays out the page."""
         self._flush()
-        rows = [row for row in self._rows if any(row)]
+        rows = [row for row in self._rows if any(cell.text for cell in row)]
         self._rows = []
         if len(rows) == 1 or all(len(row) == 1 for row in rows):
-            self.blocks += [Block(cell) for row in rows for cell in row if cell]
+            self.blocks += [Block(cell.text) for row in rows for cell in row if cell.text]
         else:
-            self.blocks += format_table(rows)
+            self.blocks += format_table(_fill_spans(rows))
 
     def _take_text(self) -> str:
         text = "".join(self._parts)
@@ -174,6 +184,36 @@ class HtmlText:
             self.blocks.append(Block(f"- {text}", run="list"))
         else:
             self.blocks.append(Block(text))
+
+
+def _read_span(attributes: dict[str, str], name: str) -> int:
+    text = attributes.get(name, "")
+    return min(max(int(text), 1), MAX_SPAN) if text.isascii() and text.isdecimal() else 1
+
+
+def _fill_spans(rows: list[list[_Cell]]) -> list[list[str]]:
+    """The texts of the rows. A cell of several rows is repeated in each of them; one of several
+    columns is followed by empty ones."""
+    open_cells: dict[int, _Cell] = {}  # by column, with the rows that they still fill
+    filled = []
+    for cells in rows:
+        row: list[str] = []
+        for cell in cells:
+            _repeat_open_cells(row, open_cells)
+            if cell.row_count > 1:
+                open_cells[len(row)] = cell._replace(row_count=cell.row_count - 1)
+            row += [cell.text, *[""] * (cell.column_count - 1)]
+        _repeat_open_cells(row, open_cells)
+        filled.append(row)
+    return filled
+
+
+def _repeat_open_cells(row: list[str], open_cells: dict[int, _Cell]) -> None:
+    """Append the cells of earlier rows that fill the next columns of this one."""
+    while cell := open_cells.pop(len(row), None):
+        if cell.row_count > 1:
+            open_cells[len(row)] = cell._replace(row_count=cell.row_count - 1)
+        row.append(cell.text)
 
 
 def _is_hidden(attributes: dict[str, str]) -> bool:

@@ -13,7 +13,7 @@ from documents.parsing.document import DocumentDraft
 @dataclass(frozen=True, slots=True)
 class Block:
     """``level`` is a heading's (1–6), 0 for others; blocks with the same ``run`` are joined by one
-    line break."""
+    line break, and so is a table with the block before it, which is its caption."""
 
     text: str
     level: int = 0
@@ -25,7 +25,8 @@ def join_blocks(blocks: Iterable[Block]) -> str:
     run = ""
     for block in blocks:
         if parts:
-            parts.append("\n" if block.run and block.run == run else "\n\n")
+            is_joined = block.run == "table" or (block.run and block.run == run)
+            parts.append("\n" if is_joined else "\n\n")
         run = block.run
         parts.append(f"{'#' * block.level} {block.text}" if block.level else block.text)
     return "".join(parts)

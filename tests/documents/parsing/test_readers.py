@@ -3,6 +3,7 @@
 import io
 import json
 
+import docx
 import openpyxl
 import pytest
 
@@ -111,7 +112,7 @@ class TestPptx:
         [page] = parse(make_pptx_with_charts(), "deck.pptx").pages
 
         assert page.text == (
-            "Return to sport\n\n|  | Men | Women |\n| --- | --- | --- |\n"
+            "Return to sport\n|  | Men | Women |\n| --- | --- | --- |\n"
             "| month 6 | 12 | 9.5 |\n| month 9 | 40 |  |"
             "\n\n|  | Load |\n| --- | --- |\n| 1 | 3 |\n| 2 | 4.5 |"
         )
@@ -134,10 +135,25 @@ class TestDocx:
         assert labels(document) == ["", "One", "Two"]
         assert texts(document)[0] == "Before all headings."
         assert texts(document)[1] == (
-            "# One\n\nUnder one.\n\n| r0c0 | r0c1 |\n| --- | --- |\n| r1c0 | r1c1 |"
+            "# One\n\nUnder one.\n| r0c0 | r0c1 |\n| --- | --- |\n| r1c0 | r1c1 |"
             "\n\nAfter the table."
             "\n\n## Detail\n\n- a point"
         )
+
+    def test_reads_what_a_frame_holds_as_if_there_were_no_frame(self, parse):
+        document = docx.Document()
+        cell = document.add_table(1, 1).cell(0, 0)
+        cell.paragraphs[0].text = "In a frame."
+        inner = cell.add_table(2, 2)
+        for row in range(2):
+            for column in range(2):
+                inner.cell(row, column).text = f"r{row}c{column}"
+        file = io.BytesIO()
+        document.save(file)
+
+        [page] = parse(file.getvalue(), "a.docx").pages
+
+        assert page.text == "In a frame.\n| r0c0 | r0c1 |\n| --- | --- |\n| r1c0 | r1c1 |"
 
     def test_reads_content_controls_and_insertions_but_not_deletions(self, parse):
         marked_up = (
@@ -233,12 +249,31 @@ class TestHtml:
         )
 
         assert texts(document) == [
-            "# One\n\nSome text here\nand there\n\n- a\n- b\n\n| x | y |\n| --- | --- |\n| 1 | 2 |"
+            "# One\n\nSome text here\nand there\n\n- a\n- b\n| x | y |\n| --- | --- |\n| 1 | 2 |"
             "\n\n  kept\n   so\n\n## Sub\n\nmore",
             "# Two\n\nend",
         ]
         assert labels(document) == ["One", "Two"]
         assert document.title == "The title"
+
+    def test_repeats_cells_of_several_rows(self, parse):
+        table = (
+            "<table><tr><th>Year<th>Month<th colspan=2>Cost"
+            "<tr><td rowspan=2>2025<td>May<td>$1<td>high<tr><td>June<td>$2<td>low"
+            "<tr><td>2026<td>July<td rowspan=many>$3</table>"
+        )
+
+        [page] = parse(table, "a.html").pages
+
+        assert page.text == (
+            "| Year | Month | Cost |  |\n| --- | --- | --- | --- |\n| 2025 | May | $1 | high |\n"
+            "| 2025 | June | $2 | low |\n| 2026 | July | $3 |  |"
+        )
+
+    def test_reads_a_table_that_lays_out_the_page_as_text(self, parse):
+        page = "<table><tr><td><p>Left side<p>of it<td>Right side</table>"
+
+        assert texts(parse(page, "a.html")) == ["Left side\nof it\n\nRight side"]
 
     def test_uses_the_declared_encoding_if_it_is_not_utf_8(self, parse):
         source = '<meta charset="windows-1251"><p>Кот'
