@@ -24,6 +24,7 @@ urlpatterns = [
     path("api/v1/", include("concepts.urls")),
     path("api/v1/", include("evaluation.urls")),
     path("api/v1/", include("evidence.urls")),
+    path("add/", views.add_page, name="add"),
     path("concepts/", views.concepts_page, name="concepts"),
     path("pipelines/", pipelines_page, name="pipelines"),
     path("", include("access.sign_in.urls")),  # before those of the admin, for its login

@@ -1,4 +1,5 @@
-"""Views of the search page, the concepts page and the health checks."""
+"""Views of the pages and the health checks. A page holds no data: its script asks the API, with the
+reader's key or session."""
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
@@ -21,14 +22,20 @@ UNAVAILABLE = "unavailable"
 @require_safe
 @ensure_csrf_cookie
 def search_page(request: HttpRequest) -> HttpResponse:
-    """The page holds no data: its script asks the API, with the reader's key or session."""
     return render(request, "search.html")
 
 
 @require_safe
 @ensure_csrf_cookie
+def add_page(request: HttpRequest) -> HttpResponse:
+    """Adds files and texts, and shows what becomes of each."""
+    return render(request, "add.html")
+
+
+@require_safe
+@ensure_csrf_cookie
 def concepts_page(request: HttpRequest) -> HttpResponse:
-    """Draws the concepts near a query; like the search page, it holds no data."""
+    """Draws the concepts near a query."""
     return render(request, "concepts.html")
 
 

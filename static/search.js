@@ -450,7 +450,12 @@ function showEmptyState() {
   } else if (isEmpty) {
     empty.replaceChildren(
       element("h2", {}, "This index is empty"),
-      element("p", {}, "Add files, folders or JSON Lines. You can search a document once it is indexed."),
+      element(
+        "p",
+        {},
+        element("a", { href: `add/?${new URLSearchParams({ index: index.name })}` }, "Add documents"),
+        " on their page, or on the command line. You can search a document once it is indexed.",
+      ),
       element("pre", {}, `manage.py add PATH… --index ${index.name}`),
     );
   } else if (suggested) {

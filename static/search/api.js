@@ -58,25 +58,32 @@ export async function fetchOk(path, parameters, signal, headers) {
 }
 
 /** Send a request that changes something; return the JSON body, or null if it has none. */
-export async function sendJson(method, path, content = undefined) {
+export function sendJson(method, path, content = undefined) {
+  const body = content === undefined ? undefined : JSON.stringify(content);
+  return send(method, path, { "Content-Type": "application/json" }, body);
+}
+
+/** POST a FormData, which may hold files; return the JSON body. */
+export const sendForm = (path, form) => send("POST", path, {}, form);
+
+async function send(method, path, contentHeaders, body) {
   const key = readKey();
   const headers = {
     Accept: "application/json",
-    "Content-Type": "application/json",
+    ...contentHeaders,
     ...(key ? { Authorization: `Bearer ${key}` } : { "X-CSRFToken": readCookie("csrftoken") }),
   };
   let response;
   try {
-    const body = content === undefined ? undefined : JSON.stringify(content);
     response = await fetch(new URL(API + path, location.href), { method, headers, body });
   } catch {
     throw new ApiError(0, "The service cannot be reached; it may be restarting.");
   }
-  const body = await response.json().catch(() => null);
-  if (response.ok) return body;
+  const answer = await response.json().catch(() => null);
+  if (response.ok) return answer;
   throw new ApiError(
     response.status,
-    errorMessage(body) || `The service answered with status ${response.status}.`,
+    errorMessage(answer) || `The service answered with status ${response.status}.`,
   );
 }
 

@@ -1,0 +1,115 @@
+"""The page that adds documents, in a real browser, against the real service."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.documents.parsing.makers import make_pdf
+from tests.serving import KEY, Service
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+
+@pytest.fixture
+def admitted(page: "Page") -> "Page":
+    page.goto(f"/add/?index=plain#key={KEY}")
+    page.wait_for_selector("#index option[value=plain]", state="attached")
+    assert page.input_value("#index") == "plain"
+    return page
+
+
+def wait_for(page: "Page", name: str, state: str) -> str:
+    """The text of the row of this name, once it has this state."""
+    row = page.locator(f"#documents li[data-state={state}]", has_text=name)
+    row.wait_for()
+    return row.inner_text()
+
+
+class TestFiles:
+    def test_are_shown_until_they_are_ready(self, admitted: "Page", service: Service):
+        pdf = {
+            "name": "gannet.pdf",
+            "mimeType": "application/pdf",
+            "buffer": make_pdf("Gannets dive from thirty metres."),
+        }
+
+        admitted.set_input_files("#files", [pdf])
+
+        assert "1 page" in wait_for(admitted, "gannet.pdf", "ready")
+        assert admitted.inner_text("#summary") == "1 ready"
+        answer = service.api.post(
+            "search/pages", json={"index": "plain", "query": "gannets dive", "limit": 1}
+        )
+        assert answer.json()["hits"][0]["artifact"]["external_id"] == "gannet.pdf"
+
+    def test_say_why_they_failed_and_can_be_tried_again(self, admitted: "Page"):
+        broken = {"name": "broken.pdf", "mimeType": "application/pdf", "buffer": b"%PDF-1.7\nno"}
+
+        admitted.set_input_files("#files", [broken])
+
+        assert "The PDF is damaged and cannot be opened." in wait_for(
+            admitted, "broken.pdf", "failed"
+        )
+        admitted.click("text=Try again")
+        wait_for(admitted, "broken.pdf", "failed")
+
+    def test_of_a_folder_are_named_by_their_paths(
+        self, admitted: "Page", service: Service, tmp_path: Path
+    ):
+        folder = tmp_path / "talks" / "2024"
+        folder.mkdir(parents=True)
+        (folder / "march.md").write_text("# March\n\nAuks nest in burrows.")
+
+        admitted.set_input_files("#folder", tmp_path / "talks")
+
+        wait_for(admitted, "talks/2024/march.md", "ready")
+
+    def test_are_still_listed_after_a_reload(self, admitted: "Page"):
+        note = {"name": "skua.txt", "mimeType": "text/plain", "buffer": b"Skuas steal fish."}
+        admitted.set_input_files("#files", [note])
+        wait_for(admitted, "skua.txt", "ready")
+
+        admitted.reload()
+
+        wait_for(admitted, "skua.txt", "ready")
+
+    def test_that_are_dropped_are_added(self, admitted: "Page"):
+        admitted.evaluate(
+            """() => {
+                const transfer = new DataTransfer();
+                transfer.items.add(new File(["Terns fly from pole to pole."], "tern.txt"));
+                const drop = new DragEvent("drop", { dataTransfer: transfer, cancelable: true });
+                document.getElementById("drop").dispatchEvent(drop);
+            }"""
+        )
+
+        wait_for(admitted, "tern.txt", "ready")
+
+
+class TestTexts:
+    def test_are_added_with_their_title(self, admitted: "Page"):
+        admitted.click("text=Paste a text")
+        admitted.fill("#title", "Puffins <b>at</b> sea")
+        admitted.fill("#text", "Puffins spend the winter on the open sea.")
+        admitted.click("text=Add the text")
+
+        wait_for(admitted, "Puffins <b>at</b> sea", "ready")
+
+
+class TestWithoutAKey:
+    def test_it_says_where_to_enter_one(self, page: "Page"):
+        page.goto("/add/")
+
+        page.wait_for_selector("#problem:not([hidden])")
+
+        assert "Enter your API key on the search page." in page.inner_text("#problem")
+
+    def test_the_pages_are_linked_from_each_other(self, page: "Page"):
+        page.goto("/")
+        page.click("nav >> text=Add")
+        page.wait_for_url("**/add/")
+        assert page.locator("nav [aria-current=page]").inner_text() == "Add"
+        page.click("nav >> text=Search")
+        page.wait_for_selector("#key-panel")
