@@ -19,7 +19,7 @@ from concepts.models import (
     Relationship,
     RelationshipType,
 )
-from core.admin import ReadOnlyAdmin, ServiceRowAdmin, select_rows
+from core.admin import ReadOnlyAdmin, ServiceRowAdmin, UndeletableRowAdmin, select_rows
 from core.enqueueing import enqueue_on_commit
 from core.exceptions import InvalidInput, StrataError
 from documents.admin import ArtifactIndexFilter, IndexFilter
@@ -298,7 +298,7 @@ class ExtractionIndexFilter(IndexFilter):
 
 
 @admin.register(Extraction)
-class ExtractionAdmin(ReadOnlyAdmin):
+class ExtractionAdmin(UndeletableRowAdmin):
     list_display = [
         "source", "state", "model_name", "concept_count", "refused_count", "attempts",
         "written_at",
@@ -309,9 +309,6 @@ class ExtractionAdmin(ReadOnlyAdmin):
     search_help_text = "Title, error, or the id of the source or its document."
     id_fields = ["pk", "source", "source__artifact"]
     actions = [requeue_extractions]
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 @admin.register(Instance)

@@ -82,6 +82,13 @@ class ReadOnlyAdmin(ServiceRowAdmin):
         return False
 
 
+class UndeletableRowAdmin(ReadOnlyAdmin):
+    """Base for rows that the service also removes."""
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
 def offer_actions(model: type[Model], *actions: Any) -> None:
     """Add actions to the admin list of a model that an app of a lower layer registers."""
     model_admin = admin.site.get_model_admin(model)

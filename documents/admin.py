@@ -10,7 +10,7 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from core.admin import ReadOnlyAdmin
+from core.admin import ReadOnlyAdmin, UndeletableRowAdmin
 from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page, Source
 from documents.services import remove_artifact
@@ -59,16 +59,13 @@ class ArtifactAdmin(ReadOnlyAdmin):
                 remove_artifact(artifact_id)
 
 
-class ArtifactPartAdmin(ReadOnlyAdmin):
+class ArtifactPartAdmin(UndeletableRowAdmin):
     """Pages and sources, which are added and deleted with their artifact."""
 
     list_filter = [ArtifactIndexFilter]
     list_select_related = ["artifact"]
     long_fields = ["text", *(f"artifact__{name}" for name in ArtifactAdmin.long_fields)]
     id_fields = ["pk", "artifact"]
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 @admin.register(Page)

@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.html import format_html
 
-from core.admin import ReadOnlyAdmin, ServiceRowAdmin, offer_actions, select_rows
+from core.admin import ServiceRowAdmin, UndeletableRowAdmin, offer_actions, select_rows
 from core.enqueueing import enqueue_on_commit
 from core.exceptions import StrataError
 from documents.admin import IndexFilter
@@ -33,9 +33,8 @@ from indexing.models import NOT_SYNCED, Index, IndexBuild, Node, SearchSettings
 ERROR_CHARS = 200  # of an error, in a list
 
 
-class UndeletableRowAdmin(ReadOnlyAdmin):
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+class LifecycleAdmin(UndeletableRowAdmin):
+    """Base of indexes and builds, whose actions may fail for a row or ask for confirmation."""
 
     def run_for_each(
         self, request: HttpRequest, rows: Iterable[Any], act: Callable[[Any], str]
@@ -113,7 +112,7 @@ offer_actions(
 
 
 @admin.register(Index)
-class IndexAdmin(UndeletableRowAdmin):
+class IndexAdmin(LifecycleAdmin):
     list_display = ["name", "live_build", "search_settings", "created_at"]
     list_select_related = ["live_build", "search_settings"]
     long_fields = ["live_build__recipe", "search_settings__content"]
@@ -201,7 +200,7 @@ def _count_nodes_query(*conditions: Q) -> Coalesce:
 
 
 @admin.register(IndexBuild)
-class IndexBuildAdmin(UndeletableRowAdmin):
+class IndexBuildAdmin(LifecycleAdmin):
     list_display = [
         "__str__", "state", "progress", "copied_count", "embedded_count", "promotion", "measured",
         "verdict", "paused", "problem", "writing_problem", "fingerprint", "created_at",

@@ -2,22 +2,19 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from contextlib import ExitStack
 from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
 
 from core.progress_bars import progress_bar
 from core.running_server import RunningServer, find_server
-from core.workers import local_workers
 from documents.connectors.local_files import AddResult
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
 from documents.serializers import render_artifacts
-from indexing.management.base_command import StrataCommand
+from indexing.management.base_command import StrataCommand, ensure_workers
 from indexing.management.waiting import wait_for_artifacts
 from indexing.models import Index
-from indexing.stores.ownership import exclusive_store_access, has_embedded_store
 
 # documents; a running server is told to reconcile, so that it starts while more are added
 RECONCILE_EVERY_DOCUMENTS = 50
@@ -52,14 +49,10 @@ class AddDocumentsCommand(StrataCommand):
                 "To make a new one, add a YAML file to specs/."
             )
         server = find_server()
-        with ExitStack() as stack:
-            if server is None and has_embedded_store():
-                stack.enter_context(exclusive_store_access())
-                stack.enter_context(local_workers())
-                wait = True
+        with ensure_workers() as works_here:
             accepted, refused = self._add_stream(stream, total, server)
             failed_count = 0
-            if wait:
+            if wait or works_here:
                 wait_for_artifacts(index, accepted)
                 failed_count = self._report_failures(accepted)
             elif server is not None:

@@ -1,10 +1,12 @@
-"""Send a command's requests to the API: to the running server, or without one in this process.
+"""What commands that ask the API share: they send requests to the running server, or without one
+answer them in this process, read options and print JSON.
 
 Either way a command sends the same request and gets the same answer or error.
 """
 
+import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -13,10 +15,10 @@ from typing import Any
 import httpx
 from django.conf import settings
 from django.core.handlers.wsgi import WSGIHandler
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
-from core.exceptions import StrataError
+from core.exceptions import InvalidInput, Malformed, StrataError
 from core.running_server import RunningServer, ServerUnreachable, find_server, own_key
 from core.workers import local_workers
 from indexing.management.base_command import format_error, prepare_database
@@ -154,3 +156,56 @@ def _log_only_bugs(logger: logging.Logger) -> Iterator[None]:
         yield
     finally:
         logger.removeFilter(is_about_bug)
+
+
+# --- Options and JSON ---------------------------------------------------------------------------
+
+
+def add_json_option(parser: CommandParser) -> None:
+    parser.add_argument("--json", action="store_true", help="Print the API's answer.")
+
+
+def format_json(answer: Any) -> str:
+    return json.dumps(answer, ensure_ascii=False, indent=2)
+
+
+def parse_json(text: str | bytes, option: str) -> Any:
+    """
+    Raises:
+        CommandError: the value of ``option`` is not JSON.
+    """
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except ValueError as error:
+        problem = Malformed(
+            f"{option} is not valid JSON: {error}.",
+            fix='Write it as {"name": "value"}, in quotation marks for the shell.',
+        )
+        raise CommandError(format_error(problem)) from None
+
+
+def _refuse_constant(name: str) -> Any:
+    """Refuse NaN and Infinity, which Python reads but JSON does not have."""
+    raise ValueError(f"{name} is not a value")
+
+
+def parse_assignments(assignments: Sequence[str], option: str) -> dict[str, str]:
+    """Read ``NAME=VALUE`` pairs.
+
+    Raises:
+        CommandError: one has no name or no ``=``, or a name is given twice.
+    """
+    values: dict[str, str] = {}
+    for text in assignments:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            problem = InvalidInput(
+                f"{option}: {text!r} is not a pair of a name and a value.",
+                fix="Write it as NAME=VALUE.",
+            )
+            raise CommandError(format_error(problem))
+        if name in values:
+            problem = InvalidInput(f"{option} gives {name} twice.", fix="Give it once.")
+            raise CommandError(format_error(problem))
+        values[name] = value
+    return values

@@ -1,15 +1,24 @@
-"""The base class of commands that read or write indexes."""
+"""What commands that read or write indexes share: their base class, and who does their work."""
 
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import IO, Any, cast
 
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
+from rich.console import Console
+from rich.table import Table
 
 from core.exceptions import StrataError
+from core.running_server import find_server
+from core.workers import local_workers
 from indexing.services import load_specs
+from indexing.stores.ownership import exclusive_store_access, has_embedded_store
+from indexing.tasks import enqueue_reconciliation
 
 
 class StrataCommand(BaseCommand):
@@ -18,6 +27,11 @@ class StrataCommand(BaseCommand):
     # Django's own checks import every view, which takes as long as a third of such a command.
     requires_system_checks = ["strata"]
     loads_specs = True
+
+    @cached_property
+    def console(self) -> Console:
+        """Prints tables and lines to the command's output."""
+        return Console(file=cast(IO[str], self.stdout), highlight=False, soft_wrap=True)
 
     def execute(self, *args: Any, **options: Any) -> Any:
         try:
@@ -30,6 +44,16 @@ class StrataCommand(BaseCommand):
             raise CommandError(
                 f"The database reported an error: {error}. Run manage.py doctor for details."
             ) from error
+
+
+def make_table(*headings: str, counts: Sequence[str]) -> Table:
+    """A table with columns of words, then columns of numbers."""
+    table = Table(box=None, pad_edge=False)
+    for heading in headings:
+        table.add_column(heading)
+    for heading in counts:
+        table.add_column(heading, justify="right")
+    return table
 
 
 def format_error(error: StrataError) -> str:
@@ -79,3 +103,24 @@ def _require_known_migrations(executor: MigrationExecutor) -> None:
             f"{'.'.join(unknown[0])}. Start the release that made it, or set STRATA_DATA_DIR to a "
             "new folder."
         )
+
+
+@contextmanager
+def ensure_workers() -> Iterator[bool]:
+    """Ensure that workers run until the block ends: those of the server or of Celery, or in
+    embedded mode without a server, workers of this process. Yields whether this process works."""
+    is_alone = find_server() is None and has_embedded_store()
+    if is_alone:
+        with exclusive_store_access(), local_workers():
+            yield True
+    else:
+        yield False
+
+
+def trigger_reconciliation() -> None:
+    """Make the workers look for work now instead of at the next periodic reconciliation."""
+    server = find_server()
+    if server is not None:
+        server.reconcile()
+    else:
+        enqueue_reconciliation()

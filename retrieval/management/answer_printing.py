@@ -1,4 +1,4 @@
-"""Print the API's answers for people."""
+"""Print the API's answers for people, or as JSON."""
 
 import unicodedata
 from collections.abc import Callable, Iterable
@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from indexing.management.api_client import ApiCommand, format_json
+
 # The lists of an answer, in the order in which they are printed.
 SECTIONS = {
     "hits": "Hits",
@@ -22,6 +24,16 @@ SECTIONS = {
     "paths": "Paths",
     "results": "Results",
 }
+
+
+class AnswerCommand(ApiCommand):
+    """A command that asks the API and prints the answer."""
+
+    def print_answer(self, answer: dict[str, Any], *, as_json: bool) -> None:
+        if as_json:
+            self.stdout.write(format_json(answer))
+        else:
+            AnswerPrinter(self.stdout).print_answer(answer)
 
 
 class AnswerPrinter:

@@ -7,8 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from concepts.importing import import_statement, read_statements
-from indexing.management.base_command import StrataCommand
-from indexing.management.local_work import ensure_workers, trigger_reconciliation
+from indexing.management.base_command import StrataCommand, ensure_workers, trigger_reconciliation
 from indexing.management.waiting import wait_for_standalone_rows
 from indexing.models import Index
 
@@ -39,9 +38,7 @@ class Command(StrataCommand):
         )
 
     def handle(self, *, path: Path, index: str, wait: bool, **options: Any) -> None:
-        names = list(Index.objects.not_being_removed().values_list("name", flat=True))
-        if index not in names:
-            raise CommandError(f"There is no index named {index!r}; allowed: {', '.join(names)}.")
+        Index.objects.not_being_removed().require(index)
         failed_count = 0
         with ensure_workers() if wait else nullcontext():
             refused_count = self._import(path, index)

@@ -7,8 +7,14 @@ from typing import Any
 import httpx
 from django.core.management.base import CommandError, CommandParser
 
-from indexing.management.api_client import API_PATH, ApiCommand, open_api
-from indexing.management.options import format_json, parse_assignments, parse_json
+from indexing.management.api_client import (
+    API_PATH,
+    ApiCommand,
+    format_json,
+    open_api,
+    parse_assignments,
+    parse_json,
+)
 from indexing.stores.ownership import has_embedded_store
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")

@@ -17,9 +17,7 @@ class Command(StrataCommand):
         parser.add_argument("index")
 
     def handle(self, *, index: str, **options: Any) -> None:
-        names = list(Index.objects.values_list("name", flat=True))
-        if index not in names:
-            raise CommandError(f"There is no index named {index!r}; allowed: {', '.join(names)}.")
+        Index.objects.require(index)
         golden = write_golden_queries(index)
         if golden is None:
             raise CommandError(

@@ -10,15 +10,20 @@ from uuid import UUID
 from django.core.management.base import CommandError, CommandParser
 
 from evidence.services import MAX_ITEMS
-from indexing.management.api_client import ApiClient, ApiCommand, open_api
-from indexing.management.options import add_json_option, format_json, parse_json
+from indexing.management.api_client import (
+    ApiClient,
+    add_json_option,
+    format_json,
+    open_api,
+    parse_json,
+)
 from indexing.management.waiting import wait_for_artifacts
-from retrieval.management.answer_printing import AnswerPrinter
+from retrieval.management.answer_printing import AnswerCommand
 
 STDIN = Path("-")
 
 
-class Command(ApiCommand):
+class Command(AnswerCommand):
     help = "Add findings to an index that keeps evidence, each once, and search them."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -59,10 +64,7 @@ class Command(ApiCommand):
             return
         with open_api() as api:
             answer = _search(api, path, action, options)
-        if json:
-            self.stdout.write(format_json(answer))
-        else:
-            AnswerPrinter(self.stdout).print_answer(answer)
+        self.print_answer(answer, as_json=json)
 
     def _add(self, index: str, path: str, json: bool, options: dict[str, Any]) -> None:
         """Add the findings in requests of ``MAX_ITEMS``, and print each verdict as it comes."""

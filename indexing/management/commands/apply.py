@@ -3,8 +3,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from indexing.lifecycle import apply_spec
-from indexing.management.base_command import StrataCommand
-from indexing.management.local_work import ensure_workers, trigger_reconciliation
+from indexing.management.base_command import StrataCommand, ensure_workers, trigger_reconciliation
 from indexing.management.waiting import wait_for_build
 from indexing.models import IndexBuild
 

@@ -1,13 +1,10 @@
 from collections.abc import Callable
-from typing import IO, Any, cast
+from typing import Any
 
 from django.core.management.base import CommandParser
-from rich.console import Console
-from rich.table import Table
 
 from indexing.lifecycle import cancel_build, get_build, pause_build, resume_build
-from indexing.management.base_command import StrataCommand
-from indexing.management.local_work import trigger_reconciliation
+from indexing.management.base_command import StrataCommand, make_table, trigger_reconciliation
 from indexing.models import Index, IndexBuild
 from indexing.serializers import render_builds
 
@@ -38,11 +35,8 @@ class Command(StrataCommand):
         builds = builds.select_related("index__search_settings")
         if index is not None:
             builds = builds.filter(index=index)
-        table = Table(box=None, pad_edge=False)
-        table.add_column("build")
-        table.add_column("state")
-        for column in ["pending", "synced", "failed", "copied", "embedded", "missing"]:
-            table.add_column(column, justify="right")
+        columns = ["pending", "synced", "failed", "copied", "embedded", "missing"]
+        table = make_table("build", "state", counts=columns)
         rows = render_builds(list(builds))
         for row in rows:
             nodes = row["nodes"]
@@ -50,9 +44,8 @@ class Command(StrataCommand):
             counts += [row["copied"], row["embedded"], row["artifacts_missing"]]
             state = "paused" if row["paused_at"] else row["state"]
             table.add_row(f"{row['index']} #{row['number']}", state, *(f"{n:,}" for n in counts))
-        console = Console(file=cast(IO[str], self.stdout), highlight=False, soft_wrap=True)
-        console.print(table)
+        self.console.print(table)
         for row in rows:
             for reason in (row["pause_reason"], row["problem"]):
                 if reason:
-                    console.print(f"{row['index']} #{row['number']}: {reason}")
+                    self.console.print(f"{row['index']} #{row['number']}: {reason}")

@@ -1,13 +1,12 @@
-import json as json_module
-from typing import IO, Any, cast
+from typing import Any
 
 from django.core.management.base import CommandParser
 from rich.console import Console
-from rich.table import Table
 
 from core.progress_bars import progress_bar
 from indexing.estimates import BuildEstimate, estimate_build
-from indexing.management.base_command import StrataCommand
+from indexing.management.api_client import format_json
+from indexing.management.base_command import StrataCommand, make_table
 from indexing.models import IndexBuild
 from indexing.services import has_search_settings, has_store_settings
 from indexing.spec.loaded import get_specs
@@ -34,13 +33,12 @@ class Command(StrataCommand):
                 estimates.append(estimate_build(name, is_exact=exact, advance=advance))
         if json:
             content = [estimate.as_json() for estimate in estimates]
-            self.stdout.write(json_module.dumps(content, indent=2))
+            self.stdout.write(format_json(content))
             return
-        console = Console(file=cast(IO[str], self.stdout), highlight=False, soft_wrap=True)
         if not estimates:
-            console.print("Every index matches its spec.")
+            self.console.print("Every index matches its spec.")
         for estimate in estimates:
-            _print_estimate(console, estimate)
+            _print_estimate(self.console, estimate)
 
 
 def _find_changed_indexes() -> list[str]:
@@ -70,11 +68,8 @@ def _print_estimate(console: Console, estimate: BuildEstimate) -> None:
     if estimate.is_free:
         console.print("  No stored data changes: this costs nothing.")
         return
-    table = Table(box=None, pad_edge=False)
-    table.add_column("  kind")
     columns = ["kept", "reembedded", "rebuilt", "removed", "texts", "tokens", "calls"]
-    for column in columns:
-        table.add_column(column, justify="right")
+    table = make_table("  kind", counts=columns)
     for kind, counted in estimate.kinds.items():
         table.add_row(f"  {kind}", *(f"{getattr(counted, column):,}" for column in columns))
     console.print(table)

@@ -5,8 +5,7 @@ from django.db.models import Q
 
 from indexing.exceptions import WrongBuildState
 from indexing.lifecycle import get_build, request_promotion
-from indexing.management.base_command import StrataCommand
-from indexing.management.local_work import ensure_workers, trigger_reconciliation
+from indexing.management.base_command import StrataCommand, ensure_workers, trigger_reconciliation
 from indexing.management.waiting import wait_for_build
 from indexing.models import Index, IndexBuild
 

@@ -3,8 +3,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from indexing.lifecycle import roll_back_index
-from indexing.management.base_command import StrataCommand
-from indexing.management.local_work import trigger_reconciliation
+from indexing.management.base_command import StrataCommand, trigger_reconciliation
 from indexing.models import Index
 
 

@@ -1,11 +1,9 @@
-from typing import IO, Any, cast
+from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from rich.console import Console
-from rich.table import Table
 
 from indexing.health import RETRY_FIX, describe_failures
-from indexing.management.base_command import StrataCommand
+from indexing.management.base_command import StrataCommand, make_table
 from indexing.progress import get_index_progress
 from indexing.text_faults import describe_text_faults
 
@@ -22,10 +20,8 @@ class Command(StrataCommand):
         if index is not None and not found:
             known = ", ".join(progress.name for progress in get_index_progress())
             raise CommandError(f"There is no index named {index!r}; allowed: {known}.")
-        table = Table(box=None, pad_edge=False)
-        table.add_column("index")
-        for column in ["artifacts", "waiting", "failed", "pending", "synced", "failed", "deleting"]:
-            table.add_column(column, justify="right")
+        columns = ["artifacts", "waiting", "failed", "pending", "synced", "failed", "deleting"]
+        table = make_table("index", counts=columns)
         for progress in found:
             table.add_row(
                 progress.name,
@@ -42,12 +38,11 @@ class Command(StrataCommand):
                     )
                 ),
             )
-        console = Console(file=cast(IO[str], self.stdout), highlight=False, soft_wrap=True)
-        console.print(table)
+        self.console.print(table)
         for progress in found:
             if progress.problem:
-                console.print(f"{progress.name}: {progress.problem}")
+                self.console.print(f"{progress.name}: {progress.problem}")
             if described := describe_text_faults(progress.name):
-                console.print(described[0])
+                self.console.print(described[0])
         for failure in describe_failures(index):
-            console.print(f"{failure} {RETRY_FIX}")
+            self.console.print(f"{failure} {RETRY_FIX}")

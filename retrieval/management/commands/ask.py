@@ -8,11 +8,13 @@ from httpx_sse import EventSource
 from indexing.management.api_client import (
     ApiClient,
     ApiCommand,
+    add_json_option,
+    format_json,
     open_api,
+    parse_json,
     read_error,
     require_success,
 )
-from indexing.management.options import add_json_option, format_json, parse_json
 from retrieval.management.answer_printing import AnswerPrinter, strip_control_characters
 from retrieval.pipelines.running import MAX_ANSWER_HITS
 from summaries.models import EXTRACTIVE_MODEL_NAME

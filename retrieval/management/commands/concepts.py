@@ -3,12 +3,15 @@ from urllib.parse import quote
 
 from django.core.management.base import CommandParser
 
-from indexing.management.api_client import ApiClient, ApiCommand, open_api
-from indexing.management.options import add_json_option, format_json
-from retrieval.management.answer_printing import AnswerPrinter
+from indexing.management.api_client import (
+    ApiClient,
+    add_json_option,
+    open_api,
+)
+from retrieval.management.answer_printing import AnswerCommand
 
 
-class Command(ApiCommand):
+class Command(AnswerCommand):
     help = "List and search the concepts of an index, and read what the documents say about one."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -45,10 +48,7 @@ class Command(ApiCommand):
     def handle(self, *, action: str, json: bool, **options: Any) -> None:
         with open_api() as api:
             answer = _ask(api, action, options)
-        if json:
-            self.stdout.write(format_json(answer))
-        else:
-            AnswerPrinter(self.stdout).print_answer(answer)
+        self.print_answer(answer, as_json=json)
 
 
 def _ask(api: ApiClient, action: str, options: dict[str, Any]) -> Any:

@@ -3,19 +3,18 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from indexing.management.api_client import ApiCommand, open_api
-from indexing.management.options import (
+from indexing.management.api_client import (
     add_json_option,
-    format_json,
+    open_api,
     parse_assignments,
     parse_json,
 )
-from retrieval.management.answer_printing import AnswerPrinter
+from retrieval.management.answer_printing import AnswerCommand
 from retrieval.search import Mode
 from retrieval.search_table import SEARCHES
 
 
-class Command(ApiCommand):
+class Command(AnswerCommand):
     help = "Search an index and print the best hits."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -60,7 +59,4 @@ class Command(ApiCommand):
             parameters["filter"] = parse_json(filter, "--filter")
         with open_api() as api:
             answer = api.post(f"search/{kind}", parameters)
-        if json:
-            self.stdout.write(format_json(answer))
-        else:
-            AnswerPrinter(self.stdout).print_answer(answer)
+        self.print_answer(answer, as_json=json)

@@ -4,19 +4,18 @@ from urllib.parse import quote
 
 from django.core.management.base import CommandParser
 
-from indexing.management.api_client import ApiCommand, open_api
-from indexing.management.options import (
+from indexing.management.api_client import (
     add_json_option,
-    format_json,
+    open_api,
     parse_assignments,
     parse_json,
 )
-from retrieval.management.answer_printing import AnswerPrinter
+from retrieval.management.answer_printing import AnswerCommand
 
 TYPES_READ_AS_JSON = ("integer", "number", "boolean")
 
 
-class Command(ApiCommand):
+class Command(AnswerCommand):
     help = "List the tools that an index's spec declares, or call one of them."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -37,12 +36,10 @@ class Command(ApiCommand):
             if tool is not None:
                 values = _read_values(assignments, _find_properties(listed["results"], tool))
                 answer = api.post(f"{path}{quote(tool, safe='')}/", values)
-        if json:
-            self.stdout.write(format_json(answer))
-        elif tool is None:
+        if tool is None and not json:
             self._print_tools(answer["results"])
         else:
-            AnswerPrinter(self.stdout).print_answer(answer)
+            self.print_answer(answer, as_json=json)
 
     def _print_tools(self, tools: Sequence[dict[str, Any]]) -> None:
         if not tools:
