@@ -11,8 +11,8 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from access.grants import EVERYTHING, Grant, Scope, UserRights
+from access.index_names import list_public_indexes
 from access.models import ApiKey, GroupRights
-from access.public_indexes import list_public_indexes
 from core import running_server
 
 

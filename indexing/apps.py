@@ -6,12 +6,10 @@ class IndexingConfig(AppConfig):
 
     def ready(self) -> None:
         from access.index_names import register_index_names
-        from access.public_indexes import register_public_indexes
         from documents.index_catalog import register_catalog
         from indexing import checks, signals  # noqa: F401
         from indexing.catalog import LedgerIndexCatalog, list_public_index_names
 
         catalog = LedgerIndexCatalog()
         register_catalog(catalog)
-        register_index_names(catalog.index_names)
-        register_public_indexes(list_public_index_names)
+        register_index_names(catalog.index_names, list_public_index_names)
