@@ -20,6 +20,12 @@ def admitted(page: "Page") -> "Page":
     return page
 
 
+def choose(page: "Page", name: str, content: bytes) -> None:
+    page.set_input_files(
+        "#files", [{"name": name, "mimeType": "application/octet-stream", "buffer": content}]
+    )
+
+
 def wait_for(page: "Page", name: str, state: str) -> str:
     """The text of the row of this name, once it has this state."""
     row = page.locator(f"#documents li[data-state={state}]", has_text=name)
@@ -29,13 +35,7 @@ def wait_for(page: "Page", name: str, state: str) -> str:
 
 class TestFiles:
     def test_are_shown_until_they_are_ready(self, admitted: "Page", service: Service):
-        pdf = {
-            "name": "gannet.pdf",
-            "mimeType": "application/pdf",
-            "buffer": make_pdf("Gannets dive from thirty metres."),
-        }
-
-        admitted.set_input_files("#files", [pdf])
+        choose(admitted, "gannet.pdf", make_pdf("Gannets dive from thirty metres."))
 
         assert "1 page" in wait_for(admitted, "gannet.pdf", "ready")
         assert admitted.inner_text("#summary") == "1 ready"
@@ -45,9 +45,7 @@ class TestFiles:
         assert answer.json()["hits"][0]["artifact"]["external_id"] == "gannet.pdf"
 
     def test_say_why_they_failed_and_can_be_tried_again(self, admitted: "Page"):
-        broken = {"name": "broken.pdf", "mimeType": "application/pdf", "buffer": b"%PDF-1.7\nno"}
-
-        admitted.set_input_files("#files", [broken])
+        choose(admitted, "broken.pdf", b"%PDF-1.7\nno")
 
         assert "The PDF is damaged and cannot be opened." in wait_for(
             admitted, "broken.pdf", "failed"
@@ -67,8 +65,7 @@ class TestFiles:
         wait_for(admitted, "talks/2024/march.md", "ready")
 
     def test_are_still_listed_after_a_reload(self, admitted: "Page"):
-        note = {"name": "skua.txt", "mimeType": "text/plain", "buffer": b"Skuas steal fish."}
-        admitted.set_input_files("#files", [note])
+        choose(admitted, "skua.txt", b"Skuas steal fish.")
         wait_for(admitted, "skua.txt", "ready")
 
         admitted.reload()
