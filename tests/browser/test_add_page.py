@@ -9,7 +9,7 @@ from tests.documents.parsing.makers import make_pdf
 from tests.serving import KEY, Service
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import FilePayload, Page
 
 
 @pytest.fixture
@@ -21,9 +21,8 @@ def admitted(page: "Page") -> "Page":
 
 
 def choose(page: "Page", name: str, content: bytes) -> None:
-    page.set_input_files(
-        "#files", [{"name": name, "mimeType": "application/octet-stream", "buffer": content}]
-    )
+    file: FilePayload = {"name": name, "mimeType": "application/octet-stream", "buffer": content}
+    page.set_input_files("#files", file)
 
 
 def wait_for(page: "Page", name: str, state: str) -> str:
