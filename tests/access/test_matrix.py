@@ -31,7 +31,16 @@ from tests.written import make_build
 pytestmark = pytest.mark.django_db
 
 # Pages without data, the health checks, and the description of the API.
-OPEN = {"", "health/live", "health/ready", "concepts/", "api/schema/", "api/docs/", "sign-in/"}
+OPEN = {
+    "",
+    "health/live",
+    "health/ready",
+    "add/",
+    "concepts/",
+    "api/schema/",
+    "api/docs/",
+    "sign-in/",
+}
 # The login of the admin leads to the sign-in, and so do pages that need a user.
 PAGES_OF_USERS = {
     "account/", "account/password/", "account/second-factor/", "account/sign-out/", "admin/login/",

@@ -67,3 +67,14 @@ class TestDeleteAbandonedFiles:
         assert delete_abandoned_files() == 1
 
         assert kept(files) == {fresh.path.name}
+
+    def test_deletes_pages_of_files_that_were_never_read_to_their_end(self, files):
+        pages = files / "0b" / "0b7c.ocr"
+        pages.parent.mkdir(parents=True)
+        pages.write_text("{}")
+        long_ago = time.time() - ABANDONED_SECONDS - 1
+        os.utime(pages, (long_ago, long_ago))
+
+        assert delete_abandoned_files() == 1
+
+        assert kept(files) == set()

@@ -29,7 +29,7 @@ def parsed(monkeypatch) -> dict[str, Any]:
     """File name -> result of the fake parser; an exception is raised."""
     found: dict[str, Any] = {}
 
-    def parse_file(path: Path, *, file_name: str, takes_images: bool) -> ParsedDocument:
+    def parse_file(path: Path, *, file_name: str, **options: object) -> ParsedDocument:
         result = found[file_name]
         if callable(result):
             result = result()
