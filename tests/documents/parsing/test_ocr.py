@@ -15,12 +15,8 @@ def line(text: str, left: float, top: float, width: float = 200) -> Line:
 
 class TestJoinLines:
     def test_joins_lines_below_each_other_and_keeps_columns_apart(self):
-        lines = [
-            line("one", 0, 0),
-            line("three", 300, 5),
-            line("two", 10, 25),
-            line("four", 300, 30),
-        ]
+        left = [line("one", 0, 0), line("two", 10, 25)]
+        right = [line("three", 300, 5), line("four", 300, 30)]
 
         assert join_lines([*right, *left]) == ["one\ntwo", "three\nfour"]
 
