@@ -64,7 +64,7 @@ class TestWorkers:
         assert report["findings"] == {}
         assert report["artifact_count"] == len(uploaded)
         assert report["point_count"] == report["node_count"] >= len(uploaded)
-        assert hits[0]["artifact"]["title"] == "buoy-5"
+        assert hits[0]["artifact"]["title"] == "buoy 5"
 
     @pytest.mark.parametrize("production", [QUICK], indirect=True, ids=["quick"])
     def test_write_summaries_if_started_as_in_the_guide(self, production):
