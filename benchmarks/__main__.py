@@ -72,6 +72,8 @@ def main() -> None:
             "filings",
             "scans",
             "layout",
+            "marks",
+            "languages",
         ],
     )
     parser.add_argument(
@@ -113,7 +115,8 @@ def main() -> None:
     parser.add_argument(
         "--embedding",
         type=Path,
-        help="relevance: a YAML file with a spec's section `embedding`, which replaces the default",
+        help="relevance, languages: a YAML file with a spec's section `embedding`, which replaces "
+        "the default",
     )
     parser.add_argument(
         "--indexes", nargs="+", help="relevance: the presets to ask; default: all five"
@@ -223,6 +226,14 @@ def main() -> None:
             from benchmarks.reading import measure_layout
 
             measure_layout()
+        if arguments.only == "marks":
+            from benchmarks.reading import measure_marks
+
+            measure_marks()
+        if arguments.only == "languages":
+            from benchmarks.languages import measure_languages
+
+            measure_languages(arguments.embedding)
         if arguments.only == "citations":
             from benchmarks.citations import measure_citations
 

@@ -1,4 +1,4 @@
-"""Measure ``manage.py update_emergent_pairs`` on new concepts, in its own process.
+"""Measure ``strata update_emergent_pairs`` on new concepts, in its own process.
 
 ``python -m benchmarks.emergent_pairs CONCEPTS`` fills the index ``knowledge`` of
 ``STRATA_DATA_DIR`` with rows and points. Half of their random vectors are independent; the others

@@ -1,24 +1,32 @@
 """Measure how well real documents are read: whether questions find the page that answers them, and
-how close the text is to a reference.
+how close the text is to a reference, and whether passages are marked at their place.
 
 It measures no time: the same files give the same figures on any machine.
 """
 
 import difflib
 import json
+import random
 import re
 import tempfile
+import unicodedata
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pypdfium2
+
 from benchmarks.service import measured_service, wait_until_ready
 from documents.exceptions import Unparsable
 from documents.parsing import parse_file
+from documents.parsing.passage_boxes import Box, find_boxes
 from tests.serving import ROOT, Service
 
 DATA = ROOT.parent / "shared" / "data"
 DEPTHS = (1, 5, 10)
+PASSAGES = 1_000
+PASSAGE_CHARS = 400
 MAX_HITS = 100  # several may be of one page
 
 
@@ -118,3 +126,59 @@ def _read_cells(markdown: str) -> Iterator[str]:
         if line.startswith("|") and not re.fullmatch(r"[|\s:-]+", line):
             yield from (" ".join(cell.split()) for cell in line.strip().strip("|").split("|"))
             yield "\n"
+
+
+def measure_marks() -> None:
+    """Print how many of 1,000 random passages of PDFs are marked on their pages, and whether the
+    marks hold the letters and digits of the passage and no others."""
+    files = [path for folder in ("docs/pdf", "filings") for path in (DATA / folder).glob("*.pdf")]
+    chance = random.Random(1)
+    marked = exact = wrong = count = 0
+    for path in sorted(files):
+        pages = parse_file(path, file_name=path.name).pages
+        document = pypdfium2.PdfDocument(path)
+        for _ in range(PASSAGES // len(files) + 1):
+            index = chance.randrange(len(pages))
+            text = pages[index].text
+            start = text.find(" ", chance.randrange(max(1, len(text) - PASSAGE_CHARS))) + 1
+            end = text.rfind(" ", start, start + PASSAGE_CHARS)
+            passage = text[start:end]
+            if not any(map(str.isalnum, passage)):
+                continue  # a page without text
+            count += 1
+            boxes = find_boxes(path, index, text, start, end)
+            marked += bool(boxes)
+            if boxes:
+                expected, found = _letters(passage), _read_boxes(document[index], boxes)
+                exact += found == expected
+                wrong += bool(found - expected)
+    if not count:
+        print(f"marks: left out, there are no PDFs in {DATA}")
+        return
+    print(
+        f"{count} passages, {marked / count:.3f} of them marked; of the marks {exact / marked:.3f} "
+        f"hold exactly the passage's letters, {wrong / marked:.3f} others too"
+    )
+
+
+def _read_boxes(page: pypdfium2.PdfPage, boxes: list[Box]) -> Counter[str]:
+    """The letters that PDFium finds in these parts of a page that is not turned."""
+    (width, height), text_page = page.get_size(), page.get_textpage()
+    return sum(
+        (
+            _letters(
+                text_page.get_text_bounded(
+                    left=box.left * width,
+                    bottom=(1 - (box.top + 2 * box.bottom) / 3) * height,
+                    right=box.right * width,
+                    top=(1 - (2 * box.top + box.bottom) / 3) * height,
+                )
+            )
+            for box in boxes
+        ),
+        Counter(),
+    )
+
+
+def _letters(text: str) -> Counter[str]:
+    return Counter(filter(str.isalnum, unicodedata.normalize("NFKC", text)))

@@ -2,9 +2,10 @@
 
 import statistics
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,7 @@ KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {
 class Searched:
     """A service with filled indexes, whose process ``pid`` answers the searches."""
 
-    connection: Connection
+    connect: Callable[[], Connection]
     pid: int
 
 
@@ -75,10 +76,12 @@ def measure_searches(
                 for name in sorted(services, reverse=pair % 2 == 0):
                     service = services[name]
                     before = read_processor_seconds(service.pid)
+                    connection = service.connect()  # an idle one would have been closed
                     for n in range(SEARCHES_PER_RUN):
                         query = f"{queries[n % len(queries)]} {pair} {n}"
                         parameters = {"index": index, "query": query, **given}
-                        service.connection.post(f"/api/v1/search/{search}", parameters)
+                        connection.post(f"/api/v1/search/{search}", parameters)
+                    connection.close()
                     if pair >= 0:
                         seconds[kind][name].append(read_processor_seconds(service.pid) - before)
     _print(seconds, pairs)
@@ -92,7 +95,7 @@ def _embedded(folder: Path, root: Path, specs: Path) -> Iterator[Searched]:
     try:
         _fill(service)
         assert service.process is not None
-        yield Searched(Connection(service.port), service.process.pid)
+        yield Searched(partial(Connection, service.port), service.process.pid)
     finally:
         service.stop()
 
@@ -102,7 +105,7 @@ def _production(folder: Path, root: Path, specs: Path) -> Iterator[Searched]:
     environment = {"STRATA_SPECS_DIR": str(specs)}
     with production_service(folder, environment, root=root) as (service, key, pid):
         _fill(service)
-        yield Searched(Connection(service.port, key), pid)
+        yield Searched(partial(Connection, service.port, key), pid)
 
 
 def _fill(service: "Service | Production") -> None:

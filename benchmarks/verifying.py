@@ -1,4 +1,4 @@
-"""Measure ``manage.py verify`` on a filled index, in its own process and without a server."""
+"""Measure ``strata verify`` on a filled index, in its own process and without a server."""
 
 import os
 import subprocess

@@ -7,7 +7,6 @@ from indexing.tasks import (
     plan_worker,
     regeneration_worker,
     sync_worker,
-    verification_worker,
 )
 from summaries.tasks import writing_worker
 from webhooks.tasks import delivery_worker
@@ -16,7 +15,6 @@ BACKGROUND_WORKERS = (
     plan_worker,
     sync_worker,
     audit_worker,
-    verification_worker,
     writing_worker,
     delivery_worker,
     promotion_worker,

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from dotenv import load_dotenv
 
-BASE_DIR = Path(__file__).resolve().parents[1]
+BASE_DIR = Path(__file__).resolve().parents[1]  # the code, and the files it comes with
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
@@ -17,7 +17,7 @@ def load_environment() -> None:
 
     ``STRATA_ENV_FILE`` names another file. The embedded form is the default.
     """
-    load_dotenv(os.environ.get("STRATA_ENV_FILE") or BASE_DIR / ".env")
+    load_dotenv(os.environ.get("STRATA_ENV_FILE") or read_project_dir() / ".env")
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.embedded")
 
 
@@ -25,9 +25,15 @@ def read_folder(name: str, default: Path) -> Path:
     return Path(os.environ.get(name, "").strip() or default).resolve()
 
 
+def read_project_dir() -> Path:
+    """The folder with what people write: specs, pipelines, golden queries and ``.env``. A clone is
+    one; the command ``strata`` sets it to the current folder."""
+    return read_folder("STRATA_PROJECT_DIR", BASE_DIR)
+
+
 def read_data_dir() -> Path:
     """Everything the service writes is below it."""
-    return read_folder("STRATA_DATA_DIR", BASE_DIR / "var")
+    return read_folder("STRATA_DATA_DIR", read_project_dir() / "var")
 
 
 def read_int(name: str, default: int) -> int:
@@ -88,15 +94,16 @@ def require_url(name: str, url: str) -> str:
 
 
 def read_choice(name: str, default: str, allowed: Collection[str]) -> str:
-    """One of the allowed values, which are in capitals; the case of what is given does not matter.
+    """One of the allowed values; the case of what is given does not matter.
 
     Raises:
         SystemExit: it is none of them.
     """
-    value = os.environ.get(name, "").strip().upper() or default
-    if value not in allowed:
-        sys.exit(f"{name} is {value!r}, but must be one of {', '.join(allowed)}.")
-    return value
+    given = os.environ.get(name, "").strip() or default
+    found = next((value for value in allowed if value.lower() == given.lower()), None)
+    if found is None:
+        sys.exit(f"{name} is {given!r}, but must be one of {', '.join(allowed)}.")
+    return found
 
 
 def read_listen_address(default: str) -> str:

@@ -58,12 +58,14 @@ from core.expected_errors import is_database_unavailable
 from core.serializers import make_error_json, to_invalid_input
 from documents.exceptions import (
     ContentConflict,
+    PagesBusy,
     ScannerUnavailable,
     UnknownArtifact,
     Unparsable,
 )
 from evaluation.exceptions import UnknownJudgement, UnknownRun
 from indexing.exceptions import (
+    AllIndexesNeeded,
     BuildUnfinished,
     EmbeddingMismatch,
     EmbeddingUnavailable,
@@ -72,6 +74,7 @@ from indexing.exceptions import (
     ModelUnavailable,
     NotYetIndexed,
     PointsLost,
+    SpecNotWritten,
     StoreBusy,
     StoreLocked,
     StoreOutcomeUnknown,
@@ -138,10 +141,13 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     ContentConflict: 409,
     HiddenRelationships: 409,
     WrongBuildState: 409,
+    SpecNotWritten: 409,
+    AllIndexesNeeded: 403,
     BuildUnfinished: 409,
     UnavailableTool: 409,
     NotYetIndexed: 409,
     Unparsable: 422,
+    PagesBusy: 503,
     ScannerUnavailable: 503,
     UnchunkableText: 422,
     TooManyNodes: 422,

@@ -4,12 +4,19 @@ gunicorn starts, watches and replaces processes; each serves with the web server
 form.
 """
 
+import os
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
 from gunicorn.workers.base import Worker
 
 from config.environment import load_environment, read_int, read_listen_address
+
+# Where the processes share their counters. A replaced process leaves about 200 KB there, until the
+# server stops.
+METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 
 load_environment()
 
@@ -24,6 +31,9 @@ max_requests_jitter = 2_000  # so that processes are not all replaced at once
 # A heartbeat touches a file; on a disk that can take longer than ``timeout``.
 worker_tmp_dir = str(memory) if (memory := Path("/dev/shm")).is_dir() else None  # noqa: S108
 control_socket_disable = True  # nothing uses it
+own_metrics_folder = None  # what the operator has set is not deleted
+if workers > 1 and METRICS_FOLDER not in os.environ:
+    own_metrics_folder = os.environ[METRICS_FOLDER] = tempfile.mkdtemp(prefix="strata-metrics-")
 
 
 class worker_class(Worker):
@@ -43,6 +53,11 @@ class worker_class(Worker):
             timeout_notify=1,
         )
         server.run([each.sock for each in self.sockets])
+
+
+def on_exit(server: Any) -> None:
+    if own_metrics_folder is not None:
+        shutil.rmtree(own_metrics_folder, ignore_errors=True)
 
 
 def post_worker_init(worker: Any) -> None:

@@ -93,7 +93,7 @@ def _check_vectors() -> str:
 
 def _check_documents() -> str:
     if has_failures():
-        return "Documents have failed; manage.py status names the error."
+        return "Documents have failed; strata status names the error."
     if is_stalled():
         return f"Documents wait, and nothing was embedded or written for {STALLED_MINUTES} minutes."
     return OK

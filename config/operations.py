@@ -18,7 +18,7 @@ HEADER: Final = """\
 # Operations
 
 How each operation of the [HTTP API](api.md) is done at the [command line](commands.md), with the
-[Python client](../how-to/use-the-client.md) and by agents over MCP. `manage.py api` and the
+[Python client](../how-to/use-the-client.md) and by agents over MCP. `strata api` and the
 client's `request` send any request; they are named where an operation has no command or method of
 its own. `python -m config.operations` writes this page."""
 TABLE_HEAD: Final = """
@@ -30,7 +30,7 @@ TABLE_HEAD: Final = """
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """``command``: after ``manage.py``; "" where ``api`` does it. ``client``: the method of both
+    """``command``: after ``strata``; "" where ``api`` does it. ``client``: the method of both
     clients; "" where ``request`` does it. ``no_tool``: why no MCP tool does it, where the reason is
     not that of its tag."""
 
@@ -85,12 +85,16 @@ OPERATIONS: Final[Mapping[str, Usage]] = {
     "remove_artifact": Usage(client="delete"),
     "read_original": Usage(client="original"),
     "list_pages": Usage(client="pages"),
+    "draw_page": Usage(client="picture"),
+    "find_passage_boxes": Usage(client="boxes"),
     "read_page": Usage(client="page"),
     "read_source": Usage(client="source"),
     # Indexes and builds
     "v1_indexes_list": Usage("status", "indexes"),
     "v1_indexes_retrieve": Usage("status --index", "index", "`list_indexes` shows it"),
     "v1_indexes_destroy": Usage(client="delete_index"),
+    "read_spec": Usage(),
+    "write_spec": Usage(),
     "plan_index": Usage("plan"),
     "list_builds": Usage("builds"),
     "apply_spec": Usage("apply"),
@@ -101,6 +105,7 @@ OPERATIONS: Final[Mapping[str, Usage]] = {
     "cancel_build": Usage("builds --cancel"),
     "roll_back_index": Usage("rollback"),
     "prune_index": Usage("prune"),
+    "read_vectors": Usage("backup"),
     # Summaries
     "read_page_summary": Usage(client="page_summary", no_tool="`search` finds and shows summaries"),
     "write_page_summary": Usage(client="write_page_summary"),
@@ -157,6 +162,7 @@ OPERATIONS: Final[Mapping[str, Usage]] = {
     "judge": Usage(),
     "take_back_judgement": Usage(),
     # Operation
+    "retry_failed": Usage(),
     "v1_verify_create": Usage("verify", "verify"),
     "v1_indexes_verify_create": Usage("verify --index", "verify"),
     "v1_reconcile_create": Usage(),

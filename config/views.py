@@ -1,10 +1,13 @@
 """Views of the pages and the health checks. A page holds no data: its script asks the API, with the
 reader's key or session."""
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import render
+from collections.abc import Callable
+
+from django.http import HttpRequest, JsonResponse
+from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
+from django.views.generic import TemplateView
 from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -19,28 +22,13 @@ LIVE = {"status": "live"}
 UNAVAILABLE = "unavailable"
 
 
-@require_safe
-@ensure_csrf_cookie
-def search_page(request: HttpRequest) -> HttpResponse:
-    return render(request, "search.html")
+def show_page(template: str) -> Callable[..., HttpResponseBase]:
+    """A view of a page; the template gets what stands in its address."""
+    return require_safe(ensure_csrf_cookie(TemplateView.as_view(template_name=template)))
 
 
 @require_safe
-@ensure_csrf_cookie
-def add_page(request: HttpRequest) -> HttpResponse:
-    """Adds files and texts, and shows what becomes of each."""
-    return render(request, "add.html")
-
-
-@require_safe
-@ensure_csrf_cookie
-def concepts_page(request: HttpRequest) -> HttpResponse:
-    """Draws the concepts near a query."""
-    return render(request, "concepts.html")
-
-
-@require_safe
-def live(request: HttpRequest) -> HttpResponse:
+def live(request: HttpRequest) -> JsonResponse:
     """Liveness check: always 200."""
     return JsonResponse(LIVE)
 

@@ -2,7 +2,7 @@
 
     kernel  -- up to STRATA_MAX_CONNECTIONS -->  Connection  -- a whole header -->  config.asgi
 
-``manage.py serve`` runs it in a thread of the process that owns the vector engine, gunicorn's
+``strata serve`` runs it in a thread of the process that owns the vector engine, gunicorn's
 processes (``config.gunicorn``) each run one on the socket they share.
 """
 

@@ -30,3 +30,10 @@ class ScannerUnavailable(StrataError):
 
     code = "virus_scanner_unavailable"
     is_retryable = True
+
+
+class PagesBusy(StrataError):
+    """Pages of other documents are being drawn."""
+
+    code = "pages_busy"
+    is_retryable = True

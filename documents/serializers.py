@@ -293,6 +293,18 @@ class ArtifactUpdateSerializer(StrictSerializer):
     groups = GroupsField()
 
 
+class PassageSerializer(StrictSerializer):
+    """A part of a page's text, in Unicode code points."""
+
+    start = serializers.IntegerField(min_value=0)
+    end = serializers.IntegerField(min_value=1)
+
+    def validate(self, attrs: dict[str, int]) -> dict[str, int]:
+        if attrs["end"] <= attrs["start"]:
+            raise InvalidInput("`end` must be greater than `start`.", field="end")
+        return attrs
+
+
 class ArtifactFilterSerializer(PagingSerializer):
     status = serializers.ChoiceField(choices=STATUSES, required=False)
     external_id = StringField(required=False, max_length=MAX_EXTERNAL_ID_CHARS)

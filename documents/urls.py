@@ -5,6 +5,7 @@ from documents.viewsets import ArtifactViewSet, StreamedArtifactViewSet
 
 INDEX = "indexes/<str:index>/artifacts/"
 ARTIFACT = "artifacts/<str:artifact_id>/"
+PAGE = f"{ARTIFACT}pages/<str:page_index>/"
 
 urlpatterns = [
     *api_paths(INDEX, ArtifactViewSet, {"get": "list", "post": "create"}),
@@ -17,5 +18,7 @@ urlpatterns = [
     *api_paths(f"{ARTIFACT}content", ArtifactViewSet, {"put": "content"}),
     *api_paths(f"{ARTIFACT}original", StreamedArtifactViewSet, {"get": "original"}),
     *api_paths(f"{ARTIFACT}pages/", ArtifactViewSet, {"get": "pages"}),
-    *api_paths(f"{ARTIFACT}pages/<str:page_index>/", ArtifactViewSet, {"get": "page"}),
+    *api_paths(PAGE, ArtifactViewSet, {"get": "page"}),
+    *api_paths(f"{PAGE}picture", StreamedArtifactViewSet, {"get": "picture"}),
+    *api_paths(f"{PAGE}boxes", ArtifactViewSet, {"get": "boxes"}),
 ]

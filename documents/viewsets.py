@@ -4,12 +4,13 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.db.models.functions import Length
-from django.http import FileResponse
+from django.http import FileResponse, HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import status, viewsets
@@ -35,6 +36,7 @@ from documents.batches import BatchResponse, add_batch
 from documents.exceptions import UnknownArtifact
 from documents.index_catalog import get_catalog, require_index
 from documents.models import Artifact, Page
+from documents.parsing import draw_page, find_boxes
 from documents.serializers import (
     FORM,
     NDJSON,
@@ -42,6 +44,7 @@ from documents.serializers import (
     ArtifactUpdateSerializer,
     FileArtifactSerializer,
     FileContentSerializer,
+    PassageSerializer,
     TextArtifactSerializer,
     TextContentSerializer,
     render_artifacts,
@@ -60,6 +63,8 @@ POINTS_AWAIT_REPLICAS = (
     "hold its points. The vector store removes them there before that replica answers again."
 )
 
+PDF_TYPE = "application/pdf"
+PICTURE_TYPE = "image/webp"
 FORM_OVERHEAD_BYTES = 2**20  # the other fields and the boundaries of a form with a file
 
 ARTIFACT_ID = OpenApiParameter("artifact_id", OpenApiTypes.UUID, OpenApiParameter.PATH)
@@ -92,6 +97,8 @@ class ArtifactViewSet(viewsets.ViewSet):
         "content": Scope.WRITE,
         "pages": Scope.SEARCH,
         "page": Scope.SEARCH,
+        "picture": Scope.SEARCH,
+        "boxes": Scope.SEARCH,
         "original": Scope.SEARCH,
     }
     parser_classes = [JSONParser, MultiPartParser]
@@ -301,23 +308,58 @@ class ArtifactViewSet(viewsets.ViewSet):
 
         Offsets of sources are positions in its text.
         """
-        pk = _parse_artifact_id(artifact_id)
-        _get_visible(pk, get_grant(request))
-        page = None
-        if page_index.isascii() and page_index.isdigit() and len(page_index) < 10:
-            page = Page.objects.filter(artifact=pk, index=int(page_index)).first()
-        if page is None:
-            raise NotFound("The artifact has no such page.", code="unknown_page")
+        artifact = _get_visible(_parse_artifact_id(artifact_id), get_grant(request))
+        page = _get_page(artifact, page_index)
         return Response(
             {
                 "id": str(page.pk),
-                "artifact_id": str(pk),
+                "artifact_id": str(artifact.pk),
                 "index": page.index,
                 "label": page.label,
                 "char_count": len(page.text),
                 "text": page.text,
             }
         )
+
+    @extend_schema(
+        operation_id="draw_page",
+        parameters=[ARTIFACT_ID, PAGE_INDEX],
+        responses={(200, PICTURE_TYPE): OpenApiTypes.BINARY, 422: ERROR},
+    )
+    def picture(self, request: Request, artifact_id: str, page_index: str) -> HttpResponse:
+        """Draw a page of a PDF or an image.
+
+        At most 1,600 pixels wide and high.
+        """
+        artifact = _get_visible(_parse_artifact_id(artifact_id), get_grant(request))
+        page = _get_page(artifact, page_index)
+        if artifact.media_type != PDF_TYPE and not artifact.media_type.startswith("image/"):
+            raise NotFound("Only pages of PDFs and images can be drawn.", code="no_picture")
+        with _reading_original(artifact) as path:
+            picture = draw_page(path, artifact.file_name, artifact.media_type, page.index)
+        response = HttpResponse(picture, content_type=PICTURE_TYPE)
+        response["X-Content-Type-Options"] = "nosniff"
+        return response
+
+    @extend_schema(
+        operation_id="find_passage_boxes",
+        parameters=[ARTIFACT_ID, PAGE_INDEX, PassageSerializer],
+        responses={200: body_of(strata_types.PassageBoxes), 422: ERROR},
+    )
+    def boxes(self, request: Request, artifact_id: str, page_index: str) -> Response:
+        """Find where a passage stands on a page of a PDF.
+
+        No box means that the place is not certain: the page is a scan, or its text is in disorder.
+        """
+        artifact = _get_visible(_parse_artifact_id(artifact_id), get_grant(request))
+        passage = PassageSerializer.read(request.query_params)
+        page = _get_page(artifact, page_index)
+        boxes = []
+        with _reading_original(artifact) as path:
+            if artifact.media_type == PDF_TYPE:
+                boxes = find_boxes(path, artifact.file_name, page.index, page.text, **passage)
+        names = ("left", "top", "right", "bottom")
+        return Response({"boxes": [dict(zip(names, box, strict=True)) for box in boxes]})
 
     @extend_schema(
         operation_id="read_original",
@@ -330,15 +372,8 @@ class ArtifactViewSet(viewsets.ViewSet):
         If a virus scanner is configured, it has checked the file.
         """
         artifact = _get_visible(_parse_artifact_id(artifact_id), get_grant(request))
-        if not artifact.has_file:
-            raise NotFound("The artifact was given as text, not as a file.", code="no_original")
-        try:
-            services.require_clean_original(artifact)
-            file = artifact.file_path.open("rb")
-        except FileNotFoundError:
-            raise NotFound(
-                "The original is gone from the data folder.", code="missing_file"
-            ) from None
+        with _reading_original(artifact) as path:
+            file = path.open("rb")
         name = "".join(char if char.isprintable() else "_" for char in artifact.file_name)
         response = FileResponse(
             file,
@@ -389,6 +424,27 @@ def _raise_unknown_artifact(artifact_id: UUID) -> Iterator[None]:
 def _get_visible(artifact_id: UUID, grant: Grant) -> Artifact:
     with _raise_unknown_artifact(artifact_id):
         return Artifact.objects.visible_to(grant).get(pk=artifact_id)
+
+
+def _get_page(artifact: Artifact, page_index: str) -> Page:
+    page = None
+    if page_index.isascii() and page_index.isdigit() and len(page_index) < 10:
+        page = Page.objects.filter(artifact=artifact, index=int(page_index)).first()
+    if page is None:
+        raise NotFound("The artifact has no such page.", code="unknown_page")
+    return page
+
+
+@contextmanager
+def _reading_original(artifact: Artifact) -> Iterator[Path]:
+    """The path of the original; answers 404 if there is none, or it is gone before it is read."""
+    if not artifact.has_file:
+        raise NotFound("The artifact was given as text, not as a file.", code="no_original")
+    try:
+        services.require_clean_original(artifact)
+        yield artifact.file_path
+    except FileNotFoundError:
+        raise NotFound("The original is gone from the data folder.", code="missing_file") from None
 
 
 def _load_and_render(artifact_id: UUID, grant: Grant) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def find_similar_evidence(
     retriever = ChunkRetriever(
         index,
         grant=grant,
-        is_one_per_artifact=True,
+        group_by="artifact",
         mode=Mode.DENSE,
         limit=limit,
         min_score=min_similarity,

@@ -41,7 +41,7 @@ def check_store_settings(**kwargs: Any) -> list[CheckMessage]:
 
 @register("specs")
 def check_specs(**kwargs: Any) -> list[CheckMessage]:
-    """Every spec file is valid. ``manage.py check`` alone reports it as an error: the other indexes
+    """Every spec file is valid. ``strata check`` alone reports it as an error: the other indexes
     are served without those that have a mistake."""
     problems = list(get_invalid_specs().values())
     for spec in get_specs().values():

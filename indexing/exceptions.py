@@ -10,6 +10,18 @@ class InvalidSpec(StrataError):
     is_about_setup = True
 
 
+class AllIndexesNeeded(StrataError):
+    """This operation is only for keys and users that see all indexes."""
+
+    code = "needs_all_indexes"
+
+
+class SpecNotWritten(StrataError):
+    """The file of the spec was not written."""
+
+    code = "spec_not_written"
+
+
 class UnreadableRecipe(StrataError):
     """The index was stored by another release, in a form that this release cannot read."""
 

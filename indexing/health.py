@@ -9,7 +9,7 @@ from documents.models import Artifact
 from indexing.models import NOT_SYNCED, IndexBuild, IndexedDocument, Node, Throughput
 
 STALLED_MINUTES = 15
-RETRY_FIX = "manage.py verify --repair tries them again."
+RETRY_FIX = "strata verify --repair tries them again."
 
 # For the partial index, which SQLite uses only with its own condition.
 _NOT_READY = ~Q(state=IndexedDocument.State.READY)

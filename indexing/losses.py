@@ -69,9 +69,9 @@ def make_loss_error(index: str) -> PointsLost:
         f"The vector store has lost points of the index {index}; searches are refused until they "
         "are back.",
         field="index",
-        fix="manage.py status shows how many are pending."
+        fix="strata status shows how many are pending."
         if settings.STRATA_RESTORE_LOST_POINTS
-        else "Run manage.py verify --repair.",
+        else "Run strata verify --repair.",
     )
 
 
@@ -91,7 +91,7 @@ def refuse_searches(build: IndexBuild) -> None:
             build,
             ""
             if settings.STRATA_RESTORE_LOST_POINTS
-            else ", which STRATA_RESTORE_LOST_POINTS leaves to you: manage.py verify --repair",
+            else ", which STRATA_RESTORE_LOST_POINTS leaves to you: strata verify --repair",
         )
 
 

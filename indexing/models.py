@@ -180,8 +180,6 @@ class IndexBuild(models.Model):
     copied_count = models.PositiveBigIntegerField(
         default=0, editable=False, help_text="Nodes whose vectors were copied from another build."
     )
-    verified_at = models.DateTimeField(null=True, editable=False)
-    report = models.JSONField(null=True, editable=False, help_text="The last report of verify.")
     promoted_at = models.DateTimeField(null=True, editable=False)
     retired_at = models.DateTimeField(null=True, editable=False)
     removed_at = models.DateTimeField(
@@ -618,23 +616,6 @@ class PointAudit(LeasedRow):
 
     def __str__(self) -> str:
         return f"audit of {self.build}"
-
-
-class Verification(LeasedRow):
-    """A requested verification of a build that is not finished, and how far it is."""
-
-    build = models.OneToOneField(
-        IndexBuild, on_delete=models.CASCADE, primary_key=True, related_name="+"
-    )
-    repair = models.BooleanField()
-    stage = models.CharField(max_length=10)
-    cursor = models.UUIDField(null=True, help_text="The last id of the stage that was verified.")
-    report = models.JSONField(null=True, help_text="What was found so far.")
-
-    objects = LeasedQuerySet["Verification"].as_manager()
-
-    def __str__(self) -> str:
-        return f"verification of {self.build}"
 
 
 class Regeneration(LeasedRow):

@@ -11,6 +11,7 @@ from access.grants import EVERYTHING, Grant
 from documents.groups import is_visible
 from documents.models import Artifact
 from indexing.models import IndexBuild, IndexedDocument, Node
+from indexing.spec import FieldSpec
 from indexing.spec.loaded import get_invalid_specs
 
 
@@ -22,6 +23,7 @@ class IndexProgress:
     build: int
     search_settings: int | None  # their number
     kinds: tuple[str, ...]  # kinds of node in the build's recipe
+    metadata: Mapping[str, FieldSpec]  # the declared fields
     artifact_count: int
     waiting_count: int  # artifacts not parsed or not planned yet
     failed_artifact_count: int
@@ -40,6 +42,7 @@ class IndexProgress:
             "build": self.build,
             "search_settings": self.search_settings,
             "kinds": list(self.kinds),
+            "metadata": [_describe_field(name, field) for name, field in self.metadata.items()],
             "nodes": {
                 "pending": self.pending,
                 "synced": self.synced,
@@ -52,6 +55,17 @@ class IndexProgress:
             "oldest_pending_seconds": self.oldest_pending_seconds,
             "problem": self.problem or None,
         }
+
+
+def _describe_field(name: str, field: FieldSpec) -> dict[str, Any]:
+    return {
+        "name": name,
+        "type": field.type,
+        "many": field.many,
+        "values": [each.value for each in field.values or ()],
+        "closed": field.values is not None and field.closed,
+        "description": field.description,
+    }
 
 
 def get_index_progress(name: str | None = None, grant: Grant = EVERYTHING) -> list[IndexProgress]:
@@ -124,6 +138,7 @@ def _make_progress(
         build=build.number,
         search_settings=settings.number if settings else None,
         kinds=spec.kinds if spec else (),
+        metadata=spec.metadata if spec else {},
         artifact_count=sum(artifacts.get((build.index_id, s), 0) for s in Artifact.State),
         waiting_count=sum(unread) + documents.get("waiting", 0),
         failed_artifact_count=artifacts.get((build.index_id, "failed"), 0),

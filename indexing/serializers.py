@@ -1,5 +1,6 @@
 """Reads the requests of the index endpoints and renders builds."""
 
+import base64
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,9 +16,12 @@ from core.serializers import (
     StrictSerializer,
     StringField,
 )
+from indexing.drafting import hash_payload
 from indexing.lifecycle import count_missing
 from indexing.models import IndexBuild, Node
 from indexing.regeneration import ALL_TYPES
+from indexing.services.batches import ROWS_PER_STATEMENT
+from indexing.stores.base import StoredPoint
 
 MAX_CALLS = 2**31 - 1  # the column's maximum
 MAX_MINUTES = 1_000_000  # about two years
@@ -47,8 +51,23 @@ class PromoteSerializer(StrictSerializer):
     force = FlagField(default=False, help_text="Even if it is incomplete or worse.")
 
 
+@with_example({"kind": "chunk", "ids": ["0f0e8b5e-3c1d-5a52-9f5c-5d1c2f6f7a10"]})
+class VectorsSerializer(StrictSerializer):
+    kind = StringField(max_length=MAX_NAME_CHARS)
+    ids = serializers.ListField(
+        child=IdField(), min_length=1, max_length=ROWS_PER_STATEMENT, help_text="Ids of nodes."
+    )
+
+
 class PlanParametersSerializer(StrictSerializer):
     exact = FlagField(default=False, help_text="Examine every artifact, however long that takes.")
+
+
+def render_vector(point: StoredPoint) -> dict[str, Any]:
+    vector = None
+    if point.dense is not None:
+        vector = base64.b64encode(point.dense.astype("<f4").tobytes()).decode()
+    return {"id": point.id, "payload_hash": hash_payload(point.payload), "vector": vector}
 
 
 def render_build(build: IndexBuild) -> dict[str, Any]:

@@ -16,15 +16,15 @@ from django.dispatch import Signal
 from core.enqueueing import enqueue_once
 from core.exceptions import StrataError
 from core.workers import Worker
-from indexing import erasure, lifecycle, removal, revisions, services, verification
-from indexing.models import IndexBuild, IndexedDocument, Node, Regeneration, Verification
+from indexing import erasure, lifecycle, removal, revisions, services
+from indexing.models import IndexBuild, IndexedDocument, Node, Regeneration
 from indexing.point_audit import audit_next_points
 from indexing.regeneration import (
     DueWork,
     claim_regeneration,
     regenerate_next_artifacts,
 )
-from indexing.workers import BuildWorker, PlanWorker, VerificationWorker
+from indexing.workers import BuildWorker, PlanWorker
 
 logger = logging.getLogger(__name__)
 
@@ -104,23 +104,10 @@ def _audit_slice(build: IndexBuild, should_stop: Callable[[], bool]) -> int:
     return int(not audited.is_last)
 
 
-def _verify_slice(build: IndexBuild, should_stop: Callable[[], bool]) -> int:
-    verified = verification.continue_verification(build)
-    if verified is not None and verified.repair and not verified.stage:
-        reconcile_indexes.delay()
-    return int(verified is not None and bool(verified.stage))
-
-
-def _save_verification_error(build: IndexBuild, error: StrataError | None) -> None:
-    if error is not None:
-        verification.save_error(build, error)
-
-
 sync_worker = BuildWorker(_sync_batch, services.set_build_problem)
 plan_worker = PlanWorker(services.set_build_problem, _enqueue_planned_nodes)
 # An audit that must wait is logged; what blocks the build itself is saved by the other workers.
 audit_worker = BuildWorker(_audit_slice, lambda build, error: None)
-verification_worker = VerificationWorker(_verify_slice, _save_verification_error)
 regeneration_worker = RegenerationWorker()
 
 
@@ -168,9 +155,6 @@ def reconcile_indexes() -> None:
             enqueue_once(sync_nodes, build_id=build.pk)
     for regeneration_id in Regeneration.objects.claimable().values_list("pk", flat=True):
         regenerate.delay(regeneration_id=str(regeneration_id))
-    unfinished = Verification.objects.free().filter(build__in=IndexBuild.objects.not_retired())
-    for build_id in unfinished.values_list("pk", flat=True):
-        enqueue_once(continue_verification, build_id=build_id)
     revisions.complete_visible_revisions()
     reconcile_store.delay()
 
@@ -213,23 +197,6 @@ def audit_points(*, build_id: int) -> None:
     one run."""
     for unfinished_id in audit_worker.run(build_id):
         enqueue_once(audit_points, build_id=unfinished_id)
-
-
-@shared_task
-def verify_build(*, build_id: int, repair: bool) -> None:
-    """Verify a build from the start, and save the report with it."""
-    build = IndexBuild.objects.not_retired().filter(pk=build_id).first()
-    if build is not None:
-        verification.request_verification(build, repair=repair)
-        continue_verification(build_id=build_id)
-
-
-@shared_task
-def continue_verification(*, build_id: int) -> None:
-    """Verify a build from where it was left; enqueue itself again if that takes longer than one
-    run."""
-    for unfinished_id in verification_worker.run(build_id):
-        enqueue_once(continue_verification, build_id=unfinished_id)
 
 
 RECONCILE_INDEXES = "indexing.tasks.reconcile_indexes"

@@ -5,6 +5,7 @@ from core.routes import api_paths
 from indexing.viewsets.builds import BuildViewSet, PlanView, PruneView, RollBackView
 from indexing.viewsets.indexes import IndexViewSet, ReconcileView, VerifyView
 from indexing.viewsets.regenerations import RegenerationViewSet
+from indexing.viewsets.specs import SpecView
 
 router = SimpleRouter()
 router.register("indexes", IndexViewSet, basename="index")
@@ -16,6 +17,7 @@ REGENERATION = "regenerate/<str:regeneration_id>/"
 urlpatterns = [
     path("verify/", VerifyView.as_view(), name="verify"),
     path("reconcile/", ReconcileView.as_view(), name="reconcile"),
+    path("indexes/<str:index>/spec/", SpecView.as_view(), name="index-spec"),
     path("indexes/<str:index>/plan/", PlanView.as_view(), name="index-plan"),
     path("indexes/<str:index>/rollback/", RollBackView.as_view(), name="index-rollback"),
     path("indexes/<str:index>/prune/", PruneView.as_view(), name="index-prune"),

@@ -88,10 +88,3 @@ class PlanWorker(BuildWorker):
         if count:
             self._after_batch(build)
         return count
-
-
-class VerificationWorker(BuildWorker):
-    """Verifies builds slice by slice, paused ones too."""
-
-    def find_builds(self) -> IndexBuildQuerySet:
-        return IndexBuild.objects.not_retired()

@@ -36,7 +36,7 @@ def check_pipelines(**kwargs: Any) -> list[CheckMessage]:
 def check_pipelines_load(**kwargs: Any) -> list[CheckMessage]:
     """Check that every pipeline can be built: parameters, inputs and outputs exist and match.
 
-    Imports Haystack, which takes seconds, so only ``manage.py check`` registers it.
+    Imports Haystack, which takes seconds, so only ``strata check`` registers it.
     """
     messages: list[CheckMessage] = []
     for declaration in read_declarations():
@@ -87,7 +87,7 @@ def check_thresholds_of_models(**kwargs: Any) -> list[CheckMessage]:
                 Warning(
                     f"specs/{spec.name}.yaml: {' and '.join(unmeasured)} were measured for the "
                     f"embedding model {minilm.NAME}, not for {spec.embedding.model}.",
-                    hint=f"manage.py measure_thresholds {spec.name} prints values for its model.",
+                    hint=f"strata measure_thresholds {spec.name} prints values for its model.",
                     id="retrieval.W001",
                 )
             )

@@ -46,7 +46,7 @@ SEARCHES: dict[str, Search] = {
     "pages": Search(
         "search_pages",
         "retrieval.retrievers.ChunkRetriever",
-        requests.SearchParametersSerializer,
+        requests.PassageSearchParametersSerializer,
         answers.render_chunk_answer,
         body_of(strata_types.PageSearchAnswer),
         "Search passages",

@@ -4,8 +4,10 @@
  * survives a reload. Files that wait to be sent do not; leaving the page asks first.
  */
 
-import { getJson, readKey, sendForm, sendJson, storeKeyFromAddress } from "./search/api.js";
-import { $, element, numberFormat } from "./search/dom.js";
+import { getJson, pageAddress, sendForm, sendJson, storeKeyFromAddress } from "./common/api.js";
+import { $, element } from "./common/dom.js";
+import { fieldElements, readFields, splitNames } from "./common/fields.js";
+import { attempt, countOf, fillIndexes, report } from "./common/page.js";
 
 const SENT_AT_ONCE = 3;
 const POLL_MS = 1_500;
@@ -24,33 +26,30 @@ const FINAL = ["ready", "failed"];
 
 const documents = []; // {name, state, id, file, request, problem, warnings, nodes, row}
 const index = $("index");
+const fieldsByIndex = new Map(); // name -> the metadata fields that its spec declares
 
 storeKeyFromAddress();
-try {
-  await listIndexes();
-  for (const { name, id } of readStored()) show({ name, id, state: "received" });
-} catch (error) {
-  report(error);
-}
-poll();
-
-async function listIndexes() {
-  const { results } = await getJson("indexes/", { limit: 100 });
-  index.append(...results.map(({ name, title }) => element("option", { value: name }, title || name)));
-  const wanted = new URLSearchParams(location.search).get("index");
-  if (results.some(({ name }) => name === wanted)) index.value = wanted;
+attempt(async () => {
+  for (const { name, metadata } of await fillIndexes(index)) fieldsByIndex.set(name, metadata);
   index.dispatchEvent(new Event("change"));
-}
+  for (const { name, id } of readStored()) show({ name, id, state: "received" });
+});
+poll();
 
 index.addEventListener("change", () => {
   const link = $("search-index");
   link.href = `${link.pathname}?${new URLSearchParams({ index: index.value })}`;
+  $("about").hidden = false;
+  $("fields").replaceChildren(...(fieldsByIndex.get(index.value) ?? []).flatMap(fieldElements));
 });
 
-function report(error) {
-  const withoutKey = error.status === 401 && !readKey() ? " Enter your API key on the search page." : "";
-  $("problem").textContent = error.message + withoutKey;
-  $("problem").hidden = false;
+// --- What is said about it ---------------------------------------------------------------------------
+
+/** The metadata and the groups that were entered. */
+function readAbout() {
+  const metadata = readFields($("fields"));
+  const groups = splitNames($("groups").value);
+  return { ...(Object.keys(metadata).length && { metadata }), ...(groups.length && { groups }) };
 }
 
 // --- What is given -----------------------------------------------------------------------------------
@@ -95,8 +94,10 @@ async function addEntry(entry) {
 }
 
 function addFile(file, path) {
+  const about = readAbout();
   const form = () => {
     const made = new FormData();
+    for (const [name, value] of Object.entries(about)) made.append(name, JSON.stringify(value));
     made.append("external_id", path); // so that a changed file replaces the one with its name
     made.append("file", file);
     return made;
@@ -107,7 +108,7 @@ function addFile(file, path) {
 
 $("text-form").addEventListener("submit", (event) => {
   event.preventDefault();
-  const content = { title: $("title").value, text: $("text").value };
+  const content = { title: $("title").value, text: $("text").value, ...readAbout() };
   const target = index.value;
   give(content.title, () => sendJson("POST", `indexes/${encodeURIComponent(target)}/artifacts/`, content));
   event.target.reset();
@@ -173,14 +174,14 @@ function update(changed, values) {
 function draw({ row, name, state, problem, warnings, nodes, pages, request, id }) {
   const isIndexing = state === "indexing" && nodes && nodes.pending + nodes.synced > 0;
   const count = isIndexing ? ` ${nodes.synced} of ${nodes.synced + nodes.pending}` : "";
-  const size = state === "ready" ? `, ${numberFormat.format(pages)} ${pages === 1 ? "page" : "pages"}` : "";
+  const size = state === "ready" ? `, ${countOf(pages, "page")}` : "";
   const retry = () => {
     update(documents.find((each) => each.row === row), { state: "waiting" });
     sendWaiting();
   };
   const again = request && element("button", { type: "button", onclick: retry }, "Try again");
   row.replaceChildren(
-    element("span", { className: "name" }, name),
+    element("span", { className: "name" }, id ? documentLink(id, name) : name),
     element("span", { className: `state ${state}` }, STATES[state] + count + size),
     ...(problem ? [element("p", { className: "note failed" }, problem, ...(again ? [again] : []))] : []),
     ...(warnings ?? []).map(({ detail }) => element("p", { className: "note" }, detail)),
@@ -188,6 +189,12 @@ function draw({ row, name, state, problem, warnings, nodes, pages, request, id }
   row.dataset.state = state;
   if (id) row.dataset.artifact = id;
   summarise();
+}
+
+function documentLink(id, name) {
+  const link = element("a", {}, name);
+  link.href = pageAddress(`documents/${id}/`, {});
+  return link;
 }
 
 function summarise() {

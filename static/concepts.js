@@ -3,9 +3,10 @@
  */
 
 import { arrowHeadMarker, pathThrough, svgElement } from "./svg.js";
-import { getJson, storeKeyFromAddress } from "./search/api.js";
-import { toggleContext } from "./search/context.js";
-import { $, element } from "./search/dom.js";
+import { getJson, storeKeyFromAddress } from "./common/api.js";
+import { documentLink, toggleContext } from "./common/context.js";
+import { $, element } from "./common/dom.js";
+import { countOf } from "./common/page.js";
 import dagre from "./vendor/dagre-3.1.3.esm.js";
 
 const COLOUR_COUNT = 6;
@@ -16,7 +17,6 @@ const SHOWN_LABEL_CHARS = 34; // characters of a label that are shown
 const shortenLabel = (label) => (label.length > SHOWN_LABEL_CHARS ? `${label.slice(0, SHOWN_LABEL_CHARS - 1)}…` : label);
 const boxWidth = (label) => Math.max(90, CHARACTER_WIDTH * shortenLabel(label).length + 24);
 const categoryName = (type) => type.category || "no category";
-const countOf = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 
 // --- Drawing -----------------------------------------------------------------------------------------
 
@@ -100,10 +100,10 @@ function quoteElement(quote) {
   const context = element("div", { className: "context", hidden: true });
   const below = element("div", { className: "below" });
   if (quote.source !== null) {
-    const toggle = element("button", { type: "button", textContent: "Show in context" });
+    const toggle = element("button", { type: "button", textContent: "Show more text" });
     toggle.setAttribute("aria-expanded", "false");
     toggle.addEventListener("click", () => toggleContext(hit, toggle, context));
-    below.append(toggle);
+    below.append(documentLink(hit, "Open page"), toggle);
   }
   return element(
     "article",

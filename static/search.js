@@ -1,14 +1,17 @@
 /* The search page: its form, its URL, and the progress of each index.
  *
- * search/result_elements.js renders the API's responses.
+ * common/result_elements.js renders the API's responses.
  */
 
-import { artifactElement, passageElement, questionElement, summaryElement } from "./search/result_elements.js";
-import { answerElement, streamAnswerEvents } from "./search/answer_stream.js";
-import { getJson, readKey, storeKeyFromAddress } from "./search/api.js";
-import { $, element, numberFormat } from "./search/dom.js";
-import { clearSoftBreakCache, queryWords } from "./search/text.js";
-import { loadJudgements } from "./search/judgements.js";
+import { artifactElement, passageElement, questionElement, summaryElement } from "./common/result_elements.js";
+import { answerElement, streamAnswerEvents } from "./common/answer_stream.js";
+import { getJson, readKey, storeKeyFromAddress } from "./common/api.js";
+import { $, element, numberFormat } from "./common/dom.js";
+import { clearSoftBreakCache, queryWords } from "./common/text.js";
+import { countOf } from "./common/page.js";
+import { fillFields, filterElements, readFields } from "./common/fields.js";
+import { keepHits } from "./common/hits.js";
+import { loadJudgements } from "./common/judgements.js";
 
 const BUSY_POLL_MS = 2_000; // while documents are being indexed and the page is visible
 const IDLE_POLL_MS = 15_000;
@@ -75,11 +78,14 @@ const SUGGESTIONS = {
 
 const form = $("search");
 const results = $("results");
+keepHits(results);
 const indexCards = new Map(); // name -> its radio button, count, failures and progress bar
 const indexes = new Map(); // name -> the API's last response about it
+let hiddenFilter = {}; // conditions of the address for which the page has no control
 let activeSearch = null; // the AbortController of the running search
 let pollTimer = 0;
 let isDenied = false; // the API refused the last request
+let areEmptyShown = false; // indexes without documents
 let isRetryPending = false; // nothing was found in an index that is still being filled
 
 // --- The key ---------------------------------------------------------------------------------
@@ -146,6 +152,11 @@ function isBusy(index) {
   return index.nodes.pending + index.nodes.deleting + (index.artifacts_waiting ?? 0) > 0;
 }
 
+function isEmpty(index) {
+  const { synced, pending, failed } = index.nodes;
+  return synced + pending + failed + index.artifacts === 0 && !isBusy(index);
+}
+
 async function refreshIndexes() {
   clearTimeout(pollTimer);
   try {
@@ -187,6 +198,7 @@ function showIndexes(listed) {
   }
   if (!chosenIndex()) chooseIndex(new URLSearchParams(location.search).get("index"));
   updateSearchChoices();
+  foldEmptyIndexes();
   $("indexes").hidden = listed.length === 0;
   if (!$("empty").hidden) showEmptyState();
 }
@@ -221,12 +233,30 @@ function updateIndexCard(index) {
     count.textContent = `${numberFormat.format(synced)} of ${numberFormat.format(total)}`;
     count.title = `${numberFormat.format(pending)} ${countedNodeNames(index)} are waiting to be indexed`;
   } else {
-    count.textContent = total ? numberFormat.format(synced) : "empty";
-    count.title = total ? countedNodeNames(index) : "";
+    const nodes = `${numberFormat.format(synced)} ${countedNodeNames(index)}`;
+    count.textContent = total ? (index.artifacts ? countOf(index.artifacts, "document") : nodes) : "empty";
+    count.title = total ? nodes : "";
   }
   failed.hidden = failedCount === 0;
   failed.textContent = `${numberFormat.format(failedCount)} failed`;
 }
+
+/** Show indexes without documents only on demand, where there are others. */
+function foldEmptyIndexes() {
+  const empty = [...indexes.values()].filter((index) => isEmpty(index) && index.name !== chosenIndex());
+  const isFolded = !areEmptyShown && empty.length > 1 && empty.length < indexes.size;
+  for (const [name, { label }] of indexCards) label.hidden = isFolded && empty.some((index) => index.name === name);
+  const more = $("more-indexes");
+  more.hidden = !isFolded;
+  more.textContent = `${empty.length} empty`;
+  if (more.nextSibling) $("indexes").append(more); // moving it would take its focus away
+}
+
+$("more-indexes").addEventListener("click", () => {
+  areEmptyShown = true;
+  foldEmptyIndexes();
+  $("indexes").querySelector("input:checked").focus();
+});
 
 function countedNodeNames(index) {
   return [...new Set(index.kinds.map((kind) => NODE_NAMES[kind]))].join(" and ");
@@ -243,6 +273,7 @@ function chooseIndex(name) {
     indexes.get(name) ??
     listed.find((index) => index.nodes.synced + index.nodes.pending > 0) ??
     listed.find((index) => isBusy(index)) ??
+    indexes.get("plain") ?? // for documents of any kind
     listed[0];
   if (wanted) indexCards.get(wanted.name).radio.checked = true;
 }
@@ -269,6 +300,7 @@ function updateSearchChoices() {
   const isAsking = form.elements.search.value === "ask";
   $("modes").hidden = isAsking;
   $("explain").parentElement.hidden = isAsking;
+  $("group").parentElement.hidden = form.elements.search.value !== "pages";
 }
 
 // --- The address ---------------------------------------------------------------------------------
@@ -280,17 +312,52 @@ function readForm() {
     q: $("q").value.trim(),
     mode: form.elements.mode.value,
     limit: $("limit").value,
+    ...(form.elements.search.value === "pages" && $("group").value && { group_by: $("group").value }),
+    ...(countFilters() && { filter: JSON.stringify(readFilter()) }),
     explain: $("explain").checked,
   };
 }
 
-function buildAddress({ index, search, q, mode, limit, explain }) {
+function readFilter() {
+  return { ...hiddenFilter, ...readFields($("fields")) };
+}
+
+function countFilters() {
+  return Object.keys(readFilter()).length;
+}
+
+/** Draw the fields of the chosen index, with a filter. */
+function drawFilters(filter = {}) {
+  const fields = indexes.get(chosenIndex())?.metadata ?? [];
+  $("fields").replaceChildren(...fields.map((field) => element("div", {}, ...filterElements(field))));
+  hiddenFilter = fillFields($("fields"), filter);
+  $("filters").hidden = fields.length === 0 && countFilters() === 0;
+  nameFilters();
+}
+
+function nameFilters() {
+  $("filters-title").textContent = countFilters() ? `Filter (${countFilters()})` : "Filter";
+}
+
+/** The filter of the address; null if it is not a JSON object. */
+function readFilterOfAddress() {
+  try {
+    const filter = JSON.parse(new URLSearchParams(location.search).get("filter") ?? "{}");
+    return filter?.constructor === Object ? filter : null;
+  } catch {
+    return null;
+  }
+}
+
+function buildAddress({ index, search, q, mode, limit, group_by, filter, explain }) {
   const parameters = new URLSearchParams();
   if (index) parameters.set("index", index);
   if (search !== availableSearches(indexes.get(index))[0]) parameters.set("search", search);
   if (q) parameters.set("q", q);
   if (mode !== "hybrid") parameters.set("mode", mode);
   if (limit !== "10") parameters.set("limit", limit);
+  if (group_by) parameters.set("group_by", group_by);
+  if (filter) parameters.set("filter", filter);
   if (explain) parameters.set("explain", "true");
   return parameters.size ? `?${parameters}` : location.pathname;
 }
@@ -302,6 +369,8 @@ function fillForm() {
   form.elements.mode.value = ["hybrid", "dense", "sparse"].includes(mode) ? mode : "hybrid";
   const limit = parameters.get("limit");
   $("limit").value = [...$("limit").options].some((o) => o.value === limit) ? limit : "10";
+  const group = parameters.get("group_by") ?? "";
+  $("group").value = [...$("group").options].some((o) => o.value === group) ? group : "";
   $("explain").checked = parameters.get("explain") === "true";
   const index = parameters.get("index");
   chooseIndex(index);
@@ -309,13 +378,20 @@ function fillForm() {
   const defaultSearch = availableSearches(indexes.get(chosenIndex()))[0] ?? "pages";
   form.elements.search.value = Object.hasOwn(SEARCHES, search ?? "") ? search : defaultSearch;
   updateSearchChoices();
+  drawFilters(readFilterOfAddress() ?? {});
   return index !== null && indexes.size > 0 && !indexes.has(index) ? index : null;
 }
 
 function searchFromAddress() {
   const unknownIndex = fillForm();
-  if (unknownIndex !== null) {
-    showError(`There is no index named “${unknownIndex}”; choose another above.`);
+  const problem =
+    unknownIndex !== null
+      ? `There is no index named “${unknownIndex}”; choose another above.`
+      : readFilterOfAddress() === null
+        ? "The filter in the address is not a JSON object. Correct it, or search without it."
+        : "";
+  if (problem) {
+    showError(problem);
     results.replaceChildren();
     $("status").textContent = "";
     return;
@@ -342,6 +418,8 @@ form.addEventListener("submit", (event) => {
 form.addEventListener("change", (event) => {
   if (event.target === $("q")) return;
   if (["index", "search"].includes(event.target.name)) updateSearchChoices();
+  if (event.target.name === "index") drawFilters();
+  nameFilters();
   searchFromForm();
 });
 
@@ -359,7 +437,8 @@ async function search() {
   activeSearch?.abort();
   isRetryPending = false;
   clearAnswer();
-  const { index, search: chosen, q, mode, limit, explain } = readForm();
+  const { search: chosen, explain, ...asked } = readForm();
+  const { index, q, limit, filter } = asked;
   document.title = q ? `${q} – Strata` : "Strata";
   showError("");
   if (isDenied) {
@@ -378,10 +457,11 @@ async function search() {
   results.setAttribute("aria-busy", "true");
   try {
     if (chosen === "ask") {
-      await showStreamedAnswer(streamAnswerEvents({ index, q, limit }, mine.signal), q, () => mine === activeSearch);
+      await showStreamedAnswer(streamAnswerEvents({ index, q, limit, ...(filter && { filter }) }, mine.signal), q, () => mine === activeSearch);
       return;
     }
-    const answer = await getJson(`search/${chosen}`, { index, q, mode, limit, explain }, mine.signal);
+    results.classList.toggle("explained", explain);
+    const answer = await getJson(`search/${chosen}`, { ...asked, explain }, mine.signal);
     if (mine !== activeSearch) return;
     showAnswer(answer, chosen, q);
   } catch (error) {
@@ -441,23 +521,26 @@ function showEmptyState() {
   const index = indexes.get(chosenIndex());
   const empty = $("empty");
   const suggested = SUGGESTIONS[index?.name];
-  const isEmpty = index && index.nodes.synced + index.nodes.pending === 0 && !isBusy(index);
-  const wanted = `${index?.name} ${isEmpty}`;
+  const hasNothing = index && isEmpty(index);
+  const wanted = `${index?.name} ${hasNothing}`;
   if (empty.dataset.shows === wanted && !empty.hidden) return; // keeps the focus while polling
   empty.dataset.shows = wanted;
   if (!index) {
     empty.replaceChildren();
-  } else if (isEmpty) {
+  } else if (hasNothing) {
+    const chosen = new URLSearchParams({ index: index.name });
+    const link = (path, text) => element("a", { href: `${path}?${chosen}` }, text);
     empty.replaceChildren(
-      element("h2", {}, "This index is empty"),
+      element("h2", {}, [...indexes.values()].every(isEmpty) ? "Three steps to your first answer" : "This index is empty"),
       element(
-        "p",
+        "ol",
         {},
-        element("a", { href: `add/?${new URLSearchParams({ index: index.name })}` }, "Add documents"),
-        " on their page, or on the command line. You can search a document once it is indexed.",
+        element("li", {}, link("add/", "Add documents"), ": drop files or folders, or paste a text. Or on the command line:"),
+        element("li", {}, "See on ", link("documents/", "Documents"), " what becomes of each, and why one failed."),
+        element("li", {}, "Ask here. A document can be found as soon as it is indexed, while others are still in work."),
       ),
-      element("pre", {}, `manage.py add PATH… --index ${index.name}`),
     );
+    empty.querySelector("li").append(element("pre", {}, `strata add PATH… --index ${index.name}`));
   } else if (suggested) {
     const entries = suggested.map((query) => {
       const button = element("button", { type: "button" }, query);
@@ -492,7 +575,9 @@ function showAnswer(answer, search, query) {
       ? "Nothing found yet; documents are still being indexed."
       : "Nothing found. Try other words or another index.";
   } else {
-    $("status").textContent = `${count} ${names[count === 1 ? 0 : 1]} in ${formatDuration(total)}`;
+    const notes = search === "ask" ? [] : answer.notes ?? []; // an answer shows its notes itself
+    const found = `${count} ${names[count === 1 ? 0 : 1]} in ${formatDuration(total)}`;
+    $("status").textContent = [found, ...notes].join(". ");
   }
   $("status").title = Object.entries(stages)
     .map(([stage, took]) => `${stage} ${formatDuration(took)}`)

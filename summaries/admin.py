@@ -8,7 +8,6 @@ from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.admin.widgets import AdminTextareaWidget
-from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Left
 from django.http import HttpRequest, HttpResponse
@@ -22,10 +21,8 @@ from core.text import clean_text
 from documents.admin import ArtifactAdmin
 from documents.models import Artifact, Page
 from documents.serializers import MetadataTextField
-from documents.services import retry_parsing
 from documents.tasks import reconcile_documents
-from indexing import services as indexing
-from indexing.admin.indexes import ERROR_CHARS, IndexOfBuildFilter, enqueue_sync_of_pending_builds
+from indexing.admin import ERROR_CHARS, IndexOfBuildFilter, enqueue_sync_of_pending_builds
 from indexing.models import IndexBuild, Node
 from indexing.spec.loaded import get_specs
 from summaries import services, tasks
@@ -90,21 +87,15 @@ def retry_failed_artifacts(
 ) -> None:
     """Retry all failed work of these artifacts: parsing, writing and embedding."""
     artifacts = select_rows(queryset)
-    with transaction.atomic():
-        nodes = indexing.retry_failed_nodes(Node.objects.filter(artifact__in=artifacts))
-        texts = sum(
-            services.retry_failed_texts(model._default_manager.filter(artifact__in=artifacts))
-            for model in services.KINDS_BY_MODEL
-        )
-        files = retry_parsing(artifacts)  # last, because the queryset may filter by state "failed"
-        if files:
-            enqueue_on_commit(reconcile_documents)
-        enqueue_sync_of_pending_builds()
-        enqueue_writing_of_due_builds()
+    retried = services.retry_failed_work(artifacts, Node.objects.filter(artifact__in=artifacts))
+    if retried.files:
+        enqueue_on_commit(reconcile_documents)
+    enqueue_sync_of_pending_builds()
+    enqueue_writing_of_due_builds()
     counts = [
-        ngettext("%d file", "%d files", files) % files,
-        ngettext("%d text", "%d texts", texts) % texts,
-        ngettext("%d node", "%d nodes", nodes) % nodes,
+        ngettext("%d file", "%d files", retried.files) % retried.files,
+        ngettext("%d text", "%d texts", retried.texts) % retried.texts,
+        ngettext("%d node", "%d nodes", retried.nodes) % retried.nodes,
     ]
     queued = ", ".join(counts)
     model_admin.message_user(request, f"Queued again: {queued}.", messages.SUCCESS)

@@ -1,23 +1,28 @@
 """API views that read a summary and edit it by hand."""
 
+from dataclasses import asdict
 from uuid import UUID
 
 from django.http import Http404
 from drf_spectacular.utils import extend_schema
+from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 import strata_types
+from access.all_documents import NeedsAllDocuments
 from access.authentication import get_grant
 from access.grants import Scope
 from core.openapi import body_of
 from documents.exceptions import UnknownArtifact
 from documents.groups import is_visible
 from documents.models import Artifact, Page
+from indexing.models import Index, Node
+from indexing.tasks import enqueue_reconciliation
 from summaries.models import Summary, SummaryQuerySet
 from summaries.serializers import SummaryPatchSerializer, render_stored_summary
-from summaries.services import edit_summary
+from summaries.services import edit_summary, retry_failed_work
 
 
 @extend_schema(tags=["Summaries"])
@@ -96,3 +101,26 @@ def _save_edit(request: Request, artifact_id: UUID, page_id: UUID | None) -> Res
     given = SummaryPatchSerializer.read(request.data)
     [*_, newest] = edit_summary(artifact_id, page_id, **given)
     return Response(render_stored_summary(newest))
+
+
+@extend_schema(tags=["Operation"])
+class RetryView(NeedsAllDocuments):
+    scopes = Scope.WRITE
+
+    @extend_schema(
+        operation_id="retry_failed",
+        request=None,
+        responses={202: body_of(strata_types.RetriedWork)},
+    )
+    def post(self, request: Request, index: str) -> Response:
+        """Retry all work of the index that failed.
+
+        Files that could not be read, texts that the language model could not write, and nodes that
+        could not be embedded.
+        """
+        Index.objects.require(index)
+        retried = retry_failed_work(
+            Artifact.objects.filter(index=index), Node.objects.filter(build__index=index)
+        )
+        enqueue_reconciliation()
+        return Response(asdict(retried), status=status.HTTP_202_ACCEPTED)

@@ -32,7 +32,7 @@ BY_HAND_MODEL_NAME = "by hand"
 
 QUESTIONS_FIX = (
     "Set STRATA_LLM_BASE_URL and STRATA_LLM_MODEL to have questions written; for documents that "
-    "are already there, run manage.py regenerate --type question."
+    "are already there, run strata regenerate --type question."
 )
 
 ESTIMATED_COMPLETION_TOKENS = 150  # a few sentences, or a few questions

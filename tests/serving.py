@@ -1,4 +1,4 @@
-"""A real ``manage.py serve`` in a separate process, which tests can query, kill and restart."""
+"""A real ``strata serve`` in a separate process, which tests can query, kill and restart."""
 
 import os
 import random
@@ -140,7 +140,14 @@ class Service:
 
     def add(self, index: str, **document: Any) -> str:
         """Add a document, wait until it can be searched, and return its artifact's id."""
-        accepted = self.api.post(f"indexes/{index}/artifacts/", json=document)
+        return self.wait_until_ready(self.api.post(f"indexes/{index}/artifacts/", json=document))
+
+    def add_file(self, index: str, name: str, content: bytes) -> str:
+        """Add a file, as ``add``."""
+        files = {"file": (name, content)}
+        return self.wait_until_ready(self.api.post(f"indexes/{index}/artifacts/", files=files))
+
+    def wait_until_ready(self, accepted: httpx.Response) -> str:
         assert accepted.status_code in {200, 202}, accepted.text
         artifact_id = accepted.json()["id"]
         deadline = time.monotonic() + READY_SECONDS

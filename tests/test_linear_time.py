@@ -24,6 +24,7 @@ from core.text import clean_text
 from documents.exceptions import Unparsable
 from documents.parsing import ParsedPage, is_nearly_all_separators
 from documents.parsing.document import DocumentDraft
+from documents.parsing.passage_boxes import align_letters
 from documents.source_splitting import MAX_CHARS, split_into_sources
 from evidence.wording import has_same_words
 from indexing.chunking.sentences import find_sentences
@@ -42,17 +43,16 @@ from retrieval.answers.citing import find_citations
 from retrieval.answers.quoting import join_wrapped_lines, select_quotations
 from retrieval.exceptions import InvalidPipeline
 from retrieval.filters import parse_filter
+from retrieval.languages import is_in_languages
 from retrieval.pipelines.declaring import parse_declaration
 from retrieval.pipelines.identifier_lookup import find_identifier_matches
 from retrieval.questions.clauses import extract_topic
 from retrieval.questions.english.answer_types import has_requested_kind_of_answer
 from retrieval.questions.english.marks import find_mark_clauses
-from retrieval.questions.english.names import find_name_clauses
-from retrieval.questions.english.people import find_person_clauses
+from retrieval.questions.english.names import find_name_clauses, find_person_clauses
 from retrieval.questions.english.rules import MAX_PARSED_CHARS, find_quoted_spans
 from retrieval.questions.english.unread import find_comparisons, find_unread_filters
 from retrieval.questions.english.years import find_year_clauses
-from retrieval.questions.languages import is_in_languages
 from retrieval.questions.values import MarkLookup, NameLookup, PersonLookup
 from retrieval.questions.wordings import extract_keywords, is_question
 from summaries.extractive import match_field_values, summarise_in_one_line, summarise_text
@@ -218,6 +218,8 @@ PASSES = {
     "HTML": read_file("html"),
     "HTML table": read_file("html", "<table><tr><td>"),
     "CSV": read_file("csv"),
+    "RTF": read_file("rtf", "{\\rtf1 ", "}"),
+    "passage on its page": on_text(lambda text: align_letters(text, text[::-1])),
     "JSON": read_file("json"),
     "text in JSON": read_json_text,
     "JSON lines": read_file("jsonl"),

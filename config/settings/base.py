@@ -4,6 +4,9 @@ reason."""
 import os
 from datetime import timedelta
 from importlib.metadata import entry_points
+from typing import Any
+
+from pythonjsonlogger.core import RESERVED_ATTRS
 
 from config.environment import (
     BASE_DIR,
@@ -14,16 +17,19 @@ from config.environment import (
     read_int,
     read_list,
     read_number,
+    read_project_dir,
     read_url,
     require_url,
 )
 
+STRATA_RELEASE = "0.2.0"
+STRATA_PROJECT_DIR = read_project_dir()
 STRATA_DATA_DIR = read_data_dir()
-STRATA_SPECS_DIR = read_folder("STRATA_SPECS_DIR", BASE_DIR / "specs")
+STRATA_SPECS_DIR = read_folder("STRATA_SPECS_DIR", STRATA_PROJECT_DIR / "specs")
 # One folder for each index with golden queries, by which its new builds are measured.
-STRATA_GOLDEN_DIR = read_folder("STRATA_GOLDEN_DIR", BASE_DIR / "golden")
+STRATA_GOLDEN_DIR = read_folder("STRATA_GOLDEN_DIR", STRATA_PROJECT_DIR / "golden")
 # Query pipelines in addition to those in retrieval/pipelines: one YAML file each.
-STRATA_PIPELINES_DIR = read_folder("STRATA_PIPELINES_DIR", BASE_DIR / "pipelines")
+STRATA_PIPELINES_DIR = read_folder("STRATA_PIPELINES_DIR", STRATA_PROJECT_DIR / "pipelines")
 STRATA_PROMPTS_DIR = BASE_DIR / "templates" / "prompts"
 
 INSTALLED_APPS = [
@@ -57,6 +63,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "config.request_log.RequestLogMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "config.middleware.ContentSecurityPolicyMiddleware",
     "config.middleware.BodyLimitMiddleware",  # before any that reads a form
@@ -149,6 +156,7 @@ STRATA_MODEL_WAIT_SECONDS = 1.5
 STRATA_MAX_DOCUMENT_NODES = read_int("STRATA_MAX_DOCUMENT_NODES", 50_000)
 STRATA_SYNC_BATCH = 256  # nodes claimed at once: enough to sort by length, seconds of work
 STRATA_LEASE_SECONDS = 120  # other workers may take over a claim that is not renewed in this time
+STRATA_EDIT_SPECS = False  # whether the API may write the files of the specs
 STRATA_MAX_ATTEMPTS = 5
 STRATA_MIN_FREE_BYTES = 256 * 2**20  # the engine crashes on a full disk, so writes stop earlier
 STRATA_RECONCILE_SECONDS = 60
@@ -279,7 +287,7 @@ AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # attempts do not make it
 AXES_LOCKOUT_CALLABLE = "access.sign_in.lockout.answer_locked_out"
 AXES_CLIENT_IP_CALLABLE = "access.request_throttle.get_client_address"
 AXES_DISABLE_ACCESS_LOG = True
-AXES_ENABLE_ADMIN = False  # `manage.py axes_reset_username NAME` ends a lock-out
+AXES_ENABLE_ADMIN = False  # `strata axes_reset_username NAME` ends a lock-out
 AXES_VERBOSE = False
 # The header with the address of the client, which a proxy sets. Empty: no proxy is in front.
 STRATA_CLIENT_ADDRESS_HEADER = ""
@@ -332,7 +340,7 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "Strata",
     "DESCRIPTION": "Index documents and search them; every hit is checked against its document.",
-    "VERSION": "0.2.0",
+    "VERSION": STRATA_RELEASE,
     "OAS_VERSION": "3.1.0",  # whose schemas are JSON schemas
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
@@ -368,13 +376,32 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 STRATA_HEARTBEAT_FILE = os.environ.get("STRATA_HEARTBEAT_FILE", "")  # of a worker, or of beat
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 
-LOGGING = {
+LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "formatters": {
+        "plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"},
+        "json": {
+            "()": "pythonjsonlogger.json.JsonFormatter",
+            "fmt": "{levelname}{name}{message}{request_id}",
+            "style": "{",
+            "rename_fields": {"levelname": "level", "name": "logger"},
+            "timestamp": "time",
+            "reserved_attrs": [*RESERVED_ATTRS, "request"],  # Django's: it shows the query
+        },
+    },
+    "filters": {"request_id": {"()": "core.request_id.RequestIdFilter"}},
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "filters": ["request_id"],
+            "formatter": read_choice("STRATA_LOG_FORMAT", "plain", ("plain", "json")),
+        }
+    },
     "root": {
         "handlers": ["stderr"],
         "level": read_choice("STRATA_LOG_LEVEL", "WARNING", LOG_LEVELS),
     },
+    # The line of each request has its status, and no path that a caller wrote.
+    "loggers": {"django.request": {"level": "ERROR"}},
 }

@@ -174,5 +174,8 @@ LOGGING = {
     **LOGGING,
     "root": {"handlers": ["stderr"], "level": read_choice("STRATA_LOG_LEVEL", "INFO", LOG_LEVELS)},
     # httpx logs every request to Qdrant, and mcp every request of an agent.
-    "loggers": {name: {"level": "WARNING"} for name in ("httpx", "mcp")},
+    "loggers": {
+        **LOGGING["loggers"],
+        **{name: {"level": "WARNING"} for name in ("httpx", "mcp")},
+    },
 }

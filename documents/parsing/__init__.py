@@ -18,6 +18,8 @@ from documents.parsing.document import (
 from documents.parsing.formats import FORMATS, IMAGE_TYPES, Format
 from documents.parsing.process_pool import (
     close_child_processes,
+    draw_page,
+    find_boxes,
     parse_file,
     read_confinement,
 )

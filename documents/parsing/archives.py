@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import IO
 from xml.parsers import expat
 
+from lxml import etree
+
 from documents.exceptions import Unparsable
 from documents.parsing.document import Limits
 
@@ -67,6 +69,38 @@ def check_office_archive(path: Path, limits: Limits) -> None:
             if member.filename.lower().endswith((".xml", ".rels", ".vml")):
                 with archive.open(member) as stream:
                     _refuse_doctype(stream)
+
+
+def make_xml_parser(*, recover: bool = False) -> etree.XMLParser:
+    """A parser that neither expands nor fetches entities. ``recover``: it reads what it can."""
+    return etree.XMLParser(
+        resolve_entities=False,
+        load_dtd=False,
+        no_network=True,
+        huge_tree=False,
+        recover=recover,
+        remove_comments=True,
+        remove_pis=True,
+    )
+
+
+def parse_xml_part(archive: zipfile.ZipFile, name: str) -> etree._Element:
+    """The root element of a part; entities are neither expanded nor fetched.
+
+    Raises:
+        Unparsable: ``damaged_file``.
+    """
+    try:
+        root = etree.fromstring(archive.read(name), make_xml_parser(recover=True))
+    except (KeyError, etree.XMLSyntaxError) as error:
+        raise _make_part_error(name) from error
+    if root is None:
+        raise _make_part_error(name)
+    return root
+
+
+def _make_part_error(name: str) -> Unparsable:
+    return Unparsable("damaged_file", f"The part {name} of the file cannot be read.")
 
 
 def _refuse_doctype(stream: IO[bytes]) -> None:

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from lxml import etree
 
+from documents.parsing.archives import make_xml_parser
 from documents.parsing.sections import join_blocks
 from documents.parsing.tables import format_table
 
@@ -16,7 +17,7 @@ _NAMES: Final = {
 def read_chart(xml: bytes) -> str:
     """The values that the file keeps beside the chart, so its workbook is not opened. In a scatter
     the x values stand in place of categories. Takes linear time, as python-pptx does not."""
-    chart = etree.fromstring(xml, etree.XMLParser(resolve_entities=False, no_network=True))
+    chart = etree.fromstring(xml, make_xml_parser())
     title = " ".join(
         "".join(chart.xpath("./c:chart/c:title//a:t/text()", namespaces=_NAMES)).split()
     )

@@ -1,11 +1,12 @@
-"""Main program of the child process that parses files; started only by ``process_pool``.
+"""Main program of the child process that reads files; started only by ``process_pool``.
 
 Its arguments are the folders that it may read. It reads one JSON request per line from standard
-input and writes each reply (8 bytes of length, then JSON) to the original standard output, before
-it a message for each page that it has read by OCR. A request without a path asks how it is
-confined. It ends when its parent is gone, when it is idle, or when it has used too much memory.
+input, each for one of ``TASKS``, and writes each reply (8 bytes of length, then JSON) to the
+original standard output, before it a message for each page that it has read by OCR. It ends when
+its parent is gone, when it is idle, or when it has used too much memory.
 """
 
+import base64
 import importlib
 import json
 import math
@@ -16,8 +17,8 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -37,6 +38,7 @@ MAX_FILES = 500  # then a new process is started, which ends any leaks
 MAX_PEAK_BYTES = 400 * 2**20  # a process above this peak is replaced: it may not return memory
 MAX_LOG_BYTES = 2**20  # only standard error is written to a file
 
+Request = dict[str, Any]
 Reply = dict[str, Any]
 
 
@@ -59,17 +61,10 @@ def main() -> None:
             break
         limits = Limits(**request["limits"])
         _apply_limits(limits)
-        if request["path"] is None:
+        if request["task"] == "confinement":
             reply: Reply = {"confinement": confinement}
         else:
-            draft = DocumentDraft(limits)
-            if ocr.is_installed():
-                draft.ocr = partial(
-                    _read_picture, _load_recognised(request["recognised"]), limits, reply_fd
-                )
-            reply = _parse_to_reply(
-                Path(request["path"]), request["file_name"], draft, request["takes_images"]
-            )
+            reply = _read_file(request, limits, reply_fd)
         has_reached_limit = count == MAX_FILES or _peak_bytes(status) > MAX_PEAK_BYTES
         reply["is_last"] = reply.get("is_last", False) or has_reached_limit
         _send_reply(reply_fd, reply)
@@ -127,19 +122,24 @@ def _read_picture(
     return known[index]
 
 
-def _parse_to_reply(path: Path, file_name: str, draft: DocumentDraft, takes_images: bool) -> Reply:
-    """Read the file; turn every exception of a library into an error with a code."""
+class _DiskFault(Exception):
+    """The file cannot be read for a reason that is not in the file: a retry may help."""
+
+
+@contextmanager
+def _reraise_disk_faults() -> Iterator[None]:
     try:
-        try:
-            format_ = detect_format(
-                path, file_name, takes_images=takes_images or draft.ocr is not None
-            )
-        except OSError as error:  # a fault of the disk, not the file: a retry may help
-            return {"os_error": [error.errno, error.strerror or str(error)], "is_last": True}
-        if path.stat().st_size:
-            reader = importlib.import_module(f"documents.parsing.{format_.module}")
-            reader.read(path, draft)
-        return {"document": asdict(draft.finish(format_.media_type))}
+        yield
+    except OSError as error:
+        raise _DiskFault(error.errno, error.strerror or str(error)) from None
+
+
+def _read_file(request: Request, limits: Limits, reply_fd: int) -> Reply:
+    """Do a task; turn every exception of a library into an error with a code."""
+    try:
+        return TASKS[request["task"]](request, limits, reply_fd)
+    except _DiskFault as fault:
+        return {"os_error": fault.args, "is_last": True}
     except Unparsable as error:
         return _error_reply(error.code, error.detail, error.fix)
     except MemoryError:
@@ -152,10 +152,54 @@ def _parse_to_reply(path: Path, file_name: str, draft: DocumentDraft, takes_imag
         traceback.print_exc()
         return _error_reply(
             "damaged_file",
-            f"The file is damaged or is not a valid {Path(file_name).suffix or 'text'} file.",
+            f"The file is damaged or is not a valid {Path(request['file_name']).suffix or 'text'} "
+            "file.",
             "Save or export it again.",
             is_last=True,
         )
+
+
+def _parse(request: Request, limits: Limits, reply_fd: int) -> Reply:
+    path, file_name = Path(request["path"]), request["file_name"]
+    draft = DocumentDraft(limits)
+    if ocr.is_installed():
+        recognised = _load_recognised(request["recognised"])
+        draft.ocr = partial(_read_picture, recognised, limits, reply_fd)
+    takes_images = request["takes_images"] or draft.ocr is not None
+    with _reraise_disk_faults():
+        format_ = detect_format(path, file_name, takes_images=takes_images)
+    if path.stat().st_size:
+        reader = importlib.import_module(f"documents.parsing.{format_.module}")
+        reader.read(path, draft)
+    return {"document": asdict(draft.finish(format_.media_type))}
+
+
+def _draw_page(request: Request, limits: Limits, reply_fd: int) -> Reply:
+    path = _require_file(request)
+    pictures = importlib.import_module("documents.parsing.page_pictures")
+    picture = pictures.draw(path, request["media_type"], request["page_index"])
+    return {"picture": base64.b64encode(picture).decode("ascii")}
+
+
+def _find_boxes(request: Request, limits: Limits, reply_fd: int) -> Reply:
+    path = _require_file(request)
+    finder = importlib.import_module("documents.parsing.passage_boxes")
+    names = ("page_index", "text", "start", "end")
+    return {"boxes": finder.find_boxes(path, *(request[name] for name in names))}
+
+
+def _require_file(request: Request) -> Path:
+    path = Path(request["path"])
+    with _reraise_disk_faults():
+        path.open("rb").close()
+    return path
+
+
+TASKS: dict[str, Callable[[Request, Limits, int], Reply]] = {
+    "parse": _parse,
+    "draw_page": _draw_page,
+    "find_boxes": _find_boxes,
+}
 
 
 def _out_of_memory_reply() -> Reply:

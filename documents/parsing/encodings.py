@@ -2,6 +2,7 @@
 
 import codecs
 import re
+from collections import Counter
 
 from core.text import REPLACEMENT
 from documents.exceptions import Unparsable
@@ -20,14 +21,20 @@ _BOMS = (
 # for Macintosh or UTF-16.
 _CANDIDATES = [
     "cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258",
-    "cp866", "koi8_r", "koi8_u", "iso8859_2", "cp874",
+    "cp866", "koi8_r", "koi8_u", "iso8859_2", "iso8859_5", "iso8859_6", "cp850", "cp874",
     "gb18030", "big5", "cp932", "euc_jp", "cp949",
 ]  # fmt: skip
+# Tried alone where none of those fits: detection leaves it out beside cp1250.
+_RARE_CANDIDATES = ["iso8859_2"]
+_WIDE = (("utf-32-le", 4), ("utf-32-be", 4), ("utf-16-le", 2), ("utf-16-be", 2))
 _CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _UTF8_SEQUENCE = re.compile(
     rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"
 )
 _HIGH_BYTE = re.compile(rb"[\x80-\xff]")
+_NO_CP1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
+# ğ, ı and ş of cp1254, which in cp1252 are letters of Icelandic.
+_TURKISH = re.compile(rb"[\xd0\xdd\xde\xf0\xfd\xfe]")
 # Signs that the text is not cp1252: symbols inside words, capitals after small letters.
 _NOT_CP1252 = re.compile(
     r"[a-z\xdf-\xff][\xc0-\xd6\xd8-\xdeŠŽŸ]|\w[¢£¤¥¦¨¬¯±´¸¿¡¹³¼½¾¶†‡‰‹›ˆ˜ƒ×÷]{1,9}[a-zA-Z]|[\x80-\x9f]"
@@ -46,8 +53,8 @@ def decode_text(data: bytes, draft: DocumentDraft, *, declared: str | None = Non
     for bom, encoding in _BOMS:
         if data.startswith(bom):
             return _decode_as(encoding, data, draft)
-    if utf16 := _sniff_utf16(data):
-        return _decode_as(utf16, data, draft)
+    if wide := _sniff_wide(data):
+        return _decode_as(wide, data, draft)
     if _is_iso_2022_jp(data):
         return _decode_as("iso2022_jp", data, draft)
     try:
@@ -96,18 +103,36 @@ def _decode_declared(data: bytes, declared: str, draft: DocumentDraft) -> str | 
     return text
 
 
-def _sniff_utf16(data: bytes) -> str | None:
-    """Recognise UTF-16 without a mark by NULs on the same side of most byte pairs."""
-    head = data[:4096]
-    pair_count = len(head) // 2
-    if pair_count < 2 or len(data) % 2:
+def _sniff_wide(data: bytes) -> str | None:
+    """Recognise UTF-16 and UTF-32 without a mark, in any script. No other text has NULs or many
+    control characters."""
+    if b"\0" not in data[:SAMPLE_BYTES] and not _has_many_controls(data):
         return None
-    even, odd = head[0::2].count(0), head[1::2].count(0)
-    if odd > 0.7 * pair_count and even < 0.05 * pair_count:
-        return "utf-16-le"
-    if even > 0.7 * pair_count and odd < 0.05 * pair_count:
-        return "utf-16-be"
+    for encoding, width in _WIDE:
+        if len(data) % width == 0 and _reads_as_text(data[:SAMPLE_BYTES], encoding):
+            return encoding
     return None
+
+
+def _reads_as_text(data: bytes, encoding: str) -> bool:
+    """Whether nearly all of it is printable, and of few scripts: with the bytes in the wrong order,
+    characters are of all scripts, or of none."""
+    try:
+        text = codecs.getincrementaldecoder(encoding)().decode(data)
+    except UnicodeDecodeError:
+        return False
+    printable = [each for each in text if each.isprintable() or each in "\t\r\n\f"]
+    scripts = Counter(_block_of(each) for each in printable)
+    in_few = sum(count for _, count in scripts.most_common(3))
+    return bool(text) and len(printable) >= 0.98 * len(text) and in_few >= 0.95 * len(text)
+
+
+def _block_of(character: str) -> int:
+    """A group of 256 characters; one for all of Chinese and Japanese, and one for Korean."""
+    block = ord(character) >> 8
+    if 0x4E <= block <= 0x9F or block in {0x30, 0xFF}:
+        return 0x4E
+    return 0xAC if 0xAC <= block <= 0xD7 else block
 
 
 def _is_iso_2022_jp(data: bytes) -> bool:
@@ -120,9 +145,13 @@ def _is_iso_2022_jp(data: bytes) -> bool:
     return True
 
 
-def _refuse_binary(data: bytes) -> None:
+def _has_many_controls(data: bytes) -> bool:
     sample = data[:SAMPLE_BYTES]
-    if len(_CONTROL.findall(sample)) > 0.02 * len(sample) + 2:
+    return len(_CONTROL.findall(sample)) > 0.02 * len(sample) + 2
+
+
+def _refuse_binary(data: bytes) -> None:
+    if _has_many_controls(data):
         raise Unparsable("binary_file", "The file holds binary data, not text.")
 
 
@@ -139,13 +168,18 @@ def _detect_encoding(data: bytes) -> str:
 
     matches = from_bytes(data, cp_isolation=_CANDIDATES)
     best = matches.best()
+    if best is not None and best.language == "Turkish" and _TURKISH.search(data):
+        return "cp1254"
     western = next((match for match in matches if match.encoding == "cp1252"), None)
     if _reads_as_western(data):
         # Most Central European letters share their bytes with Western ones: another encoding than
-        # cp1252 needs a clearly recognised language.
+        # cp1252 needs a clearly recognised language. Text of DOS has bytes that cp1252 lacks.
         western_coherence = western.coherence if western else 0.0
-        if best is None or best.coherence <= western_coherence + 0.01:
+        margin = 1 if best is not None and best.encoding == "cp850" else 0.01
+        if best is None or best.coherence <= western_coherence + margin:
             return "cp1252"
+    if best is None:
+        best = from_bytes(data, cp_isolation=_RARE_CANDIDATES).best()
     if best is None:
         raise Unparsable(
             "unknown_encoding",
@@ -156,6 +190,8 @@ def _detect_encoding(data: bytes) -> str:
 
 
 def _reads_as_western(data: bytes) -> bool:
+    if len(_NO_CP1252.findall(data)) > 0.02 * len(_HIGH_BYTE.findall(data)):
+        return False
     text = data.decode("cp1252", errors="ignore")
     letters = [character for character in text[:20_000] if character.isalpha()]
     accented_count = sum(not character.isascii() for character in letters)

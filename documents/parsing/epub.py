@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from lxml import etree
 
 from documents.exceptions import Unparsable
-from documents.parsing.archives import open_archive
+from documents.parsing.archives import open_archive, parse_xml_part
 from documents.parsing.document import DocumentDraft
 from documents.parsing.encodings import decode_text
 from documents.parsing.html import HtmlText, find_declared_encoding
@@ -20,13 +20,13 @@ _ENCRYPTION = "META-INF/encryption.xml"
 
 def read(path: Path, draft: DocumentDraft) -> None:
     with open_archive(path, draft.limits) as archive:
-        root_files = _parse_part(archive, _CONTAINER).xpath(
+        root_files = parse_xml_part(archive, _CONTAINER).xpath(
             "//*[local-name()='rootfile']/@full-path"
         )
         if not root_files:
             raise Unparsable("damaged_file", "The EPUB does not say where its contents are.")
         package_name = str(root_files[0])
-        package = _parse_part(archive, package_name)
+        package = parse_xml_part(archive, package_name)
         titles = package.xpath("//*[local-name()='metadata']/*[local-name()='title']/text()")
         draft.propose_title(str(titles[0]) if titles else "")
         spine = _spine_names(package, posixpath.dirname(package_name))
@@ -47,20 +47,6 @@ def read(path: Path, draft: DocumentDraft) -> None:
             draft.add_page(join_blocks(document.blocks), labels.get(name) or heading)
 
 
-def _parse_part(archive: zipfile.ZipFile, name: str) -> etree._Element:
-    """The root element of a part; entities are neither expanded nor fetched."""
-    parser = etree.XMLParser(
-        resolve_entities=False, load_dtd=False, no_network=True, huge_tree=False, recover=True
-    )
-    try:
-        root = etree.fromstring(archive.read(name), parser)
-    except (KeyError, etree.XMLSyntaxError) as error:
-        raise Unparsable("damaged_file", f"The EPUB's part {name} cannot be read.") from error
-    if root is None:
-        raise Unparsable("damaged_file", f"The EPUB's part {name} cannot be read.")
-    return root
-
-
 def _resolve(folder: str, reference: str) -> str:
     return posixpath.normpath(posixpath.join(folder, unquote(reference.partition("#")[0])))
 
@@ -78,7 +64,8 @@ def _refuse_encrypted(archive: zipfile.ZipFile, spine: list[str]) -> None:
     """Refuse only encrypted chapters; encrypted fonts are common in EPUBs and do no harm."""
     if _ENCRYPTION not in archive.namelist():
         return
-    references = _parse_part(archive, _ENCRYPTION).xpath("//*[local-name()='CipherReference']/@URI")
+    encryption = parse_xml_part(archive, _ENCRYPTION)
+    references = encryption.xpath("//*[local-name()='CipherReference']/@URI")
     if not set(spine).isdisjoint(_resolve("", str(reference)) for reference in references):
         raise Unparsable(
             "encrypted_file",
@@ -100,7 +87,7 @@ def _read_toc_labels(
     for reference in documents:
         name = _resolve(folder, str(reference))
         try:
-            root = _parse_part(archive, name)
+            root = parse_xml_part(archive, name)
         except Unparsable:
             continue  # labels are optional
         base = posixpath.dirname(name)

@@ -21,9 +21,14 @@ class Format:
     module: str
     media_type: str
     suffixes: tuple[str, ...]
-    container: str = "text"  # text, pdf, zip, or image
+    container: str = "text"  # text, pdf, rtf, zip, or image
 
 
+SOURCE_CODE = (
+    ".py", ".js", ".ts", ".jsx", ".tsx", ".java", ".kt", ".scala", ".c", ".h", ".cpp", ".hpp",
+    ".cs", ".go", ".rs", ".rb", ".php", ".swift", ".lua", ".pl", ".r", ".jl", ".sh", ".sql",
+    ".css", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".tex", ".rst", ".adoc", ".org",
+)  # fmt: skip
 FORMATS = (
     Format("PDF", "pdf", "application/pdf", (".pdf",), "pdf"),
     Format(
@@ -48,14 +53,38 @@ FORMATS = (
         "zip",
     ),
     Format("EPUB", "epub", "application/epub+zip", (".epub",), "zip"),
+    Format(
+        "OpenDocument text",
+        "opendocument",
+        "application/vnd.oasis.opendocument.text",
+        (".odt",),
+        "zip",
+    ),
+    Format(
+        "OpenDocument presentation",
+        "opendocument",
+        "application/vnd.oasis.opendocument.presentation",
+        (".odp",),
+        "zip",
+    ),
+    Format(
+        "OpenDocument spreadsheet",
+        "opendocument",
+        "application/vnd.oasis.opendocument.spreadsheet",
+        (".ods",),
+        "zip",
+    ),
+    Format("RTF", "rtf", "application/rtf", (".rtf",), "rtf"),
     Format("HTML", "html", "text/html", (".html", ".htm", ".xhtml")),
     Format("Markdown", "markdown", "text/markdown", (".md", ".markdown")),
     Format("CSV", "csv", "text/csv", (".csv",)),
     Format("TSV", "csv", "text/tab-separated-values", (".tsv",)),
     Format("JSON", "json", "application/json", (".json",)),
     Format("JSON Lines", "jsonl", "application/jsonl", (".jsonl", ".ndjson")),
+    Format("XML", "xml", "application/xml", (".xml",)),
+    Format("notebook", "notebook", "application/x-ipynb+json", (".ipynb",)),
     Format("e-mail", "eml", "message/rfc822", (".eml",)),
-    Format("plain text", "text", "text/plain", (".txt", ".text", ".log", "")),
+    Format("plain text", "text", "text/plain", (".txt", ".text", ".log", "", *SOURCE_CODE)),
 )
 
 # Read only for an index of images; an index of texts has no use for them.
@@ -69,6 +98,7 @@ IMAGE_TYPES = frozenset(format_.media_type for format_ in IMAGE_FORMATS)
 
 _BY_SUFFIX = {suffix: format_ for format_ in FORMATS for suffix in format_.suffixes}
 _IMAGES_BY_SUFFIX = {suffix: format_ for format_ in IMAGE_FORMATS for suffix in format_.suffixes}
+_BY_MEDIA_TYPE = {format_.media_type: format_ for format_ in FORMATS}
 _BY_MODULE = {format_.module: format_ for format_ in FORMATS}
 _IMAGE_MAGIC = {
     "PNG": re.compile(rb"\x89PNG\r\n\x1a\n"),
@@ -80,7 +110,6 @@ _IMAGE_MAGIC = {
 # First bytes of files that are often misnamed; used only for a better message.
 _UNSUPPORTED_MAGIC = {
     b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "a legacy or protected Office file",
-    b"{\\rtf": "an RTF document",
     b"\x89PNG\r\n": "a PNG image",
     b"\xff\xd8\xff": "a JPEG image",
     b"GIF8": "a GIF image",
@@ -157,8 +186,10 @@ def _format_of_empty_file(
 def _identify(path: Path, head: bytes) -> tuple[Format | None, str]:
     """The format that the bytes show, else a description of them ("" if they may be text)."""
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        module = _identify_zip(path)
-        return (_BY_MODULE[module], "") if module else (None, "a ZIP archive")
+        format_ = _identify_zip(path)
+        return (format_, "") if format_ else (None, "a ZIP archive")
+    if head.startswith(b"{\\rtf"):
+        return _BY_MODULE["rtf"], ""
     for magic, words in _UNSUPPORTED_MAGIC.items():
         if head.startswith(magic):
             return None, words
@@ -173,23 +204,24 @@ def _identify_image(head: bytes) -> Format | None:
     return next((each for each in IMAGE_FORMATS if _IMAGE_MAGIC[each.name].match(head)), None)
 
 
-def _identify_zip(path: Path) -> str | None:
+def _identify_zip(path: Path) -> Format | None:
     try:
         with zipfile.ZipFile(path) as archive:
             names = set(archive.namelist())
             if "mimetype" in names:
                 with archive.open("mimetype") as stream:
-                    if stream.read(64).strip() == b"application/epub+zip":
-                        return "epub"
+                    declared = stream.read(64).strip().decode("ascii", "replace")
+                if declared in _BY_MEDIA_TYPE:
+                    return _BY_MEDIA_TYPE[declared]
             if "META-INF/container.xml" in names:
-                return "epub"
+                return _BY_MODULE["epub"]
             if "[Content_Types].xml" not in names:
                 return None
             with archive.open("[Content_Types].xml") as stream:
                 types = stream.read(2**20)
     except archives.ARCHIVE_ERRORS:
         return None
-    return next((module for module, part in _MAIN_PARTS.items() if part in types), None)
+    return next((_BY_MODULE[module] for module, part in _MAIN_PARTS.items() if part in types), None)
 
 
 def _describe_text(head: bytes) -> str:

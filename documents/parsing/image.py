@@ -25,12 +25,21 @@ def read(path: Path, draft: DocumentDraft) -> None:
         with Image.open(path, formats=PILLOW_FORMATS) as image:
             _check_size(image)
             image.verify()  # checks checksums; the image cannot be used afterwards
-        with Image.open(path, formats=PILLOW_FORMATS) as image:
-            image.load()  # of an animation the first frame, which is embedded
-            text = draft.read_picture(lambda: image) if draft.ocr else ""
     except Image.DecompressionBombError:
         raise _too_many_pixels() from None
-    draft.add_page(text)
+    picture = open_image(path)
+    draft.add_page(draft.read_picture(lambda: picture) if draft.ocr else "")
+
+
+def open_image(path: Path) -> Image.Image:
+    """The image, of an animation the first frame, which is embedded; raises as ``read``."""
+    try:
+        with Image.open(path, formats=PILLOW_FORMATS) as image:
+            _check_size(image)
+            image.load()
+            return image
+    except Image.DecompressionBombError:
+        raise _too_many_pixels() from None
 
 
 def _check_size(image: Image.Image) -> None:

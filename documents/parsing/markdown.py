@@ -21,7 +21,11 @@ _MARKUP = re.compile(r"!?\[([^\]\[]*)\]\([^()]*\)|[*_`]{1,3}(\S(?:[^*_`]*\S)?)[*
 
 
 def read(path: Path, draft: DocumentDraft) -> None:
-    text = read_text(path, draft)
+    add_markdown(read_text(path, draft), draft)
+
+
+def add_markdown(text: str, draft: DocumentDraft) -> None:
+    """Add the text's pages, and propose its title."""
     front_matter = _FRONT_MATTER.match(text)
     if front_matter and (found := _FRONT_TITLE.search(front_matter.group())):
         draft.propose_title(found.group(1).strip().strip("\"'"))

@@ -29,7 +29,7 @@ MAX_BOOKMARKS = 10_000
 MIN_SHARE_OF_TEXT = 0.95
 # A line that opens or closes so many pages is a running header or footer, and no heading.
 MIN_PAGES_OF_RUNNING_LINE = 3
-OCR_DPI = 200
+DRAWING_DPI = 200
 
 # PDFium marks a word broken at a line's end with U+FFFE in place of the hyphen.
 _BROKEN_WORD = re.compile("[\ufffe\u0002](?:\r?\n)?")
@@ -38,7 +38,7 @@ _INLINE_MARKDOWN = MarkdownIt("zero").enable(["emphasis", "strikethrough", "esca
 
 
 def read(path: Path, draft: DocumentDraft) -> None:
-    document = _open(path)
+    document = open_pdf(path)
     draft.check_page_count(len(document))
     draft.propose_title(document.get_metadata_dict().get("Title"))
     bookmarks = _bookmarks(document)
@@ -49,7 +49,7 @@ def read(path: Path, draft: DocumentDraft) -> None:
         label = bookmarks.get(index, label)
         text = _page_text(document, index, draft)
         if not text.strip() and _has_picture(document, index):
-            text = draft.read_picture(partial(_draw, document, index))
+            text = draft.read_picture(partial(draw_page, document, index, ocr.MAX_SIDE))
         elif index in layout:
             marked_up = join_blocks(_convert(layout[index], running_lines))
             if _holds_text(marked_up, text):
@@ -59,7 +59,11 @@ def read(path: Path, draft: DocumentDraft) -> None:
         draft.add_page(text, label)
 
 
-def _open(path: Path) -> pypdfium2.PdfDocument:
+def open_pdf(path: Path) -> pypdfium2.PdfDocument:
+    """
+    Raises:
+        Unparsable: ``encrypted_pdf``, ``damaged_file``.
+    """
     try:
         document = pypdfium2.PdfDocument(path)
     except pypdfium2.PdfiumError as error:
@@ -104,9 +108,10 @@ def _has_picture(document: pypdfium2.PdfDocument, index: int) -> bool:
         return False
 
 
-def _draw(document: pypdfium2.PdfDocument, index: int) -> Image.Image:
+def draw_page(document: pypdfium2.PdfDocument, index: int, max_side: int) -> Image.Image:
+    """The page as people see it, at most ``max_side`` pixels wide and high."""
     page = document[index]
-    scale = min(OCR_DPI / 72, ocr.MAX_SIDE / max(page.get_size()))
+    scale = min(DRAWING_DPI / 72, max_side / max(page.get_size()))
     return page.render(scale=scale).to_pil()
 
 

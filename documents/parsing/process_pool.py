@@ -1,10 +1,11 @@
-"""A pool of child processes that parse files; a child is discarded after any failure. Only as many
+"""A pool of child processes that read files; a child is discarded after any failure. Only as many
 read at once as the memory allows; other threads wait.
 
 Children are started as new programs, never forked: the embedded engine does not survive a ``fork``.
 """
 
 import atexit
+import base64
 import json
 import logging
 import os
@@ -16,13 +17,13 @@ import tempfile
 import threading
 import time
 from collections import deque
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from core.memory import read_memory_limit
-from documents.exceptions import Unparsable
+from documents.exceptions import PagesBusy, Unparsable
 from documents.parsing.document import Limits, ParsedDocument, ParsedPage, ParseWarning
 
 logger = logging.getLogger(__name__)
@@ -41,7 +42,11 @@ _PASSED_ENV_VARS = (
 _ROOT = Path(__file__).resolve().parents[2]
 _BYTES_PER_CHAR = 6  # at most, in JSON
 
+MAX_MARKED_CHARS = 100_000  # of a page; some ten times those of a full one
+PAGE_SECONDS = 10  # to draw a page, and to wait for others that are drawn
+
 _idle: deque["_ChildProcess"] = deque()
+_page_reader = threading.Semaphore()
 
 
 class _ChildExited(Exception):
@@ -79,22 +84,14 @@ def parse_file(
             ``parse_timeout``, ``parse_memory`` and ``parser_crashed``.
         OSError: the file is missing or cannot be opened; a retry may help.
     """
-    limits = limits or Limits.from_settings()
-    path = path.resolve()
     request = {
-        "path": str(path),
+        "task": "parse",
         "file_name": file_name,
-        "limits": asdict(limits),
         "takes_images": takes_images,
         "recognised": recognised and str(recognised),
     }
-    is_original = any(path.is_relative_to(folder) for folder in _folders_of_originals())
-    reply = _request_reply(request, limits, None if is_original else path.parent)
-    if "os_error" in reply:
-        raise OSError(*reply["os_error"], str(path))
-    if "error" in reply:
-        error = reply["error"]
-        raise Unparsable(error["code"], error["detail"], fix=error["fix"])
+    with _readers():
+        reply = _read_file(path, request, limits or Limits.from_settings())
     document = reply["document"]
     return ParsedDocument(
         media_type=document["media_type"],
@@ -105,11 +102,49 @@ def parse_file(
     )
 
 
+def draw_page(original: Path, file_name: str, media_type: str, page_index: int) -> bytes:
+    """A page of a PDF, or an image, in the folder of originals as WebP.
+
+    Raises:
+        PagesBusy: others are being drawn; a retry helps.
+        Unparsable: the page cannot be drawn.
+        OSError: the file is missing or cannot be opened.
+    """
+    request = {"task": "draw_page", "media_type": media_type, "page_index": page_index}
+    return base64.b64decode(_read_page(original, file_name, request)["picture"])
+
+
+def find_boxes(
+    original: Path, file_name: str, page_index: int, text: str, start: int, end: int
+) -> list[tuple[float, float, float, float]]:
+    """Where ``text[start:end]`` stands on a page of a PDF in the folder of originals, whose text is
+    ``text``: left, top, right and bottom of each part of a line, in shares of the page's width and
+    height. Empty where the place is not certain. Raises as ``draw_page``."""
+    if len(text) > MAX_MARKED_CHARS:
+        return []
+    request = {
+        "task": "find_boxes", "page_index": page_index, "text": text, "start": start, "end": end,
+    }  # fmt: skip
+    return [tuple(box) for box in _read_page(original, file_name, request)["boxes"]]
+
+
+def _read_page(original: Path, file_name: str, request: dict[str, Any]) -> dict[str, Any]:
+    """One page at a time, which somebody waits for: it does not queue behind whole documents."""
+    if not _page_reader.acquire(timeout=PAGE_SECONDS):
+        raise PagesBusy
+    try:
+        limits = replace(Limits.from_settings(), seconds=PAGE_SECONDS)
+        return _read_file(original, {**request, "file_name": file_name}, limits)
+    finally:
+        _page_reader.release()
+
+
 def read_confinement() -> list[str]:
     """How a child is confined; see ``documents.parsing.confinement``."""
     limits = Limits.from_settings()
-    request = {"path": None, "limits": asdict(limits)}
-    confinement: list[str] = _request_reply(request, limits, None)["confinement"]
+    request = {"task": "confinement", "limits": asdict(limits)}
+    with _readers():
+        confinement: list[str] = _request_reply(request, limits, None)["confinement"]
     return confinement
 
 
@@ -120,8 +155,8 @@ def close_child_processes() -> None:
 
 
 def count_readers() -> int:
-    """How many children may read at once in this process: those that half of the memory has room
-    for, at most one for each core, and at least one; or ``STRATA_PARSE_PROCESSES``."""
+    """How many children may read whole files at once in this process: those that half of the memory
+    has room for, at most one for each core, and at least one; or ``STRATA_PARSE_PROCESSES``."""
     from django.conf import settings  # a child, which imports this module too, needs no Django
 
     if settings.STRATA_PARSE_PROCESSES > 0:
@@ -138,8 +173,10 @@ def _readers() -> threading.Semaphore:
 
 def _clear_pool_after_fork() -> None:
     """In a forked process: the children belong to the parent, so their pipes must not be used."""
+    global _page_reader
     _idle.clear()
     _readers.cache_clear()
+    _page_reader = threading.Semaphore()
 
 
 atexit.register(close_child_processes)
@@ -153,16 +190,23 @@ def _folders_of_originals() -> list[Path]:
     return [Path(folder).resolve() for folder in folders if Path(folder).is_dir()]
 
 
+def _read_file(path: Path, request: dict[str, Any], limits: Limits) -> dict[str, Any]:
+    """A child's reply about a file; raises as ``parse_file``."""
+    path = path.resolve()
+    is_original = any(path.is_relative_to(folder) for folder in _folders_of_originals())
+    request = {**request, "path": str(path), "limits": asdict(limits)}
+    reply = _request_reply(request, limits, None if is_original else path.parent)
+    if "os_error" in reply:
+        raise OSError(*reply["os_error"], str(path))
+    if "error" in reply:
+        error = reply["error"]
+        raise Unparsable(error["code"], error["detail"], fix=error["fix"])
+    return reply
+
+
 def _request_reply(request: dict[str, Any], limits: Limits, folder: Path | None) -> dict[str, Any]:
     """A child's reply; ``Unparsable`` if the child crashed or timed out. ``folder``: where the file
     is, unless it is an original; a child that may read it is used once."""
-    with _readers():
-        return _request_reply_at_once(request, limits, folder)
-
-
-def _request_reply_at_once(
-    request: dict[str, Any], limits: Limits, folder: Path | None
-) -> dict[str, Any]:
     while True:
         child, is_fresh = _acquire_child() if folder is None else (_ChildProcess([folder]), True)
         is_reusable = False
@@ -244,7 +288,7 @@ class _ChildProcess:
         try:
             self._process.stdin.write(
                 json.dumps(request).encode() + b"\n"
-            )  # much smaller than a pipe's buffer: never blocks
+            )  # never waits long: a thread of the child reads at once
         except BrokenPipeError:
             raise _ChildExited(self._process.wait()) from None
         return self.receive_reply(limits)

@@ -9,6 +9,7 @@ from indexing.embedding import minilm
 from indexing.embedding.rdkit_model import require_rdkit
 from indexing.exceptions import ModelUnavailable
 from indexing.spec import EmbeddingSpec
+from indexing.spec.endpoint import read_api_key
 
 
 def describe_model_availability(spec: EmbeddingSpec) -> str:
@@ -21,9 +22,7 @@ def describe_model_availability(spec: EmbeddingSpec) -> str:
         require_rdkit()
         return "RDKit fingerprints; RDKit is installed."
     if spec.endpoint is not None:
-        from indexing.embedding.openai_model import read_api_key
-
-        read_api_key(spec.endpoint)
+        read_api_key(spec.endpoint.api_key_variable, "embedding.endpoint.api_key_variable")
     if spec.provider in {"huggingface", "openai"}:
         return "not checked; it is downloaded or called when first used."
     if spec.provider == "clip" or spec.model not in minilm.CONVERTED_NAMES:

@@ -5,7 +5,6 @@ and replaces line breaks in texts.
 """
 
 import base64
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +21,7 @@ from core.outbound import make_client
 from core.retry_after import parse_retry_after
 from indexing.exceptions import EmbeddingUnavailable, ModelUnavailable
 from indexing.spec import EmbeddingSpec, EndpointSpec
+from indexing.spec.endpoint import read_api_key
 
 TIMEOUT: Final = httpx.Timeout(60, connect=10)  # seconds; a full batch on a slow server
 QUERY_TIMEOUT: Final = httpx.Timeout(10)  # seconds; someone waits
@@ -147,27 +147,9 @@ def load_openai(spec: EmbeddingSpec) -> OpenAIModel:
     return OpenAIModel(
         spec.model,
         spec.endpoint,
-        read_api_key(spec.endpoint),
+        read_api_key(variable, "embedding.endpoint.api_key_variable"),
         setting_names=", ".join(filter(None, ["embedding.endpoint", variable])),
     )
-
-
-def read_api_key(endpoint: EndpointSpec) -> str:
-    """The key in the endpoint's environment variable; empty if the endpoint names none.
-
-    Raises:
-        ModelUnavailable: the variable is not set.
-    """
-    variable = endpoint.api_key_variable
-    key = os.environ.get(variable, "").strip() if variable else ""
-    if variable and not key:
-        raise ModelUnavailable(
-            f"The environment variable {variable}, which embedding.endpoint.api_key_variable "
-            "names, is not set.",
-            field="embedding.endpoint.api_key_variable",
-            fix=f"Set {variable} for every process of the service, and restart it.",
-        )
-    return key
 
 
 def _load_token_counter(name: str) -> CountTokens:

@@ -57,7 +57,7 @@ class AddDocumentsCommand(StrataCommand):
                 failed_count = self._report_failures(accepted)
             elif server is not None:
                 self.stdout.write(
-                    "The running server indexes it now. To see progress: manage.py status"
+                    "The running server indexes it now. To see progress: strata status"
                 )
         if refused or failed_count:
             raise SystemExit(1)

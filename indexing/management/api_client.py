@@ -86,12 +86,12 @@ def open_indexes(server: RunningServer | None) -> Iterator[None]:
         raise CommandError(format_error(error)) from None
     except (httpx.TransportError, ServerUnreachable) as error:
         raise CommandError(
-            f"The running server did not answer: {error}. Run manage.py doctor for details. "
+            f"The running server did not answer: {error}. Run strata doctor for details. "
             "[server_unreachable]"
         ) from None
     except DatabaseError as error:
         raise CommandError(
-            f"The database reported an error: {error}. Run manage.py doctor for details. "
+            f"The database reported an error: {error}. Run strata doctor for details. "
             "[database_unavailable]"
         ) from None
     finally:

@@ -1,8 +1,10 @@
 """What commands that read or write indexes share: their base class, and who does their work."""
 
+import fcntl
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 from typing import IO, Any, cast
 
 from django.conf import settings
@@ -42,7 +44,7 @@ class StrataCommand(BaseCommand):
             raise CommandError(format_error(error)) from None
         except DatabaseError as error:
             raise CommandError(
-                f"The database reported an error: {error}. Run manage.py doctor for details."
+                f"The database reported an error: {error}. Run strata doctor for details."
             ) from error
 
 
@@ -87,8 +89,17 @@ def prepare_database(*, loads_specs: bool = True) -> list[str]:
         executor = MigrationExecutor(connection)
         _require_known_migrations(executor)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-            call_command("migrate", verbosity=0)
+            with _one_process_at_a_time():
+                call_command("migrate", verbosity=0)  # nothing, if another process has done it
     return load_specs() if loads_specs else []
+
+
+@contextmanager
+def _one_process_at_a_time() -> Iterator[None]:
+    """Wait for other processes: two that migrate at once would both make the same tables."""
+    with Path(settings.STRATA_DATA_DIR, "migrate.lock").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _require_known_migrations(executor: MigrationExecutor) -> None:

@@ -34,8 +34,10 @@ from indexing.services.standalone import (
 from indexing.services.syncing import (
     claim_nodes,
     delete_removed_nodes,
+    draft_points,
     ensure_collection,
     fail_exhausted_nodes,
     set_build_problem,
     sync_nodes,
+    write_vectors,
 )

@@ -95,7 +95,7 @@ def _load_spec(name: str, spec: IndexSpec) -> str | None:
     else:
         return (
             f"specs/{name}.yaml has a new recipe; {live} keeps its old one. To estimate the cost "
-            f"of a new build: manage.py plan {name}; to make and promote it: manage.py apply "
+            f"of a new build: strata plan {name}; to make and promote it: strata apply "
             f"{name} --promote"
         )
     return None

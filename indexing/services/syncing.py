@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import F, Min
+from django.db.models import F, Min, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -58,6 +58,26 @@ def sync_nodes(build: IndexBuild, *, should_stop: Callable[[], bool] = lambda: F
     if outage is not None:
         raise outage
     return count + (0 if should_stop() else delete_removed_nodes(build))
+
+
+def write_vectors(
+    build: IndexBuild, nodes: QuerySet[Node], vectors: Mapping[UUID, DenseVector]
+) -> None:
+    """Write the points of these nodes with vectors that were computed earlier, by point id."""
+    nodes_by_kind: dict[str, list[Node]] = {}
+    for node in nodes.select_related("artifact", "page", "source"):
+        node.build = build
+        nodes_by_kind.setdefault(node.kind, []).append(node)
+    for kind, of_kind in nodes_by_kind.items():
+        get_store().upsert(ensure_collection(build, kind), _make_points(build, of_kind, vectors))
+
+
+def draft_points(build: IndexBuild, nodes: Sequence[Node]) -> list[Point]:
+    """The points of these nodes with newly computed vectors, as syncing would write them."""
+    vectors: dict[UUID, DenseVector] = {}
+    for model, of_model in _group_by_model(build, nodes).items():
+        vectors |= _embed(model, of_model)
+    return _make_points(build, nodes, vectors)
 
 
 def claim_nodes(

@@ -1,8 +1,42 @@
 """``EndpointSpec``: an endpoint for embeddings, by which several can stand side by side."""
 
+import os
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
+
+from indexing.exceptions import ModelUnavailable
+
+
+def check_address(address: str) -> str:
+    """
+    Raises:
+        ValueError: it is no address that a client of HTTP can be given.
+    """
+    try:
+        url = urlsplit(address)
+        is_valid = url.scheme in {"http", "https"} and url.hostname and "@" not in url.netloc
+    except ValueError:
+        is_valid = False
+    if not is_valid:
+        raise ValueError("give an http or https address, without a user name or password")
+    return address
+
+
+def read_api_key(variable: str, setting: str) -> str:
+    """The key in an environment variable that ``setting`` names; empty if it names none.
+
+    Raises:
+        ModelUnavailable: the variable is not set.
+    """
+    key = os.environ.get(variable, "").strip() if variable else ""
+    if variable and not key:
+        raise ModelUnavailable(
+            f"The environment variable {variable}, which {setting} names, is not set.",
+            field=setting,
+            fix=f"Set {variable} for every process of the service, and restart it.",
+        )
+    return key
 
 
 class EndpointSpec(BaseModel):
@@ -28,14 +62,7 @@ class EndpointSpec(BaseModel):
     @field_validator("base_url")
     @classmethod
     def _check_base_url(cls, base_url: str) -> str:
-        try:
-            url = urlsplit(base_url)
-            is_valid = url.scheme in {"http", "https"} and url.hostname and "@" not in url.netloc
-        except ValueError:
-            is_valid = False
-        if not is_valid:
-            raise ValueError("give an http or https address, without a user name or password")
-        return base_url
+        return check_address(base_url)
 
     @field_validator("tokenizer")
     @classmethod

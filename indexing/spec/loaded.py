@@ -28,8 +28,6 @@ def explain_missing_index(name: str) -> str | None:
         reread_spec(name)
     except UnknownIndex:
         return None
-    except UnicodeDecodeError:
-        return f"{name}.yaml is not UTF-8."
     except InvalidSpec as error:
         return f"Its spec is not valid: {error}"
     if name in get_invalid_specs():
@@ -53,7 +51,7 @@ def reread_spec(name: str) -> IndexSpec:
     names = sorted(path.stem for path in folder.glob("*.yaml"))
     if name not in names:
         raise UnknownIndex(f"There is no spec named {name!r}.", field="index", allowed=names)
-    return parse_spec(name, (folder / f"{name}.yaml").read_text(encoding="utf-8"))
+    return _read_file(folder / f"{name}.yaml")
 
 
 # A file's path, and the time and size by which a change shows.
@@ -67,19 +65,40 @@ def _list_files() -> tuple[_File, ...]:
 
 @lru_cache(maxsize=1)
 def _load_files(files: tuple[_File, ...]) -> tuple[dict[str, IndexSpec], dict[str, str]]:
-    specs: dict[str, IndexSpec] = {}
-    invalid: dict[str, str] = {}
-    for path, *_ in files:
-        try:
-            specs[path.stem] = parse_spec(path.stem, path.read_text(encoding="utf-8"))
-        except UnicodeDecodeError:
-            invalid[path.stem] = f"{path.name} is not UTF-8."
-        except InvalidSpec as error:
-            invalid[path.stem] = str(error)
+    specs, invalid = _read_files(files)
     for name, problem in _find_shared_collections(specs).items():
         del specs[name]
         invalid[name] = problem
     return specs, invalid
+
+
+def _read_files(files: tuple[_File, ...]) -> tuple[dict[str, IndexSpec], dict[str, str]]:
+    specs: dict[str, IndexSpec] = {}
+    invalid: dict[str, str] = {}
+    for path, *_ in files:
+        try:
+            specs[path.stem] = _read_file(path)
+        except InvalidSpec as error:
+            invalid[path.stem] = str(error)
+    return specs, invalid
+
+
+def _read_file(path: Path) -> IndexSpec:
+    """
+    Raises:
+        InvalidSpec: it is not valid.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InvalidSpec(f"{path.name} is not UTF-8.") from None
+    return parse_spec(path.stem, text)
+
+
+def find_shared_collection(spec: IndexSpec) -> str | None:
+    """What is wrong with a spec that would share a collection with another file's."""
+    others = _read_files(_list_files())[0]
+    return _find_shared_collections({**others, spec.name: spec}).get(spec.name)
 
 
 def _find_shared_collections(specs: Mapping[str, IndexSpec]) -> dict[str, str]:

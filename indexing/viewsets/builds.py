@@ -9,6 +9,7 @@ from rest_framework.response import Response
 import strata_types
 from access.all_documents import NeedsAllDocuments
 from access.grants import Scope
+from core.exceptions import InvalidInput
 from core.openapi import ERROR, body_of
 from core.paging import render_whole_list
 from indexing import lifecycle, tasks
@@ -18,9 +19,12 @@ from indexing.serializers import (
     ApplySerializer,
     PlanParametersSerializer,
     PromoteSerializer,
+    VectorsSerializer,
     render_build,
     render_builds,
+    render_vector,
 )
+from indexing.stores import get_store
 
 TAGS = ["Indexes and builds"]
 CHANGE_RESPONSES = {200: body_of(strata_types.Build), 409: ERROR}
@@ -86,6 +90,7 @@ class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
         "pause": Scope.MANAGE,
         "resume": Scope.MANAGE,
         "cancel": Scope.MANAGE,
+        "vectors": Scope.MANAGE,
     }
     lookup_url_kwarg = "number"
     lookup_value_regex = "[0-9]{1,9}"
@@ -175,6 +180,30 @@ class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
         lifecycle.cancel_build(build)
         tasks.enqueue_reconciliation(tasks.RECONCILE_INDEXES)
         return self._change_response(build)
+
+    @extend_schema(
+        operation_id="read_vectors",
+        request=VectorsSerializer,
+        responses=body_of(strata_types.StoredVectors),
+    )
+    @action(detail=True, methods=["post"])
+    def vectors(self, request: Request, index: str, number: str) -> Response:
+        """Read the dense vectors of nodes as the vector store holds them.
+
+        Nodes without a point are left out. A backup asks for all of them.
+        """
+        data = VectorsSerializer.read(request.data)
+        build = lifecycle.get_build(index, int(number))
+        if data["kind"] not in build.spec.kinds:
+            raise InvalidInput(
+                f"The build has no nodes of the kind {data['kind']!r}.",
+                field="kind",
+                allowed=build.spec.kinds,
+            )
+        points = get_store().retrieve(
+            build.collection(data["kind"]), data["ids"], with_vectors=True
+        )
+        return Response({"vectors": [render_vector(point) for point in points.values()]})
 
     def _change_response(self, build: IndexBuild, code: int = status.HTTP_200_OK) -> Response:
         build.refresh_from_db()

@@ -25,7 +25,7 @@ from indexing.models import Index, IndexBuild
 from indexing.progress import get_index_progress
 from indexing.removal import remove_index
 from indexing.spec.loaded import explain_missing_index, has_spec_file
-from indexing.verification import verify_and_save_report
+from indexing.verification import verify_build
 
 logger = logging.getLogger(__name__)
 
@@ -164,7 +164,7 @@ def _verify(request: Request, index: str | None) -> list[dict[str, Any]]:
     if index is not None:
         builds = builds.filter(index=index)
     with one_verification(get_holder(request)):
-        reports = [verify_and_save_report(build, repair=repair) for build in builds]
+        reports = [verify_build(build, repair=repair) for build in builds]
     if repair:
         tasks.reconcile_indexes.delay()
     return [report.as_json() for report in reports]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from indexing.chunking.sentences import find_sentences
 from indexing.stores import get_bm25_encoder
 from retrieval.passages import AnswerContext, Citation
-from retrieval.questions.words import fold_words
+from retrieval.words import fold_words
 from summaries.extractive.sentences import LocatedSentence, find_quotable_sentences
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from retrieval.passages import AnswerContext
 from retrieval.questions.english.answer_types import has_requested_kind_of_answer
-from retrieval.questions.words import fold_words, split_word_set, split_words
+from retrieval.words import fold_words, split_word_set, split_words
 from summaries.extractive.languages import guess_language, load_stop_words
 from summaries.extractive.sentences import (
     MAX_SENTENCE_CHARS,

@@ -105,7 +105,7 @@ class KnowledgeQuery(SearchRun):
             self.vector = targets[0].dense
         for target in targets:
             target.dense = self.vector  # in a sparse search too: its hits have a cosine
-        set_query_terms(self.query, options.mode, targets)
+        self.notes += set_query_terms(self.query, options.mode, targets)
         self.stopwatch.lap("embed")
         return targets
 

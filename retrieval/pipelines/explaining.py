@@ -69,7 +69,7 @@ def explain_absence(
         return unsynced.as_json(sought_id)
     points = VisiblePoints(grant)
     if not points.retrieve(target.collection, [node.point_id for node in nodes]):
-        reason = "Its ledger row is synced, but it has no point; run manage.py verify --repair."
+        reason = "Its ledger row is synced, but it has no point; run strata verify --repair."
         return _Loss("store", reason).as_json(sought_id)
     if condition := _find_failing_condition(target, nodes, filter):
         reason = f"The filter excludes it: {condition}"

@@ -14,6 +14,7 @@ from indexing.spec import IndexSpec
 from indexing.stores import Match
 from retrieval.event_loop import add_run_async
 from retrieval.filters import parse_filter
+from retrieval.languages import is_in_languages
 from retrieval.passages import Refusal
 from retrieval.pipelines.identifier_lookup import (
     find_identified_documents,
@@ -27,7 +28,6 @@ from retrieval.questions.english.rules import (
     parse_question,
 )
 from retrieval.questions.english.unread import has_comparison
-from retrieval.questions.languages import is_in_languages, load_stop_word_lists
 from retrieval.questions.llm_filters import ModelReading, add_model_filters, request_model_filters
 from retrieval.questions.values import (
     UNKNOWN_NAME_CACHE_SECONDS,
@@ -37,6 +37,7 @@ from retrieval.questions.values import (
 from retrieval.search.targets import Target, find_builds, make_targets, parse_recipe
 from retrieval.visible_points import VisiblePoints
 from summaries.exceptions import LanguageModelError
+from summaries.extractive.languages import load_stop_word_lists
 from summaries.llm import is_configured
 from summaries.prompts import read_prompt_template
 

@@ -10,13 +10,13 @@ from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from indexing.spec import IndexSpec
 from retrieval.event_loop import add_run_async
+from retrieval.languages import is_in_languages
 from retrieval.passages import Refusal
 from retrieval.questions.english.rules import find_identifier_spans
-from retrieval.questions.languages import is_in_languages, load_stop_word_lists
 from retrieval.questions.relevance import is_relevant
 from retrieval.search.multi_query import choose_passage_kind
 from retrieval.search.targets import Target, find_builds, make_targets, parse_recipe
-from summaries.extractive.languages import STOP_WORD_LANGUAGES
+from summaries.extractive.languages import STOP_WORD_LANGUAGES, load_stop_word_lists
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from haystack import component
 
@@ -16,6 +16,7 @@ from indexing.model_loading import ModelLoader
 from retrieval.cross_encoders import CrossEncoder, ScoringStopped, get_cross_encoder_loader
 from retrieval.event_loop import add_run_async
 from retrieval.passages import Passage, PipelineStep
+from retrieval.rerank_endpoint import RerankEndpoint
 
 logger = logging.getLogger(__name__)
 
@@ -29,28 +30,44 @@ POSTPROCESSORS: Final[Mapping[str, frozenset[str]]] = {
 RerankCall = Callable[[Callable[[], bool]], list[tuple[Passage, float | None]]]
 
 
+class _Skipped(Exception):
+    """The passages keep their order; the message says why."""
+
+
 @component
 @add_run_async
 class Reranker:
     """Rerank the best ``candidates``; the passages after them keep their order.
 
-    Either a cross-encoder reranks (``model``: a name of fastembed's catalogue, or a folder) or a
-    LlamaIndex postprocessor (``postprocessor``, with its ``options``). With neither, the passages
-    stay unchanged. If reranking takes longer than ``budget_ms``, the passages keep their order, and
-    a note says so; the time to load a model is not counted.
+    A cross-encoder reranks (``model``: a name of fastembed's catalogue, or a folder), one behind an
+    ``endpoint`` with ``POST /rerank``, or a LlamaIndex postprocessor (``postprocessor``, with its
+    ``options``). With none, the passages stay unchanged. If reranking takes longer than
+    ``budget_ms`` or the endpoint fails, the passages keep their order, and a note says so; the time
+    to load a model is not counted.
     """
 
     def __init__(
         self,
         model: str = "",
         window: int | None = None,
+        endpoint: str = "",
+        api_key_variable: str = "",
+        texts_field: Literal["documents", "texts"] = "documents",
         postprocessor: str = "",
         options: dict[str, Any] | None = None,
         candidates: int = 50,
         budget_ms: int = 1_000,
     ) -> None:
-        if model and postprocessor:
-            raise InvalidInput("Give model or postprocessor, not both.", field="postprocessor")
+        if (model or endpoint) and postprocessor:
+            raise InvalidInput(
+                "Give a model, an endpoint or a postprocessor.", field="postprocessor"
+            )
+        if endpoint and window is not None:
+            raise InvalidInput("An endpoint cuts the texts itself.", field="window")
+        for_endpoints = {"api_key_variable": api_key_variable, "texts_field": texts_field}
+        for name, given in for_endpoints.items():
+            if not endpoint and given not in {"", "documents"}:
+                raise InvalidInput(f"{name} is for an endpoint, and none is given.", field=name)
         if postprocessor and postprocessor not in POSTPROCESSORS:
             raise InvalidInput(
                 f"There is no postprocessor {postprocessor!r}.",
@@ -73,20 +90,32 @@ class Reranker:
         self.options = options
         self.candidates = candidates
         self.budget_ms = budget_ms
+        self._endpoint = (
+            RerankEndpoint(
+                model,
+                endpoint,
+                api_key_variable=api_key_variable,
+                texts_field=texts_field,
+                seconds=budget_ms / 1_000,
+            )
+            if endpoint
+            else None
+        )
         self._loader: ModelLoader[Any] = (
             get_cross_encoder_loader(model, window)
-            if model
+            if model and not endpoint
             else ModelLoader(
                 f"The postprocessor {postprocessor}",
                 partial(make_postprocessor, postprocessor, options or {}, candidates),
             )
         )
+        self._name = model or endpoint or postprocessor
         # One at a time: two rerankings in parallel would each take twice as long.
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reranker")
 
     def warm_up(self) -> None:
         """Load the model before the first question needs it. Raises what ``run`` raises."""
-        if self.model or self.postprocessor:
+        if self._name and self._endpoint is None:
             self._loader.get()
 
     @component.output_types(passages=list[Passage], notes=list[str])
@@ -96,14 +125,15 @@ class Reranker:
             ModelLoading: the model is not loaded yet; retry helps.
             ModelUnavailable: the model is unknown, or its files or package are missing.
         """
-        if not passages or not (self.model or self.postprocessor):
+        if not passages or not self._name:
             return {"passages": passages, "notes": []}
         head, tail = passages[: self.candidates], passages[self.candidates :]
         rerank_call = self._make_rerank_call(query, head)
-        ordered = self._run_within_budget(rerank_call)
-        if ordered is None:
-            note = f"Reranking took longer than {self.budget_ms} ms and was skipped."
-            return {"passages": passages, "notes": [note]}
+        try:
+            ordered = self._run_within_budget(rerank_call)
+        except _Skipped as skipped:
+            logger.warning("%s", skipped)
+            return {"passages": passages, "notes": [str(skipped)]}
         previous_ranks = {passage.id: rank for rank, passage in enumerate(head, start=1)}
         reranked = [
             self._add_step(passage, score, previous_ranks[passage.id], rank)
@@ -112,34 +142,37 @@ class Reranker:
         return {"passages": [*reranked, *tail], "notes": []}
 
     def _add_step(self, passage: Passage, score: float | None, before: int, after: int) -> Passage:
-        name = self.model or self.postprocessor
-        details = {"by": name, "rank_before": before, "rank": after, "score": score}
+        details = {"by": self._name, "rank_before": before, "rank": after, "score": score}
         step = PipelineStep("reranker", details)
         if score is None:
             return passage.with_score(passage.score, passage.score_kind, step)
-        return passage.with_score(score, "cross_encoder" if self.model else name, step)
+        score_kind = self.postprocessor or "cross_encoder"
+        return passage.with_score(score, score_kind, step)
 
     def _make_rerank_call(self, query: str, passages: Sequence[Passage]) -> RerankCall:
-        loaded = self._loader.get()
-        if self.model:
+        loaded = self._endpoint or self._loader.get()
+        if not self.postprocessor:
             return lambda should_stop: score_passages(loaded, query, passages, should_stop)
         return lambda should_stop: postprocess_passages(loaded, query, passages)
 
-    def _run_within_budget(
-        self, rerank_call: RerankCall
-    ) -> list[tuple[Passage, float | None]] | None:
+    def _run_within_budget(self, rerank_call: RerankCall) -> list[tuple[Passage, float | None]]:
         deadline = time.monotonic() + self.budget_ms / 1_000
         future = self._executor.submit(rerank_call, lambda: time.monotonic() > deadline)
         try:
             return future.result(timeout=max(0, deadline - time.monotonic()))
         except (TimeoutError, ScoringStopped):
             future.cancel()
-            logger.warning("Reranking took longer than %d ms and was skipped", self.budget_ms)
-            return None
+            raise _Skipped(
+                f"Reranking took longer than {self.budget_ms} ms and was skipped."
+            ) from None
+        except ModelUnavailable as error:
+            if self._endpoint is None:
+                raise
+            raise _Skipped(f"Reranking was skipped. {error.detail}") from error
 
 
 def score_passages(
-    encoder: CrossEncoder,
+    encoder: CrossEncoder | RerankEndpoint,
     query: str,
     passages: Sequence[Passage],
     should_stop: Callable[[], bool],

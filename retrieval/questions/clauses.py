@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import regex  # for (?r), which re lacks
 
-from retrieval.questions.words import Span, fold_words, mask_spans, split_word_set
+from retrieval.words import Span, fold_words, mask_spans, split_word_set
 from summaries.extractive.languages import load_stop_words
 
 RequestFilter = Mapping[str, Any]  # in the API's syntax

@@ -12,12 +12,13 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, Field
 
 from indexing.spec import IndexSpec
+from retrieval.languages import is_in_other_language
 from retrieval.questions.clauses import Clause, unwrap_single
 from retrieval.questions.english.marks import MAX_MARKS
-from retrieval.questions.english.people import MAX_NAMESAKES
-from retrieval.questions.english.rules import ClauseCollector, is_not_english, make_unknown_note
+from retrieval.questions.english.names import MAX_NAMESAKES
+from retrieval.questions.english.rules import ClauseCollector, make_unknown_note
 from retrieval.questions.values import NameLookup, ValueLookups
-from retrieval.questions.words import Span, fold_words, split_word_set, split_words
+from retrieval.words import Span, fold_words, split_word_set, split_words
 from summaries.llm import get_language_model
 from summaries.llm.response_schemas import max_chars, max_items
 from summaries.prompts import render_prompt
@@ -157,7 +158,7 @@ def _add_model_filter(
         model_filter.is_excluded
         and not is_negated
         and not _has_negation(collector.question)
-        and not is_not_english(collector.question)
+        and not is_in_other_language(collector.question, ["en"])
     ):
         raise _Rejected("the question excludes nothing")
     collector.add_clauses([Clause(*span, condition, model_filter.is_excluded or is_negated)])

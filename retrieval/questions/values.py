@@ -10,8 +10,8 @@ from weakref import WeakKeyDictionary
 
 from indexing.spec import FieldSpec, IndexSpec, ValueSpec
 from indexing.stores import VectorStore
-from retrieval.questions.words import fold_words
 from retrieval.visible_points import VisiblePoints
+from retrieval.words import fold_words
 
 Words = tuple[str, ...]
 

@@ -7,7 +7,7 @@ import regex  # for Unicode properties, which re lacks
 from pydantic import BaseModel
 
 from indexing.spec import IndexSpec
-from retrieval.questions.words import fold_words, split_word_set
+from retrieval.words import fold_words, split_word_set
 from summaries.extractive.languages import guess_language, load_stop_words
 from summaries.llm import get_language_model
 from summaries.llm.response_schemas import max_chars, max_items

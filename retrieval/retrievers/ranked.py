@@ -1,6 +1,6 @@
 """Retrievers that rank chunks, summaries and questions."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,7 +10,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from retrieval.fusion import reciprocal_rank_fusion
 from retrieval.retrievers.base import MODE_OPTIONS, IndexRetriever
 from retrieval.retrievers.nodes import to_passage_nodes, to_summary_node
-from retrieval.search import Hit, MultiQueryAnswer, SearchAnswer, SummaryType
+from retrieval.search import GroupBy, Hit, MultiQueryAnswer, SearchAnswer, SummaryType
 from retrieval.search.flat import drop_repeated_chunks, keep_best_of_each, search_nodes
 from retrieval.search.multi_query import search_by_queries
 from retrieval.search.targets import Candidate
@@ -33,20 +33,24 @@ class ChunkRetriever(PassageRetriever):
     """The chunks that answer a query best, best first. The same text, cut by several strategies, is
     one hit.
 
-    ``is_one_per_artifact`` keeps only the best chunk of each artifact; ``limit`` and ``offset``
-    then count artifacts.
+    ``group_by`` keeps only the best chunk of each page or artifact; ``limit`` and ``offset`` then
+    count pages or artifacts.
     """
 
-    def __init__(self, index: Any, *, is_one_per_artifact: bool = False, **options: Any) -> None:
+    def __init__(
+        self, index: Any, *, group_by: GroupBy | str | None = None, **options: Any
+    ) -> None:
         super().__init__(index, **options)
-        self.is_one_per_artifact = is_one_per_artifact
+        self.group_by = None if group_by is None else GroupBy(group_by)
 
     def search(self, query: str) -> SearchAnswer:
-        keep_distinct = (
-            keep_best_of_each_artifact if self.is_one_per_artifact else drop_repeated_chunks
-        )
         return search_nodes(
-            self.indexes, query, ["chunk"], self.options, self.grant, keep_distinct=keep_distinct
+            self.indexes,
+            query,
+            ["chunk"],
+            self.options,
+            self.grant,
+            keep_distinct=KEEP_BEST_OF_EACH.get(self.group_by, drop_repeated_chunks),
         )
 
 
@@ -64,7 +68,7 @@ class QuestionRetriever(PassageRetriever):
             ["question"],
             self.options,
             self.grant,
-            keep_distinct=partial(keep_best_of_each, group_key=_get_chunk_key),
+            keep_distinct=_make_keep_best_of_each("chunk_id"),
             points_per_hit=_QUESTIONS_PER_CHUNK,
         )
 
@@ -122,12 +126,16 @@ class QueriesRetriever(IndexRetriever[MultiQueryAnswer]):
         return self.to_nodes(self.search_queries(query_bundle.embedding_strs))
 
 
-def _get_artifact_key(candidate: Candidate) -> Hashable:
-    return candidate.target.build_id, candidate.point.payload.get("artifact_id")
+def _make_keep_best_of_each(field: str) -> Callable[[Sequence[Candidate]], list[Candidate]]:
+    """Make a function that keeps the best candidate of those with the same value of this field."""
+
+    def get_key(found: Candidate) -> Hashable:
+        return found.target.build_id, found.point.payload.get(field)
+
+    return partial(keep_best_of_each, group_key=get_key)
 
 
-def _get_chunk_key(candidate: Candidate) -> Hashable:
-    return candidate.target.build_id, candidate.point.payload.get("chunk_id")
-
-
-keep_best_of_each_artifact = partial(keep_best_of_each, group_key=_get_artifact_key)
+KEEP_BEST_OF_EACH: dict[GroupBy | None, Callable[[Sequence[Candidate]], list[Candidate]]] = {
+    GroupBy.PAGE: _make_keep_best_of_each("page_id"),
+    GroupBy.ARTIFACT: _make_keep_best_of_each("artifact_id"),
+}

@@ -8,10 +8,11 @@ from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNode
 from indexing import embedding
 from retrieval.retrievers.base import IndexRetriever
 from retrieval.retrievers.nodes import make_hit_node, to_passage_nodes
-from retrieval.retrievers.ranked import keep_best_of_each_artifact
+from retrieval.retrievers.ranked import KEEP_BEST_OF_EACH
 from retrieval.search import (
     ArtifactHit,
     ArtifactsAnswer,
+    GroupBy,
     Hit,
     Mode,
     SearchAnswer,
@@ -58,7 +59,7 @@ class SpaceRetriever(IndexRetriever[ArtifactsAnswer]):
             [kind],
             options,
             self.grant,
-            keep_distinct=keep_best_of_each_artifact,
+            keep_distinct=KEEP_BEST_OF_EACH[GroupBy.ARTIFACT],
         )
 
     def to_nodes(self, answer: ArtifactsAnswer) -> list[NodeWithScore]:

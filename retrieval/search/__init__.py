@@ -12,6 +12,7 @@ Only ``retrieval.retrievers`` and ``retrieval.knowledge`` search through this pa
     hierarchy.py      summaries and chunks at once, grouped by artifact and page
     vector_spaces.py  artifacts found in several vector spaces, fused by rank
     similarity.py     the cosines of found points to the query
+    query_weights.py  how much each ranking counts for a query
     query_vectors.py  embeds queries; searches by words where the endpoint of a model fails
 """
 
@@ -31,6 +32,7 @@ from retrieval.search.request import (
     MAX_OFFSET,
     MAX_QUERY_CHARS,
     SCORE_KINDS,
+    GroupBy,
     Mode,
     SearchOptions,
     StaleHitPolicy,

@@ -6,17 +6,17 @@ from dataclasses import dataclass, replace
 from access.grants import Grant
 from core.exceptions import InvalidInput
 from indexing.models import IndexBuild
-from indexing.stores import encode_sparse_query
 from retrieval.ledger import LiveBuild
 from retrieval.search.flat import drop_repeated_chunks
 from retrieval.search.query_vectors import embed_queries_if_available
-from retrieval.search.request import SearchOptions
+from retrieval.search.request import Mode, SearchOptions
 from retrieval.search.run import AnyAnswer, Hit, SearchRun
 from retrieval.search.targets import (
     Candidate,
     Target,
     get_passage_id,
     parse_recipe,
+    set_query_terms,
 )
 
 MAX_QUERIES = 10
@@ -95,13 +95,12 @@ def _set_query_vectors(
 ) -> list[str]:
     """Set each query's vectors on its target; embeds the queries in one batch. Returns a note if
     they are searched by words only."""
-    spec = targets[0].spec
     vectors, notes = embed_queries_if_available(targets[0].embedding, queries)
     for row, (target, text) in enumerate(zip(targets, queries, strict=True)):
         target.dense = None if vectors is None else vectors[row]
-        target.sparse = encode_sparse_query(spec.sparse, text)
+        notes += set_query_terms(text, Mode.HYBRID, [target])
         target.depth, target.needs_ranks = options.limit, True
-    return notes
+    return list(dict.fromkeys(notes))
 
 
 def _keep_best_per_passage(target: Target) -> list[Candidate]:

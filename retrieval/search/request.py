@@ -32,6 +32,13 @@ class StaleHitPolicy(StrEnum):
     OMIT = "omit"
 
 
+class GroupBy(StrEnum):
+    """The groups of passages of which a search returns only the best: see decision 77."""
+
+    PAGE = "page"
+    ARTIFACT = "artifact"
+
+
 class SummaryType(StrEnum):
     PAGE = "page_summary"
     ARTIFACT = "artifact_summary"

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from access.grants import Grant
+from core.metrics import DROPPED_HITS, SEARCH_SECONDS
 from indexing.models import IndexBuild
 from indexing.spec import IndexSpec
 from indexing.stores import Payload
@@ -177,11 +178,16 @@ class SearchRun:
 
     def finish(self, answer_class: type[Answer], **found: Any) -> Answer:
         """Make the answer: what was found, and what every answer says of its search."""
+        took_ms = self.stopwatch.took_ms()
+        for stage, milliseconds in took_ms.items():
+            SEARCH_SECONDS.labels(stage).observe(milliseconds / 1_000)
+        DROPPED_HITS.labels("orphan").inc(self.checks.dropped.orphans)
+        DROPPED_HITS.labels("integrity").inc(self.checks.dropped.integrity_errors)
         return answer_class(
             builds={name: build.number if build else None for name, build in self.builds.items()},
             dropped=self.checks.dropped,
             stale_ids=self.stale_ids,
-            took_ms=self.stopwatch.took_ms(),
+            took_ms=took_ms,
             notes=self.notes,
             **found,
         )

@@ -29,6 +29,7 @@ from retrieval.hits import HIT_KINDS
 from retrieval.ledger import LiveBuild, StoredSpec, read_live_builds
 from retrieval.request_cache import once
 from retrieval.search.query_vectors import embed_query, embed_query_if_available
+from retrieval.search.query_weights import BOTH_READ, QueryWeights, weigh_rankings
 from retrieval.search.request import SCORE_KINDS, Mode
 
 # Build id and point id; the point id as an integer, which hashes ten times as fast as a UUID.
@@ -56,6 +57,7 @@ class Target:
     dense: DenseVector | None = None
     sparse: SparseVector | None = None
     required_ids: Sequence[UUID] = ()  # points that the store must know; see ``Query``
+    query_weights: QueryWeights = BOTH_READ
     depth: int = 0  # minimum number of points of each ranking to fuse
     needs_ranks: bool = False  # also return the ranks in the dense and the sparse ranking
     is_scored_by_rank: bool = False  # reciprocal ranks replace cosines, which models do not share
@@ -79,6 +81,13 @@ class Target:
         )  # fmt: skip
 
     @property
+    def has_two_rankings(self) -> bool:
+        """Whether a hybrid search has a vector and words to rank by, and both count."""
+        has_words = self.sparse is not None and bool(self.sparse.indices)
+        weights = self.spec.search.dense_weight and self.spec.search.sparse_weight
+        return self.dense is not None and has_words and bool(weights)
+
+    @property
     def fusion(self) -> HybridFusion:
         return self.own_fusion if self.shared_ranking is None else self.shared_ranking.fusion
 
@@ -93,8 +102,8 @@ class Target:
         )
         return HybridFusion(
             k=search.rrf_k,
-            dense_weight=search.dense_weight,
-            sparse_weight=search.sparse_weight,
+            dense_weight=search.dense_weight * self.query_weights.dense,
+            sparse_weight=search.sparse_weight * self.query_weights.sparse,
             prefetch=max(search.prefetch * questions_per_chunk, self.depth),
         )
 
@@ -241,8 +250,8 @@ def set_query_vectors(query: str, mode: Mode, targets: Sequence[Target]) -> list
                 notes += new_notes
             target.dense = vectors[model]
             target.needs_ranks |= target.dense is None  # only one ranking, fused as two would be
-    set_query_terms(query, mode, targets)
-    return notes
+    notes += set_query_terms(query, mode, targets)
+    return list(dict.fromkeys(notes))
 
 
 def _embed_query(
@@ -253,13 +262,21 @@ def _embed_query(
     return embed_query_if_available(model, query)
 
 
-def set_query_terms(query: str, mode: Mode, targets: Sequence[Target]) -> None:
-    """Set what a sparse or hybrid search needs beside the query's dense vectors."""
-    if mode != Mode.DENSE:
-        for target in targets:
-            target.sparse = encode_sparse_query(target.spec.sparse, query)
-    if mode == Mode.HYBRID:
-        _unite_indexes(targets)
+def set_query_terms(query: str, mode: Mode, targets: Sequence[Target]) -> list[str]:
+    """Set what a sparse or hybrid search needs beside the query's dense vectors. Returns a note for
+    each ranking that cannot read the query."""
+    for target in targets if mode != Mode.DENSE else ():
+        target.sparse = encode_sparse_query(target.spec.sparse, query)
+    if mode != Mode.HYBRID:
+        return []
+    for target in targets:
+        if target.has_two_rankings:  # a ranking that is the only one keeps its weight
+            target.query_weights = weigh_rankings(
+                target.spec, target.embedding, query, target.grant
+            )
+    _unite_indexes(targets)
+    notes = (target.query_weights.note for target in targets)
+    return list(dict.fromkeys(note for note in notes if note))
 
 
 def _unite_indexes(targets: Iterable[Target]) -> None:
@@ -339,7 +356,7 @@ def _make_missing_kinds_error(
 
 
 def _name_searches(kinds: Sequence[str]) -> str:
-    """Say how these kinds are searched, over HTTP and by ``manage.py search``."""
+    """Say how these kinds are searched, over HTTP and by ``strata search``."""
     names = " and ".join(KINDS[kind].plural for kind in kinds)
     searches = list(dict.fromkeys(HIT_KINDS[kind].search for kind in kinds))
     paths = " or ".join(f"search/{search}" for search in searches)

@@ -24,6 +24,7 @@ from retrieval.search import (
     MAX_LIMIT,
     MAX_OFFSET,
     MAX_QUERY_CHARS,
+    GroupBy,
     Mode,
     StaleHitPolicy,
     SummaryType,
@@ -141,6 +142,14 @@ class SearchParametersSerializer(QueryParametersSerializer):
     limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
     offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_OFFSET)
     min_score = FiniteFloatField(required=False, help_text="On the scale of the mode's scores.")
+
+
+class PassageSearchParametersSerializer(SearchParametersSerializer):
+    group_by = serializers.ChoiceField(
+        choices=[str(each) for each in GroupBy],
+        required=False,
+        help_text="Only the best passage of each page or artifact; limit and offset count these.",
+    )
 
 
 class SummarySearchParametersSerializer(SearchParametersSerializer):

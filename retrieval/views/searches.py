@@ -165,6 +165,8 @@ def enqueue_planning_of_stale_hits(stale_ids: Iterable[UUID]) -> None:
     """
     seconds = settings.STRATA_RECONCILE_SECONDS
     new_ids = [each for each in stale_ids if cache.add(f"planning-{each}", True, seconds)]
+    if not new_ids:  # an empty query takes as long to build as one with ids
+        return
     for artifact_id, index in Artifact.objects.filter(pk__in=new_ids).values_list("pk", "index"):
         make_due_and_enqueue(artifact_id, index)
     nodes = Node.objects.in_live_builds().filter(artifact=None, point_id__in=new_ids)

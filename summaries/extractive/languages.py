@@ -33,7 +33,7 @@ def guess_language(text: str, expected: str) -> str:
     words = Counter(_WORD.findall(text[:MAX_CHARS_SAMPLED].lower()))
     hits: Counter[str] = Counter()
     for word, count in words.items():
-        for language in _languages_by_stop_word().get(word, ()):
+        for language in find_languages_of_stop_word(word):
             hits[language] += count
     if not hits:
         return expected
@@ -41,6 +41,16 @@ def guess_language(text: str, expected: str) -> str:
     if hits[best] >= MIN_STOP_WORDS and hits[best] >= MIN_LEAD_RATIO * hits[expected]:
         return best
     return expected
+
+
+def load_stop_word_lists() -> None:
+    """Load the stop words of all languages, which takes a moment."""
+    _languages_by_stop_word()
+
+
+def find_languages_of_stop_word(word: str) -> tuple[str, ...]:
+    """The languages of which this word in lower case is a stop word."""
+    return _languages_by_stop_word().get(word, ())
 
 
 @lru_cache(maxsize=1)

@@ -6,6 +6,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final
 
+from core.metrics import MODEL_CALLS, MODEL_TOKENS
+
 CHARS_PER_TOKEN: Final = 4  # of English text, where the endpoint does not count
 
 
@@ -30,6 +32,8 @@ def counting_use() -> Iterator[ModelUse]:
 
 
 def note_use(*, calls: int = 0, tokens: int = 0) -> None:
+    MODEL_CALLS.inc(calls)
+    MODEL_TOKENS.inc(tokens)
     if (use := _counted.get()) is not None:
         use.call_count += calls
         use.token_count += tokens

@@ -241,7 +241,7 @@ def _require_no_foreign_files(path: Path) -> None:
     )
     if others:
         raise InvalidInput(
-            f"{path} was not made by manage.py process: it holds {others[0]} and no "
+            f"{path} was not made by strata process: it holds {others[0]} and no "
             f"{MANIFEST_FILE_NAME}.",
             fix="Name a new folder with --out.",
         )

@@ -108,7 +108,7 @@ class FileInspection:
             raise InvalidSpec(
                 f"{name}.yaml has no questions section, so process has no questions to write.",
                 fix="Add 'questions: true' to the spec of an index that is still empty, or use "
-                "--parse-only, --chunk-only or manage.py add, which need no questions.",
+                "--parse-only, --chunk-only or strata add, which need no questions.",
             )
 
     def parse(self) -> None:

@@ -9,9 +9,9 @@ from summaries.services.by_hand import (
     edit_annotation,
     edit_summary,
     request_rewrite,
-    retry_failed_texts,
 )
 from summaries.services.planning import draft_annotations, plan_written_texts
+from summaries.services.retrying import Retried, retry_failed_work
 from summaries.services.rows import (
     KINDS_BY_MODEL,
     ROWS_PER_STATEMENT,

@@ -37,6 +37,9 @@ OPEN = {
     "health/ready",
     "add/",
     "concepts/",
+    "documents/",
+    "documents/<uuid:artifact_id>/",
+    "indexes/",
     "api/schema/",
     "api/docs/",
     "sign-in/",
@@ -54,7 +57,7 @@ ONLY_FOR_KEYS = {"mcp", "mcp/"}
 MANAGING = re.compile(
     r"(GET|POST) api/v1/keys|DELETE api/v1/keys|.* api/v1/(verify|reconcile|regenerate)\b"
     r"|DELETE api/v1/indexes/<index>/$|POST api/v1/indexes/<index>/(builds|verify)/"
-    r"|.*/(plan|rollback|prune)/$"
+    r"|.*/(plan|rollback|prune|spec)/$"
 )
 SEARCHES = re.compile(
     r"api/v1/(search/|ask\b|indexes/<str:index>/(tools/|evidence/related)"
@@ -63,7 +66,7 @@ SEARCHES = re.compile(
 # About an index as a whole, not about single documents.
 WHOLE_INDEX = re.compile(
     r".* api/v1/(verify|reconcile|regenerate|evaluations)\b|DELETE api/v1/indexes/<index>/$"
-    r"|.* api/v1/indexes/[^ ]*/(verify|plan|rollback|prune|builds)\b"
+    r"|.* api/v1/indexes/[^ ]*/(verify|plan|rollback|prune|builds|spec|retry)\b|GET metrics$"
 )
 PUBLIC_SEARCHES = re.compile(r"(GET|POST) (api/v1/(search/|indexes/<str:index>/tools/)|mcp)")
 UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"
@@ -262,7 +265,10 @@ class TestRoles:
         assert ask(client, Route("pipelines/", "get", None, "")).status_code == 302
 
     def test_pages_are_public_or_redirect_to_the_sign_in(self):
-        answers = {path: APIClient().get(f"/{path}") for path in PAGES - {"health/ready"}}
+        answers = {
+            path: APIClient().get(f"/{path.replace('<uuid:artifact_id>', UNKNOWN_ID)}")
+            for path in PAGES - {"health/ready"}
+        }
 
         opened = {path for path, answer in answers.items() if answer.status_code == 200}
         assert opened == OPEN - {"health/ready"}

@@ -109,3 +109,47 @@ class TestWithoutAKey:
         assert page.locator("nav [aria-current=page]").inner_text() == "Add"
         page.click("nav >> text=Search")
         page.wait_for_selector("#key-panel")
+
+
+class TestAbout:
+    """The form for metadata and groups, drawn from the index's spec: that of ``papers``."""
+
+    @pytest.fixture
+    def papers(self, page: "Page") -> "Page":
+        page.goto(f"/add/?index=papers#key={KEY}")
+        page.wait_for_selector("#index option[value=papers]", state="attached")
+        page.click("#about summary")
+        return page
+
+    def test_goes_with_each_document(self, papers: "Page", service: Service):
+        papers.fill("#field-year", "2019")
+        papers.fill("#field-authors", "Ada Lovelace, Graham Neubig")
+        papers.fill("#groups", "readers")
+
+        choose(papers, "parsing.txt", b"We parse sentences.")
+        wait_for(papers, "parsing.txt", "ready")
+        papers.click("#paste summary")
+        papers.fill("#title", "Translation")
+        papers.fill("#text", "We translate sentences.")
+        papers.click("text=Add the text")
+        wait_for(papers, "Translation", "ready")
+
+        listed = service.api.get("indexes/papers/artifacts/", params={"limit": 100}).json()
+        names = {"parsing", "Translation"}
+        found = [each for each in listed["results"] if each["title"] in names]
+        assert [each["groups"] for each in found] == [["readers"], ["readers"]]
+        for each in found:
+            assert each["metadata"] == {"year": 2019, "authors": ["Ada Lovelace", "Graham Neubig"]}
+
+    def test_says_which_value_is_wrong(self, papers: "Page"):
+        papers.fill("#groups", "*")
+
+        choose(papers, "wrong.txt", b"We parse sentences.")
+
+        assert "group" in wait_for(papers, "wrong.txt", "failed")
+
+    def test_has_the_fields_of_the_chosen_index(self, papers: "Page"):
+        papers.select_option("#index", "plain")
+
+        assert papers.locator("#fields input").count() == 0
+        assert papers.is_visible("#groups")

@@ -78,7 +78,7 @@ class TestConceptsPage:
         )
         quote.wait_for()
 
-        quote.get_by_text("Show in context").click()
+        quote.get_by_text("Show more text").click()
         mark = drawn.wait_for_selector("#evidence mark")
         assert mark is not None
         assert mark.text_content() == "The heron waits"

@@ -96,6 +96,7 @@ class TestChoiceOfSearch:
         admitted.check("input[name=index][value=biomedical]", force=True)
         assert offered(admitted) == ["Passages", "Documents", "Summaries", "Answer"]
 
+        admitted.click("#more-indexes")  # "plain" is empty
         admitted.check("input[name=index][value=plain]", force=True)
         assert offered(admitted) == ["Passages", "Answer"]
 
@@ -167,11 +168,11 @@ class TestDocuments:
             card.get_attribute("data-artifact-id") for card in shown.all()
         ] == [artifact["artifact_id"] for artifact in answer]  # fmt: skip
         best, card = answer[0], shown.first
-        assert card.locator("h3").text_content() == best["artifact_title"] == TITLE
+        assert card.locator("h2").text_content() == best["artifact_title"] == TITLE
         assert card.locator("> details > .gist").text_content() == best["summary_snippet"]
         assert len(best["pages"]) == card.locator(".page").count() == len(DECK)
         for group, page in zip(best["pages"], card.locator(".page").all(), strict=True):
-            assert page.locator("> h4").inner_text().startswith(f"Page {group['page_index'] + 1}")
+            assert page.locator("> h3").inner_text().startswith(f"Page {group['page_index'] + 1}")
             assert page.locator("> .gist").text_content() == group["summary_snippet"]
             assert page.locator(".hit > .text").all_text_contents() == [
                 chunk["text"] for chunk in group["supporting_chunks"]
@@ -185,7 +186,7 @@ class TestDocuments:
         hit = next(hit for hit in page["supporting_chunks"] if "freezer" in hit["text"])
         shown = admitted.locator(f".hit[data-node-id='{hit['node_id']}']")
 
-        shown.get_by_text("Show in context").click()
+        shown.get_by_text("Show more text").click()
         shown.locator(".context mark").wait_for()
 
         source = service.api.get(f"sources/{hit['source']['id']}/").json()
@@ -251,7 +252,7 @@ class TestQuestions:
         [best, *_] = answer_to(service, "questions", "physio", HEEL)["hits"]
         hit = admitted.locator(".hit").first
         assert best["question"] is None  # without a language model
-        assert hit.locator("h3").text_content() == best["summary"]
+        assert hit.locator("h2").text_content() == best["summary"]
         assert hit.locator("> .text").text_content() == best["text"]
         assert best["metadata"]["muscle_groups"] == ["calves"]
         groups = hit.locator(".fields div", has_text="muscle_groups")
@@ -261,7 +262,7 @@ class TestQuestions:
         find(admitted, HEEL, "physio")
         hit = admitted.locator(".hit").first
 
-        hit.get_by_text("Show in context").click()
+        hit.get_by_text("Show more text").click()
         hit.locator(".context mark").wait_for()
 
         [best, *_] = answer_to(service, "questions", "physio", HEEL)["hits"]

@@ -34,6 +34,17 @@ def _documents(service: Service) -> None:
     service.add("plain", title="دفتر الحارس", text=ARABIC)
 
 
+@pytest.fixture(scope="module")
+def _papers(service: Service) -> None:
+    for year, author in ((1816, "Ada Lovelace"), (1819, "Graham Neubig"), (1821, "Ada Lovelace")):
+        service.add(
+            "papers",
+            title=f"Parsing in {year}",
+            text=f"We parse sentences as one did in {year}.",
+            metadata={"year": year, "authors": [author]},
+        )
+
+
 @pytest.fixture
 def admitted(page: "Page") -> "Page":
     page.goto(f"/#key={KEY}")
@@ -64,7 +75,7 @@ class TestKey:
         page.goto("/")
 
         page.wait_for_selector("#key-panel:not([hidden])")
-        assert "manage.py key create" in page.inner_text("#key-panel")
+        assert "strata key create" in page.inner_text("#key-panel")
         assert page.is_hidden("#error")
 
     def test_is_accepted_when_typed(self, page: "Page") -> None:
@@ -117,7 +128,8 @@ class TestIndexes:
         for index in service.api.get("indexes/").json()["results"]:
             card = admitted.inner_text(f"label[data-index={index['name']}]")
             assert index["title"] in card
-            assert str(index["nodes"]["synced"] or "empty") in card
+            held = f"{index['artifacts']} document" if index["artifacts"] else "empty"
+            assert held in card
 
     def test_show_progress_while_something_is_pending(self, page: "Page") -> None:
         def half_done(route: "Route") -> None:
@@ -136,28 +148,37 @@ class TestIndexes:
         page.unroute_all()
         bar.wait_for(state="hidden")  # the page retries by itself
 
+    def test_without_documents_are_shown_on_demand(self, admitted: "Page") -> None:
+        library = admitted.locator("label[data-index=library]")
+        admitted.locator("#more-indexes", has_text="empty").wait_for()
+        assert not library.is_visible()
+
+        admitted.click("#more-indexes")
+
+        library.wait_for()
+        assert admitted.locator("#more-indexes").is_hidden()
+
     def test_suggest_what_to_do_before_a_query_is_typed(self, admitted: "Page") -> None:
         admitted.check("input[name=index][value=plain]", force=True)
         admitted.wait_for_selector("#empty p")
 
+        admitted.click("#more-indexes")
         admitted.check("input[name=index][value=library]", force=True)
 
-        admitted.wait_for_selector("#empty >> text=manage.py add")  # the index is empty
+        admitted.wait_for_selector("#empty >> text=strata add")  # the index is empty
 
 
 class TestSearch:
-    def test_shows_document_page_score_and_verdict(
-        self, admitted: "Page", service: Service
-    ) -> None:
+    def test_shows_document_page_and_verdict(self, admitted: "Page", service: Service) -> None:
         find(admitted, QUESTION)
 
         [best, *_] = answer_to(service, QUESTION)
         hit = admitted.locator(".hit").first
         assert hit.get_attribute("data-node-id") == best["node_id"]
-        assert hit.locator("h3").text_content() == TITLE
+        assert hit.locator("h2").text_content() == TITLE
         assert hit.locator(".place").inner_text().startswith("page 3")
         assert hit.locator(".verdict").inner_text() == "exact"
-        assert f"{best['score']:.4f}" in hit.locator(".score").inner_text()
+        assert not hit.locator(".score").is_visible()
         assert hit.locator("> .text").text_content() == best["text"]
 
     def test_marks_the_words_of_the_query(self, admitted: "Page") -> None:
@@ -168,7 +189,7 @@ class TestSearch:
 
     def test_runs_no_script_of_a_document(self, admitted: "Page") -> None:
         find(admitted, "prankster margin script")
-        admitted.locator(".hit >> text=Show in context").first.click()
+        admitted.locator(".hit >> text=Show more text").first.click()
         admitted.wait_for_selector(".context mark")
 
         assert "<script>window.wasRun" in admitted.locator(".hit").first.inner_text()
@@ -180,7 +201,7 @@ class TestSearch:
     ) -> None:
         find(admitted, QUESTION)
         hit = admitted.locator(".hit").first
-        hit.get_by_text("Show in context").click()
+        hit.get_by_text("Show more text").click()
         hit.locator(".context mark").wait_for()
 
         [best, *_] = answer_to(service, QUESTION)
@@ -210,7 +231,7 @@ class TestSearch:
         admitted.route("**/search/pages?*", outdate)
         find(admitted, QUESTION)
         hit = admitted.locator(".hit").first
-        hit.get_by_text("Show in context").click()
+        hit.get_by_text("Show more text").click()
 
         assert hit.locator(".verdict").inner_text() == "stale"
         hit.locator(".context .notice").wait_for()
@@ -220,8 +241,9 @@ class TestSearch:
         admitted.check("#explain")
         find(admitted, QUESTION)
 
-        table = admitted.locator(".hit").first.locator(".explain").inner_text()
-        assert "#1" in table
+        hit = admitted.locator(".hit").first
+        assert "#1" in hit.locator(".explain").inner_text()
+        assert hit.locator(".score").is_visible()
 
     def test_shows_an_error_of_the_api(self, admitted: "Page") -> None:
         admitted.goto("/?index=no-such-index&q=anything")
@@ -234,7 +256,7 @@ class TestUrl:
     def test_holds_query_index_and_mode(self, admitted: "Page") -> None:
         find(admitted, QUESTION)
         admitted.check("input[name=mode][value=sparse]", force=True)
-        admitted.wait_for_selector(".score >> text=bm25")
+        admitted.locator(".score", has_text="bm25").first.wait_for(state="attached")
 
         asked = {name: said for name, [said] in parse_qs(urlsplit(admitted.url).query).items()}
         assert asked == {"index": "plain", "q": QUESTION, "mode": "sparse"}
@@ -242,7 +264,7 @@ class TestUrl:
         admitted.goto("about:blank")
         admitted.goto(f"/?index=plain&q={QUESTION}&mode=sparse")
 
-        admitted.wait_for_selector(".score >> text=bm25")
+        admitted.locator(".score", has_text="bm25").first.wait_for(state="attached")
         assert admitted.input_value("#q") == QUESTION
 
     def test_follows_the_back_button(self, admitted: "Page") -> None:
@@ -264,3 +286,94 @@ class TestKeyboard:
 
         assert admitted.evaluate("document.activeElement.id") == "q"
         assert admitted.input_value("#q") == ""
+
+
+class TestNotes:
+    def test_says_why_a_ranking_does_not_count(self, admitted: "Page") -> None:
+        find(admitted, "حارس المنارة")
+
+        assert "reads English only" in admitted.inner_text("#status")
+
+
+class TestGrouping:
+    def test_shows_one_hit_of_each_document(self, admitted: "Page", service: Service) -> None:
+        herons = [f"The heron on page {number} waits for fish." for number in range(3)]
+        service.add("plain", title="Herons", pages=herons)
+        find(admitted, "heron waits")
+        hits = admitted.locator(".hit", has_text="Herons")
+        assert hits.count() > 1
+
+        admitted.select_option("#group", "artifact")
+
+        hits.nth(1).wait_for(state="detached")
+        assert hits.count() == 1
+        assert "group_by=artifact" in admitted.url
+        admitted.reload()
+        admitted.wait_for_selector(".hit")
+        assert admitted.input_value("#group") == "artifact"
+
+
+class TestFilters:
+    """The controls drawn from the spec of ``papers``."""
+
+    @pytest.fixture
+    def filtered(self, admitted: "Page", _papers: None) -> "Page":
+        admitted.goto("/?index=papers&q=parse+sentences")
+        admitted.wait_for_selector("#results:not([aria-busy]) .hit")
+        admitted.click("#filters summary")
+        return admitted
+
+    def titles(self, page: "Page", count: int) -> set[str | None]:
+        page.locator(
+            f"#status:has-text('{count} passage'), #status:has-text('{count} hit')"
+        ).wait_for()
+        page.wait_for_selector("#results:not([aria-busy])")
+        return set(page.locator(".hit h2").all_text_contents())
+
+    @pytest.mark.parametrize("filter", ["{year", "[1]", "null"])
+    def test_that_cannot_be_read_are_reported(self, admitted: "Page", filter: str) -> None:
+        admitted.goto(f"/?index=papers&q=parsing&filter={filter}")
+        admitted.wait_for_selector("#error:not([hidden])")
+
+        assert "not a JSON object" in admitted.inner_text("#error")
+        assert admitted.locator(".hit").count() == 0
+
+    def test_narrow_the_hits(self, filtered: "Page") -> None:
+        filtered.fill("#field-year-gte", "1817")
+        filtered.fill("#field-year-lte", "1830")
+        filtered.press("#field-year-lte", "Tab")
+        assert self.titles(filtered, 2) == {"Parsing in 1819", "Parsing in 1821"}
+
+        filtered.fill("#field-authors", "Ada Lovelace, Alan Turing")
+        filtered.press("#field-authors", "Tab")
+
+        assert self.titles(filtered, 1) == {"Parsing in 1821"}
+        assert filtered.inner_text("#filters-title") == "Filter (2)"
+
+    def test_are_kept_in_the_address(self, filtered: "Page") -> None:
+        filtered.fill("#field-year-lte", "1818")
+        filtered.press("#field-year-lte", "Tab")
+        self.titles(filtered, 1)
+
+        filtered.reload()
+
+        assert self.titles(filtered, 1) == {"Parsing in 1816"}
+        assert filtered.input_value("#field-year-lte") == "1818"
+
+    def test_without_a_control_are_kept(self, filtered: "Page") -> None:
+        filtered.goto(
+            '/?index=papers&q=parse+sentences&filter={"not":{"year":1816},"year":{"lte":1830}}'
+        )
+
+        assert self.titles(filtered, 2) == {"Parsing in 1819", "Parsing in 1821"}
+        assert filtered.inner_text("#filters-title") == "Filter (2)"
+
+    def test_are_cleared_with_another_index(self, filtered: "Page") -> None:
+        filtered.fill("#field-year-lte", "1818")
+        filtered.press("#field-year-lte", "Tab")
+        self.titles(filtered, 1)
+
+        filtered.check("input[name=index][value=plain]", force=True)
+
+        filtered.locator("#filters").wait_for(state="hidden")
+        assert "filter" not in filtered.url

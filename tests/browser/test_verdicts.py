@@ -76,7 +76,7 @@ class TestVerdicts:
         page.locator(".hit .judge [data-verdict=good][aria-pressed=true]").first.wait_for()
 
     def test_can_be_given_by_keyboard(self, hit: "Locator", page: "Page", service: Service) -> None:
-        hit.get_by_role("button", name="Show in context").focus()
+        hit.get_by_role("button", name="Show more text").focus()
 
         page.keyboard.press("Tab")
         page.keyboard.press("Space")

@@ -129,6 +129,7 @@ class TestReading:
         assert [each["title"] for each in listed["results"]] == ["Note 1"]
         assert pages["results"][0]["char_count"] == len(page["text"])
         assert both.original(str(filled.file_id)) == b"The lamp is lit."
+        assert both.boxes(str(filled.file_id), 0, 0, 8) == []
         assert absent.value.code == "no_original"
         assert both.summary(str(filled.summarised_id))["type"] == "artifact_summary"
         assert both.page_summary(str(filled.page_id))["type"] == "page_summary"

@@ -14,6 +14,7 @@ SAME = {
     types.KnowledgeSearchOptions: "SubgraphQuery",
     types.PagedKnowledgeSearchOptions: "PagedKnowledgeQuery",
     types.RegenerationOptions: "Regenerate",
+    types.PassageSearchOptions: "PassageSearchParameters",
     types.SearchOptions: "SearchParameters",
     types.SourceSearchOptions: "SourceQuery",
     types.RouteOptions: "RouteQuery",

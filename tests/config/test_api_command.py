@@ -1,4 +1,4 @@
-"""``manage.py api`` with the API in this process."""
+"""``strata api`` with the API in this process."""
 
 import json
 import logging
@@ -78,4 +78,4 @@ class TestApi:
     def test_says_that_the_next_serve_finishes_the_work(self, build, capsys):
         call_command("api", "POST", "indexes/plain/artifacts/", '--data={"text": "Tides turn."}')
 
-        assert "The next manage.py serve does the rest." in capsys.readouterr().err
+        assert "The next strata serve does the rest." in capsys.readouterr().err

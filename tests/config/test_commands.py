@@ -7,16 +7,18 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
 
-from config.management.commands.serve import Command
-from core.running_server import registered_server
+from config.management.commands import serve
+from core.running_server import read_environment, registered_server
 from documents.models import Artifact
 from tests.forked import ForkedService
 from tests.serving import ROOT, Service, serving
@@ -203,6 +205,35 @@ class TestImports:
         assert answering.paths == ASKED
 
 
+class TestNewDataFolder:
+    def test_is_made_by_commands_that_start_at_once(self, tmp_path):
+        environment = {**Service(tmp_path).environment}
+        commands = [
+            subprocess.Popen(
+                [sys.executable, "manage.py", "status"], cwd=ROOT, env=environment,
+                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            )
+            for _ in range(3)
+        ]  # fmt: skip
+
+        said = [command.communicate(timeout=120)[1] for command in commands]
+
+        assert [command.returncode for command in commands] == [0, 0, 0], said
+
+
+class TestVersion:
+    @pytest.mark.parametrize("argument", ["--version", "version"])
+    def test_is_that_of_the_distributions(self, argument):
+        said = subprocess.run(
+            [sys.executable, "manage.py", argument], cwd=ROOT, capture_output=True, text=True,
+            check=True,
+        )  # fmt: skip
+
+        for folder in (ROOT, ROOT / "client", *(ROOT / "client" / "retrievers").iterdir()):
+            project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+            assert project["version"] == said.stdout.strip()
+
+
 class TestServe:
     def test_requires_allowed_hosts_to_listen_to_other_machines(self, idle):
         ended = idle.manage("serve", "--host", "0.0.0.0", "--port", str(idle.port))
@@ -218,6 +249,25 @@ class TestServe:
         assert ended.returncode == 1
         assert "Another process owns the embedded vector store." in ended.stderr
 
+    def test_is_registered_before_it_answers(self, db, monkeypatch, settings, tmp_path):
+        """Otherwise a command that starts in between would take the store."""
+        settings.STRATA_VECTOR_STORE = "embedded"
+        settings.STRATA_DATA_DIR = tmp_path
+        monkeypatch.setattr(serve, "exclusive_store_access", nullcontext)
+        monkeypatch.setattr(serve, "_make_stop_event", threading.Event)
+        registered = []
+
+        def listen(host, port):
+            registered.append(read_environment(tmp_path) is not None)
+            raise OSError("Address already in use")
+
+        monkeypatch.setattr(serve.web_server, "run_web_server", listen)
+        with pytest.raises(CommandError, match="Choose another --port"):
+            call_command("serve")
+
+        assert registered == [True]
+        assert read_environment(tmp_path) is None
+
     def test_shows_its_key_and_login_once(self, shared):
         shared.stop()
         shared.log.write_text("")
@@ -226,7 +276,7 @@ class TestServe:
 
         # The web server may answer before the last line is printed.
         deadline = time.monotonic() + 30
-        while "manage.py key create NAME" not in shared.log.read_text():
+        while "strata key create NAME" not in shared.log.read_text():
             assert time.monotonic() < deadline
             time.sleep(0.1)
         assert "API key" not in shared.log.read_text()
@@ -238,7 +288,7 @@ class TestWelcome:
     def test_suggests_a_demo_query_only_with_the_demo(self, has_demo):
         said = StringIO()
 
-        Command(stdout=said)._print_welcome("http://127.0.0.1:8000", True, has_demo)
+        serve.Command(stdout=said)._print_welcome("http://127.0.0.1:8000", True, has_demo)
 
         assert ("python-reference" in said.getvalue()) is has_demo
         assert "curl" in said.getvalue()

@@ -36,9 +36,11 @@ READERS = [
 # Variables of the embedded form only, or set by the image.
 NOT_PASSED = {
     "STRATA_ADMIN_KEY",
+    "STRATA_EDIT_SPECS",
     "STRATA_ENV_FILE",
     "STRATA_GOLDEN_DIR",
     "STRATA_PIPELINES_DIR",
+    "STRATA_PROJECT_DIR",
     "STRATA_SPECS_DIR",
 }
 
@@ -120,7 +122,7 @@ class TestCompose:
                 assert find_spec(f"{app}.celery")
             if (module := option(command, "-c")) is not None and command[0] == "gunicorn":
                 assert find_spec(module.removeprefix("python:"))
-        managed = re.findall(r"manage\.py (\w+)", " ".join(ours["migrate"]["command"]))
+        managed = re.findall(r"strata (\w+)", " ".join(ours["migrate"]["command"]))
         assert managed[0] == "migrate"
         assert set(managed) <= set(get_commands())
 

@@ -6,6 +6,7 @@ from django.core.management import call_command
 from config.management.commands import doctor
 from indexing.models import IndexBuild
 from indexing.stores.qdrant import QdrantStore
+from tests.factories import give
 from tests.qdrant_loopback.calls import Engine
 from tests.qdrant_loopback.server import Loopback
 
@@ -21,6 +22,20 @@ class TestDoctor:
             call_command("doctor", port=0)
 
         assert f"fail index     plain #1 is waiting: {problem}" in capsys.readouterr().out
+
+    def test_names_an_index_in_a_language_that_its_model_does_not_read(self, build, capsys):
+        for title in ("Brot", "Teig", "Ofen"):
+            give(
+                "Der Teig ruht eine Nacht, und dann wird das Brot in dem Ofen gebacken.",
+                title=title,
+            )
+        give("The dough rests for a night, and then the bread is baked in the oven.", title="Bread")
+
+        [found] = doctor._check_text_languages()
+
+        assert found.is_ok
+        assert "plain: 3 of 4 documents" in found.detail
+        assert "multilingual" in found.fix
 
     def test_distinguishes_its_own_port_from_that_of_another_program(self, live_server):
         ours = doctor._check_port(live_server.thread.port)

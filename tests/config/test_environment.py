@@ -52,8 +52,16 @@ def test_a_wrong_url_ends_the_start_with_one_sentence(monkeypatch, text):
 def test_a_wrong_log_level_ends_the_start_with_one_sentence(monkeypatch):
     monkeypatch.setenv("STRATA_LOG_LEVEL", "verbose")
 
-    with pytest.raises(SystemExit, match="'VERBOSE', but must be one of DEBUG, INFO"):
+    with pytest.raises(SystemExit, match="'verbose', but must be one of DEBUG, INFO"):
         read_choice("STRATA_LOG_LEVEL", "INFO", LOG_LEVELS)
+
+
+def test_the_case_of_a_choice_does_not_matter(monkeypatch):
+    monkeypatch.setenv("STRATA_LOG_LEVEL", "debug")
+    monkeypatch.setenv("STRATA_LOG_FORMAT", "JSON")
+
+    assert read_choice("STRATA_LOG_LEVEL", "INFO", LOG_LEVELS) == "DEBUG"
+    assert read_choice("STRATA_LOG_FORMAT", "plain", ("plain", "json")) == "json"
 
 
 class TestEnvironmentFile:

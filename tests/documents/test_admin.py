@@ -147,8 +147,6 @@ class TestPermissions:
             "summarise_artifacts_again",
             "rewrite_artifact_questions",
             "retry_failed_artifacts",
-            "regenerate_artifacts",
-            "regenerate_missing_of_artifacts",
         }
 
 

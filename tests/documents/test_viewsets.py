@@ -3,6 +3,7 @@ import itertools
 import json
 import uuid
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -11,6 +12,7 @@ from django.db import InternalError, OperationalError, close_old_connections
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from PIL import Image
 from rest_framework.test import APIClient
 
 from access.models import ApiKey
@@ -18,7 +20,9 @@ from core.exceptions import StrataError
 from documents import batches, services
 from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page
+from documents.parsing import process_pool
 from indexing.models import IndexBuild
+from tests.documents.parsing.makers import make_pdf
 
 pytestmark = pytest.mark.django_db
 
@@ -804,6 +808,71 @@ class TestOriginal:
         Artifact.objects.get().file_path.unlink()
 
         assert api.get(one(artifact_id, "original")).json()["code"] == "missing_file"
+
+
+class TestPageOfFile:
+    @pytest.fixture
+    def pdf_id(self, api) -> str:
+        answer = give_file(api, make_pdf("Gannets dive."), file_name="gannets.pdf")
+        services.parse_artifact(UUID(answer.json()["id"]))
+        return answer.json()["id"]
+
+    def test_is_drawn_as_people_see_it(self, api, pdf_id):
+        answer = api.get(one(pdf_id, "pages/0/picture"))
+
+        assert (answer.status_code, answer["Content-Type"]) == (200, "image/webp")
+        with Image.open(io.BytesIO(answer.content)) as picture:
+            assert picture.height > picture.width > 1_000
+
+    def test_says_where_a_passage_stands(self, api, pdf_id):
+        answer = api.get(one(pdf_id, "pages/0/boxes"), {"start": 0, "end": 7})
+
+        [box] = answer.json()["boxes"]
+        assert 0 < box["left"] < box["right"] < 0.5
+        assert 0 < box["top"] < box["bottom"] < 0.5
+
+    @pytest.mark.parametrize(
+        ("passage", "field"),
+        [({}, "start"), ({"start": 4, "end": 4}, "end"), ({"start": -1, "end": 4}, "start")],
+    )
+    def test_names_what_is_wrong_with_a_passage(self, api, pdf_id, passage, field):
+        answer = api.get(one(pdf_id, "pages/0/boxes"), passage)
+
+        assert (answer.status_code, answer.json()["field"]) == (400, field)
+
+    def test_cannot_be_drawn_if_the_format_has_no_pages(self, api):
+        artifact_id = give_file(api, b"Terns fly.", file_name="a.txt").json()["id"]
+        services.parse_artifact(UUID(artifact_id))
+
+        answer = api.get(one(artifact_id, "pages/0/picture"))
+
+        assert (answer.status_code, answer.json()["code"]) == (404, "no_picture")
+        boxes = api.get(one(artifact_id, "pages/0/boxes"), {"start": 0, "end": 4})
+        assert boxes.json() == {"boxes": []}
+
+    def test_is_not_found_if_its_file_is_gone(self, api, pdf_id):
+        Artifact.objects.get().file_path.unlink()
+
+        for rest in ("picture", "boxes?start=0&end=7"):
+            answer = api.get(one(pdf_id, f"pages/0/{rest}"))
+            assert (answer.status_code, answer.json()["code"]) == (404, "missing_file")
+
+    def test_that_is_damaged_is_named_by_its_ending(self, api, pdf_id):
+        Artifact.objects.get().file_path.write_bytes(make_pdf("One."))
+        Page.objects.update(index=7)
+
+        answer = api.get(one(pdf_id, "pages/7/picture"))
+
+        assert answer.status_code == 422
+        assert ".pdf" in answer.json()["detail"]
+
+    def test_waits_only_for_a_while_for_other_pages(self, api, pdf_id, monkeypatch):
+        monkeypatch.setattr(process_pool, "PAGE_SECONDS", 0.1)
+        with process_pool._page_reader:
+            answer = api.get(one(pdf_id, "pages/0/picture"))
+
+        assert (answer.status_code, answer.json()["code"]) == (503, "pages_busy")
+        assert answer["Retry-After"]
 
 
 class TestAccess:

@@ -1,4 +1,4 @@
-"""``manage.py evidence`` with the API in this process."""
+"""``strata evidence`` with the API in this process."""
 
 import io
 import json

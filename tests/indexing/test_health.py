@@ -48,7 +48,7 @@ def test_commands_report_failed_nodes(failed, command, capsys):
         code = end.code
     output = "".join(capsys.readouterr())
 
-    assert "manage.py verify --repair tries them again" in output
+    assert "strata verify --repair tries them again" in output
     assert code == exits[command]
     if command != "verify":
         assert f"plain #1 has failed documents: 1. One error: {ERROR}" in output

@@ -121,8 +121,8 @@ class TestALoss:
             tasks.reconcile_store()
 
         assert not Node.objects.exclude(state=Node.State.SYNCED).exists()
-        assert client_with_key().get(SEARCH).json()["fix"] == "Run manage.py verify --repair."
-        assert caplog.text.count("manage.py verify --repair") == 1
+        assert client_with_key().get(SEARCH).json()["fix"] == "Run strata verify --repair."
+        assert caplog.text.count("strata verify --repair") == 1
 
         verify_build(synced, repair=True)
         tasks.reconcile_store()

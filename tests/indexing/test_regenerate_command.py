@@ -1,4 +1,4 @@
-"""``manage.py regenerate`` as people run it: with a server running, without, and interrupted."""
+"""``strata regenerate`` as people run it: with a server running, without, and interrupted."""
 
 import json
 import re

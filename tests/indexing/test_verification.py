@@ -148,6 +148,28 @@ class TestRepair:
 
         assert len(embedder.embedded) == 1
 
+    def test_deletes_orphans_in_batches(self, build, store, monkeypatch):
+        sync(build, give())
+        [stored] = store.retrieve(
+            COLLECTION, [Node.objects.earliest("pk").point_id], with_vectors=True
+        ).values()
+        store.upsert(
+            COLLECTION,
+            [Point(uuid4(), stored.dense, stored.sparse, stored.payload) for _ in range(50)],
+        )
+        delete, calls = type(store).delete, []
+
+        def count(self, name, ids):
+            calls.append(len(ids))
+            return delete(self, name, ids)
+
+        monkeypatch.setattr(type(store), "delete", count)
+
+        verify_build(build, repair=True)
+
+        assert calls == [50]
+        assert verify_build(build).is_sound
+
     def test_keeps_the_vectors_if_only_the_payload_is_wrong(self, build, store, node, embedder):
         damage_mislabelled(store, build, node)
         embedder.embedded.clear()

@@ -162,9 +162,7 @@ class TestCommand:
         monkeypatch.delenv("STRATA_KEY", raising=False)
 
     def test_explains_what_to_do_without_a_service(self):
-        with pytest.raises(
-            CommandError, match=r"No service runs .* Start one with manage.py serve"
-        ):
+        with pytest.raises(CommandError, match=r"No service runs .* Start one with strata serve"):
             call_command("mcp")
 
     def test_reports_a_refused_key(self, service, monkeypatch):

@@ -142,6 +142,9 @@ def _read_documents(ids: SimpleNamespace) -> Iterator[Call]:
     yield Call("list_pages")
     yield Call("read_page")
     yield Call("read_page", status=404, at={"page_index": 7})
+    yield Call("draw_page", status=404)
+    yield Call("find_passage_boxes", {"start": 0, "end": 4}, at={"artifact_id": ids.file_id})
+    yield Call("find_passage_boxes", {"start": 4, "end": 4}, 400)
     yield Call("read_source", {"window": 1})
     yield Call("read_source", status=404, at={"source_id": UNKNOWN_ID})
     yield Call("read_page_summary")
@@ -290,6 +293,13 @@ def _write(ids: SimpleNamespace) -> Iterator[Call]:
     yield Call("cancel_build")
     yield Call("roll_back_index", status=409)
     yield Call("prune_index")
+    yield Call("retry_failed", status=202)
+    yield Call("read_spec")
+    yield Call("write_spec", {"text": "titel: x"}, 422)
+    yield Call("write_spec", {"text": "title: x"}, 409)
+    yield Call("read_vectors", {"kind": "chunk", "ids": [ids.node_id]}, at={"number": 1})
+    yield Call("read_vectors", {"kind": "image", "ids": [ids.node_id]}, 400, at={"number": 1})
+    yield Call("read_vectors", {"kind": "chunk", "ids": []}, 400, at={"number": 1})
 
 
 def _write_concepts(ids: SimpleNamespace) -> Iterator[Call]:

@@ -53,7 +53,7 @@ SINCE_2023 = f'{MINUTES}&filter={{"year": {{"gte": 2023}}}}'
 TOOLS = "indexes/physio/tools/search"
 FINDINGS = "indexes/evidence/evidence"
 PAGES: dict[str, list[tuple[str, str | int] | tuple[str, str | int, str]]] = {
-    "README.md": [("manage.py search tide --index library --json", TALK)],
+    "README.md": [("strata search tide --index library --json", TALK)],
     "client/README.md": [("When does the ferry leave?", "ferries", "ask?index=plain")],
     "docs/tutorial.md": [
         ("when is the gauge read", HANDBOOK, "search/pages?index=library"),
@@ -100,7 +100,7 @@ PAGES: dict[str, list[tuple[str, str | int] | tuple[str, str | int, str]]] = {
     ],
     "docs/how-to/filter-searches.md": [
         (
-            "manage.py search breakwater --index minutes --filter "
+            "strata search breakwater --index minutes --filter "
             """'{"year": {"gte": 2023}, "board": ["harbour", "works"]}'""",
             "2024-03",
         ),
@@ -124,7 +124,7 @@ PAGES: dict[str, list[tuple[str, str | int] | tuple[str, str | int, str]]] = {
     ],
     "docs/how-to/search-by-questions.md": [
         (
-            'manage.py search "exercises for impingement" --index physio --kind questions',
+            'strata search "exercises for impingement" --index physio --kind questions',
             "impingement",
         ),
         (
@@ -146,7 +146,7 @@ PAGES: dict[str, list[tuple[str, str | int] | tuple[str, str | int, str]]] = {
     ],
     "docs/how-to/search-slide-decks.md": [
         (
-            'manage.py search "NadD with compound SACC-111 by TAMU" --index biomedical '
+            'strata search "NadD with compound SACC-111 by TAMU" --index biomedical '
             "--kind hierarchical",
             ANSWER_PAGE,
         ),
@@ -166,15 +166,15 @@ PAGES: dict[str, list[tuple[str, str | int] | tuple[str, str | int, str]]] = {
         ('{"group": "lower_back"}', "back", f"{TOOLS}_by_muscle_group/"),
     ],
     "docs/reference/commands.md": [
-        ('manage.py search "mercury bath" --index library --mode sparse', REPORT),
+        ('strata search "mercury bath" --index library --mode sparse', REPORT),
         (
-            'manage.py search "wading birds" --index knowledge --kind sources '
+            'strata search "wading birds" --index knowledge --kind sources '
             "--parameter include_concepts=true --parameter window=1",
             "notes-1",
         ),
-        ('manage.py ask "How was the lamp kept burning?" --index library', HISTORY),
-        ("manage.py tools physio search_by_muscle_group group=lower_back limit=5", "back"),
-        ("manage.py api GET indexes/library/artifacts/ --query title=tide", TALK),
+        ('strata ask "How was the lamp kept burning?" --index library', HISTORY),
+        ("strata tools physio search_by_muscle_group group=lower_back limit=5", "back"),
+        ("strata api GET indexes/library/artifacts/ --query title=tide", TALK),
     ],
     "retrieval/pipelines/papers.yaml": [("like P19-1001", "P19-1001", "ask?index=papers")],
     "retrieval/views/searches.py": [
@@ -185,7 +185,7 @@ PAGES: dict[str, list[tuple[str, str | int] | tuple[str, str | int, str]]] = {
     ],
 }
 EXAMPLES = [Example(page, *given) for page, rows in PAGES.items() for given in rows]
-REFUSED = """manage.py search breakwater --index minutes --filter '{"yeer": 2024}'"""
+REFUSED = """strata search breakwater --index minutes --filter '{"yeer": 2024}'"""
 OTHERS = {  # in the docs, and no example of this table
     "what you look for",  # stands for the reader's own words
     "…",
@@ -230,7 +230,7 @@ def flatten(text: str) -> str:
 
 
 def ask(service: ForkedService, shown: str, path: str = "") -> Any:
-    if shown.startswith("manage.py "):
+    if shown.startswith("strata "):
         return run(shown)
     headers = {"Accept": "application/json"}
     if shown.startswith("{"):
@@ -296,7 +296,7 @@ class TestExamples:
             flatten(command or query)
             for page in pages
             for command, query in re.findall(
-                r'(manage\.py (?:search|ask|tools|evidence) [^`\n]+)|"query": "([^"]+)"',
+                r'(strata (?:search|ask|tools|evidence) [^`\n]+)|"query": "([^"]+)"',
                 page.read_text(encoding="utf-8"),
             )
         }

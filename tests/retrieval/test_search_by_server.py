@@ -1,4 +1,4 @@
-"""``manage.py search`` beside a running server, which sees only what is committed."""
+"""``strata search`` beside a running server, which sees only what is committed."""
 
 import pytest
 

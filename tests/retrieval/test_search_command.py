@@ -1,4 +1,4 @@
-"""``manage.py search`` for other kinds than chunks. The documents of ``notes`` are indexed once for
+"""``strata search`` for other kinds than chunks. The documents of ``notes`` are indexed once for
 all tests."""
 
 import json

@@ -1,5 +1,5 @@
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Any
@@ -7,10 +7,13 @@ from typing import Any
 import psycopg
 import pytest
 import redis
+from django.core.management import call_command
 from django.db import connection, connections
 
+from access.models import ApiKey
 from indexing import tasks
-from tests.servers.production import missing
+from indexing.services import load_specs
+from tests.servers.production import Production, missing
 
 REDIS_URL = os.environ.get("STRATA_TEST_REDIS_URL", "redis://127.0.0.1:6379/9")
 
@@ -40,6 +43,31 @@ def broker() -> redis.Redis:
     except redis.ConnectionError as error:
         missing(f"Redis does not answer: {error}")
     return client
+
+
+@pytest.fixture(scope="module")
+def production_and_key(
+    request, postgresql, django_db_setup, django_db_blocker, broker, qdrant_url, tmp_path_factory
+) -> Iterator[tuple[Production, str]]:
+    """The production form with the SETTINGS of the module, and a key; its rows go later."""
+    with django_db_blocker.unblock():
+        load_specs()
+        secret = ApiKey.issue("the tests")[1]
+        production = Production(
+            tmp_path_factory.mktemp("production"),
+            database_url="postgresql://{USER}:{PASSWORD}@{HOST}:{PORT}/{NAME}".format(
+                **connection.settings_dict
+            ),
+            redis_url=REDIS_URL,
+            qdrant_url=qdrant_url,
+            **request.module.SETTINGS,
+        )
+    yield production, secret
+    production.api.close()
+    with django_db_blocker.unblock():
+        call_command("flush", interactive=False, verbosity=0)
+    if left := list(broker.scan_iter(f"{production.key_prefix}*")):
+        broker.delete(*left)
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ from summaries.exceptions import InvalidCompletion, LanguageModelRefused, Langua
 from summaries.llm.truncation import ASK_FOR_LESS, MAX_TOKENS, MORE_MAX_TOKENS
 from summaries.models import Annotation, BuildLanguageModelCost, StoredCompletion, Summary
 from summaries.prompts import join_texts_within_limit
+from summaries.services import by_hand
 from summaries.tasks import reconcile_written_texts
 from summaries.text_nodes import PageSummaryDrafter, QuestionDrafter
 from summaries.writers import (
@@ -334,7 +335,7 @@ class TestFailures:
 
         for drafter in (PageSummaryDrafter(), QuestionDrafter()):
             assert drafter.find_unwritable([artifact.pk], wide) == {artifact.pk}
-        assert services.retry_failed_texts(Summary.objects.of_pages()) == 1
+        assert by_hand.retry_failed_texts(Summary.objects.of_pages()) == 1
         assert QuestionDrafter().rewrite_inputs(artifact.pk, wide, only_failed=True) == 1
         write_all(wide, artifact)
 

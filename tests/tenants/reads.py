@@ -41,6 +41,8 @@ LOOK_UPS: dict[str, dict[str, Any]] = {
     "artifacts/{artifact_id}/": {},
     "artifacts/{artifact_id}/pages/": {},
     "artifacts/{artifact_id}/pages/0/": {},
+    "artifacts/{artifact_id}/pages/0/picture": {},
+    "artifacts/{artifact_id}/pages/0/boxes": {"start": 0, "end": 4},
     "artifacts/{artifact_id}/original": {},
     "artifacts/{artifact_id}/summary_candidate": {},
     "pages/{page_id}/summary_candidate": {},

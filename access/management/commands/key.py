@@ -54,7 +54,7 @@ class Command(BaseCommand):
             self._run_action(action, options)
         except OperationalError as error:
             raise CommandError(
-                f"The database reported an error: {error}. Run manage.py migrate first."
+                f"The database reported an error: {error}. Run strata migrate first."
             ) from None
         except StrataError as error:
             raise CommandError(error.with_fix()) from None

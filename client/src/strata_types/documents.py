@@ -78,6 +78,20 @@ class PageList(AnyList):
     results: list[PageInfo]
 
 
+class PassageBox(TypedDict):
+    """In shares of the page's width and height, from its upper left corner."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+class PassageBoxes(TypedDict):
+    boxes: list[PassageBox]
+    """One for each part of a line, in the order of the file."""
+
+
 class BatchVerdict(TypedDict):
     """The result of one line of a batch."""
 

@@ -53,6 +53,12 @@ PAGE: types.PageInfo = {
 INDEX: types.Index = {
     "name": "handbook", "title": "Handbook", "description": "How the lights are kept.", "build": 1,
     "search_settings": 1, "kinds": ["chunk", "page_summary"],
+    "metadata": [
+        {
+            "name": "year", "type": "integer", "many": False, "values": [], "closed": False,
+            "description": "When it was written.",
+        }
+    ],
     "nodes": {"pending": 0, "synced": 99, "failed": 0, "deleting": 0}, "artifacts": 1,
     "artifacts_waiting": 0, "artifacts_failed": 0, "oldest_pending_seconds": None, "problem": None,
 }
@@ -241,6 +247,9 @@ EXAMPLES: dict[Any, Any] = {
     types.ArtifactList: _list(ARTIFACT),
     types.Page: {**PAGE, "artifact_id": ARTIFACT["id"], "text": HIT["text"]},
     types.PageList: _list(PAGE),
+    types.PassageBoxes: {
+        "boxes": [{"left": 0.12, "top": 0.31, "right": 0.87, "bottom": 0.33}],
+    },
     types.BatchVerdict: {"line": 1, "verdict": "added", "id": ARTIFACT["id"], "revision": 42},
     types.Removal: {
         "id": ARTIFACT["id"], "deleted": True, "revision": 43, "points": 0,
@@ -274,6 +283,22 @@ EXAMPLES: dict[Any, Any] = {
     },
     types.Build: BUILD,
     types.BuildList: _list(BUILD),
+    types.SpecFile: {
+        "index": "minutes",
+        "text": "title: Minutes\nchunks:\n  context: [title, heading]\n",
+        "is_editable": True,
+        "problem": None,
+    },
+    types.RetriedWork: {"files": 1, "texts": 0, "nodes": 12},
+    types.StoredVectors: {
+        "vectors": [
+            {
+                "id": HIT["node_id"],
+                "payload_hash": "6f0d9a1f0e0a7f7d4b6f5f6a3a2f1f0c9e8d7c6b5a493827161504f3e2d1c0b9",
+                "vector": "AACAPwAAAAA=",
+            }
+        ]
+    },
     types.BuildEstimate: {
         "index": "handbook", "live_build": 1,
         "changes": ["chunks.strategies: sentence of 500 characters -> sentence of 300 characters"],

@@ -14,6 +14,19 @@ class NodeCounts(TypedDict):
     deleting: int
 
 
+class MetadataField(TypedDict):
+    """A field that the spec declares: documents may have it, and filters may name it."""
+
+    name: str
+    type: Literal["keyword", "integer", "float", "bool", "datetime", "text"]
+    many: bool
+    """Whether a document may have a list of values."""
+    values: list[str]
+    closed: bool
+    """Whether no other values are allowed."""
+    description: str
+
+
 class Index(TypedDict):
     name: str
     title: str
@@ -23,6 +36,7 @@ class Index(TypedDict):
     """The number of the current search settings; each change increments it."""
     kinds: list[str]
     """The kinds of node it contains."""
+    metadata: list[MetadataField]
     nodes: NodeCounts
     artifacts: int
     artifacts_waiting: int
@@ -83,6 +97,28 @@ class Build(TypedDict):
 
 class BuildList(AnyList):
     results: list[Build]
+
+
+class SpecFile(TypedDict):
+    index: str
+    text: str
+    """YAML."""
+    is_editable: bool
+    """Whether the service may write the file."""
+    problem: str | None
+    """Why the text is no valid spec."""
+
+
+class StoredVector(TypedDict):
+    id: str
+    payload_hash: str
+    """Hash of the payload that is stored with the vector."""
+    vector: str | None
+    """The dense vector: base64 of its components, 32-bit floats in little-endian order."""
+
+
+class StoredVectors(TypedDict):
+    vectors: list[StoredVector]
 
 
 class KindEstimate(TypedDict):
@@ -154,6 +190,15 @@ class IndexVerification(VerificationReport):
 
 class VerificationAnswer(TypedDict):
     reports: list[VerificationReport]
+
+
+class RetriedWork(TypedDict):
+    files: int
+    """Files that are read again."""
+    texts: int
+    """Summaries and questions that are written again."""
+    nodes: int
+    """Nodes that are embedded again."""
 
 
 # --- Regenerations ---------------------------------------------------------------------------

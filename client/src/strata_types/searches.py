@@ -44,6 +44,11 @@ class SearchOptions(HierarchicalSearchOptions, total=False):
     """On the scale of the mode's scores."""
 
 
+class PassageSearchOptions(SearchOptions, total=False):
+    group_by: Literal["page", "artifact"] | None
+    """Only the best passage of each; ``limit`` and ``offset`` count these."""
+
+
 class SummarySearchOptions(SearchOptions, total=False):
     type: Literal["page_summary", "artifact_summary", "all"] | None
 

@@ -67,7 +67,7 @@ class Command(ApiCommand):
         self._print(response)
         is_work_left = response.status_code == HTTPStatus.ACCEPTED and not api.has_server
         if is_work_left and has_embedded_store():
-            self.stderr.write("Accepted. The next manage.py serve does the rest.")
+            self.stderr.write("Accepted. The next strata serve does the rest.")
 
     def _print(self, response: httpx.Response) -> None:
         """Print JSON indented, and anything else as it is."""

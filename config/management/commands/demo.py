@@ -40,4 +40,4 @@ class Command(StrataCommand):
         if server := find_server():
             server.reconcile()
         elif has_embedded_store() and options["verbosity"]:
-            self.stdout.write("Added. manage.py serve indexes the documents.")
+            self.stdout.write("Added. strata serve indexes the documents.")

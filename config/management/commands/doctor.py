@@ -26,6 +26,7 @@ from indexing.spec.loaded import get_invalid_specs, get_specs
 from indexing.stores import get_store
 from indexing.stores.ownership import exclusive_store_access, has_embedded_store
 from indexing.text_faults import describe_text_faults
+from retrieval.text_languages import UNREAD_TEXTS_FIX, describe_unread_texts
 from summaries import llm
 from summaries.writers import QUESTIONS_FIX, describe_missing_texts
 
@@ -76,6 +77,7 @@ def _run_diagnostics(port: int) -> Iterator[DiagnosticResult]:
     yield _check_database()
     yield from _check_builds()
     yield from _check_texts()
+    yield from _check_text_languages()
     if server is not None:
         yield from _check_server(server)
         return
@@ -197,7 +199,7 @@ def _check_database() -> DiagnosticResult:
         return DiagnosticResult("database", False, f"{error}", "Check DATABASE_URL and the server.")
     if missing:
         return DiagnosticResult(
-            "database", False, f"{len(missing)} migrations are missing.", "Run manage.py migrate."
+            "database", False, f"{len(missing)} migrations are missing.", "Run strata migrate."
         )
     if connection.vendor == "sqlite" and (damage := _find_damage()):
         return DiagnosticResult(
@@ -239,8 +241,20 @@ def _check_texts() -> Iterator[DiagnosticResult]:
     for index, described in found.items():
         if described:
             fault, is_missing = described
-            fix = f"Use another model, then run manage.py regenerate --index {index}."
+            fix = f"Use another model, then run strata regenerate --index {index}."
             yield DiagnosticResult("texts", not is_missing, fault, fix)
+
+
+def _check_text_languages() -> Iterator[DiagnosticResult]:
+    """Report indexes in languages that their models do not know. Words still find them, so that is
+    no failure."""
+    try:
+        builds = IndexBuild.objects.live().readable()
+        found = [described for build in builds if (described := describe_unread_texts(build))]
+    except DatabaseError:  # as in _check_builds
+        return
+    for described in found:
+        yield DiagnosticResult("language", True, described, UNREAD_TEXTS_FIX)
 
 
 def _check_store() -> DiagnosticResult:

@@ -17,6 +17,8 @@ from access.models import ApiKey
 from config import embedded, web_server
 from config.preloading import freeze_loaded_objects, preload_models_in_use, preload_pipelines
 from config.progress import show_indexing_progress
+from config.project_folder import start_project_folder
+from config.release import require_same_indexing
 from config.server_settings import collect_settings
 from core import running_server
 from core.exceptions import StrataError
@@ -43,8 +45,18 @@ class Command(BaseCommand):
         parser.add_argument(
             "--demo", action="store_true", help="Add the demo documents at the first start."
         )
+        parser.add_argument(
+            "--force",
+            action="store_true",
+            help="Serve even if this release would index documents differently.",
+        )
 
-    def handle(self, *, host: str, port: int, demo: bool, **options: Any) -> None:
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        for note in start_project_folder():  # before the checks, which need the folders
+            self.stdout.write(note)
+        return super().execute(*args, **options)
+
+    def handle(self, *, host: str, port: int, demo: bool, force: bool, **options: Any) -> None:
         if settings.STRATA_VECTOR_STORE != "embedded":
             raise CommandError(
                 "serve runs only with the embedded settings. With the current settings, run a web "
@@ -61,7 +73,7 @@ class Command(BaseCommand):
         stopped = _make_stop_event()
         try:
             with exclusive_store_access():
-                self._serve(host, port, stopped, has_demo=demo)
+                self._serve(host, port, stopped, has_demo=demo, is_forced=force)
         except StrataError as error:
             raise CommandError(error.with_fix()) from None
         # Threads of the model and the engine would delay a normal exit; everything is written and
@@ -70,8 +82,10 @@ class Command(BaseCommand):
         self.stderr.flush()
         os._exit(0)
 
-    def _serve(self, host: str, port: int, stopped: threading.Event, *, has_demo: bool) -> None:
-        for note in prepare_database():
+    def _serve(
+        self, host: str, port: int, stopped: threading.Event, *, has_demo: bool, is_forced: bool
+    ) -> None:
+        for note in (*prepare_database(), *require_same_indexing(is_forced=is_forced)):
             self.stderr.write(self.style.WARNING(note))
         used = set(Artifact.objects.values_list("index", flat=True).distinct())
         specs = {name: spec for name, spec in get_specs().items() if name in used}
@@ -81,6 +95,8 @@ class Command(BaseCommand):
         shown_host = "127.0.0.1" if host in {"0.0.0.0", "::"} else host  # noqa: S104
         url = f"http://{shown_host}:{port}"
         with ExitStack() as running:
+            # Before the web server answers, or a command that starts then would take the store.
+            running.enter_context(running_server.registered_server(url, _collect_settings()))
             try:
                 running.enter_context(web_server.run_web_server(host, port))
             except OSError as error:
@@ -89,7 +105,6 @@ class Command(BaseCommand):
                 ) from None
             self._print_welcome(url, is_first_start, has_demo)
             running.enter_context(embedded.run_local_workers())
-            running.enter_context(running_server.registered_server(url, _collect_settings()))
             background = [
                 threading.Thread(target=show_indexing_progress, args=[stopped], daemon=True),
                 threading.Thread(target=_preload, daemon=True),
@@ -125,8 +140,8 @@ class Command(BaseCommand):
             ]
         else:
             lines += [
-                "New keys: manage.py key create NAME; "
-                f"a new password: manage.py changepassword {ADMIN_NAME}",
+                "New keys: strata key create NAME; "
+                f"a new password: strata changepassword {ADMIN_NAME}",
             ]
         self.stdout.write("\n".join([*lines, ""]))
         self.stdout.flush()

@@ -58,14 +58,12 @@ class Command(StrataCommand):
         vector_counts = f"{build.copied_count:,} vectors copied, {build.embedded_count:,} made"
         if build.state == IndexBuild.State.LIVE:
             self.stdout.write(
-                f"{build} is live: {vector_counts}. To go back: manage.py rollback {index}"
+                f"{build} is live: {vector_counts}. To go back: strata rollback {index}"
             )
         elif promote:
             raise CommandError(
                 f"{build} is complete ({vector_counts}), but was not promoted. To promote it "
-                f"anyway: manage.py promote {index} --force"
+                f"anyway: strata promote {index} --force"
             )
         else:
-            self.stdout.write(
-                f"{build} is complete: {vector_counts}. Next: manage.py promote {index}"
-            )
+            self.stdout.write(f"{build} is complete: {vector_counts}. Next: strata promote {index}")

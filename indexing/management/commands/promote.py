@@ -28,7 +28,7 @@ class Command(StrataCommand):
             promoted = wait_for_build(chosen, self.stdout.write)
         if promoted.state != IndexBuild.State.LIVE:
             raise CommandError(f"{promoted} was not promoted. To promote it anyway: --force")
-        self.stdout.write(f"{promoted} is live. To go back: manage.py rollback {index}")
+        self.stdout.write(f"{promoted} is live. To go back: strata rollback {index}")
 
 
 def _get_newest_build(index: str) -> IndexBuild:
@@ -43,6 +43,6 @@ def _get_newest_build(index: str) -> IndexBuild:
     if build is None:
         raise WrongBuildState(
             f"The index {index} has no build that waits to be promoted.",
-            fix=f"Run manage.py apply {index} to make one.",
+            fix=f"Run strata apply {index} to make one.",
         )
     return build

@@ -148,7 +148,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _cancel_hint(regeneration: Regeneration) -> str:
-    return f"To cancel it: manage.py regenerate --cancel {regeneration.pk}"
+    return f"To cancel it: strata regenerate --cancel {regeneration.pk}"
 
 
 def _integer_from(minimum: int) -> Any:

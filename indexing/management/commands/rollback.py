@@ -19,5 +19,5 @@ class Command(StrataCommand):
         trigger_reconciliation()
         self.stdout.write(
             f"{build} is live again. The spec file still describes the other build: revert it, or "
-            f"the next manage.py apply {index} promotes that build again."
+            f"the next strata apply {index} promotes that build again."
         )

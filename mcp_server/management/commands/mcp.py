@@ -51,7 +51,7 @@ def _find_service(url: str, key: str) -> tuple[str, str]:
     if server is None:
         raise StrataError(
             "No service runs on this data folder.",
-            fix="Start one with manage.py serve, or name another with --url and its key with "
+            fix="Start one with strata serve, or name another with --url and its key with "
             "STRATA_KEY.",
         )
     return server.url, key or server.key

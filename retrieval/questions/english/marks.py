@@ -4,9 +4,9 @@ import re
 from typing import Final
 
 from retrieval.questions.clauses import Clause, unwrap_single
-from retrieval.questions.english.people import NameProblem, UnknownName
+from retrieval.questions.english.names import NameProblem, UnknownName
 from retrieval.questions.values import MarkLookup
-from retrieval.questions.words import fold_words
+from retrieval.words import fold_words
 
 MAX_MARKS: Final = 60  # marks in a filter that matches any of them
 

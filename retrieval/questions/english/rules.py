@@ -8,13 +8,14 @@ from functools import lru_cache
 from typing import Final
 
 from indexing.spec import IndexSpec
+from retrieval.languages import is_in_other_language
 from retrieval.questions.clauses import Clause, ParsedQuestion, extract_topic, join_filters
 from retrieval.questions.english.marks import find_mark_clauses
-from retrieval.questions.english.names import find_name_clauses
-from retrieval.questions.english.people import (
+from retrieval.questions.english.names import (
     MAX_NAMESAKES,
     NameProblem,
     TooManyNamesakes,
+    find_name_clauses,
     find_person_clauses,
 )
 from retrieval.questions.english.unread import (
@@ -24,12 +25,17 @@ from retrieval.questions.english.unread import (
     make_comparison_clause,
 )
 from retrieval.questions.english.years import find_year_clauses, find_year_phrases
-from retrieval.questions.values import MarkLookup, NameLookup, PersonLookup, ValueLookups
-from retrieval.questions.words import MASK_CHAR, PARSED_CHAR, Span, mask_spans, split_words
-from summaries.extractive.languages import STOP_WORD_LANGUAGES, load_stop_words
+from retrieval.questions.values import ValueLookups
+from retrieval.words import MASK_CHAR, PARSED_CHAR, Span, mask_spans
 
 MAX_PARSED_CHARS: Final = 1_000  # a longer query is a text, not a sentence with filters
 
+# What an index without a field of this kind does not know.
+_MISSING_FIELDS: Final = {
+    "mark": "does not say which documents won a prize",
+    "name": "does not say where a document appeared",
+    "person": "does not say who wrote a document",
+}
 _QUOTED: Final = re.compile(r"\"[^\"]+\"|“[^“”]++”|„[^„“”]++[“”]|«[^«»]++»")
 
 
@@ -103,14 +109,13 @@ def parse_question(
         return collector
     if len(question) > MAX_PARSED_CHARS:
         return collector
-    if is_not_english(question):
+    if is_in_other_language(question, ["en"]):
         return collector
     collector.unparsed_text = mask_spans(
         question, [*find_quoted_spans(question), *find_identifier_spans(question, spec)]
     )
-    _read_marks(collector, spec, values)
-    _read_names(collector, spec, values)
-    _read_people(collector, spec, values)
+    for said_as in _MISSING_FIELDS:
+        _read_values(collector, spec, values, said_as)
     _read_years(collector, spec, values, today)
     _read_comparisons(collector, spec, named_year)
     collector.is_parsed = True
@@ -135,17 +140,6 @@ def _compile_whole_word(pattern: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{pattern})(?!\w)", re.IGNORECASE)
 
 
-def is_not_english(question: str) -> bool:
-    """Whether more of the question's words are stop words of another language than of English."""
-    words = {word.text.lower() for word in split_words(question)}
-    hits = {
-        language: sum(word in load_stop_words(language) for word in words)
-        for language in STOP_WORD_LANGUAGES
-    }
-    english = hits.pop("en")
-    return any(count >= 2 and count > english for count in hits.values())
-
-
 # --- Readers for each kind of field ----------------------------------------------------------
 
 
@@ -158,43 +152,29 @@ def get_year_field(spec: IndexSpec) -> str | None:
     return next(iter(find_fields_said_as(spec, "year")), None)
 
 
-def _read_marks(collector: ClauseCollector, spec: IndexSpec, values: ValueLookups) -> None:
-    fields = find_fields_said_as(spec, "mark")
-    for name in fields:
-        clauses, problems = find_mark_clauses(collector.unparsed_text, name, values.marks(name))
-        collector.add_clauses(clauses)
-        _add_problem_notes(collector, problems, name)
-    if not fields:
-        _, problems = find_mark_clauses(collector.unparsed_text, "", MarkLookup(()))
-        _add_problem_notes(collector, problems, "", "does not say which documents won a prize")
-
-
-def _read_names(collector: ClauseCollector, spec: IndexSpec, values: ValueLookups) -> None:
-    fields = find_fields_said_as(spec, "name")
-    unknown: list[NameProblem] = []
-    for name in fields:
-        clauses, problems = find_name_clauses(
-            collector.unparsed_text, name, values.names(name), year_field=get_year_field(spec)
-        )
+def _read_values(
+    collector: ClauseCollector, spec: IndexSpec, values: ValueLookups, said_as: str
+) -> None:
+    """Find the marks or names of all fields ``said_as`` this, or the people of the first."""
+    fields = find_fields_said_as(spec, said_as)
+    if said_as == "person":
+        fields = fields[:1]  # "by" refers to one field
+    unknown: list[NameProblem] | None = None
+    for name in fields or [""]:
+        text = collector.unparsed_text
+        if said_as == "mark":
+            clauses, problems = find_mark_clauses(text, name, values.marks(name))
+        elif said_as == "name":
+            clauses, problems = find_name_clauses(
+                text, name, values.names(name), year_field=get_year_field(spec)
+            )
+        else:
+            clauses, problems = find_person_clauses(text, name, values.people(name))
         collector.add_clauses(clauses)
         # A name is unknown only if no field knows it.
-        unknown = problems if name == fields[0] else [each for each in problems if each in unknown]
-    if fields:
-        _add_problem_notes(collector, unknown, " or ".join(fields))
-    else:
-        _, problems = find_name_clauses(collector.unparsed_text, "", NameLookup(()))
-        _add_problem_notes(collector, problems, "", "does not say where a document appeared")
-
-
-def _read_people(collector: ClauseCollector, spec: IndexSpec, values: ValueLookups) -> None:
-    fields = find_fields_said_as(spec, "person")
-    for name in fields[:1]:  # "by" refers to one field
-        clauses, problems = find_person_clauses(collector.unparsed_text, name, values.people(name))
-        collector.add_clauses(clauses)
-        _add_problem_notes(collector, problems, name)
-    if not fields:
-        _, problems = find_person_clauses(collector.unparsed_text, "", PersonLookup(()))
-        _add_problem_notes(collector, problems, "", "does not say who wrote a document")
+        unknown = [each for each in problems if unknown is None or each in unknown]
+    missing_field = "" if fields else _MISSING_FIELDS[said_as]
+    _add_problem_notes(collector, unknown or [], " or ".join(fields), missing_field)
 
 
 def _read_years(

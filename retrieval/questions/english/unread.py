@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from retrieval.questions.clauses import DOCUMENT_WORDS_PATTERN, Clause
-from retrieval.questions.words import MASK_CHAR, PARSED_CHAR, Span
+from retrieval.words import MASK_CHAR, PARSED_CHAR, Span
 
 NO_YEAR: Final = "it gives no year"
 NO_EXCLUSION: Final = "a search cannot leave out a topic"

@@ -97,10 +97,10 @@ class Command(StrataCommand):
                     server.reconcile()
                 except ServerUnreachable as error:
                     raise CommandError(
-                        f"{error} The document is saved; the next manage.py serve embeds it."
+                        f"{error} The document is saved; the next strata serve embeds it."
                     ) from None
             else:
-                self.stdout.write("The workers embed it. To see progress: manage.py status")
+                self.stdout.write("The workers embed it. To see progress: strata status")
                 return
             wait_for_artifacts(inspection.build.index_id, {artifact.pk})
             self._raise_if_failed(artifact)

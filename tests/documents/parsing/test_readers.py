@@ -418,8 +418,6 @@ class TestText:
             ("plain with ünïcode 文", "utf-8-sig"),
             ("plain with ünïcode 文", "utf-16"),
             ("plain with ünïcode 文", "utf-32"),
-            ("no mark, mostly Latin", "utf-16-le"),
-            ("no mark, mostly Latin", "utf-16-be"),
         ],
     )
     def test_reports_the_encoding(self, parse, text, encoding):

@@ -23,7 +23,7 @@ from retrieval.questions.english import rules
 from retrieval.questions.english.rules import ClauseCollector, parse_question
 from retrieval.questions.llm_filters import ModelFilter, add_model_filters, request_model_filters
 from retrieval.questions.values import MarkLookup, NameLookup, PersonLookup, ValueLookups
-from retrieval.questions.words import mask_spans
+from retrieval.words import mask_spans
 from tests.factories import give, sync
 from tests.summaries.test_llm import Endpoint, endpoint, fails, hangs, says
 from tests.written import make_build
@@ -118,6 +118,21 @@ class TestTheTable:
         assert in_whole_years(findings.make_parsed_question().filter) == in_whole_years(
             case["filter"]
         )
+
+
+def test_by_refers_to_the_first_field_of_people():
+    person = {"type": "keyword", "many": True, "said_as": "person"}
+    spec = IndexSpec.model_validate(
+        {"name": "books", "metadata": {"authors": person, "editors": person}}
+    )
+    values = ValueLookups(
+        {"authors": PersonLookup(["Ada Lovelace"]), "editors": PersonLookup(["Graham Neubig"])}
+    )
+
+    reading = parse_question("papers by Neubig", spec, values, TODAY).make_parsed_question()
+
+    assert reading.filter == {}
+    assert "no document has Neubig in authors" in reading.notes[0]
 
 
 def assert_noted(notes: Any, case: dict[str, Any]) -> None:

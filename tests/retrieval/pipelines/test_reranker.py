@@ -1,8 +1,10 @@
+import json
 import sys
 import threading
 import time
 
 import pytest
+from django.core.cache import cache
 
 from core.exceptions import InvalidInput
 from indexing.exceptions import ModelUnavailable
@@ -10,6 +12,9 @@ from retrieval import cross_encoders
 from retrieval.pipelines.reranker import Reranker
 from tests.indexing.small_cross_encoder import write_cross_encoder
 from tests.retrieval.pipelines.making import make_passage, names
+from tests.summaries.test_llm import endpoint, fails, hangs
+
+__all__ = ["endpoint"]  # a fixture
 
 PASSAGES = [
     make_passage(letter, text=text)
@@ -132,3 +137,106 @@ class TestReranker:
 
         with pytest.raises(ModelUnavailable, match="SentenceTransformerRerank"):
             rerank(postprocessor="SentenceTransformerRerank", options={"model": "x"})
+
+
+def scores(*rows: dict[str, float], in_list: bool = False):
+    """A script of the endpoint."""
+    return lambda handler: handler.send(200, json.dumps(rows if in_list else {"results": rows}))
+
+
+class TestAnEndpoint:
+    @pytest.fixture(autouse=True)
+    def _forget(self):
+        cache.clear()
+
+    def test_is_asked_for_the_scores(self, endpoint, monkeypatch):
+        monkeypatch.setenv("RERANK_KEY", "secret")
+        endpoint.scripts = [
+            scores(
+                *({"index": n, "relevance_score": s} for n, s in ((3, 9), (1, 8), (0, 1), (2, 2)))
+            )
+        ]
+
+        answer = rerank(model="rerank-1", endpoint=endpoint.url, api_key_variable="RERANK_KEY")
+
+        assert names(answer["passages"]) == ["heron fish", "heron", "fish", "granite"]
+        assert {each.score_kind for each in answer["passages"]} == {"cross_encoder"}
+        [request] = endpoint.requests
+        assert request.body == {
+            "model": "rerank-1",
+            "query": "heron fish",
+            "documents": ["granite", "heron", "fish", "heron fish"],
+        }
+        assert request.headers["Authorization"] == "Bearer secret"
+
+    def test_may_answer_as_text_embeddings_inference_does(self, endpoint):
+        endpoint.scripts = [scores(*({"index": n, "score": -n} for n in range(4)), in_list=True)]
+
+        answer = rerank(endpoint=endpoint.url, texts_field="texts")
+
+        assert names(answer["passages"]) == ["granite", "heron", "fish", "heron fish"]
+        assert set(endpoint.requests[0].body) == {"query", "texts"}
+
+    def test_is_asked_once_for_the_same_texts(self, endpoint):
+        endpoint.scripts = [scores(*({"index": n, "score": n} for n in range(4)))]
+        reranker = Reranker(endpoint=endpoint.url)
+
+        first = reranker.run(query="heron", passages=PASSAGES)
+        second = reranker.run(query="heron", passages=PASSAGES[:2])
+
+        assert len(endpoint.requests) == 1
+        assert names(first["passages"])[0] == "heron fish"
+        assert names(second["passages"]) == ["heron", "granite"]
+
+    @pytest.mark.parametrize(
+        ("script", "said"),
+        [
+            (fails(500), "answered 500"),
+            (fails(401), "answered 401"),
+            (scores({"index": 0, "score": 1}), "malformed"),
+            (lambda handler: handler.send(200, "no JSON"), "malformed"),
+            (hangs, "longer than 200 ms"),
+        ],
+    )
+    def test_is_skipped_with_a_note_if_it_fails(self, endpoint, script, said):
+        endpoint.scripts = [script]
+
+        answer = rerank(endpoint=endpoint.url, budget_ms=200)
+
+        assert answer["passages"] == PASSAGES
+        [note] = answer["notes"]
+        assert said in note or "did not answer" in note
+
+    def test_is_not_asked_again_soon_after_a_failure(self, endpoint):
+        endpoint.scripts = [fails(500)]
+        reranker = Reranker(endpoint=endpoint.url)
+
+        notes = [reranker.run(query="heron", passages=PASSAGES)["notes"] for _ in range(3)]
+
+        assert len(endpoint.requests) == 1
+        assert notes[0] == notes[2] != []
+
+    @pytest.mark.parametrize(
+        ("given", "field"),
+        [
+            ({"endpoint": "ftp://models.example"}, "endpoint"),
+            (
+                {"endpoint": "http://a.example", "postprocessor": "LongContextReorder"},
+                "postprocessor",
+            ),
+            ({"endpoint": "http://a.example", "window": 256}, "window"),
+            ({"model": "a", "api_key_variable": "KEY"}, "api_key_variable"),
+            ({"texts_field": "texts"}, "texts_field"),
+        ],
+    )
+    def test_refuses_wrong_parameters(self, given, field):
+        with pytest.raises(InvalidInput) as caught:
+            Reranker(**given)
+
+        assert caught.value.field == field
+
+    def test_names_the_variable_of_a_missing_key(self):
+        with pytest.raises(ModelUnavailable, match="RERANK_UNSET") as caught:
+            Reranker(endpoint="http://models.example", api_key_variable="RERANK_UNSET")
+
+        assert caught.value.field == "api_key_variable"

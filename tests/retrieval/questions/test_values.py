@@ -9,8 +9,8 @@ from indexing.spec import IndexSpec, ValueSpec
 from indexing.stores import CollectionSchema, Point
 from retrieval.questions import values
 from retrieval.questions.values import MarkLookup, NameLookup, PersonLookup, get_value_lookups
-from retrieval.questions.words import fold_words
 from retrieval.visible_points import VisiblePoints
+from retrieval.words import fold_words
 
 ALL = VisiblePoints(EVERYTHING)
 

@@ -15,6 +15,7 @@ from access.authentication import ApiKeyUser
 from access.grants import EVERYTHING, Scope
 from access.models import ApiKey
 from documents.models import Source
+from documents.services import TextContent, add_artifact
 from indexing import tasks
 from indexing.exceptions import StoreUnavailable
 from indexing.models import Node
@@ -82,6 +83,32 @@ class TestPageSearchView:
         assert early.json()["field"] == "min_revision"
         assert late.status_code == 200
         assert late.json()["hits"][0]["artifact"]["id"] == str(artifact.pk)
+
+    @pytest.mark.parametrize(("group_by", "field"), [("page", "page"), ("artifact", "artifact")])
+    def test_returns_the_best_passage_of_each_group(self, client, shared_store, group_by, field):
+        name = f"grouped-{group_by}"
+        build = make_build(name)
+        pages = [" ".join([f"The heron number {n} nests here."] * 40) for n in range(3)]
+        herons, _ = add_artifact(name, TextContent(tuple(pages)), title="Herons")
+        sync(build, herons, give("A heron, too.", index=name))
+        asked = {"index": name, "query": "heron", "limit": 100}
+
+        passages = client.get(URL, asked).json()["hits"]
+        hits = client.get(URL, {**asked, "group_by": group_by}).json()["hits"]
+
+        best = {hit[field]["id"]: hit for hit in reversed(passages)}
+        assert len(passages) > len(best) == len(hits)
+        assert {hit[field]["id"]: hit for hit in hits} == best
+        assert [hit["score"] for hit in hits] == sorted(
+            (hit["score"] for hit in hits), reverse=True
+        )
+
+    def test_refuses_an_unknown_group(self, client, artifact):
+        answer = client.get(URL, {"index": "plain", "q": "granite", "group_by": "chapter"})
+
+        assert answer.status_code == 400
+        assert answer.json()["field"] == "group_by"
+        assert answer.json()["allowed"] == ["artifact", "page"]
 
     def test_frees_an_answer_without_the_garbage_collector(self, artifact):
         request = APIRequestFactory().get(URL, {"index": "plain", "q": "granite"})

@@ -17,6 +17,7 @@ from strata_client.types import (
     KnowledgeSearchOptions,
     PagedKnowledgeSearchOptions,
     PageSearchAnswer,
+    PassageSearchOptions,
     QuestionSearchAnswer,
     RecursiveSearchOptions,
     RelationshipTypeSearchAnswer,
@@ -53,7 +54,7 @@ class AsyncSearches:
         query: str,
         *,
         kind: Literal["pages"] = ...,
-        **options: Unpack[SearchOptions],
+        **options: Unpack[PassageSearchOptions],
     ) -> PageSearchAnswer: ...
 
     @overload

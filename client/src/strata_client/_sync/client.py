@@ -27,7 +27,7 @@ class Strata(Documents, Indexes, Searches):
 
     Args:
         base_url: by default ``STRATA_URL`` of the environment, then ``http://127.0.0.1:8000``.
-        key: by default ``STRATA_KEY`` of the environment; ``manage.py key create NAME`` makes one.
+        key: by default ``STRATA_KEY`` of the environment; ``strata key create NAME`` makes one.
         timeout: seconds for each of connecting, sending and waiting for an answer.
         retries: the maximum number of retries of one request.
         transport: an httpx transport, for proxies, certificates or tests.

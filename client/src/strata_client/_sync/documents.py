@@ -24,6 +24,8 @@ from strata_client.types import (
     BatchVerdict,
     Page,
     PageList,
+    PassageBox,
+    PassageBoxes,
     Removal,
     Status,
     Summary,
@@ -210,6 +212,37 @@ class Documents:
             NotFound: there is no such artifact or page.
         """
         return self._connection.read(f"{_path(artifact_id)}pages/{int(number)}/")
+
+    def picture(self, artifact_id: str, number: int) -> bytes:
+        """Return a page of a PDF or an image as WebP, at most 1,600 pixels wide and high.
+
+        Args:
+            number: counted from 0.
+
+        Raises:
+            NotFound: there is no such artifact or page, or it is neither a PDF nor an image.
+        """
+        response = self._connection.send(
+            "GET", f"{_path(artifact_id)}pages/{int(number)}/picture", is_idempotent=True
+        )
+        return response.content
+
+    def boxes(self, artifact_id: str, number: int, start: int, end: int) -> list[PassageBox]:
+        """Return where a passage of a page's text stands on the page of a PDF; no box where that is
+        not certain.
+
+        Args:
+            number: counted from 0.
+            start: first character, in the page's text.
+            end: one past the last.
+
+        Raises:
+            NotFound: there is no such artifact or page, or the artifact was added as text.
+        """
+        answer: PassageBoxes = self._connection.read(
+            f"{_path(artifact_id)}pages/{int(number)}/boxes", start=start, end=end
+        )
+        return answer["boxes"]
 
     def original(self, artifact_id: str) -> bytes:
         """Return the original file.

@@ -18,6 +18,7 @@ from strata_client.types import (
     KnowledgeSearchOptions,
     PagedKnowledgeSearchOptions,
     PageSearchAnswer,
+    PassageSearchOptions,
     QuestionSearchAnswer,
     RecursiveSearchOptions,
     RelationshipTypeSearchAnswer,
@@ -54,7 +55,7 @@ class Searches:
         query: str,
         *,
         kind: Literal["pages"] = ...,
-        **options: Unpack[SearchOptions],
+        **options: Unpack[PassageSearchOptions],
     ) -> PageSearchAnswer: ...
 
     @overload

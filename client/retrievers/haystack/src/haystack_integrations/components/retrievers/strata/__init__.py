@@ -1,0 +1,1 @@
+from strata_client.adapters.haystack import StrataRetriever as StrataRetriever

@@ -1,0 +1,1 @@
+from strata_client.adapters.langchain import StrataRetriever as StrataRetriever

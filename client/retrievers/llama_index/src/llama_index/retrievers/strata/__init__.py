@@ -1,0 +1,1 @@
+from strata_client.adapters.llama_index import StrataRetriever as StrataRetriever

@@ -1,0 +1,122 @@
+"""Every row of the database, as JSON lines in a file for each table."""
+
+import base64
+import gzip
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from django.apps import apps
+from django.core.management.color import no_style
+from django.db import connection, transaction
+from django.db.models import Field, Model
+
+LEFT_OUT = {"sessions", "axes"}  # apps with rows of the moment: who is signed in or locked out
+ROWS_AT_ONCE = 1_000
+
+
+@contextmanager
+def reading_one_state() -> Iterator[None]:
+    """In the block, every read sees the database as it is now, whatever others write."""
+    if connection.vendor == "sqlite":
+        # The transactions of Django are immediate here: they would keep others from writing.
+        with connection.cursor() as cursor:
+            cursor.execute("BEGIN DEFERRED")
+            try:
+                yield
+            finally:
+                cursor.execute("ROLLBACK")
+    else:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            yield
+
+
+def dump_rows(folder: Path) -> dict[str, int]:
+    """Write the rows of each table to a new file in the folder; return how many by table. The first
+    line has the names of the columns."""
+    return {model._meta.label_lower: _dump_table(model, folder) for model in _list_models()}
+
+
+def read_rows(folder: Path, label: str) -> Iterator[dict[str, Any]]:
+    """The rows of a table as they were written, such as ``indexing.node``."""
+    with gzip.open(_path(folder, label), "rt", encoding="utf-8") as file:
+        names = json.loads(next(file))
+        for line in file:
+            yield dict(zip(names, json.loads(line), strict=True))
+
+
+def load_rows(folder: Path) -> None:
+    """Replace all rows of the database by those of the folder, in the caller's transaction.
+    References are checked at its end."""
+    models = _list_models()
+    with connection.cursor() as cursor:
+        for model in models:
+            cursor.execute(f"DELETE FROM {_quote(model._meta.db_table)}")  # noqa: S608 - quoted
+        for model in models:
+            _load_table(model, folder)
+        for statement in connection.ops.sequence_reset_sql(no_style(), models):
+            cursor.execute(statement)
+
+
+def _dump_table(model: type[Model], folder: Path) -> int:
+    names = [field.attname for field in _fields(model)]
+    rows = model._base_manager.order_by("pk").values_list(*names)
+    count = 0
+    with gzip.open(
+        _path(folder, model._meta.label_lower), "xt", compresslevel=1, encoding="utf-8"
+    ) as file:
+        file.write(json.dumps(names) + "\n")
+        for row in rows.iterator(chunk_size=ROWS_AT_ONCE):
+            file.write(json.dumps(row, default=_to_json, ensure_ascii=False) + "\n")
+            count += 1
+    return count
+
+
+def _load_table(model: type[Model], folder: Path) -> None:
+    fields = _fields(model)
+    columns = ", ".join(_quote(str(field.column)) for field in fields)
+    values = ", ".join(["%s"] * len(fields))
+    insert = f"INSERT INTO {_quote(model._meta.db_table)} ({columns}) VALUES ({values})"  # noqa: S608
+    rows = read_rows(folder, model._meta.label_lower)
+    with connection.cursor() as cursor:
+        while batch := list(islice(rows, ROWS_AT_ONCE)):
+            cursor.executemany(
+                insert,
+                [[_to_column(field, row[field.attname]) for field in fields] for row in batch],
+            )
+
+
+def _list_models() -> list[type[Model]]:
+    return [
+        model
+        for model in apps.get_models(include_auto_created=True)
+        if model._meta.app_label not in LEFT_OUT
+    ]
+
+
+def _fields(model: type[Model]) -> Sequence[Field]:
+    """Those with a column."""
+    return model._meta.concrete_fields
+
+
+def _path(folder: Path, label: str) -> Path:
+    return folder / f"{label}.jsonl.gz"
+
+
+def _quote(name: str) -> str:
+    return connection.ops.quote_name(name)
+
+
+def _to_json(value: Any) -> str:
+    """Ids, times and bytes."""
+    if isinstance(value, bytes | memoryview):
+        return base64.b64encode(value).decode()
+    return str(value)
+
+
+def _to_column(field: Field, value: Any) -> Any:
+    return field.get_db_prep_save(field.to_python(value), connection)

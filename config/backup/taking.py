@@ -1,0 +1,89 @@
+"""Takes a backup while the service runs, or without it."""
+
+import hashlib
+import json
+import shutil
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+
+from config.backup.rows import dump_rows, reading_one_state
+from config.backup.vectors import dump_vectors
+from core.exceptions import InvalidInput
+from documents.models import Artifact
+from indexing.management.api_client import ApiClient
+
+FORMAT = 1
+MANIFEST = "manifest.json"  # written last: without it a backup is not complete
+ROWS, ORIGINALS, VECTORS = "rows", "originals", "vectors"
+
+
+def take_backup(folder: Path, api: ApiClient) -> dict[str, Any]:
+    """Write everything into a new folder, and return its manifest.
+
+    All rows are of one moment. Originals and vectors are read after it: those that were removed
+    meanwhile are left out, which a restore reports.
+
+    Raises:
+        InvalidInput: there is something in the folder.
+        StrataError: the service did not give the vectors.
+    """
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise InvalidInput(f"{folder} is not an empty folder.", fix="Name a new folder.")
+    for name in (ROWS, ORIGINALS, VECTORS):
+        (folder / name).mkdir(parents=True)
+    _copy_originals(folder / ORIGINALS)  # most of them, so that the second time is short
+    with reading_one_state():
+        counts = dump_rows(folder / ROWS)
+        names = _copy_originals(folder / ORIGINALS)
+    for path in (folder / ORIGINALS).iterdir():
+        if path.name not in names:
+            path.unlink()  # of a document that was removed or changed meanwhile
+    vector_count = dump_vectors(folder / ROWS, folder / VECTORS, api)
+    manifest = {
+        "format": FORMAT,
+        "release": settings.STRATA_RELEASE,
+        "migrations": list_migrations(),
+        "taken_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "documents": counts["documents.artifact"],
+        "nodes": counts["indexing.node"],
+        "vectors": vector_count,
+        "sha256": hash_files(folder),
+    }
+    draft = folder / f"{MANIFEST}.new"
+    draft.write_text(json.dumps(manifest, indent=1))
+    draft.rename(folder / MANIFEST)
+    return manifest
+
+
+def list_migrations() -> list[str]:
+    """The migrations of this database."""
+    applied = MigrationRecorder(connection).applied_migrations()
+    return sorted(f"{app}.{name}" for app, name in applied)
+
+
+def hash_files(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each file below the folder, by its path in it; without the manifest."""
+    hashes = {}
+    for path in sorted(folder.glob("*/*")):
+        with path.open("rb") as file:
+            hashes[str(path.relative_to(folder))] = hashlib.file_digest(file, "sha256").hexdigest()
+    return hashes
+
+
+def _copy_originals(folder: Path) -> set[str]:
+    """Copy the original files that the folder lacks; return the names of all that there should be.
+    Originals never change."""
+    names = set()
+    for artifact in Artifact.objects.filter(has_file=True).only("sha256").iterator():
+        source = artifact.file_path
+        names.add(source.name)
+        if not (folder / source.name).exists():
+            with suppress(FileNotFoundError):  # the document has just been removed
+                shutil.copy(source, folder / source.name)
+    return names

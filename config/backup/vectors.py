@@ -1,0 +1,105 @@
+"""The vectors of the builds, in a file for each: embedding them again would take hours."""
+
+import base64
+import json
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+
+from config.backup.rows import read_rows
+from core.exceptions import StrataError, UnknownIndex
+from indexing.exceptions import UnknownBuild
+from indexing.management.api_client import ApiClient
+from indexing.models import IndexBuild, Node, UnconfirmedWrite
+from indexing.services import reembed_nodes, write_vectors
+from indexing.services.batches import ROWS_PER_STATEMENT
+from indexing.stores.base import DenseVector
+
+VECTORS_PER_REQUEST = 256
+GONE = {UnknownIndex.code, UnknownBuild.code}
+
+
+def dump_vectors(rows_folder: Path, folder: Path, api: ApiClient) -> int:
+    """Ask the service for the vectors of all written nodes of the dumped rows, and write them to a
+    file for each build; return how many there are.
+
+    A vector that was replaced or removed since then is left out: its node is embedded again by a
+    restore.
+    """
+    builds = {row["id"]: row for row in read_rows(rows_folder, "indexing.indexbuild")}
+    nodes = (
+        row for row in read_rows(rows_folder, "indexing.node") if row["state"] == Node.State.SYNCED
+    )
+    waiting: dict[tuple[int, str], list[dict[str, Any]]] = {}
+    count = 0
+    for node in nodes:
+        group = waiting.setdefault((node["build_id"], node["kind"]), [])
+        group.append(node)
+        if len(group) == VECTORS_PER_REQUEST:
+            count += _dump_group(builds[node["build_id"]], group, folder, api)
+            group.clear()
+    for (build_id, _), group in waiting.items():
+        if group:
+            count += _dump_group(builds[build_id], group, folder, api)
+    return count
+
+
+def load_vectors(folder: Path) -> int:
+    """Write the points of all builds from the loaded rows and the vectors of the folder. Return how
+    many nodes must be embedded again, because their vector is not there or was being written."""
+    UnconfirmedWrite.objects.all().delete()
+    Node.objects.exclude(state=Node.State.SYNCED).update(synced_input_hash="")
+    count = 0
+    for build in IndexBuild.objects.not_retired().readable():
+        synced = Node.objects.filter(build=build, state=Node.State.SYNCED)
+        vectors = _read_vectors(_path(folder, build.pk))
+        while batch := dict(islice(vectors, ROWS_PER_STATEMENT)):
+            found = {point_id: vector for point_id, vector in batch.items() if vector is not None}
+            nodes = synced.filter(point_id__in=batch)
+            write_vectors(build, nodes.filter(point_id__in=found), found)
+            count += reembed_nodes(nodes.exclude(point_id__in=found))
+    return count
+
+
+def _dump_group(
+    build: dict[str, Any], nodes: Iterable[dict[str, Any]], folder: Path, api: ApiClient
+) -> int:
+    hashes = {node["point_id"]: node["payload_hash"] for node in nodes}
+    [kind] = {node["kind"] for node in nodes}
+    path = f"indexes/{build['index_id']}/builds/{build['number']}/vectors/"
+    try:
+        answered = api.post(path, {"kind": kind, "ids": list(hashes)})["vectors"]
+    except StrataError as error:
+        if error.code not in GONE:
+            raise
+        answered = []
+    vectors = {
+        each["id"]: each["vector"]
+        for each in answered
+        if each["payload_hash"] == hashes[each["id"]]
+    }
+    with _path(folder, build["id"]).open("a", encoding="ascii") as file:
+        for point_id in hashes:
+            file.write(json.dumps([point_id, vectors.get(point_id)]) + "\n")
+    return len(vectors)
+
+
+def _read_vectors(path: Path) -> Iterator[tuple[UUID, DenseVector | None]]:
+    if not path.exists():
+        return  # no node of the build was written
+    with path.open(encoding="ascii") as file:
+        for line in file:
+            point_id, vector = json.loads(line)
+            yield UUID(point_id), None if vector is None else _decode(vector)
+
+
+def _decode(vector: str) -> DenseVector:
+    return np.frombuffer(base64.b64decode(vector), dtype="<f4")
+
+
+def _path(folder: Path, build_id: int) -> Path:
+    return folder / f"{build_id}.jsonl"

@@ -1,0 +1,108 @@
+/* Requests to the API, with the user's key or session. */
+
+const API = document.documentElement.dataset.api;
+
+/** The address of a page of this site. */
+export function pageAddress(path, parameters) {
+  const url = new URL(`../../${path}`, new URL(API, location.href));
+  url.search = new URLSearchParams(parameters);
+  return url.href;
+}
+
+export class ApiError extends Error {
+  constructor(status, detail) {
+    super(detail);
+    this.status = status;
+  }
+}
+
+export function readKey() {
+  return sessionStorage.getItem("key") ?? "";
+}
+
+/** Move a key from the URL fragment into sessionStorage; return whether there was one. */
+export function storeKeyFromAddress() {
+  const key = new URLSearchParams(location.hash.slice(1)).get("key");
+  if (key === null) return false;
+  sessionStorage.setItem("key", key.trim());
+  history.replaceState(history.state, "", location.pathname + location.search);
+  return true;
+}
+
+export async function getJson(path, parameters = {}, signal = undefined) {
+  const response = await fetchOk(path, parameters, signal, { Accept: "application/json" });
+  const body = await response.json().catch(() => null);
+  if (body !== null) return body;
+  throw new ApiError(response.status, "The service's response was incomplete.");
+}
+
+/** GET a path; return the response if its status is 2xx, else throw an ApiError. */
+export async function fetchOk(path, parameters, signal, headers) {
+  const url = new URL(API + path, location.href);
+  url.search = new URLSearchParams(parameters);
+  const key = readKey();
+  const authorization = key ? { Authorization: `Bearer ${key}` } : {};
+  let response;
+  try {
+    response = await fetch(url, {
+      headers: { ...headers, ...authorization },
+      signal,
+      cache: "no-store",
+    });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    if (error instanceof TypeError && /header|ISO-8859-1|ByteString/i.test(error.message)) {
+      throw new ApiError(401, "This is not an API key: it contains invalid characters.");
+    }
+    throw new ApiError(0, "The service cannot be reached; it may be restarting.");
+  }
+  if (response.ok) return response;
+  const body = await response.json().catch(() => null);
+  throw new ApiError(
+    response.status,
+    errorMessage(body) || `The service answered with status ${response.status}.`,
+  );
+}
+
+/** Send a request that changes something; return the JSON body, or null if it has none. */
+export function sendJson(method, path, content = undefined) {
+  const body = content === undefined ? undefined : JSON.stringify(content);
+  return send(method, path, { "Content-Type": "application/json" }, body);
+}
+
+/** POST a FormData, which may hold files; return the JSON body. */
+export const sendForm = (path, form) => send("POST", path, {}, form);
+
+async function send(method, path, contentHeaders, body) {
+  const key = readKey();
+  const headers = {
+    Accept: "application/json",
+    ...contentHeaders,
+    ...(key ? { Authorization: `Bearer ${key}` } : { "X-CSRFToken": readCookie("csrftoken") }),
+  };
+  let response;
+  try {
+    response = await fetch(new URL(API + path, location.href), { method, headers, body });
+  } catch {
+    throw new ApiError(0, "The service cannot be reached; it may be restarting.");
+  }
+  const answer = await response.json().catch(() => null);
+  if (response.ok) return answer;
+  throw new ApiError(
+    response.status,
+    errorMessage(answer) || `The service answered with status ${response.status}.`,
+  );
+}
+
+function readCookie(name) {
+  const found = document.cookie.split("; ").find((cookie) => cookie.startsWith(`${name}=`));
+  return found?.slice(name.length + 1) ?? "";
+}
+
+/** The readable text of an API error body. */
+function errorMessage(body) {
+  const parts = [body?.detail];
+  if (body?.allowed?.length) parts.push(`Allowed: ${body.allowed.join(", ")}.`);
+  parts.push(body?.fix);
+  return parts.filter((part) => typeof part === "string").join(" ");
+}

@@ -1,0 +1,34 @@
+/* What the pages share: their error message and the choice of an index. */
+
+import { getJson, readKey } from "./api.js";
+import { $, element, numberFormat } from "./dom.js";
+
+/** Run an action; show the error of a request that failed. */
+export async function attempt(action) {
+  try {
+    await action();
+  } catch (error) {
+    report(error);
+  }
+}
+
+export function report(error) {
+  if (error.name === "AbortError") return;
+  if (error.status === undefined) throw error;
+  const withoutKey = error.status === 401 && !readKey() ? " Enter your API key on the search page." : "";
+  $("problem").textContent = error.message + withoutKey;
+  $("problem").hidden = false;
+}
+
+/** Offer all indexes; choose the one that the address names. Returns what the service says of each. */
+export async function fillIndexes(select) {
+  const { results } = await getJson("indexes/", { limit: 100 });
+  select.append(...results.map(({ name, title }) => element("option", { value: name }, title || name)));
+  const wanted = new URLSearchParams(location.search).get("index");
+  if (results.some(({ name }) => name === wanted)) select.value = wanted;
+  return results;
+}
+
+export function countOf(count, thing, things = `${thing}s`) {
+  return `${numberFormat.format(count)} ${count === 1 ? thing : things}`;
+}

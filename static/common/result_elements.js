@@ -1,0 +1,241 @@
+/* Renders search results as elements: passages, documents, summaries, questions. */
+
+import { documentLink, toggleContext } from "./context.js";
+import { element } from "./dom.js";
+import { markdownNodes } from "./markdown.js";
+import { highlightWords } from "./text.js";
+import { judgementButtonsElement } from "./judgements.js";
+
+const PAGES_SHOWN = 5; // of a document; the others are collapsed
+
+// --- Passages --------------------------------------------------------------------------------------
+
+export function passageElement(hit, words) {
+  return hitElement(
+    hit,
+    headElement([documentLink(hit)], scoreElement(hit)),
+    locationElement(hit),
+    ...bodyElements(hit, words, metadataTagElements(hit.metadata)),
+  );
+}
+
+function hitElement(hit, ...children) {
+  const item = element("li", { className: "hit" }, ...children);
+  item.dataset.nodeId = hit.node_id;
+  return item;
+}
+
+function headElement(heading, score) {
+  return element("header", {}, element("h2", { dir: "auto" }, ...heading), score);
+}
+
+function scoreElement(hit) {
+  return element(
+    "span",
+    { className: "score", title: "Score and its kind" },
+    `${formatScore(hit.score)} ${hit.score_kind}`,
+  );
+}
+
+/** A passage's page, and whether it is exact or stale. */
+function locationElement(hit, ...before) {
+  const place = element("p", { className: "place" }, ...before);
+  if (hit.page?.index != null) place.append(element("span", {}, formatPageNumber(hit.page.index)));
+  if (hit.verdict) place.append(hitCheckElement(hit.verdict));
+  return place;
+}
+
+function formatPageNumber(index) {
+  return `page ${index + 1}`;
+}
+
+/** A passage's text with its context button, tags, judgement buttons and explanation. */
+function bodyElements(hit, words, tags) {
+  const context = element("div", { className: "context", hidden: true });
+  const toggle = element("button", { type: "button" }, "Show more text");
+  toggle.setAttribute("aria-expanded", "false");
+  toggle.addEventListener("click", () => toggleContext(hit, toggle, context));
+  return [
+    textElement(hit.text, words),
+    element("div", { className: "below" }, documentLink(hit, "Open page"), toggle, ...tags, judgementButtonsElement(hit)),
+    hit.explain ? explainElement(hit.explain) : null,
+    context,
+  ];
+}
+
+function textElement(text, words, className = "text") {
+  const render = (start, end) => highlightWords(text, words, start, end);
+  return element("div", { className, dir: "auto" }, ...markdownNodes(text, render));
+}
+
+function metadataTagElements(metadata) {
+  return Object.entries(metadata ?? {}).map(([name, value]) => {
+    const shown = Array.isArray(value) ? value.join(", ") : String(value);
+    return element("span", { className: "tag", dir: "auto" }, `${name}: ${shown}`);
+  });
+}
+
+function hitCheckElement(verdict) {
+  const titles = {
+    exact: "The document still contains this text at these offsets",
+    stale: "The document has changed since this was indexed",
+  };
+  return element("span", { className: `verdict ${verdict}`, title: titles[verdict] ?? "" }, verdict);
+}
+
+function formatScore(value) {
+  return Math.abs(value) < 1 ? value.toFixed(4) : value.toFixed(2);
+}
+
+function explainElement({ dense, sparse }) {
+  const row = (name, share) =>
+    element(
+      "tr",
+      {},
+      element("th", { scope: "row" }, name),
+      element("td", {}, share ? `#${share.rank}` : "not found"),
+      element("td", {}, share ? formatScore(share.score) : "–"),
+      element("td", {}, share ? formatScore(share.contribution) : "–"),
+    );
+  const heads = ["Ranking", "Rank", "Score", "Contribution"].map((name) => element("th", { scope: "col" }, name));
+  return element(
+    "table",
+    { className: "explain" },
+    element("thead", {}, element("tr", {}, ...heads)),
+    element("tbody", {}, row("Dense", dense), row("Sparse", sparse)),
+  );
+}
+
+// --- Documents -------------------------------------------------------------------------------------
+
+export function artifactElement(artifact, words) {
+  const { pages } = artifact;
+  const [anyHit] = pages.flatMap((page) => page.supporting_chunks);
+  const tags = metadataTagElements(anyHit?.metadata);
+  const best = pages.find((page) => page.supporting_chunks.length);
+  const shown = pages.map((page) => pageElement(page, words, page === best));
+  const more = shown.splice(PAGES_SHOWN);
+  const item = element(
+    "li",
+    { className: "artifact" },
+    element(
+      "details",
+      { open: true },
+      element(
+        "summary",
+        {},
+        element("h2", { dir: "auto" }, artifact.artifact_title || "Untitled"),
+        bestScoreElement(artifact),
+      ),
+      artifact.summary_snippet ? textElement(artifact.summary_snippet, words, "gist") : null,
+      tags.length ? element("div", { className: "below" }, ...tags) : null,
+      element("ol", { className: "found" }, ...shown),
+      more.length ? morePagesElement(more) : null,
+    ),
+  );
+  item.dataset.artifactId = artifact.artifact_id;
+  return item;
+}
+
+function bestScoreElement(group) {
+  return element("span", { className: "score", title: "The score of its best hit" }, formatScore(group.score));
+}
+
+function morePagesElement(pages) {
+  return element(
+    "details",
+    { className: "more" },
+    element("summary", {}, formatCount(pages.length, "more page", "more pages")),
+    element("ol", { className: "found" }, ...pages),
+  );
+}
+
+function formatCount(count, one, several) {
+  return `${count} ${count === 1 ? one : several}`;
+}
+
+function pageElement(page, words, isOpen) {
+  const chunks = page.supporting_chunks;
+  const number = page.page_index == null ? "Page" : `Page ${page.page_index + 1}`;
+  const passages = element("summary", {}, formatCount(chunks.length, "passage", "passages"));
+  passages.setAttribute("aria-label", `${passages.textContent} of ${number.toLowerCase()}`);
+  const item = element(
+    "li",
+    { className: "page" },
+    element("h3", {}, number, bestScoreElement(page)),
+    page.summary_snippet ? textElement(page.summary_snippet, words, "gist") : null,
+    chunks.length
+      ? element(
+          "details",
+          { className: "chunks", open: isOpen },
+          passages,
+          element("ol", {}, ...chunks.map((hit) => chunkElement(hit, words))),
+        )
+      : null,
+  );
+  item.dataset.pageId = page.page_id;
+  return item;
+}
+
+/** A passage below its page, without repeating title and page. */
+function chunkElement(hit, words) {
+  const place = locationElement({ ...hit, page: null });
+  place.append(scoreElement(hit));
+  return hitElement(hit, place, ...bodyElements(hit, words, []));
+}
+
+// --- Summaries -------------------------------------------------------------------------------------
+
+export function summaryElement(hit, words) {
+  const isOfPage = hit.type === "page_summary";
+  const place = element(
+    "p",
+    { className: "place" },
+    element("span", {}, isOfPage ? "Page summary" : "Document summary"),
+    isOfPage && hit.page_index != null ? element("span", {}, formatPageNumber(hit.page_index)) : null,
+    !isOfPage && hit.page_count != null
+      ? element("span", {}, formatCount(hit.page_count, "page", "pages"))
+      : null,
+    element("span", { className: "writer", title: "Written by", dir: "auto" }, hit.model_name),
+    hit.verdict ? hitCheckElement(hit.verdict) : null,
+  );
+  return hitElement(
+    hit,
+    headElement([documentLink(hit)], scoreElement(hit)),
+    place,
+    textElement(hit.text, words),
+    element("div", { className: "below" }, ...metadataTagElements(hit.metadata), judgementButtonsElement(hit)),
+    hit.explain ? explainElement(hit.explain) : null,
+  );
+}
+
+// --- Questions -------------------------------------------------------------------------------------
+
+export function questionElement(hit, words) {
+  const [text, ...below] = bodyElements(hit, words, []);
+  return hitElement(
+    hit,
+    // A passage without questions is found by its own words.
+    headElement(highlightWords(hit.question ?? hit.summary ?? "", words), scoreElement(hit)),
+    locationElement(hit, element("span", { className: "title", dir: "auto" }, documentLink(hit))),
+    hit.summary && hit.question ? textElement(hit.summary, words, "gist") : null,
+    text,
+    fieldsElement(Object.entries(hit.metadata)),
+    ...below,
+  );
+}
+
+function fieldsElement(fields) {
+  const groups = fields.map(([name, value]) => [name, [value].flat().filter((each) => each != null)]);
+  const filled = groups.filter(([, values]) => values.length);
+  if (filled.length === 0) return null;
+  const rows = filled.map(([name, values]) =>
+    element(
+      "div",
+      {},
+      element("dt", {}, name),
+      ...values.map((value) => element("dd", { dir: "auto" }, String(value))),
+    ),
+  );
+  return element("dl", { className: "fields" }, ...rows);
+}

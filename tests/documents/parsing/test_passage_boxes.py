@@ -1,0 +1,120 @@
+"""Passages are marked where they stand on a page, or not at all."""
+
+import io
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from reportlab.pdfgen.canvas import Canvas
+
+from documents.parsing import parse_file
+from documents.parsing.page_pictures import draw
+from documents.parsing.passage_boxes import Box, align_letters, find_boxes
+from tests.documents.parsing.makers import make_pdf, make_pdf_with_layout
+
+WIDTH, HEIGHT = 400, 600  # points
+
+
+def draw_lines(path: Path, *lines: tuple[int, int, str], rotation: int = 0) -> Path:
+    """A page with each text at its place, counted from the lower left corner."""
+    stream = io.BytesIO()
+    canvas = Canvas(stream, pagesize=(WIDTH, HEIGHT))
+    canvas.setPageRotation(rotation)
+    for x, y, text in lines:
+        canvas.drawString(x, y, text)
+    canvas.showPage()
+    canvas.save()
+    path.write_bytes(stream.getvalue())
+    return path
+
+
+def mark(path: Path, text: str, passage: str) -> list[Box]:
+    start = text.index(passage)
+    return find_boxes(path, 0, text, start, start + len(passage))
+
+
+class TestBoxes:
+    def test_lie_on_the_lines_of_the_passage(self, tmp_path: Path):
+        text = "Gannets dive from\nthirty metres above."
+        path = draw_lines(tmp_path / "a.pdf", (50, 500, text.split("\n")[0]), (50, 480, text[18:]))
+
+        upper, lower = mark(path, text, "dive from\nthirty")
+
+        assert upper[0] > 50 / WIDTH
+        assert lower[0] == pytest.approx(50 / WIDTH, abs=0.01)
+        for (_, top, _, bottom), baseline in ((upper, 500), (lower, 480)):
+            assert top < 1 - baseline / HEIGHT < bottom
+            assert bottom - top < 0.04
+
+    def test_follow_a_text_in_another_order_than_the_file(self, tmp_path: Path):
+        path = draw_lines(
+            tmp_path / "a.pdf", (250, 500, "The right column ends."), (50, 500, "Left begins here.")
+        )
+
+        [box] = mark(path, "Left begins here.\n\nThe right column ends.", "right column")
+
+        assert box[0] > 250 / WIDTH
+
+    def test_tell_repeated_words_apart_by_what_stands_around_them(self, tmp_path: Path):
+        path = draw_lines(
+            tmp_path / "a.pdf", (50, 500, "Sales in Norway: 12"), (50, 400, "Sales in Sweden: 12")
+        )
+
+        [box] = mark(path, "| Sales in Norway: | 12 |\n| Sales in Sweden: | 12 |", "Sweden: | 12")
+
+        assert box[1] < 1 - 400 / HEIGHT < box[3]
+
+    def test_are_right_on_a_turned_page(self, tmp_path: Path):
+        path = draw_lines(tmp_path / "a.pdf", (50, 300, "Sideways it stands."), rotation=90)
+
+        boxes = mark(path, "Sideways it stands.", "Sideways")
+
+        assert min(top for _, top, _, _ in boxes) == pytest.approx(50 / HEIGHT, abs=0.01)
+        for left, _, right, _ in boxes:
+            assert left <= 300 / WIDTH < right
+
+    def test_are_absent_if_the_page_has_another_text(self, tmp_path: Path):
+        path = draw_lines(tmp_path / "a.pdf", (50, 500, "Nothing of that."))
+
+        assert mark(path, "Gannets dive from thirty metres.", "thirty metres") == []
+
+    def test_are_absent_where_both_places_are_possible(self, tmp_path: Path):
+        path = draw_lines(tmp_path / "a.pdf", (50, 500, "Terns 7"), (50, 400, "Terns 8"))
+
+        assert mark(path, "Terns 9\n\nTerns 9", "Terns") == []
+
+    def test_cover_the_cells_of_a_table(self, tmp_path: Path):
+        path = tmp_path / "a.pdf"
+        path.write_bytes(make_pdf_with_layout("Results of the year"))
+        text = parse_file(path, file_name="a.pdf").pages[0].text
+
+        boxes = mark(path, text, text[text.index("| Europe") :])
+
+        assert text.rstrip().endswith("| Europe | $2,400 | $2,150 |")
+        assert len({round(top, 2) for _, top, _, _ in boxes}) == 1
+
+
+class TestAlignment:
+    def test_leaves_out_what_only_one_side_has(self):
+        assert align_letters("xabcdefghijk", "abcdefghijky") == [None, *range(11)]
+
+    def test_gives_no_place_twice(self):
+        places = align_letters("oneonetwothree", "onetwothree")
+
+        assert sorted(place for place in places if place is not None) == list(range(11))
+
+
+class TestPicture:
+    def test_shows_a_page_of_a_pdf(self, tmp_path: Path):
+        path = tmp_path / "a.pdf"
+        path.write_bytes(make_pdf("First", "Second"))
+
+        assert draw(path, "application/pdf", 1)[8:12] == b"WEBP"
+
+    @pytest.mark.parametrize("format_", ["PNG", "GIF", "JPEG"])
+    def test_shows_an_image(self, tmp_path: Path, format_: str):
+        path = tmp_path / "a"
+        Image.new("P" if format_ == "GIF" else "L", (3_000, 100)).save(path, format_)
+
+        with Image.open(io.BytesIO(draw(path, f"image/{format_.lower()}", 0))) as picture:
+            assert (picture.format, picture.size) == ("WEBP", (1_600, 53))
