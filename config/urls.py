@@ -7,10 +7,8 @@ from config import views
 from config.api_description import DocsView, SchemaView
 from config.mcp_endpoint import answer_mcp
 from config.metrics import MetricsView
-from retrieval.views.pipelines import pipelines_page
 
 urlpatterns = [
-    path("", views.show_page("search.html"), name="search-page"),
     path("health/live", views.live, name="live"),
     path("health/ready", views.ReadyView.as_view(), name="ready"),
     path("metrics", MetricsView.as_view(), name="metrics"),
@@ -26,12 +24,7 @@ urlpatterns = [
     path("api/v1/", include("concepts.urls")),
     path("api/v1/", include("evaluation.urls")),
     path("api/v1/", include("evidence.urls")),
-    path("add/", views.show_page("add.html"), name="add"),
-    path("documents/", views.show_page("documents.html"), name="documents"),
-    path("documents/<uuid:artifact_id>/", views.show_page("document.html"), name="document"),
-    path("indexes/", views.show_page("indexes.html"), name="indexes"),
-    path("concepts/", views.show_page("concepts.html"), name="concepts"),
-    path("pipelines/", pipelines_page, name="pipelines"),
+    path("", include("console.urls")),
     path("", include("access.sign_in.urls")),  # before those of the admin, for its login
     path("admin/", admin.site.urls),
 ]

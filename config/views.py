@@ -1,13 +1,7 @@
-"""Views of the pages and the health checks. A page holds no data: its script asks the API, with the
-reader's key or session."""
-
-from collections.abc import Callable
+"""The health checks."""
 
 from django.http import HttpRequest, JsonResponse
-from django.http.response import HttpResponseBase
-from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
-from django.views.generic import TemplateView
 from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -20,11 +14,6 @@ from indexing.models import IndexBuild
 
 LIVE = {"status": "live"}
 UNAVAILABLE = "unavailable"
-
-
-def show_page(template: str) -> Callable[..., HttpResponseBase]:
-    """A view of a page; the template gets what stands in its address."""
-    return require_safe(ensure_csrf_cookie(TemplateView.as_view(template_name=template)))
 
 
 @require_safe

@@ -17,6 +17,6 @@ def list_parameters(request: HttpRequest, credentials: Any = None) -> list[str]:
 def answer_locked_out(request: HttpRequest, *args: Any) -> HttpResponse:
     wait_seconds = int(settings.AXES_COOLOFF_TIME.total_seconds())
     context = {"minutes": wait_seconds // 60}
-    response = render(request, "locked_out.html", context, status=429)
+    response = render(request, "account/locked_out.html", context, status=429)
     response["Retry-After"] = str(wait_seconds)
     return response

@@ -28,7 +28,7 @@ NEXT = "strata-next"  # in the session: where to go after the sign-in
 
 
 class SignInView(LoginView):
-    template_name = "sign_in.html"
+    template_name = "account/sign_in.html"
     authentication_form = SignInForm
 
     def form_valid(self, form: Any) -> HttpResponse:
@@ -86,7 +86,7 @@ def _load_openid() -> ModuleType:
 
 def _show_refusal(request: HttpRequest, error: SignInRefused) -> HttpResponse:
     context = {"form": SignInForm(request), "has_openid": True, "refusal": str(error)}
-    return render(request, "sign_in.html", context, status=403)
+    return render(request, "account/sign_in.html", context, status=403)
 
 
 @login_required
@@ -97,11 +97,11 @@ def account(request: HttpRequest) -> HttpResponse:
         "has_password": request.user.has_usable_password(),
         "has_second_factor": user_has_device(request.user),
     }
-    return render(request, "account.html", context)
+    return render(request, "account/account.html", context)
 
 
 class ChangePasswordView(PasswordChangeView):
-    template_name = "account_form.html"
+    template_name = "account/account_form.html"
     success_url = reverse_lazy("account")
     extra_context = {"heading": "Change your password"}
 
@@ -128,4 +128,4 @@ def second_factor(request: HttpRequest) -> HttpResponse:
         "picture": picture,
         "secret": b32encode(device.bin_key).decode(),
     }
-    return render(request, "account_form.html", context)
+    return render(request, "account/account_form.html", context)

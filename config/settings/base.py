@@ -89,7 +89,7 @@ FILE_UPLOAD_HANDLERS = ["documents.uploads.IncomingFileHandler"]
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [BASE_DIR / "console", BASE_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -107,7 +107,11 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 
 STATIC_URL = "static/"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_DIRS = [BASE_DIR / "console"]
+STATICFILES_FINDERS = [
+    "console.files.PageFilesFinder",
+    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
+]
 STATIC_ROOT = STRATA_DATA_DIR / "static"
 WHITENOISE_USE_FINDERS = True  # no collectstatic before the first start
 WHITENOISE_AUTOREFRESH = False

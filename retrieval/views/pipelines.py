@@ -1,11 +1,7 @@
-"""The declared query pipelines, as JSON and as a page that draws them."""
+"""The declared query pipelines over HTTP."""
 
 from typing import Any
 
-from django.contrib.auth.decorators import user_passes_test
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_safe
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -31,19 +27,12 @@ class PipelineListView(APIView):
     )
     def get(self, request: Request) -> Response:
         """List the query pipelines."""
-        pipelines, mistakes = _read_pipelines()
+        pipelines, mistakes = read_pipelines()
         return Response({**render_whole_list(pipelines), "mistakes": mistakes})
 
 
-@user_passes_test(lambda user: user.is_superuser, login_url="admin:login")
-@require_safe
-def pipelines_page(request: HttpRequest) -> HttpResponse:
-    """List every pipeline; the page's script draws them from the same data."""
-    pipelines, mistakes = _read_pipelines()
-    return render(request, "pipelines.html", {"pipelines": pipelines, "mistakes": mistakes})
-
-
-def _read_pipelines() -> tuple[list[dict[str, Any]], list[str]]:
+def read_pipelines() -> tuple[list[dict[str, Any]], list[str]]:
+    """The pipelines that can be read, and the mistakes of the others."""
     pipelines, mistakes = [], []
     for declaration in read_declarations():
         if isinstance(declaration, InvalidPipeline):

@@ -237,7 +237,7 @@ class TestImage:
         local = {app for app in local if (ROOT / app).is_dir()}
 
         assert lines[1] == "*"
-        assert local | {"specs", "static", "templates", "requirements", "manage.py"} <= let_in
+        assert local | {"specs", "console", "templates", "requirements", "manage.py"} <= let_in
         assert {name for name in let_in if not (ROOT / name).exists()} == set()
 
     def test_installs_only_requirements_with_hashes(self):

@@ -1,0 +1,224 @@
+/* The page that adds documents: it sends files and texts, and shows what becomes of each.
+ *
+ * A document that the service has received is safe: its id is kept in this tab, so that the list
+ * survives a reload. Files that wait to be sent do not; leaving the page asks first.
+ */
+
+import { getJson, pageAddress, sendForm, sendJson, storeKeyFromAddress } from "../common/api.js";
+import { $, element } from "../common/dom.js";
+import { fieldElements, readFields, splitNames } from "../common/fields.js";
+import { attempt, countOf, fillIndexes, report } from "../common/page.js";
+
+const SENT_AT_ONCE = 3;
+const POLL_MS = 1_500;
+const MAX_SHOWN = 500; // documents kept in the list after a reload
+const STATES = {
+  waiting: "waits to be sent",
+  sending: "is sent …",
+  received: "received",
+  parsing: "is read …",
+  indexing: "is indexed …",
+  ready: "ready",
+  failed: "failed",
+};
+const UNSENT = ["waiting", "sending"];
+const FINAL = ["ready", "failed"];
+
+const documents = []; // {name, state, id, file, request, problem, warnings, nodes, row}
+const index = $("index");
+const fieldsByIndex = new Map(); // name -> the metadata fields that its spec declares
+
+storeKeyFromAddress();
+attempt(async () => {
+  for (const { name, metadata } of await fillIndexes(index)) fieldsByIndex.set(name, metadata);
+  index.dispatchEvent(new Event("change"));
+  for (const { name, id } of readStored()) show({ name, id, state: "received" });
+});
+poll();
+
+index.addEventListener("change", () => {
+  const link = $("search-index");
+  link.href = `${link.pathname}?${new URLSearchParams({ index: index.value })}`;
+  $("about").hidden = false;
+  $("fields").replaceChildren(...(fieldsByIndex.get(index.value) ?? []).flatMap(fieldElements));
+});
+
+// --- What is said about it ---------------------------------------------------------------------------
+
+/** The metadata and the groups that were entered. */
+function readAbout() {
+  const metadata = readFields($("fields"));
+  const groups = splitNames($("groups").value);
+  return { ...(Object.keys(metadata).length && { metadata }), ...(groups.length && { groups }) };
+}
+
+// --- What is given -----------------------------------------------------------------------------------
+
+$("choose-files").addEventListener("click", () => $("files").click());
+$("choose-folder").addEventListener("click", () => $("folder").click());
+for (const input of [$("files"), $("folder")]) {
+  input.addEventListener("change", () => {
+    for (const file of input.files) addFile(file, file.webkitRelativePath || file.name);
+    input.value = "";
+  });
+}
+
+for (const [type, isOver] of [["dragenter", true], ["dragover", true], ["dragleave", false], ["drop", false]]) {
+  $("drop").addEventListener(type, (event) => {
+    event.preventDefault();
+    $("drop").classList.toggle("is-over", isOver);
+  });
+}
+$("drop").addEventListener("drop", async (event) => {
+  // All entries at once: the list is empty after the first pause.
+  const files = [...event.dataTransfer.items].filter(({ kind }) => kind === "file");
+  for (const entry of files.map((item) => item.webkitGetAsEntry() ?? item.getAsFile())) await addEntry(entry);
+});
+
+/** Add a dropped file, or all files below a dropped folder. */
+async function addEntry(entry) {
+  if (entry instanceof File) {
+    addFile(entry, entry.name);
+    return;
+  }
+  if (entry.isFile) {
+    const file = await new Promise((resolve, reject) => entry.file(resolve, reject));
+    addFile(file, entry.fullPath.slice(1));
+    return;
+  }
+  const reader = entry.createReader();
+  const readSome = () => new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+  for (let entries = await readSome(); entries.length; entries = await readSome()) {
+    for (const child of entries) await addEntry(child);
+  }
+}
+
+function addFile(file, path) {
+  const about = readAbout();
+  const form = () => {
+    const made = new FormData();
+    for (const [name, value] of Object.entries(about)) made.append(name, JSON.stringify(value));
+    made.append("external_id", path); // so that a changed file replaces the one with its name
+    made.append("file", file);
+    return made;
+  };
+  const target = index.value;
+  give(path, () => sendForm(`indexes/${encodeURIComponent(target)}/artifacts/`, form()));
+}
+
+$("text-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const content = { title: $("title").value, text: $("text").value, ...readAbout() };
+  const target = index.value;
+  give(content.title, () => sendJson("POST", `indexes/${encodeURIComponent(target)}/artifacts/`, content));
+  event.target.reset();
+});
+
+// --- What becomes of it ------------------------------------------------------------------------------
+
+function give(name, request) {
+  show({ name, request, state: "waiting" });
+  sendWaiting();
+}
+
+function show(added) {
+  added.row = element("li");
+  documents.unshift(added);
+  $("documents").prepend(added.row);
+  draw(added);
+}
+
+function sendWaiting() {
+  const room = SENT_AT_ONCE - documents.filter(({ state }) => state === "sending").length;
+  const waiting = documents.filter(({ state }) => state === "waiting").reverse();
+  for (const next of waiting.slice(0, room)) send(next);
+}
+
+async function send(next) {
+  update(next, { state: "sending", problem: null });
+  try {
+    const artifact = await next.request();
+    update(next, { id: artifact.id, ...readState(artifact) });
+  } catch (error) {
+    update(next, { state: "failed", problem: error.message });
+  }
+  store();
+  sendWaiting();
+}
+
+function readState({ status, error, warnings, nodes, pages }) {
+  return { state: status, problem: error?.detail ?? null, warnings, nodes, pages };
+}
+
+async function poll() {
+  const unfinished = documents.filter(({ id, state }) => id && !FINAL.includes(state));
+  if (!document.hidden) {
+    for (const each of unfinished) {
+      try {
+        update(each, readState(await getJson(`artifacts/${each.id}/`)));
+      } catch (error) {
+        if (error.status === 404) update(each, { state: "failed", problem: "It has been deleted." });
+        else if (error.status === 0) break; // the service restarts
+        else report(error);
+      }
+    }
+  }
+  setTimeout(poll, POLL_MS);
+}
+
+function update(changed, values) {
+  Object.assign(changed, values);
+  draw(changed);
+}
+
+function draw({ row, name, state, problem, warnings, nodes, pages, request, id }) {
+  const isIndexing = state === "indexing" && nodes && nodes.pending + nodes.synced > 0;
+  const count = isIndexing ? ` ${nodes.synced} of ${nodes.synced + nodes.pending}` : "";
+  const size = state === "ready" ? `, ${countOf(pages, "page")}` : "";
+  const retry = () => {
+    update(documents.find((each) => each.row === row), { state: "waiting" });
+    sendWaiting();
+  };
+  const again = request && element("button", { type: "button", onclick: retry }, "Try again");
+  row.replaceChildren(
+    element("span", { className: "name" }, id ? documentLink(id, name) : name),
+    element("span", { className: `state ${state}` }, STATES[state] + count + size),
+    ...(problem ? [element("p", { className: "note failed" }, problem, ...(again ? [again] : []))] : []),
+    ...(warnings ?? []).map(({ detail }) => element("p", { className: "note" }, detail)),
+  );
+  row.dataset.state = state;
+  if (id) row.dataset.artifact = id;
+  summarise();
+}
+
+function documentLink(id, name) {
+  const link = element("a", {}, name);
+  link.href = pageAddress(`documents/${id}/`, {});
+  return link;
+}
+
+function summarise() {
+  const count = (...states) => documents.filter(({ state }) => states.includes(state)).length;
+  const parts = [
+    [count(...UNSENT), "to send"],
+    [count("received", "parsing", "indexing"), "in work"],
+    [count("ready"), "ready"],
+    [count("failed"), "failed"],
+  ];
+  $("summary").textContent = parts.filter(([number]) => number).map(([number, what]) => `${number} ${what}`).join(" · ");
+}
+
+// --- Reloads -----------------------------------------------------------------------------------------
+
+function store() {
+  const kept = documents.filter(({ id }) => id).slice(0, MAX_SHOWN).map(({ name, id }) => ({ name, id }));
+  sessionStorage.setItem("added", JSON.stringify(kept));
+}
+
+function readStored() {
+  return JSON.parse(sessionStorage.getItem("added") ?? "[]").reverse();
+}
+
+addEventListener("beforeunload", (event) => {
+  if (documents.some(({ state }) => UNSENT.includes(state))) event.preventDefault();
+});

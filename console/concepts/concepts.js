@@ -1,0 +1,199 @@
+/* The concepts page: draws the concepts near a query and their relationships (layout by dagre in
+ * static/vendor), and shows the evidence passages of a chosen concept in their sources.
+ */
+
+import { arrowHeadMarker, pathThrough, svgElement } from "../common/svg.js";
+import { getJson, storeKeyFromAddress } from "../common/api.js";
+import { documentLink, toggleContext } from "../common/context.js";
+import { $, element } from "../common/dom.js";
+import { countOf } from "../common/page.js";
+import dagre from "../vendor/dagre-3.1.3.esm.js";
+
+const COLOUR_COUNT = 6;
+const HEIGHT = 44;
+const CHARACTER_WIDTH = 7.6; // pixels, of a label
+const SHOWN_LABEL_CHARS = 34; // characters of a label that are shown
+
+const shortenLabel = (label) => (label.length > SHOWN_LABEL_CHARS ? `${label.slice(0, SHOWN_LABEL_CHARS - 1)}…` : label);
+const boxWidth = (label) => Math.max(90, CHARACTER_WIDTH * shortenLabel(label).length + 24);
+const categoryName = (type) => type.category || "no category";
+
+// --- Drawing -----------------------------------------------------------------------------------------
+
+/** The concepts found, and those at the other ends of their relationships. */
+function listShownConcepts(concepts, relationships) {
+  const found = concepts.map((concept) => [concept.id, concept]);
+  const ends = relationships.flatMap(({ source, target }) => [source, target]).map((end) => [end.id, end]);
+  return [...new Map([...ends, ...found]).values()];
+}
+
+function layOutConcepts(concepts, relationships) {
+  const graph = new dagre.graphlib.Graph({ multigraph: true });
+  graph.setGraph({ rankdir: "LR", nodesep: 26, ranksep: 70, marginx: 4, marginy: 4 });
+  for (const concept of listShownConcepts(concepts, relationships)) {
+    graph.setNode(concept.id, { width: boxWidth(concept.label), height: HEIGHT, concept });
+  }
+  for (const { id, source, type, target } of relationships) {
+    const size = { width: 7 * type.name.length, height: 14, labelpos: "c" };
+    graph.setEdge(source.id, target.id, { type, ...size }, id);
+  }
+  dagre.layout(graph);
+  return graph;
+}
+
+function drawEdge({ points, type, x, y }, colours) {
+  const colour = colours.get(categoryName(type));
+  return svgElement(
+    "g",
+    { class: `category-${colour}` },
+    svgElement("path", { class: "edge", d: pathThrough(points), "marker-end": `url(#arrow-${colour})` }),
+    svgElement("text", { class: "type", x, y: y + 4 }, type.name),
+  );
+}
+
+function drawNode({ x, y, width, concept }, onChosen) {
+  const isFound = concept.score !== undefined;
+  const drawn = svgElement(
+    "g",
+    {
+      class: isFound ? "found" : "related",
+      role: "button",
+      tabindex: 0,
+      "aria-pressed": "false",
+      "data-concept": concept.id,
+    },
+    svgElement("title", {}, concept.description || concept.label),
+    svgElement("rect", { x: x - width / 2, y: y - HEIGHT / 2, width, height: HEIGHT, rx: 9 }),
+    svgElement("text", { x, y: y - 1 }, shortenLabel(concept.label)),
+    svgElement("text", { class: "subtitle", x, y: y + 15 }, isFound ? concept.score.toFixed(2) : "related"),
+  );
+  drawn.setAttribute("aria-label", concept.label);
+  const choose = () => onChosen(concept, drawn);
+  drawn.addEventListener("click", choose);
+  drawn.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    choose();
+  });
+  return drawn;
+}
+
+function drawConcepts({ concepts, relationships }, colours, onChosen) {
+  const graph = layOutConcepts(concepts, relationships);
+  const { width, height } = graph.graph();
+  const heads = [...new Set(colours.values())].map((colour) =>
+    arrowHeadMarker(`arrow-${colour}`, { class: `category-${colour}` }),
+  );
+  return svgElement(
+    "svg",
+    { viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": "Concepts and their relationships" },
+    svgElement("defs", {}, ...heads),
+    ...graph.edges().map((edge) => drawEdge(graph.edge(edge), colours)),
+    ...graph.nodes().map((id) => drawNode(graph.node(id), onChosen)),
+  );
+}
+
+// --- Evidence ----------------------------------------------------------------------------------------
+
+function quoteElement(quote) {
+  const hit = { ...quote, text: quote.quote };
+  const context = element("div", { className: "context", hidden: true });
+  const below = element("div", { className: "below" });
+  if (quote.source !== null) {
+    const toggle = element("button", { type: "button", textContent: "Show more text" });
+    toggle.setAttribute("aria-expanded", "false");
+    toggle.addEventListener("click", () => toggleContext(hit, toggle, context));
+    below.append(documentLink(hit, "Open page"), toggle);
+  }
+  return element(
+    "article",
+    { className: "hit" },
+    element("p", { className: "place" }, element("bdi", {}, quote.artifact.title), element("span", {}, quote.verdict)),
+    element("blockquote", { dir: "auto" }, quote.quote),
+    below,
+    context,
+  );
+}
+
+async function showEvidence(concept, drawn, query) {
+  for (const other of $("drawing").querySelectorAll("[aria-pressed]")) {
+    other.setAttribute("aria-pressed", String(other === drawn));
+  }
+  const answer = await tryOrShowError(() => getJson(`concepts/${concept.id}/evidence`, { query }));
+  if (answer === null) return;
+  const description = concept.description ?? "";
+  const text = answer.hits.length ? description : `${description} No passage supports it.`;
+  $("evidence").replaceChildren(
+    element("h2", {}, concept.label),
+    element("p", { className: "soft" }, text.trim()),
+    ...answer.hits.map(quoteElement),
+  );
+}
+
+// --- The page ----------------------------------------------------------------------------------------
+
+/** Return the result of `work`; on failure show the error and return null. */
+async function tryOrShowError(work) {
+  $("problem").hidden = true;
+  try {
+    return await work();
+  } catch (error) {
+    if (error.status === undefined) throw error;
+    const fix = error.status === 401 || error.status === 403 ? "Enter a key on the search page, or sign in to the admin." : "";
+    $("problem").textContent = [error.message, fix].join(" ").trim();
+    $("problem").hidden = false;
+    return null;
+  }
+}
+
+async function showConcepts() {
+  const query = $("q").value.trim();
+  const parameters = { index: $("index").value, query, min_similarity: $("min-similarity").value };
+  const graph = await tryOrShowError(() => getJson("search/subgraph", parameters));
+  if (graph === null) return;
+  const { concepts, relationships, relationship_count: count } = graph;
+  const shown = count > relationships.length ? ` (${relationships.length} shown)` : "";
+  const categories = [...new Set(relationships.map(({ type }) => categoryName(type)))].sort();
+  const colours = new Map(categories.map((name, at) => [name, at % COLOUR_COUNT]));
+  $("evidence").replaceChildren();
+  $("status").textContent = concepts.length
+    ? `${countOf(concepts.length, "concept")}, ${countOf(count, "relationship")}${shown}. Choose a concept to read its evidence.`
+    : "No concept is similar enough. Lower the minimum similarity, or use other words.";
+  $("drawing").hidden = $("list").hidden = !concepts.length;
+  $("drawing").replaceChildren(
+    ...(concepts.length ? [drawConcepts(graph, colours, (concept, drawn) => showEvidence(concept, drawn, query))] : []),
+  );
+  $("legend").replaceChildren(
+    ...categories.map((name) => element("li", { className: `category-${colours.get(name)}` }, name)),
+  );
+  $("list").querySelector("ul").replaceChildren(
+    ...concepts.map(({ label, score }) => element("li", {}, `${label} (${score.toFixed(2)})`)),
+    ...relationships.map(({ source, type, target }) => element("li", {}, `${source.label} → ${type.name} → ${target.label}`)),
+  );
+}
+
+async function loadIndexes() {
+  storeKeyFromAddress();
+  const answer = await tryOrShowError(() => getJson("indexes/"));
+  if (answer === null) return;
+  const holding = answer.results.filter(({ kinds }) => kinds.includes("concept"));
+  $("index").replaceChildren(
+    ...holding.map(({ name, title }) => element("option", { value: name }, title || name)),
+  );
+  if (!holding.length) $("status").textContent = "No index has concepts. Add “concepts: true” to a spec.";
+}
+
+const indexesLoaded = loadIndexes();
+
+$("min-similarity").addEventListener("input", () => {
+  document.querySelector("output").textContent = Number($("min-similarity").value).toFixed(2);
+});
+$("ask").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  await indexesLoaded; // until then, no index is selected
+  showConcepts();
+});
+$("evidence").addEventListener("problem", (event) => {
+  $("problem").textContent = event.detail;
+  $("problem").hidden = false;
+});

@@ -1,0 +1,231 @@
+/* The page of a document: its pages as pictures and as text, with the passage of a hit marked.
+ *
+ * The address says what is shown: `page`, counted from 1, or `source`, `start` and `end` of a hit.
+ * The search page leaves the addresses of its hits in this tab, so that one can go through them.
+ */
+
+import { ApiError, fetchOk, getJson, pageAddress, sendJson, storeKeyFromAddress } from "../common/api.js";
+import { $, element, numberFormat } from "../common/dom.js";
+import { readHits } from "../common/hits.js";
+import { markdownNodes } from "../common/markdown.js";
+import { attempt, countOf } from "../common/page.js";
+import { clearSoftBreakCache, markedNodes, utf16Offset } from "../common/text.js";
+
+const artifactPath = `artifacts/${$("title").dataset.artifact}/`;
+const GONE = "The passage no longer exists: the document has changed. This is its first page.";
+const UNCERTAIN = "Where the passage stands on this page is not certain, so it is marked in the text only.";
+
+let artifact = null;
+let kinds = []; // of nodes in its index
+let shown = null; // {index, passage: [start, end] in the page's text, or null}
+let drawing = null; // the AbortController of the page that is being drawn
+
+async function start() {
+  artifact = await getJson(artifactPath);
+  ({ kinds } = await getJson(`indexes/${encodeURIComponent(artifact.index)}/`));
+  showArtifact();
+  showHits();
+  if (artifact.pages > 0) await showAddress();
+}
+
+addEventListener("popstate", () => attempt(showAddress));
+
+// --- The document ------------------------------------------------------------------------------------
+
+function showArtifact() {
+  const { title, index, status, error, warnings, pages, media_type: mediaType, metadata } = artifact;
+  document.title = `${title || "Untitled"} · Strata`;
+  $("title").textContent = title || "Untitled";
+  const link = element("a", {}, index);
+  link.href = pageAddress("documents/", { index });
+  const state = status === "ready" ? "" : ` · ${status}`;
+  $("about").replaceChildren(link, ` · ${countOf(pages, "page")}${state}`);
+  const problems = [...(error ? [error] : []), ...warnings];
+  $("warnings").hidden = problems.length === 0;
+  $("warnings").replaceChildren(...problems.map(({ detail }) => element("li", {}, detail)));
+  const facts = {
+    File: artifact.file_name,
+    Type: mediaType,
+    Id: artifact.id,
+    "External id": artifact.external_id,
+    Address: artifact.url,
+    ...metadata,
+    Groups: artifact.groups,
+    Added: new Date(artifact.created_at).toLocaleString(),
+    Changed: new Date(artifact.updated_at).toLocaleString(),
+    Revision: artifact.revision,
+  };
+  const filled = Object.entries(facts).filter(([, value]) => value != null && [value].flat().join("") !== "");
+  $("facts").replaceChildren(
+    ...filled.flatMap(([name, value]) => [
+      element("dt", {}, name),
+      element("dd", { dir: "auto" }, [value].flat().join(", ")),
+    ]),
+  );
+  $("download").hidden = !artifact.file_name;
+  $("count").textContent = `of ${numberFormat.format(pages)}`;
+  $("number").max = pages;
+  $("pages").hidden = pages < 2;
+}
+
+$("download").addEventListener("click", () =>
+  attempt(async () => {
+    const response = await fetchOk(`${artifactPath}original`, {}, undefined, {});
+    const link = element("a", { download: artifact.file_name });
+    link.href = URL.createObjectURL(await response.blob());
+    link.click();
+    URL.revokeObjectURL(link.href);
+  }),
+);
+
+$("delete").addEventListener("click", () =>
+  attempt(async () => {
+    if (!confirm(`Delete “${artifact.title}” for good?`)) return;
+    const { revision, detail } = await sendJson("DELETE", artifactPath);
+    $("receipt").textContent = detail ?? `Deleted with revision ${revision}; no search finds it any more.`;
+    for (const button of document.querySelectorAll("main button, main input")) button.disabled = true;
+  }),
+);
+
+// --- Its pages ---------------------------------------------------------------------------------------
+
+/** Show what the address asks for. */
+async function showAddress() {
+  const address = new URLSearchParams(location.search);
+  if (!address.has("source")) {
+    await showPage(Math.max(1, Number.parseInt(address.get("page") ?? "1", 10) || 1) - 1);
+    return;
+  }
+  const source = await getJson(`sources/${encodeURIComponent(address.get("source"))}/`).catch(async (error) => {
+    if (error.status === 404) await showPage(0);
+    throw error.status === 404 ? new ApiError(404, GONE) : error;
+  });
+  const [start, end] = ["start", "end"].map((name) => source.start + Number(address.get(name)));
+  await showPage(source.page.index, [start, end]);
+}
+
+async function showPage(index, passage = null) {
+  drawing?.abort();
+  const { signal } = (drawing = new AbortController());
+  $("problem").hidden = true;
+  const path = `${artifactPath}pages/${index}/`;
+  const page = await getJson(path, {}, signal);
+  shown = { index, id: page.id };
+  $("number").value = index + 1;
+  $("previous").disabled = index === 0;
+  $("next").disabled = index + 1 >= artifact.pages;
+  $("place").textContent = page.label;
+  showText(page.text, passage);
+  await Promise.all([showPicture(path, index, passage, signal), showSummaries(signal)]);
+}
+
+function showText(text, passage) {
+  clearSoftBreakCache();
+  const marked = (passage ?? [0, 0]).map((at) => utf16Offset(text, at));
+  $("text").replaceChildren(...markdownNodes(text, (start, end) => markedNodes(text, marked, start, end)));
+  const mark = $("text").querySelector("mark");
+  const box = $("text").getBoundingClientRect();
+  $("text").scrollTop = mark ? mark.getBoundingClientRect().top - box.top - box.height / 4 : 0;
+}
+
+/** Draw the page, if its format has pictures of pages, and mark the passage on it. */
+async function showPicture(path, index, passage, signal) {
+  $("marks").replaceChildren();
+  if (!/^(application\/pdf|image\/.*)$/.test(artifact.media_type)) return;
+  $("picture").hidden = false; // with the room of the page before, or of an A4 page
+  const response = await fetchOk(`${path}picture`, {}, signal, {});
+  const bitmap = await createImageBitmap(await response.blob());
+  const canvas = $("canvas");
+  [canvas.width, canvas.height] = [bitmap.width, bitmap.height];
+  canvas.getContext("2d").drawImage(bitmap, 0, 0);
+  canvas.setAttribute("aria-label", `Picture of page ${index + 1}`);
+  if (passage === null) return;
+  const { boxes } = await getJson(`${path}boxes`, { start: passage[0], end: passage[1] }, signal);
+  $("marks").replaceChildren(...boxes.map(markElement));
+  if (boxes.length === 0) $("place").textContent = UNCERTAIN;
+  $("marks").firstElementChild?.scrollIntoView({ block: "center" });
+}
+
+function markElement({ left, top, right, bottom }) {
+  const mark = element("div", { className: "mark" });
+  const percent = (share) => `${100 * share}%`;
+  mark.style.left = percent(left);
+  mark.style.top = percent(top);
+  mark.style.width = percent(right - left);
+  mark.style.height = percent(bottom - top);
+  return mark;
+}
+
+function goToPage(number) {
+  if (!(number >= 1 && number <= artifact.pages)) return;
+  history.pushState(null, "", `?${new URLSearchParams({ page: number })}`);
+  attempt(showAddress);
+}
+
+$("previous").addEventListener("click", () => goToPage(shown.index));
+$("next").addEventListener("click", () => goToPage(shown.index + 2));
+$("number").addEventListener("change", () => goToPage($("number").valueAsNumber));
+addEventListener("keydown", (event) => {
+  if (event.target.matches("input, textarea") || event.altKey || event.ctrlKey || event.metaKey) return;
+  if (event.key === "ArrowLeft") $("previous").click();
+  if (event.key === "ArrowRight") $("next").click();
+});
+
+// --- The hits of the search --------------------------------------------------------------------------
+
+function showHits() {
+  const { results, hits } = readHits();
+  const at = hits.indexOf(location.href);
+  if (at === -1) return;
+  $("back").href = results;
+  $("back").textContent = `Back to the results for “${new URL(results).searchParams.get("q") ?? ""}”`;
+  $("results-link").hidden = false;
+  $("hits").hidden = hits.length < 2;
+  $("hit-number").textContent = `Hit ${at + 1} of ${hits.length}`;
+  for (const [id, to] of [["previous-hit", hits[at - 1]], ["next-hit", hits[at + 1]]]) {
+    $(id).disabled = to === undefined;
+    $(id).addEventListener("click", () => location.assign(to));
+  }
+}
+
+// --- Summaries ---------------------------------------------------------------------------------------
+
+async function showSummaries(signal) {
+  const paths = [];
+  if (kinds.includes("artifact_summary")) paths.push(`${artifactPath}summary_candidate`);
+  if (kinds.includes("page_summary")) paths.push(`pages/${shown.id}/summary_candidate`);
+  const found = await Promise.all(paths.map((path) => readSummary(path, signal)));
+  const sections = found.map((summary, at) => summary && summaryElement(summary, paths[at])).filter(Boolean);
+  $("summaries").replaceChildren($("summaries-heading"), ...sections);
+  $("summaries").hidden = sections.length === 0;
+}
+
+async function readSummary(path, signal) {
+  try {
+    return await getJson(path, {}, signal);
+  } catch (error) {
+    if (error.status === 404) return null; // none is written yet
+    throw error;
+  }
+}
+
+function summaryElement(summary, path) {
+  const name = summary.type === "page_summary" ? "Page" : "Document";
+  const text = element("div", { className: "text", dir: "auto" }, summary.text);
+  const writer = element("p", { className: "place" }, `${name}, written by ${summary.model_name}`);
+  const edit = element("button", { type: "button" }, "Edit");
+  const item = element("div", { className: "summary" }, writer, text, edit);
+  edit.addEventListener("click", () => {
+    const input = element("textarea", { value: summary.text, rows: 5, ariaLabel: "Summary" });
+    const save = element("button", { type: "button", className: "primary" }, "Save");
+    save.addEventListener("click", () =>
+      attempt(async () => item.replaceWith(summaryElement(await sendJson("PATCH", path, { text: input.value }), path))),
+    );
+    item.replaceChildren(writer, input, save);
+    input.focus();
+  });
+  return item;
+}
+
+storeKeyFromAddress();
+attempt(start);

@@ -1,0 +1,115 @@
+/* The page that lists the documents of an index, with what became of each. */
+
+import { getJson, pageAddress, sendJson, storeKeyFromAddress } from "../common/api.js";
+import { $, element, numberFormat } from "../common/dom.js";
+import { attempt, countOf, fillIndexes } from "../common/page.js";
+
+const PAGE_SIZE = 50;
+const POLL_MS = 3_000; // while documents are being read or indexed and the page is visible
+const STATES = {
+  received: "waits to be read",
+  parsing: "is read …",
+  indexing: "is indexed …",
+  ready: "ready",
+  failed: "failed",
+};
+
+let timer = 0;
+let asked = null; // the AbortController of the last request
+
+async function start() {
+  await fillIndexes($("index"));
+  const address = new URLSearchParams(location.search);
+  $("status").value = address.get("status") ?? "";
+  $("title").value = address.get("title") ?? "";
+  await list(Number(address.get("offset")) || 0);
+}
+
+/** List the documents from this one on, and keep what is asked for in the address. */
+async function list(offset = 0) {
+  clearTimeout(timer);
+  asked?.abort();
+  const { signal } = (asked = new AbortController());
+  $("problem").hidden = true;
+  const wanted = { status: $("status").value, title: $("title").value.trim(), offset: offset || "" };
+  const filled = Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== ""));
+  const name = $("index").value;
+  history.replaceState(null, "", `?${new URLSearchParams({ index: name, ...filled })}`);
+  const path = `indexes/${encodeURIComponent(name)}/`;
+  const ordering = wanted.title ? "title" : "-created_at";
+  const [index, page] = await Promise.all([
+    getJson(path, {}, signal),
+    getJson(`${path}artifacts/`, { ...filled, ordering, limit: PAGE_SIZE }, signal),
+  ]);
+  showIndex(index);
+  showDocuments(page, offset);
+  const isBusy = index.artifacts_waiting > 0 || index.nodes.pending > 0;
+  if (isBusy) timer = setTimeout(() => (document.hidden ? null : attempt(() => list(offset))), POLL_MS);
+}
+
+function showIndex({ artifacts, artifacts_waiting: waiting, artifacts_failed: failed, problem }) {
+  const parts = [
+    countOf(artifacts, "document"),
+    waiting ? `${numberFormat.format(waiting)} in work` : "",
+    failed ? `${numberFormat.format(failed)} failed` : "",
+  ];
+  $("summary").textContent = parts.filter(Boolean).join(" · ");
+  $("index-problem").textContent = problem ?? "";
+  $("index-problem").hidden = !problem;
+  $("retry").hidden = !failed;
+  $("add").href = pageAddress("add/", { index: $("index").value });
+}
+
+function showDocuments({ results, count }, offset) {
+  $("documents").hidden = results.length === 0;
+  $("rows").replaceChildren(...results.map(rowElement));
+  const isFiltered = $("status").value || $("title").value.trim();
+  $("empty").hidden = results.length > 0;
+  $("empty-text").textContent = isFiltered ? "No document is like that." : "This index has no documents yet.";
+  const last = offset + results.length;
+  $("range").textContent = results.length
+    ? `${numberFormat.format(offset + 1)} to ${numberFormat.format(last)} of ${numberFormat.format(count)}`
+    : "";
+  $("previous").disabled = offset === 0;
+  $("next").disabled = last >= count;
+  $("previous").onclick = () => attempt(() => list(Math.max(0, offset - PAGE_SIZE)));
+  $("next").onclick = () => attempt(() => list(last));
+  $("paging").hidden = count <= PAGE_SIZE && offset === 0;
+}
+
+function rowElement({ id, title, file_name: fileName, status, error, warnings, pages, nodes, updated_at: changed }) {
+  const link = element("a", { dir: "auto" }, title || "Untitled");
+  link.href = pageAddress(`documents/${id}/`, {});
+  const isIndexing = status === "indexing" && nodes.pending + nodes.synced > 0;
+  const progress = isIndexing ? ` ${nodes.synced} of ${nodes.synced + nodes.pending}` : "";
+  const notes = [...(error ? [error] : []), ...warnings].map(({ detail }) =>
+    element("p", { className: `note ${status}` }, detail),
+  );
+  return element(
+    "tr",
+    {},
+    element("td", {}, link, fileName && fileName !== title ? element("p", { className: "file" }, fileName) : null, ...notes),
+    element("td", { className: `state ${status}` }, STATES[status] + progress),
+    element("td", { className: "number" }, numberFormat.format(pages)),
+    element("td", { className: "date" }, new Date(changed).toLocaleString()),
+  );
+}
+
+$("retry").addEventListener("click", () =>
+  attempt(async () => {
+    await sendJson("POST", `indexes/${encodeURIComponent($("index").value)}/retry/`);
+    await list();
+  }),
+);
+$("index").addEventListener("change", () => attempt(list));
+$("status").addEventListener("change", () => attempt(list));
+$("find").addEventListener("submit", (event) => {
+  event.preventDefault();
+  attempt(list);
+});
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden && $("index").value) attempt(() => list(Number(new URLSearchParams(location.search).get("offset"))));
+});
+
+storeKeyFromAddress();
+attempt(start);

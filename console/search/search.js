@@ -1,0 +1,603 @@
+/* The search page: its form, its URL, and the progress of each index.
+ *
+ * common/result_elements.js renders the API's responses.
+ */
+
+import { artifactElement, passageElement, questionElement, summaryElement } from "../common/result_elements.js";
+import { answerElement, streamAnswerEvents } from "../common/answer_stream.js";
+import { getJson, readKey, storeKeyFromAddress } from "../common/api.js";
+import { $, element, numberFormat } from "../common/dom.js";
+import { clearSoftBreakCache, queryWords } from "../common/text.js";
+import { countOf } from "../common/page.js";
+import { fillFields, filterElements, readFields } from "../common/fields.js";
+import { keepHits } from "../common/hits.js";
+import { loadJudgements } from "../common/judgements.js";
+
+const BUSY_POLL_MS = 2_000; // while documents are being indexed and the page is visible
+const IDLE_POLL_MS = 15_000;
+
+const hasSummaries = (kinds) => kinds.includes("page_summary") || kinds.includes("artifact_summary");
+
+// By the last part of the endpoint's URL: which node kinds it needs, and how to render its hits.
+const SEARCHES = {
+  pages: {
+    isAvailable: (kinds) => kinds.includes("chunk"),
+    names: ["hit", "hits"],
+    show: (answer, words) => answer.hits.map((hit) => passageElement(hit, words)),
+  },
+  hierarchical: {
+    isAvailable: (kinds) => kinds.includes("chunk") && hasSummaries(kinds),
+    names: ["document", "documents"],
+    show: (answer, words) => answer.artifacts.map((artifact) => artifactElement(artifact, words)),
+  },
+  summaries: {
+    isAvailable: hasSummaries,
+    names: ["summary", "summaries"],
+    show: (answer, words) => answer.hits.map((hit) => summaryElement(hit, words)),
+  },
+  questions: {
+    isAvailable: (kinds) => kinds.includes("question"),
+    names: ["hit", "hits"],
+    show: (answer, words) => answer.hits.map((hit) => questionElement(hit, words)),
+  },
+  ask: {
+    isAvailable: (kinds) => kinds.includes("chunk") || kinds.includes("question"),
+    names: ["hit", "hits"],
+    show: (answer, words) =>
+      answer.hits.map((hit) =>
+        hit.kind === "question" ? questionElement(hit, words) : passageElement(hit, words),
+      ),
+  },
+};
+
+// What the nodes of a kind are called where they are counted.
+const NODE_NAMES = {
+  chunk: "passages",
+  page_summary: "summaries",
+  artifact_summary: "summaries",
+  question: "questions",
+};
+
+const SUGGESTIONS = {
+  library: [
+    "How was the lamp kept burning during the great storm?",
+    "Why do petrels come ashore only at night?",
+    "What to do when the light goes out",
+    "How fast is the sea rising?",
+    "Which panels of the lens are cracked?",
+    "conger eel",
+  ],
+  "python-reference": [
+    "What does yield from do?",
+    "How are default argument values evaluated?",
+    "the difference between is and ==",
+    "__getattr__ and __getattribute__",
+    "catch several exceptions at once",
+  ],
+};
+
+const form = $("search");
+const results = $("results");
+keepHits(results);
+const indexCards = new Map(); // name -> its radio button, count, failures and progress bar
+const indexes = new Map(); // name -> the API's last response about it
+let hiddenFilter = {}; // conditions of the address for which the page has no control
+let activeSearch = null; // the AbortController of the running search
+let pollTimer = 0;
+let isDenied = false; // the API refused the last request
+let areEmptyShown = false; // indexes without documents
+let isRetryPending = false; // nothing was found in an index that is still being filled
+
+// --- The key ---------------------------------------------------------------------------------
+
+function showKeyPanel(isShown) {
+  $("key-panel").hidden = !isShown;
+  $("key-toggle").setAttribute("aria-expanded", String(isShown));
+  $("key-forget").hidden = !readKey();
+}
+
+/** Ask for a key: the API refused the request, and there is no admin session either. */
+function showAccessDenied(error) {
+  isDenied = true;
+  $("key-heading").textContent = readKey() ? "This key was not accepted" : "Enter your API key";
+  // Users without rights get the API's message; others are only asked for a key.
+  showError(readKey() || error.status === 403 ? error.message : "");
+  showKeyPanel(true);
+  form.hidden = true;
+  $("empty").hidden = true;
+  $("key").focus({ preventScroll: true });
+  $("status").textContent = "";
+  results.replaceChildren();
+}
+
+function showAccessGranted() {
+  if (isDenied) {
+    isDenied = false;
+    form.hidden = false;
+    showKeyPanel(false);
+    $("q").focus({ preventScroll: true });
+    showError("");
+  }
+  $("key-heading").textContent = readKey() ? "Your key" : "Signed in without a key";
+  $("key-forget").hidden = !readKey();
+}
+
+$("key-toggle").addEventListener("click", () => {
+  showKeyPanel($("key-panel").hidden);
+  if (!$("key-panel").hidden) $("key").focus();
+});
+
+$("key-panel").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const key = $("key").value.trim();
+  if (!key) return;
+  sessionStorage.setItem("key", key);
+  $("key").value = "";
+  showKeyPanel(false);
+  initializePage();
+});
+
+$("key-forget").addEventListener("click", () => {
+  sessionStorage.removeItem("key");
+  initializePage();
+});
+
+window.addEventListener("hashchange", () => {
+  if (storeKeyFromAddress()) initializePage();
+});
+
+// --- The indexes and their progress ------------------------------------------------------------
+
+function isBusy(index) {
+  return index.nodes.pending + index.nodes.deleting + (index.artifacts_waiting ?? 0) > 0;
+}
+
+function isEmpty(index) {
+  const { synced, pending, failed } = index.nodes;
+  return synced + pending + failed + index.artifacts === 0 && !isBusy(index);
+}
+
+async function refreshIndexes() {
+  clearTimeout(pollTimer);
+  try {
+    const answer = await getJson("indexes/");
+    showAccessGranted();
+    showIndexes(answer.results);
+    if (isRetryPending) search();
+    if ($("error").dataset.from === "indexes") showError("");
+  } catch (error) {
+    if (error.status === 401 || error.status === 403) {
+      showAccessDenied(error);
+      return false; // nothing to poll for until there is another key
+    }
+    if (error.status === undefined) throw error;
+    showError(error.message, "indexes");
+  }
+  const isWatched = document.visibilityState === "visible";
+  const wait = isWatched && [...indexes.values()].some(isBusy) ? BUSY_POLL_MS : IDLE_POLL_MS;
+  pollTimer = setTimeout(refreshIndexes, wait);
+  return true;
+}
+
+document.addEventListener("visibilitychange", () => {
+  if (document.visibilityState === "visible" && !isDenied) refreshIndexes();
+});
+
+function showIndexes(listed) {
+  const names = new Set(listed.map((index) => index.name));
+  for (const [name, card] of indexCards) {
+    if (names.has(name)) continue;
+    card.label.remove();
+    indexCards.delete(name);
+    indexes.delete(name);
+  }
+  for (const index of listed) {
+    if (!indexCards.has(index.name)) addIndexCard(index);
+    indexes.set(index.name, index);
+    updateIndexCard(index);
+  }
+  if (!chosenIndex()) chooseIndex(new URLSearchParams(location.search).get("index"));
+  updateSearchChoices();
+  foldEmptyIndexes();
+  $("indexes").hidden = listed.length === 0;
+  if (!$("empty").hidden) showEmptyState();
+}
+
+function addIndexCard(index) {
+  const radio = element("input", { type: "radio", name: "index", value: index.name });
+  const title = element("span", { textContent: index.title || index.name, dir: "auto" });
+  const count = element("span", { className: "count" });
+  const failed = element("span", { className: "failed", hidden: true });
+  const bar = element("progress", { hidden: true });
+  bar.setAttribute("aria-label", `Indexing ${index.title || index.name}`);
+  const label = element(
+    "label",
+    { className: "index", title: index.description ?? "" },
+    radio,
+    element("span", {}, title, count, failed, bar),
+  );
+  label.dataset.index = index.name;
+  $("indexes").append(label);
+  indexCards.set(index.name, { label, radio, count, failed, bar });
+}
+
+function updateIndexCard(index) {
+  const { count, failed, bar } = indexCards.get(index.name);
+  const { synced, pending, failed: failures } = index.nodes;
+  const total = synced + pending + failures;
+  const failedCount = failures + (index.artifacts_failed ?? 0);
+  bar.hidden = !isBusy(index);
+  if (isBusy(index)) {
+    bar.max = Math.max(total, 1);
+    bar.value = synced;
+    count.textContent = `${numberFormat.format(synced)} of ${numberFormat.format(total)}`;
+    count.title = `${numberFormat.format(pending)} ${countedNodeNames(index)} are waiting to be indexed`;
+  } else {
+    const nodes = `${numberFormat.format(synced)} ${countedNodeNames(index)}`;
+    count.textContent = total ? (index.artifacts ? countOf(index.artifacts, "document") : nodes) : "empty";
+    count.title = total ? nodes : "";
+  }
+  failed.hidden = failedCount === 0;
+  failed.textContent = `${numberFormat.format(failedCount)} failed`;
+}
+
+/** Show indexes without documents only on demand, where there are others. */
+function foldEmptyIndexes() {
+  const empty = [...indexes.values()].filter((index) => isEmpty(index) && index.name !== chosenIndex());
+  const isFolded = !areEmptyShown && empty.length > 1 && empty.length < indexes.size;
+  for (const [name, { label }] of indexCards) label.hidden = isFolded && empty.some((index) => index.name === name);
+  const more = $("more-indexes");
+  more.hidden = !isFolded;
+  more.textContent = `${empty.length} empty`;
+  if (more.nextSibling) $("indexes").append(more); // moving it would take its focus away
+}
+
+$("more-indexes").addEventListener("click", () => {
+  areEmptyShown = true;
+  foldEmptyIndexes();
+  $("indexes").querySelector("input:checked").focus();
+});
+
+function countedNodeNames(index) {
+  return [...new Set(index.kinds.map((kind) => NODE_NAMES[kind]))].join(" and ");
+}
+
+function chosenIndex() {
+  return form.querySelector("input[name=index]:checked")?.value ?? "";
+}
+
+/** Choose an index by name; without one, the first that holds anything. */
+function chooseIndex(name) {
+  const listed = [...indexes.values()];
+  const wanted =
+    indexes.get(name) ??
+    listed.find((index) => index.nodes.synced + index.nodes.pending > 0) ??
+    listed.find((index) => isBusy(index)) ??
+    indexes.get("plain") ?? // for documents of any kind
+    listed[0];
+  if (wanted) indexCards.get(wanted.name).radio.checked = true;
+}
+
+// --- What is searched -----------------------------------------------------------------------------
+
+/** The kinds of search an index can answer; the first is its default. */
+function availableSearches(index) {
+  if (!index) return [];
+  return Object.keys(SEARCHES).filter((search) => SEARCHES[search].isAvailable(index.kinds));
+}
+
+/** Enable the kinds of search the chosen index can answer; fall back to its default. */
+function updateSearchChoices() {
+  const offered = availableSearches(indexes.get(chosenIndex()));
+  if (offered.length === 0) return; // nothing is known yet
+  for (const radio of form.elements.search) {
+    const isOffered = offered.includes(radio.value);
+    radio.disabled = !isOffered;
+    radio.parentElement.hidden = !isOffered;
+  }
+  if (!offered.includes(form.elements.search.value)) form.elements.search.value = offered[0];
+  // A pipeline declares its own mode of search.
+  const isAsking = form.elements.search.value === "ask";
+  $("modes").hidden = isAsking;
+  $("explain").parentElement.hidden = isAsking;
+  $("group").parentElement.hidden = form.elements.search.value !== "pages";
+}
+
+// --- The address ---------------------------------------------------------------------------------
+
+function readForm() {
+  return {
+    index: chosenIndex(),
+    search: form.elements.search.value,
+    q: $("q").value.trim(),
+    mode: form.elements.mode.value,
+    limit: $("limit").value,
+    ...(form.elements.search.value === "pages" && $("group").value && { group_by: $("group").value }),
+    ...(countFilters() && { filter: JSON.stringify(readFilter()) }),
+    explain: $("explain").checked,
+  };
+}
+
+function readFilter() {
+  return { ...hiddenFilter, ...readFields($("fields")) };
+}
+
+function countFilters() {
+  return Object.keys(readFilter()).length;
+}
+
+/** Draw the fields of the chosen index, with a filter. */
+function drawFilters(filter = {}) {
+  const fields = indexes.get(chosenIndex())?.metadata ?? [];
+  $("fields").replaceChildren(...fields.map((field) => element("div", {}, ...filterElements(field))));
+  hiddenFilter = fillFields($("fields"), filter);
+  $("filters").hidden = fields.length === 0 && countFilters() === 0;
+  nameFilters();
+}
+
+function nameFilters() {
+  $("filters-title").textContent = countFilters() ? `Filter (${countFilters()})` : "Filter";
+}
+
+/** The filter of the address; null if it is not a JSON object. */
+function readFilterOfAddress() {
+  try {
+    const filter = JSON.parse(new URLSearchParams(location.search).get("filter") ?? "{}");
+    return filter?.constructor === Object ? filter : null;
+  } catch {
+    return null;
+  }
+}
+
+function buildAddress({ index, search, q, mode, limit, group_by, filter, explain }) {
+  const parameters = new URLSearchParams();
+  if (index) parameters.set("index", index);
+  if (search !== availableSearches(indexes.get(index))[0]) parameters.set("search", search);
+  if (q) parameters.set("q", q);
+  if (mode !== "hybrid") parameters.set("mode", mode);
+  if (limit !== "10") parameters.set("limit", limit);
+  if (group_by) parameters.set("group_by", group_by);
+  if (filter) parameters.set("filter", filter);
+  if (explain) parameters.set("explain", "true");
+  return parameters.size ? `?${parameters}` : location.pathname;
+}
+
+function fillForm() {
+  const parameters = new URLSearchParams(location.search);
+  $("q").value = parameters.get("q") ?? "";
+  const mode = parameters.get("mode");
+  form.elements.mode.value = ["hybrid", "dense", "sparse"].includes(mode) ? mode : "hybrid";
+  const limit = parameters.get("limit");
+  $("limit").value = [...$("limit").options].some((o) => o.value === limit) ? limit : "10";
+  const group = parameters.get("group_by") ?? "";
+  $("group").value = [...$("group").options].some((o) => o.value === group) ? group : "";
+  $("explain").checked = parameters.get("explain") === "true";
+  const index = parameters.get("index");
+  chooseIndex(index);
+  const search = parameters.get("search");
+  const defaultSearch = availableSearches(indexes.get(chosenIndex()))[0] ?? "pages";
+  form.elements.search.value = Object.hasOwn(SEARCHES, search ?? "") ? search : defaultSearch;
+  updateSearchChoices();
+  drawFilters(readFilterOfAddress() ?? {});
+  return index !== null && indexes.size > 0 && !indexes.has(index) ? index : null;
+}
+
+function searchFromAddress() {
+  const unknownIndex = fillForm();
+  const problem =
+    unknownIndex !== null
+      ? `There is no index named “${unknownIndex}”; choose another above.`
+      : readFilterOfAddress() === null
+        ? "The filter in the address is not a JSON object. Correct it, or search without it."
+        : "";
+  if (problem) {
+    showError(problem);
+    results.replaceChildren();
+    $("status").textContent = "";
+    return;
+  }
+  search();
+}
+
+/** Search with the values of the form, and put them into the address. */
+function searchFromForm() {
+  const address = buildAddress(readForm());
+  if (address !== (location.search || location.pathname)) history.pushState(null, "", address);
+  search();
+}
+
+window.addEventListener("popstate", () => {
+  if (!isDenied) searchFromAddress();
+});
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  searchFromForm();
+});
+
+form.addEventListener("change", (event) => {
+  if (event.target === $("q")) return;
+  if (["index", "search"].includes(event.target.name)) updateSearchChoices();
+  if (event.target.name === "index") drawFilters();
+  nameFilters();
+  searchFromForm();
+});
+
+document.addEventListener("keydown", (event) => {
+  const isTyping = event.target.closest?.("input:not([type=radio], [type=checkbox]), textarea, select");
+  if (event.key !== "/" || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  $("q").focus();
+  $("q").select();
+});
+
+// --- Searching -------------------------------------------------------------------------------------
+
+async function search() {
+  activeSearch?.abort();
+  isRetryPending = false;
+  clearAnswer();
+  const { search: chosen, explain, ...asked } = readForm();
+  const { index, q, limit, filter } = asked;
+  document.title = q ? `${q} – Strata` : "Strata";
+  showError("");
+  if (isDenied) {
+    showKeyPanel(true);
+    return;
+  }
+  if (!q || !index) {
+    results.replaceChildren();
+    results.removeAttribute("aria-busy");
+    $("status").textContent = "";
+    showEmptyState();
+    return;
+  }
+  const mine = (activeSearch = new AbortController());
+  $("empty").hidden = true;
+  results.setAttribute("aria-busy", "true");
+  try {
+    if (chosen === "ask") {
+      await showStreamedAnswer(streamAnswerEvents({ index, q, limit, ...(filter && { filter }) }, mine.signal), q, () => mine === activeSearch);
+      return;
+    }
+    results.classList.toggle("explained", explain);
+    const answer = await getJson(`search/${chosen}`, { ...asked, explain }, mine.signal);
+    if (mine !== activeSearch) return;
+    showAnswer(answer, chosen, q);
+  } catch (error) {
+    if (mine !== activeSearch || error.name === "AbortError") return;
+    results.replaceChildren();
+    $("status").textContent = "";
+    if (error.status === 401 || error.status === 403) showAccessDenied(error);
+    else if (error.status === undefined) throw error;
+    else showError(error.message);
+  } finally {
+    if (mine === activeSearch) results.removeAttribute("aria-busy");
+  }
+}
+
+/** Show an answer while it streams, above the hits it is based on. */
+async function showStreamedAnswer(events, query, isWanted) {
+  let answer = null;
+  for await (const { kind, data } of events) {
+    if (!isWanted()) return;
+    if (kind === "metadata") {
+      showAnswer(data, "ask", query);
+      answer = answerElement(data, focusHit);
+      results.before(answer.panel);
+    } else if (kind === "chunk") {
+      answer.add(data.text);
+    } else if (kind === "done") {
+      answer.end(data);
+    } else {
+      showError([data.detail, data.fix].filter(Boolean).join(" "));
+    }
+  }
+}
+
+function focusHit(number) {
+  const hit = results.children[number];
+  hit.tabIndex = -1;
+  hit.focus({ preventScroll: true });
+  hit.scrollIntoView({ block: "nearest", behavior: "smooth" });
+}
+
+function clearAnswer() {
+  document.querySelector("main > .answer")?.remove();
+}
+
+function showError(message, from = "search") {
+  $("error").textContent = message;
+  $("error").hidden = !message;
+  $("error").dataset.from = from;
+}
+
+results.addEventListener("problem", (event) => {
+  showError(event.detail);
+  $("error").scrollIntoView({ block: "nearest" });
+});
+
+function showEmptyState() {
+  const index = indexes.get(chosenIndex());
+  const empty = $("empty");
+  const suggested = SUGGESTIONS[index?.name];
+  const hasNothing = index && isEmpty(index);
+  const wanted = `${index?.name} ${hasNothing}`;
+  if (empty.dataset.shows === wanted && !empty.hidden) return; // keeps the focus while polling
+  empty.dataset.shows = wanted;
+  if (!index) {
+    empty.replaceChildren();
+  } else if (hasNothing) {
+    const chosen = new URLSearchParams({ index: index.name });
+    const link = (path, text) => element("a", { href: `${path}?${chosen}` }, text);
+    empty.replaceChildren(
+      element("h2", {}, [...indexes.values()].every(isEmpty) ? "Three steps to your first answer" : "This index is empty"),
+      element(
+        "ol",
+        {},
+        element("li", {}, link("add/", "Add documents"), ": drop files or folders, or paste a text. Or on the command line:"),
+        element("li", {}, "See on ", link("documents/", "Documents"), " what becomes of each, and why one failed."),
+        element("li", {}, "Ask here. A document can be found as soon as it is indexed, while others are still in work."),
+      ),
+    );
+    empty.querySelector("li").append(element("pre", {}, `strata add PATH… --index ${index.name}`));
+  } else if (suggested) {
+    const entries = suggested.map((query) => {
+      const button = element("button", { type: "button" }, query);
+      button.addEventListener("click", () => {
+        $("q").value = query;
+        searchFromForm();
+        $("q").focus();
+      });
+      return element("li", {}, button);
+    });
+    empty.replaceChildren(element("h2", {}, "Try"), element("ul", {}, ...entries));
+  } else {
+    empty.replaceChildren(
+      element("p", {}, index.description || "Ask a question in your own words, or type exact keywords."),
+    );
+  }
+  empty.hidden = false;
+}
+
+function showAnswer(answer, search, query) {
+  const { names, show } = SEARCHES[search];
+  clearSoftBreakCache();
+  loadJudgements(answer.index, query);
+  const shown = show(answer, queryWords(query));
+  results.replaceChildren(...shown);
+  const { total, ...stages } = answer.took_ms;
+  const count = shown.length;
+  if (count === 0) {
+    const index = indexes.get(chosenIndex());
+    isRetryPending = index !== undefined && isBusy(index);
+    $("status").textContent = isRetryPending
+      ? "Nothing found yet; documents are still being indexed."
+      : "Nothing found. Try other words or another index.";
+  } else {
+    const notes = search === "ask" ? [] : answer.notes ?? []; // an answer shows its notes itself
+    const found = `${count} ${names[count === 1 ? 0 : 1]} in ${formatDuration(total)}`;
+    $("status").textContent = [found, ...notes].join(". ");
+  }
+  $("status").title = Object.entries(stages)
+    .map(([stage, took]) => `${stage} ${formatDuration(took)}`)
+    .join(", ");
+}
+
+function formatDuration(value) {
+  if (value >= 1_000) return `${(value / 1_000).toFixed(1)} s`;
+  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`;
+}
+
+// --- Start -----------------------------------------------------------------------------------------------
+
+async function initializePage() {
+  const isAdmitted = await refreshIndexes();
+  if (isAdmitted) searchFromAddress();
+  else fillForm();
+}
+
+storeKeyFromAddress();
+fillForm();
+if (!matchMedia("(pointer: coarse)").matches) $("q").focus({ preventScroll: true });
+initializePage();
