@@ -89,6 +89,7 @@ OPERATIONS: Final[Mapping[str, Usage]] = {
     "find_passage_boxes": Usage(client="boxes"),
     "read_page": Usage(client="page"),
     "read_source": Usage(client="source"),
+    "list_page_passages": Usage(no_tool="`get_source` shows the offsets of chunks"),
     # Indexes and builds
     "v1_indexes_list": Usage("status", "indexes"),
     "v1_indexes_retrieve": Usage("status --index", "index", "`list_indexes` shows it"),
@@ -162,6 +163,7 @@ OPERATIONS: Final[Mapping[str, Usage]] = {
     "judge": Usage(),
     "take_back_judgement": Usage(),
     # Operation
+    "read_work": Usage(),
     "retry_failed": Usage(),
     "v1_verify_create": Usage("verify", "verify"),
     "v1_indexes_verify_create": Usage("verify --index", "verify"),

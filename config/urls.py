@@ -7,6 +7,7 @@ from config import views
 from config.api_description import DocsView, SchemaView
 from config.mcp_endpoint import answer_mcp
 from config.metrics import MetricsView
+from config.work import WorkView
 
 urlpatterns = [
     path("health/live", views.live, name="live"),
@@ -24,6 +25,7 @@ urlpatterns = [
     path("api/v1/", include("concepts.urls")),
     path("api/v1/", include("evaluation.urls")),
     path("api/v1/", include("evidence.urls")),
+    path("api/v1/work/", WorkView.as_view(), name="work-state"),
     path("", include("console.urls")),
     path("", include("access.sign_in.urls")),  # before those of the admin, for its login
     path("admin/", admin.site.urls),

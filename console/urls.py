@@ -23,6 +23,8 @@ urlpatterns = [
     path("documents/", show_page("documents"), name="documents"),
     path("documents/<uuid:artifact_id>/", show_page("document"), name="document"),
     path("indexes/", show_page("indexes"), name="indexes"),
+    path("work/", show_page("work"), name="work"),
+    path("keys/", show_page("keys"), name="keys"),
     path("concepts/", show_page("concepts"), name="concepts"),
     path("pipelines/", pipelines_page, name="pipelines"),
 ]

@@ -15,7 +15,8 @@ from retrieval.views.knowledge import (
     SimilarSourcesView,
 )
 from retrieval.views.pipelines import PipelineListView
-from retrieval.views.searches import SourceView, ToolListView, ToolView, make_search_view
+from retrieval.views.searches import ToolListView, ToolView, make_search_view
+from retrieval.views.sources import PagePassagesView, SourceView
 
 urlpatterns = [
     *(each for name in SEARCHES for each in api_paths(f"search/{name}", make_search_view(name))),
@@ -31,4 +32,5 @@ urlpatterns = [
     *api_paths("indexes/<str:index>/tools/<str:name>/", ToolView, name="tool"),
     path("pipelines/", PipelineListView.as_view(), name="pipeline-list"),
     path("sources/<uuid:source_id>/", SourceView.as_view(), name="source"),
+    path("pages/<uuid:page_id>/passages", PagePassagesView.as_view(), name="page-passages"),
 ]

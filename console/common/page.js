@@ -29,6 +29,12 @@ export async function fillIndexes(select) {
   return results;
 }
 
+/** How long something has waited. */
+export function formatAge(seconds) {
+  if (seconds < 60) return `${Math.round(seconds)} s`;
+  return seconds < 3_600 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3_600)} h`;
+}
+
 export function countOf(count, thing, things = `${thing}s`) {
   return `${numberFormat.format(count)} ${count === 1 ? thing : things}`;
 }

@@ -66,6 +66,10 @@ function showArtifact() {
   $("count").textContent = `of ${numberFormat.format(pages)}`;
   $("number").max = pages;
   $("pages").hidden = pages < 2;
+  const radios = [...document.querySelectorAll("#passage-kinds input")];
+  for (const radio of radios) radio.parentElement.hidden = !kinds.includes(radio.value);
+  const first = radios.find((radio) => kinds.includes(radio.value));
+  if (first) first.checked = true;
 }
 
 $("download").addEventListener("click", () =>
@@ -116,7 +120,7 @@ async function showPage(index, passage = null) {
   $("next").disabled = index + 1 >= artifact.pages;
   $("place").textContent = page.label;
   showText(page.text, passage);
-  await Promise.all([showPicture(path, index, passage, signal), showSummaries(signal)]);
+  await Promise.all([showPicture(path, index, passage, signal), showSummaries(signal), showPassages(signal)]);
 }
 
 function showText(text, passage) {
@@ -226,6 +230,47 @@ function summaryElement(summary, path) {
   });
   return item;
 }
+
+// --- What was made of a page -------------------------------------------------------------------------
+
+const chosenKind = () => document.querySelector("#passage-kinds input:checked").value;
+
+/** List the passages, questions or quotes of the shown page, from this one on. */
+async function showPassages(signal = undefined, offset = 0) {
+  if (!kinds.includes(chosenKind())) return; // an index of images
+  const { results, count } = await getJson(`pages/${shown.id}/passages`, { kind: chosenKind(), offset }, signal);
+  const list = $("passage-list");
+  const items = results.map(passageElement);
+  if (offset) list.append(...items);
+  else list.replaceChildren(...items);
+  $("no-passages").hidden = count > 0;
+  $("more-passages").hidden = offset + results.length >= count;
+  $("passages").hidden = false;
+}
+
+function passageElement({ text, source_id: source, start_offset: start, end_offset: end, verdict, concept }) {
+  const link = element("a", { dir: "auto" }, concept ? concept.label : text);
+  link.href = `?${new URLSearchParams({ source, start, end })}`;
+  return element(
+    "li",
+    {},
+    link,
+    concept ? element("p", { className: "soft", dir: "auto" }, text) : null,
+    verdict === "stale" ? element("p", { className: "busy" }, "The document has changed since; this is made anew.") : null,
+  );
+}
+
+$("passage-kinds").addEventListener("change", () => attempt(showPassages));
+$("more-passages").addEventListener("click", () =>
+  attempt(() => showPassages(undefined, $("passage-list").childElementCount)),
+);
+$("passage-list").addEventListener("click", (event) => {
+  const link = event.target.closest("a");
+  if (!link || event.ctrlKey || event.metaKey) return;
+  event.preventDefault();
+  history.pushState(null, "", link.href);
+  attempt(showAddress);
+});
 
 storeKeyFromAddress();
 attempt(start);

@@ -2,7 +2,7 @@
 
 import { getJson, pageAddress, sendJson, storeKeyFromAddress } from "../common/api.js";
 import { $, element, numberFormat } from "../common/dom.js";
-import { attempt, countOf } from "../common/page.js";
+import { attempt, countOf, formatAge } from "../common/page.js";
 import { measure, showQuality } from "./quality.js";
 
 const POLL_MS = 2_000; // while something is in work and the page is visible
@@ -80,7 +80,7 @@ function stateElements(index) {
   const inWork = [
     waiting ? `${countOf(waiting, "document")} in work` : "",
     nodes.pending ? `${countOf(nodes.pending, "node")} to write` : "",
-    age === null ? "" : `the oldest change is ${formatDuration(age)} old`,
+    age === null ? "" : `the oldest change is ${formatAge(age)} old`,
   ].filter(Boolean);
   const failedLink = element("a", {}, `${countOf(failed, "document")} failed`);
   failedLink.href = pageAddress("documents/", { index: index.name, status: "failed" });
@@ -94,11 +94,6 @@ function stateElements(index) {
 
 function retryElement(index) {
   return actionElement("Try again", () => sendJson("POST", `indexes/${encodeURIComponent(index)}/retry/`));
-}
-
-function formatDuration(seconds) {
-  if (seconds < 60) return `${Math.round(seconds)} s`;
-  return seconds < 3_600 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3_600)} h`;
 }
 
 // --- One index ---------------------------------------------------------------------------------------

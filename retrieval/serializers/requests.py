@@ -13,10 +13,12 @@ from core.openapi import with_example
 from core.serializers import (
     MAX_NAME_CHARS,
     FlagField,
+    PagingSerializer,
     StrictSerializer,
     StringField,
 )
 from indexing.embedding.rdkit_model import MAX_SMILES_CHARS
+from retrieval.page_passages import KINDS
 from retrieval.pipelines.running import MAX_ANSWER_HITS
 from retrieval.search import (
     MAX_ARTIFACTS,
@@ -282,3 +284,7 @@ class SourceParametersSerializer(StrictSerializer):
     window = serializers.IntegerField(
         default=0, min_value=0, max_value=MAX_WINDOW, help_text="Neighbours on each side."
     )
+
+
+class PassageKindSerializer(PagingSerializer):
+    kind = serializers.ChoiceField(KINDS, default=KINDS[0])

@@ -26,15 +26,12 @@ from indexing.models import Node
 from indexing.signals import make_due_and_enqueue, plan_standalone_and_enqueue
 from retrieval.search_table import SEARCHES, SearchResponse, run_search
 from retrieval.serializers.answers import (
-    render_source_context,
     render_tool_answer,
     render_tools,
 )
 from retrieval.serializers.requests import (
-    SourceParametersSerializer,
     read_query_string,
 )
-from retrieval.source_context import read_source_context
 from retrieval.tools import list_tools, prepare_tool_call
 
 
@@ -119,26 +116,6 @@ class ToolView(APIView):
         call = prepare_tool_call(index, name, request.data, get_grant(request))
         answer = call.search()
         return make_response(SearchResponse(render_tool_answer(call, answer), answer.stale_ids))
-
-
-class SourceView(APIView):
-    """A source in full, with its neighbours and the offsets of its chunks."""
-
-    scopes = Scope.SEARCH
-
-    @extend_schema(
-        operation_id="read_source",
-        summary="Read a source with its neighbours",
-        tags=["Documents"],
-        parameters=[SourceParametersSerializer],
-        responses=body_of(strata_types.Source),
-    )
-    def get(self, request: Request, source_id: UUID) -> Response:
-        """Read a source."""
-        content = read_query_string(request.query_params)
-        parameters = SourceParametersSerializer.read(content)
-        context = read_source_context(source_id, get_grant(request), **parameters)
-        return Response(render_source_context(context))
 
 
 def make_response(answered: SearchResponse) -> Response:

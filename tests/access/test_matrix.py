@@ -40,6 +40,8 @@ OPEN = {
     "documents/",
     "documents/<uuid:artifact_id>/",
     "indexes/",
+    "work/",
+    "keys/",
     "api/schema/",
     "api/docs/",
     "sign-in/",
@@ -55,7 +57,7 @@ PAGES_OF_SUPERUSERS = {"pipelines/"}
 # Sessions of browsers are not accepted there.
 ONLY_FOR_KEYS = {"mcp", "mcp/"}
 MANAGING = re.compile(
-    r"(GET|POST) api/v1/keys|DELETE api/v1/keys|.* api/v1/(verify|reconcile|regenerate)\b"
+    r"(GET|POST) api/v1/keys|DELETE api/v1/keys|.* api/v1/(verify|reconcile|regenerate|work)\b"
     r"|DELETE api/v1/indexes/<index>/$|POST api/v1/indexes/<index>/(builds|verify)/"
     r"|.*/(plan|rollback|prune|spec)/$"
 )
@@ -65,7 +67,7 @@ SEARCHES = re.compile(
 )
 # About an index as a whole, not about single documents.
 WHOLE_INDEX = re.compile(
-    r".* api/v1/(verify|reconcile|regenerate|evaluations)\b|DELETE api/v1/indexes/<index>/$"
+    r".* api/v1/(verify|reconcile|regenerate|evaluations|work)\b|DELETE api/v1/indexes/<index>/$"
     r"|.* api/v1/indexes/[^ ]*/(verify|plan|rollback|prune|builds|spec|retry)\b|GET metrics$"
 )
 PUBLIC_SEARCHES = re.compile(r"(GET|POST) (api/v1/(search/|indexes/<str:index>/tools/)|mcp)")

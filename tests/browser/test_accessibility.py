@@ -105,6 +105,13 @@ class TestEveryPage:
 
         assert find_violations(page) == []
 
+    @pytest.mark.parametrize(("address", "shown"), [("/work/", "#state"), ("/keys/", "#keys")])
+    def test_work_and_keys(self, page: "Page", address: str, shown: str) -> None:
+        page.goto(address)
+        page.wait_for_selector(f"{shown}:not([hidden])")
+
+        assert find_violations(page) == []
+
     @pytest.mark.parametrize("address", ["/concepts/", "/pipelines/", "/admin/login/"])
     def test_others(self, page: "Page", address: str) -> None:
         page.goto(address)

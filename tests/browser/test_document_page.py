@@ -86,6 +86,15 @@ class TestPages:
 
 
 class TestDocument:
+    def test_lists_its_passages_and_marks_one(self, page: "Page", report_id: str):
+        page.goto(f"/documents/{report_id}/?page=2#key={KEY}")
+
+        page.click(f"#passage-list a:has-text('{HEADINGS[1]}')")
+
+        page.wait_for_selector("#marks .mark")
+        assert HEADINGS[1] in page.inner_text("#text mark >> nth=0")
+        assert page.locator("#passage-kinds label:visible").all_inner_texts() == ["Passages"]
+
     def test_that_is_unknown_says_so(self, page: "Page", service: Service):
         page.goto(f"/documents/00000000-0000-4000-8000-000000000000/#key={KEY}")
 

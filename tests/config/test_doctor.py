@@ -3,6 +3,7 @@ import socket
 import pytest
 from django.core.management import call_command
 
+from config import diagnostics
 from config.management.commands import doctor
 from indexing.models import IndexBuild
 from indexing.stores.qdrant import QdrantStore
@@ -31,7 +32,7 @@ class TestDoctor:
             )
         give("The dough rests for a night, and then the bread is baked in the oven.", title="Bread")
 
-        [found] = doctor._check_text_languages()
+        [found] = diagnostics._check_text_languages()
 
         assert found.is_ok
         assert "plain: 3 of 4 documents" in found.detail
@@ -78,9 +79,9 @@ class TestDoctor:
 
     def test_names_the_missing_features_and_settings_of_a_language_model(self, settings):
         settings.STRATA_LLM_BASE_URL = settings.STRATA_LLM_MODEL = ""
-        without = doctor._check_language_model()
+        without = diagnostics._check_language_model()
         settings.STRATA_LLM_BASE_URL, settings.STRATA_LLM_MODEL = "http://llm/v1", "some-model"
-        with_one = doctor._check_language_model()
+        with_one = diagnostics._check_language_model()
 
         assert without.is_ok
         assert "physio: without questions" in without.detail

@@ -3,7 +3,7 @@ import socket
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from config.management.commands import doctor
+from config import diagnostics
 from documents import services, tasks
 from documents.exceptions import ScannerUnavailable, Unparsable
 from documents.models import Artifact
@@ -186,7 +186,7 @@ class TestDoctor:
     def test_reports_a_scanner_that_answers(self, tcp_scanner):
         ping_scanner()
 
-        result = doctor._check_scanner()
+        result = diagnostics._check_scanner()
 
         assert (result.is_ok, result.detail) == (
             True, f"The scanner at {tcp_scanner.setting} answers.",
@@ -195,7 +195,7 @@ class TestDoctor:
     def test_says_what_to_do_if_the_scanner_does_not_answer(self, tcp_scanner):
         tcp_scanner.pong = b"COMMAND READ TIMED OUT\0"
 
-        result = doctor._check_scanner()
+        result = diagnostics._check_scanner()
 
         assert not result.is_ok
         assert "COMMAND READ TIMED OUT" in result.detail

@@ -145,8 +145,12 @@ def _read_documents(ids: SimpleNamespace) -> Iterator[Call]:
     yield Call("draw_page", status=404)
     yield Call("find_passage_boxes", {"start": 0, "end": 4}, at={"artifact_id": ids.file_id})
     yield Call("find_passage_boxes", {"start": 4, "end": 4}, 400)
+    yield Call("read_work")
     yield Call("read_source", {"window": 1})
     yield Call("read_source", status=404, at={"source_id": UNKNOWN_ID})
+    for kind in ("chunk", "question", "concept"):
+        yield Call("list_page_passages", {"kind": kind})
+    yield Call("list_page_passages", status=404, at={"page_id": UNKNOWN_ID})
     yield Call("read_page_summary")
     yield Call("read_artifact_summary", at={"artifact_id": ids.summarised_id})
     yield Call("read_artifact_summary", status=404)

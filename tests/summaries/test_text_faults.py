@@ -6,7 +6,7 @@ import pytest
 from django.core.management import call_command
 
 from concepts.models import Extraction
-from config.management.commands import doctor
+from config import diagnostics
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
 from documents.serializers import render_artifacts
@@ -70,7 +70,7 @@ def test_status_and_verify_name_them(code, capsys):
 
 
 def test_doctor_fails_only_if_they_are_missing(code):
-    [result] = doctor._check_texts()
+    [result] = diagnostics._check_texts()
 
     assert REASON in result.detail
     assert result.is_ok == (code == "texts_by_rules")

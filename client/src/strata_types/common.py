@@ -1,8 +1,11 @@
 """Lists and errors."""
 
-from typing import NotRequired
+from typing import Literal, NotRequired, TypeAlias
 
 from typing_extensions import TypedDict
+
+HitVerdict: TypeAlias = Literal["exact", "stale"]
+"""Whether the text is that of its document now."""
 
 
 class AnyList(TypedDict):

@@ -5,9 +5,9 @@ from typing import Any, Literal, TypeAlias
 
 from typing_extensions import TypedDict
 
-from strata_types.common import AnyList
+from strata_types.common import AnyList, HitVerdict
 from strata_types.documents import HitArtifact, HitPage, Neighbour
-from strata_types.searches import AnswerHead, Hit, HitVerdict, Mode
+from strata_types.searches import AnswerHead, Hit, Mode
 
 KnowledgeKind: TypeAlias = Literal["concept", "source", "relationship_type"]
 

@@ -5,7 +5,7 @@ from typing import Any, Literal, NotRequired, TypeAlias
 
 from typing_extensions import TypedDict
 
-from strata_types.common import AnyList, ErrorContent, Problem
+from strata_types.common import AnyList, ErrorContent, HitVerdict, Problem
 
 Status: TypeAlias = Literal["received", "parsing", "indexing", "ready", "failed"]
 
@@ -76,6 +76,30 @@ class Page(PageInfo):
 
 class PageList(AnyList):
     results: list[PageInfo]
+
+
+class PassageConcept(TypedDict):
+    id: str
+    label: str
+
+
+class PagePassage(TypedDict):
+    """A chunk of a page, a question that a chunk answers, or a quote of a concept."""
+
+    id: str
+    text: str
+    """A question's words stand nowhere on the page; its offsets are those of the chunk."""
+    source_id: str
+    start_offset: int
+    """Unicode code points, in the source's text."""
+    end_offset: int
+    verdict: HitVerdict
+    concept: PassageConcept | None
+    """Whose quote it is; null for chunks and questions."""
+
+
+class PagePassageList(AnyList):
+    results: list[PagePassage]
 
 
 class PassageBox(TypedDict):

@@ -261,6 +261,12 @@ EXAMPLES: dict[Any, Any] = {
         "is_by_hand": True, "state": "written", "error": None, "input_hash": SHA256,
         "written_at": AT, "citations": [],
     },
+    types.PagePassageList: _list(
+        {
+            "id": HIT["node_id"], "text": HIT["text"], "source_id": HIT["source"]["id"],
+            "start_offset": 0, "end_offset": 26, "verdict": "exact", "concept": None,
+        }
+    ),
     types.Source: {
         **HIT["source"], "heading": "Lighting the lamp", "text": HIT["text"], "start": 0, "end": 26,
         "content_hash": SHA256,
@@ -290,6 +296,21 @@ EXAMPLES: dict[Any, Any] = {
         "problem": None,
     },
     types.RetriedWork: {"files": 1, "texts": 0, "nodes": 12},
+    types.Work: {
+        "waiting": [
+            {"work": "embedding", "index": "handbook", "count": 118, "oldest_seconds": 4},
+        ],
+        "failures": [
+            {
+                "work": "reading files", "index": "handbook", "count": 2,
+                "error": "The PDF is damaged and cannot be opened.",
+            },
+        ],
+        "parts": [{"part": "database", "is_ok": True, "detail": "ok"}],
+        "checks": [
+            {"subject": "llm", "is_ok": True, "detail": "gpt-5-mini writes texts.", "fix": ""},
+        ],
+    },
     types.StoredVectors: {
         "vectors": [
             {

@@ -273,3 +273,49 @@ class Regeneration(TypedDict):
 
 class RegenerationList(AnyList):
     results: list[Regeneration]
+
+
+class WaitingWork(TypedDict):
+    work: str
+    """Such as `reading files` and `embedding`."""
+    index: str | None
+    """Null: it belongs to no index."""
+    count: int
+    oldest_seconds: int | None
+    """How long the oldest has waited; null where that is not known."""
+
+
+class FailedWork(TypedDict):
+    """Work that was given up with the same error."""
+
+    work: str
+    index: str | None
+    error: str
+    count: int
+
+
+class PartState(TypedDict):
+    part: str
+    is_ok: bool
+    detail: str
+
+
+class InstallationCheck(TypedDict):
+    """As `doctor` prints it. Only `doctor` checks the files of the embedding models."""
+
+    subject: str
+    is_ok: bool
+    detail: str
+    fix: str
+    """Empty where nothing is to be done."""
+
+
+class Work(TypedDict):
+    """What waits, what failed, and whether each part of the service is well."""
+
+    waiting: list[WaitingWork]
+    failures: list[FailedWork]
+    """The most frequent first; at most 50."""
+    parts: list[PartState]
+    checks: list[InstallationCheck]
+    """Only for those who see all indexes."""

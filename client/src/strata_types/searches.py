@@ -5,7 +5,7 @@ from typing import Any, Literal, NotRequired, TypeAlias
 
 from typing_extensions import TypedDict
 
-from strata_types.common import AnyList
+from strata_types.common import AnyList, HitVerdict
 from strata_types.documents import HitArtifact, HitPage, HitSource
 
 Filter: TypeAlias = Mapping[str, object]
@@ -13,8 +13,6 @@ Filter: TypeAlias = Mapping[str, object]
 
 SearchKind: TypeAlias = Literal["pages", "summaries", "questions"]
 Mode: TypeAlias = Literal["hybrid", "dense", "sparse"]
-HitVerdict: TypeAlias = Literal["exact", "stale"]
-"""Whether the text is that of its document now."""
 
 
 class AnyOptions(TypedDict, total=False):

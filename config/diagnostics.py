@@ -1,0 +1,137 @@
+"""Checks of what this installation needs, for ``doctor`` and the page of its work."""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+from django.db import DatabaseError
+
+from core.exceptions import StrataError
+from documents.parsing import read_confinement
+from documents.virus_scan import is_scanner_configured, ping_scanner
+from indexing.embedding import describe_model_availability
+from indexing.health import RETRY_FIX, describe_failures
+from indexing.models import IndexBuild
+from indexing.spec.loaded import get_invalid_specs, get_specs
+from indexing.text_faults import describe_text_faults
+from retrieval.text_languages import UNREAD_TEXTS_FIX, describe_unread_texts
+from summaries import llm
+from summaries.writers import QUESTIONS_FIX, describe_missing_texts
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosticResult:
+    subject: str
+    is_ok: bool
+    detail: str
+    fix: str = ""
+
+
+def check_installation() -> Iterator[DiagnosticResult]:
+    """The disk, the specs, and what reads and writes documents."""
+    yield _check_free_disk()
+    for problem in get_invalid_specs().values():
+        yield DiagnosticResult("specs", False, problem, "Mend the file; the other indexes work.")
+    yield _check_language_model()
+    yield _check_confinement()
+    if is_scanner_configured():
+        yield _check_scanner()
+
+
+def check_indexes() -> Iterator[DiagnosticResult]:
+    """What blocks builds, and what was not written or cannot be read. Nothing if the database does
+    not answer."""
+    yield from _check_builds()
+    yield from _check_texts()
+    yield from _check_text_languages()
+
+
+def _check_confinement() -> DiagnosticResult:
+    if in_force := read_confinement():
+        return DiagnosticResult("readers", True, f"Files are read with {' and '.join(in_force)}.")
+    return DiagnosticResult(
+        "readers", True, "Files are read with limits only: the system cannot confine processes."
+    )
+
+
+def _check_scanner() -> DiagnosticResult:
+    try:
+        ping_scanner()
+    except StrataError as error:
+        return DiagnosticResult("viruses", False, str(error), error.fix or "")
+    return DiagnosticResult("viruses", True, f"The scanner at {settings.STRATA_CLAMD} answers.")
+
+
+def _check_free_disk() -> DiagnosticResult:
+    folder = Path(settings.STRATA_DATA_DIR)
+    free = shutil.disk_usage(folder).free
+    is_ok = free > settings.STRATA_MIN_FREE_BYTES
+    return DiagnosticResult(
+        "disk",
+        is_ok,
+        f"{free // 2**20:,} MiB free under {folder}.",
+        "" if is_ok else f"Keep {settings.STRATA_MIN_FREE_BYTES // 2**20} MiB free.",
+    )
+
+
+def check_models() -> Iterator[DiagnosticResult]:
+    """Whether the files of each embedding model are there and unchanged. Takes seconds."""
+    embeddings = {model for spec in get_specs().values() for model in spec.embedding_specs}
+    for embedding in sorted(embeddings, key=lambda e: e.model):
+        name = f"{embedding.model} ({embedding.provider}, {embedding.precision})"
+        try:
+            detail = describe_model_availability(embedding)
+        except StrataError as error:
+            yield DiagnosticResult("model", False, f"{name}: {error}", error.fix or "")
+        else:
+            yield DiagnosticResult("model", True, f"{name}: {detail}")
+
+
+def _check_language_model() -> DiagnosticResult:
+    """Report what is missing without one. That is no failure."""
+    if llm.is_configured():
+        return DiagnosticResult("llm", True, f"{settings.STRATA_LLM_MODEL} writes texts.")
+    missing = describe_missing_texts(get_specs())
+    if missing is None:
+        return DiagnosticResult("llm", True, "No language model is set, and no index needs one.")
+    return DiagnosticResult("llm", True, missing, QUESTIONS_FIX)
+
+
+def _check_builds() -> Iterator[DiagnosticResult]:
+    """Report what blocks builds, such as a model that cannot be loaded."""
+    try:
+        builds = [build for build in IndexBuild.objects.not_retired() if build.first_problem]
+    except DatabaseError:  # before the first start, or reported by _check_database
+        return
+    for build in builds:
+        yield DiagnosticResult("index", False, f"{build} is waiting: {build.first_problem}")
+    for failure in describe_failures():
+        yield DiagnosticResult("index", False, failure, RETRY_FIX)
+
+
+def _check_texts() -> Iterator[DiagnosticResult]:
+    """Report what a language model should have written and did not."""
+    try:
+        indexes = [build.index_id for build in IndexBuild.objects.live()]
+        found = {index: describe_text_faults(index) for index in indexes}
+    except DatabaseError:  # as in _check_builds
+        return
+    for index, described in found.items():
+        if described:
+            fault, is_missing = described
+            fix = f"Use another model, then run strata regenerate --index {index}."
+            yield DiagnosticResult("texts", not is_missing, fault, fix)
+
+
+def _check_text_languages() -> Iterator[DiagnosticResult]:
+    """Report indexes in languages that their models do not know. Words still find them, so that is
+    no failure."""
+    try:
+        builds = IndexBuild.objects.live().readable()
+        found = [described for build in builds if (described := describe_unread_texts(build))]
+    except DatabaseError:  # as in _check_builds
+        return
+    for described in found:
+        yield DiagnosticResult("language", True, described, UNREAD_TEXTS_FIX)

@@ -1,0 +1,149 @@
+"""What waits, what failed and whether each part is well, over all indexes of a grant."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.core.cache import cache
+from django.db.models import Count, Min, Q, QuerySet
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+import strata_types
+from access.all_documents import NeedsAllDocuments
+from access.authentication import get_grant
+from access.grants import Grant, Scope
+from concepts.models import Extraction
+from config.diagnostics import check_indexes, check_installation
+from config.health import OK, check_parts
+from core.leases import LeasedRow
+from core.openapi import body_of
+from documents.models import Artifact
+from evaluation.models import EvaluationRun
+from indexing.models import NOT_SYNCED, IndexedDocument, Node
+from summaries.models import Annotation, Summary
+from webhooks.models import Delivery
+
+CHECK_SECONDS = 60  # for which results are kept: telling languages takes a third of a second
+MAX_FAILURES = 50  # groups of failures with the same error
+
+
+ALL = Q()
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """Rows that wait for one kind of work. ``index``: the path to the index's name, empty if the
+    work belongs to none. ``since``: the field that says how long a row waits, empty if none does.
+    ``condition``: that of a partial index."""
+
+    work: str
+    model: type[LeasedRow]
+    index: str
+    waiting: Sequence[str]  # states
+    failed: str = "failed"  # the state
+    since: str = ""
+    error: str = "last_error"
+    condition: Q = ALL
+
+    def list_rows(self, grant: Grant) -> QuerySet[Any]:
+        rows = self.model._default_manager.filter(self.condition)
+        return grant.limit(rows, self.index) if self.index else rows
+
+
+NOT_READY = ~Q(state=IndexedDocument.State.READY)
+QUEUES = [
+    Queue(
+        "reading files", Artifact, "index", ["received", "parsing"],
+        since="updated_at", error="error_detail",
+    ),
+    Queue(
+        "planning", IndexedDocument, "build__index", ["due"],
+        since="due_at", condition=NOT_READY,
+    ),
+    Queue("writing summaries", Summary, "build__index", ["due"]),
+    Queue("writing questions and fields", Annotation, "build__index", ["due"]),
+    Queue("finding concepts", Extraction, "source__artifact__index", ["due"]),
+    Queue(
+        "embedding", Node, "build__index", ["pending"], since="planned_at", condition=NOT_SYNCED
+    ),
+    Queue(
+        "deleting points", Node, "build__index", ["deleting"],
+        failed="", since="planned_at", condition=NOT_SYNCED,
+    ),
+    Queue(
+        "measuring", EvaluationRun, "index", ["queued", "running"],
+        since="created_at", error="error_detail",
+    ),
+    Queue("sending webhooks", Delivery, "", ["due"], failed="given_up", since="created_at"),
+]  # fmt: skip
+
+
+class WorkView(NeedsAllDocuments):
+    """The work of the service."""
+
+    scopes = Scope.MANAGE
+
+    @extend_schema(
+        operation_id="read_work", tags=["Operation"], responses=body_of(strata_types.Work)
+    )
+    def get(self, request: Request) -> Response:
+        """Read what waits, what failed, and whether each part of the service is well.
+
+        A key shows its indexes; what belongs to no index is shown to those who see all of them.
+        """
+        grant = get_grant(request)
+        sees_all = grant.indexes is None
+        queues = [queue for queue in QUEUES if queue.index or sees_all]
+        checks = cache.get_or_set("work-checks", _check, CHECK_SECONDS) if sees_all else []
+        failures = [failure for queue in queues for failure in _list_failures(queue, grant)]
+        return Response(
+            {
+                "waiting": [each for queue in queues for each in _list_waiting(queue, grant)],
+                "failures": sorted(failures, key=lambda each: -each["count"])[:MAX_FAILURES],
+                "parts": [
+                    {"part": part, "is_ok": state == OK, "detail": state}
+                    for part, state in check_parts().items()
+                ],
+                "checks": checks,
+            }
+        )
+
+
+def _check() -> list[dict[str, Any]]:
+    return [asdict(result) for result in (*check_installation(), *check_indexes())]
+
+
+def _list_waiting(queue: Queue, grant: Grant) -> Iterator[dict[str, Any]]:
+    rows = queue.list_rows(grant).filter(state__in=queue.waiting).order_by()
+    counts = {"count": Count("pk")} | ({"oldest": Min(queue.since)} if queue.since else {})
+    for row in _group(rows, queue).annotate(**counts):
+        oldest = row.get("oldest")
+        yield {
+            "work": queue.work,
+            "index": row.get(queue.index),
+            "count": row["count"],
+            "oldest_seconds": oldest and round((timezone.now() - oldest).total_seconds()),
+        }
+
+
+def _list_failures(queue: Queue, grant: Grant) -> Iterator[dict[str, Any]]:
+    if not queue.failed:
+        return
+    rows = queue.list_rows(grant).filter(state=queue.failed).exclude(**{queue.error: ""}).order_by()
+    groups = _group(rows, queue, queue.error).annotate(count=Count("pk"))
+    for row in groups.order_by("-count")[:MAX_FAILURES]:
+        yield {
+            "work": queue.work,
+            "index": row.get(queue.index),
+            "error": row[queue.error],
+            "count": row["count"],
+        }
+
+
+def _group(rows: QuerySet[Any], queue: Queue, *fields: str) -> QuerySet[Any]:
+    """One row for each index and each value of the fields."""
+    names = [*([queue.index] if queue.index else []), *fields]
+    return rows.values(*names) if names else rows.values("state")

@@ -1,0 +1,66 @@
+"""Sources over HTTP, and what was made of a page's sources."""
+
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+import strata_types
+from access.authentication import get_grant
+from access.grants import Scope
+from core.openapi import body_of
+from core.paging import paginate
+from retrieval.page_passages import list_passages, render_passage, require_page
+from retrieval.serializers.answers import render_source_context
+from retrieval.serializers.requests import (
+    PassageKindSerializer,
+    SourceParametersSerializer,
+    read_query_string,
+)
+from retrieval.source_context import read_source_context
+
+
+class SourceView(APIView):
+    """A source in full, with its neighbours and the offsets of its chunks."""
+
+    scopes = Scope.SEARCH
+
+    @extend_schema(
+        operation_id="read_source",
+        summary="Read a source with its neighbours",
+        tags=["Documents"],
+        parameters=[SourceParametersSerializer],
+        responses=body_of(strata_types.Source),
+    )
+    def get(self, request: Request, source_id: UUID) -> Response:
+        """Read a source."""
+        content = read_query_string(request.query_params)
+        parameters = SourceParametersSerializer.read(content)
+        context = read_source_context(source_id, get_grant(request), **parameters)
+        return Response(render_source_context(context))
+
+
+class PagePassagesView(APIView):
+    """What the live build made of a page."""
+
+    scopes = Scope.SEARCH
+
+    @extend_schema(
+        operation_id="list_page_passages",
+        tags=["Documents"],
+        parameters=[PassageKindSerializer],
+        responses=body_of(strata_types.PagePassageList),
+    )
+    def get(self, request: Request, page_id: UUID) -> Response:
+        """List the chunks of a page, the questions that they answer, or the quotes of concepts.
+
+        In the order of the page. Offsets are positions in the source.
+        """
+        parameters = PassageKindSerializer.read(request.query_params)
+        grant = get_grant(request)
+        require_page(page_id, grant)
+        rows = list_passages(page_id, parameters["kind"], grant)
+        page, answer = paginate(request, rows, parameters)
+        return Response({**answer, "results": [render_passage(row) for row in page]})
