@@ -88,6 +88,7 @@ function formatScore(value) {
 }
 
 function explainElement({ dense, sparse }) {
+  const whole = (dense?.contribution ?? 0) + (sparse?.contribution ?? 0);
   const row = (name, share) =>
     element(
       "tr",
@@ -96,8 +97,10 @@ function explainElement({ dense, sparse }) {
       element("td", {}, share ? `#${share.rank}` : "not found"),
       element("td", {}, share ? formatScore(share.score) : "–"),
       element("td", {}, share ? formatScore(share.contribution) : "–"),
+      element("td", {}, share && whole > 0 ? element("meter", { value: share.contribution / whole, ariaHidden: "true" }) : ""),
     );
   const heads = ["Ranking", "Rank", "Score", "Contribution"].map((name) => element("th", { scope: "col" }, name));
+  heads.push(element("td"));
   return element(
     "table",
     { className: "explain" },

@@ -11,10 +11,13 @@ import { clearSoftBreakCache, queryWords } from "../common/text.js";
 import { countOf } from "../common/page.js";
 import { fillFields, filterElements, readFields } from "../common/fields.js";
 import { keepHits } from "../common/hits.js";
+import { explainMissing, suggestDocuments } from "./missed.js";
 import { loadJudgements } from "../common/judgements.js";
 
 const BUSY_POLL_MS = 2_000; // while documents are being indexed and the page is visible
 const IDLE_POLL_MS = 15_000;
+const TYPING_MS = 300; // without a key pressed, after which the page searches
+const MIN_TYPED_CHARS = 3;
 
 const hasSummaries = (kinds) => kinds.includes("page_summary") || kinds.includes("artifact_summary");
 
@@ -401,6 +404,7 @@ function searchFromAddress() {
 
 /** Search with the values of the form, and put them into the address. */
 function searchFromForm() {
+  isTyped = false;
   const address = buildAddress(readForm());
   if (address !== (location.search || location.pathname)) history.pushState(null, "", address);
   search();
@@ -413,6 +417,20 @@ window.addEventListener("popstate", () => {
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   searchFromForm();
+});
+
+let typingTimer = 0;
+let isTyped = false; // the address in the history is that of a query which is still being typed
+$("q").addEventListener("input", () => {
+  clearTimeout(typingTimer);
+  if (form.elements.search.value === "ask" || $("q").value.trim().length < MIN_TYPED_CHARS) return;
+  typingTimer = setTimeout(() => {
+    const address = buildAddress(readForm());
+    if (address === location.search) return; // it was searched by a click
+    history[isTyped ? "replaceState" : "pushState"](null, "", address);
+    isTyped = true;
+    search();
+  }, TYPING_MS);
 });
 
 form.addEventListener("change", (event) => {
@@ -434,9 +452,12 @@ document.addEventListener("keydown", (event) => {
 // --- Searching -------------------------------------------------------------------------------------
 
 async function search() {
+  clearTimeout(typingTimer);
   activeSearch?.abort();
   isRetryPending = false;
   clearAnswer();
+  $("missed").hidden = true;
+  $("missed-why").textContent = "";
   const { search: chosen, explain, ...asked } = readForm();
   const { index, q, limit, filter } = asked;
   document.title = q ? `${q} – Strata` : "Strata";
@@ -464,6 +485,7 @@ async function search() {
     const answer = await getJson(`search/${chosen}`, { ...asked, explain }, mine.signal);
     if (mine !== activeSearch) return;
     showAnswer(answer, chosen, q);
+    $("missed").hidden = chosen !== "pages";
   } catch (error) {
     if (mine !== activeSearch || error.name === "AbortError") return;
     results.replaceChildren();
@@ -587,6 +609,21 @@ function showAnswer(answer, search, query) {
 function formatDuration(value) {
   if (value >= 1_000) return `${(value / 1_000).toFixed(1)} s`;
   return `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`;
+}
+
+$("missed-title").addEventListener("input", () => {
+  const words = $("missed-title").value.trim();
+  if (words) suggestDocuments(chosenIndex(), words).catch(showMissedProblem);
+});
+$("missed").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const { search: _, explain: __, ...asked } = readForm();
+  explainMissing(asked, $("missed-title").value.trim()).then((why) => ($("missed-why").textContent = why), showMissedProblem);
+});
+
+function showMissedProblem(error) {
+  if (error.status === undefined) throw error;
+  $("missed-why").textContent = error.message;
 }
 
 // --- Start -----------------------------------------------------------------------------------------------

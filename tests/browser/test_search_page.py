@@ -52,6 +52,52 @@ def admitted(page: "Page") -> "Page":
     return page
 
 
+class TestTyping:
+    def test_searches_before_the_query_is_sent(self, admitted: "Page"):
+        admitted.type("#q", "quartermaster sextant", delay=5)
+
+        admitted.wait_for_selector(".hit")
+        assert "q=quartermaster" in admitted.url
+
+
+class TestMissedDocument:
+    @pytest.fixture
+    def searched(self, admitted: "Page") -> "Page":
+        find(admitted, QUESTION)
+        admitted.click("#missed summary")
+        return admitted
+
+    @pytest.mark.parametrize(
+        ("title", "why"),
+        [
+            ("Notes", f"“{TITLE}” is hit 1."),
+            ("No such title", "No document of this index has such a title."),
+        ],
+    )
+    def test_is_explained(self, searched: "Page", title: str, why: str):
+        searched.fill("#missed-title", title)
+        searched.click("text=Say why")
+
+        searched.locator("#missed-why", has_text=why).wait_for()
+
+    def test_that_the_filter_leaves_out_is_explained(self, admitted: "Page", _papers: None):
+        admitted.goto('/?index=papers&q=parsing+sentences&filter={"year":1819}')
+        admitted.wait_for_selector(".hit")
+        admitted.click("#missed summary")
+        admitted.fill("#missed-title", "Parsing in 1816")
+        admitted.click("text=Say why")
+
+        admitted.locator("#missed-why", has_text="The filter leaves").wait_for()
+
+    def test_that_failed_is_explained(self, searched: "Page", service: Service):
+        files = {"file": ("frayed.pdf", b"%PDF-1.7\nfrayed")}
+        service.api.post("indexes/plain/artifacts/", files=files)
+        searched.fill("#missed-title", "frayed")
+        searched.click("text=Say why")
+
+        searched.locator("#missed-why", has_text="be").wait_for()
+
+
 def find(page: "Page", query: str, index: str = "plain") -> None:
     """Search as a person would, and wait for the hits."""
     page.check(f"input[name=index][value={index}]", force=True)
