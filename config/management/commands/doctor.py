@@ -23,8 +23,7 @@ from indexing.embedding import describe_model_availability
 from indexing.health import RETRY_FIX, describe_failures
 from indexing.models import IndexBuild
 from indexing.spec.loaded import get_invalid_specs, get_specs
-from indexing.stores import get_store
-from indexing.stores.ownership import exclusive_store_access, has_embedded_store
+from indexing.stores import exclusive_store_access, get_store, has_embedded_store
 from indexing.text_faults import describe_text_faults
 from retrieval.text_languages import UNREAD_TEXTS_FIX, describe_unread_texts
 from summaries import llm
