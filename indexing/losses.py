@@ -12,7 +12,7 @@ from django.db.models import Sum
 from django.utils import timezone
 
 from indexing.exceptions import PointsLost
-from indexing.models import LOST_TURN, IndexBuild, Node, NodeQuerySet
+from indexing.models import LOST_TURN, IndexBuild, Node
 from indexing.stores import get_store
 from indexing.throughput import embedding_work_key, get_rate_per_second
 
@@ -25,8 +25,9 @@ def has_lost_collection(build_id: int, collection: str) -> bool:
     build = IndexBuild.objects.not_retired().filter(pk=build_id).first()
     if build is None:  # its points were removed on purpose
         return False
-    kinds = build.collections()[collection]
-    was_written = _synced_nodes(build).filter(kind__in=kinds)
+    was_written = Node.objects.filter(
+        build=build, state=Node.State.SYNCED, kind__in=build.collections()[collection]
+    )
     # Asked in this order: a point is written before its node is synced.
     if not was_written.exists() or not _is_empty(collection) or not was_written.exists():
         return False
@@ -51,10 +52,6 @@ def make_loss_error(index: str) -> PointsLost:
         if settings.STRATA_RESTORE_LOST_POINTS
         else "Run strata verify --repair.",
     )
-
-
-def _synced_nodes(build: IndexBuild) -> NodeQuerySet:
-    return Node.objects.filter(build=build, state=Node.State.SYNCED)
 
 
 def refuse_searches(build: IndexBuild) -> None:

@@ -92,16 +92,13 @@ def compare_range(
         if len(points) >= batch and (end is None or points[-1].id < end):
             end = points[-1].id
     comparison = Comparison(end)
-    for collection, points in points_by_collection.items():
-        kinds = build.collections()[collection]
-        _compare(
-            build,
-            collection,
-            [row for row in rows if row.kind in kinds and (end is None or row.point_id <= end)],
-            [point for point in points if end is None or point.id <= end],
-            comparison,
-            with_payload=with_payload,
-        )
+    for collection, kinds in build.collections().items():
+        its_rows = [row for row in rows if row.kind in kinds]
+        points = points_by_collection[collection]
+        if end is not None:
+            its_rows = [row for row in its_rows if row.point_id <= end]
+            points = [point for point in points if point.id <= end]
+        _compare(build, collection, its_rows, points, comparison, with_payload)
     return comparison
 
 
@@ -155,14 +152,12 @@ def _compare(
     rows: Sequence[ComparedRow],
     points: Sequence[StoredPoint],
     comparison: Comparison,
-    *,
     with_payload: bool,
 ) -> None:
     """Add the rows and points of one collection to a comparison.
 
     Points that differ are read again, because a replica that has just come back shows an older
-    state, and then their rows: only of a row that is still the same, the point should have been
-    there all the time.
+    state, and then their rows: a row that is still the same required the same point all the time.
     """
     model = _get_model(build, collection)
     rows_by_id = {row.point_id: row for row in rows}
@@ -170,22 +165,14 @@ def _compare(
     comparison.rows += rows
     comparison.point_count += len(points)
 
-    def add(name: str, point_id: UUID) -> None:
-        finding = Finding(name, collection, point_id, rows_by_id.get(point_id))
-        comparison.findings.append(finding)
-
-    for point, following in pairwise(points):
-        if point.id == following.id and point.id in rows_by_id:
-            add("doubled", point.id)
-    differing: list[UUID] = []
-    for point_id in sorted(rows_by_id.keys() | points_by_id.keys()):
-        row, stored = rows_by_id.get(point_id), points_by_id.get(point_id)
-        name = _find_difference(row, stored, model, with_payload)
-        if name in TO_CONFIRM:
-            differing.append(point_id)
-        elif name is not None:
-            add(name, point_id)
-    # A loss that was found has been seen twice; waiting at each slice would delay its restoration.
+    names = {
+        point_id: _find_difference(
+            rows_by_id.get(point_id), points_by_id.get(point_id), model, with_payload
+        )
+        for point_id in rows_by_id | points_by_id
+    }
+    differing = [point_id for point_id, name in names.items() if name in TO_CONFIRM]
+    # A known loss was seen twice; waiting at each slice would delay its restoration.
     if differing and (with_payload or build.lost_at is None):
         get_store().wait_for_replicas()
     for part in slices(differing, ROWS_PER_STATEMENT):
@@ -193,13 +180,21 @@ def _compare(
         nodes = Node.objects.filter(build=build, point_id__in=part)
         rows_now = {row.point_id: row for row in _read_rows(nodes)}
         for point_id in part:
-            row, stored = rows_by_id.get(point_id), points_now.get(point_id)
-            comparison.point_count += (stored is not None) - (point_id in points_by_id)
-            name = _find_difference(row, stored, model, with_payload)
+            row, point_now = rows_by_id.get(point_id), points_now.get(point_id)
+            comparison.point_count += (point_now is not None) - (point_id in points_by_id)
+            names[point_id] = _find_difference(row, point_now, model, with_payload)
             if rows_now.get(point_id) != row:
-                comparison.has_changed = True
-            elif name is not None:
-                add(name, point_id)
+                names[point_id], comparison.has_changed = None, True
+    doubled = [
+        (point.id, "doubled")
+        for point, following in pairwise(points)
+        if point.id == following.id and point.id in rows_by_id
+    ]
+    comparison.findings += [
+        Finding(name, collection, point_id, rows_by_id.get(point_id))
+        for point_id, name in [*names.items(), *doubled]
+        if name is not None
+    ]
 
 
 def _find_difference(
