@@ -54,7 +54,7 @@ def measure_upkeep(sizes: Sequence[int]) -> None:
     from indexing.point_audit import audit_next_points
     from indexing.services import load_specs
     from indexing.verification import VerificationReport
-    from indexing.verification.points import verify_next_points
+    from indexing.verification.builds import verify_points
 
     call_command("migrate", verbosity=0)
     limit_database_cache()
@@ -67,7 +67,7 @@ def measure_upkeep(sizes: Sequence[int]) -> None:
         store = ComputedPoints(size)
         seconds = []
         with (
-            mock.patch("indexing.id_ranges.get_store", return_value=store),
+            mock.patch("indexing.point_comparison.get_store", return_value=store),
             mock.patch("indexing.point_audit.get_store", return_value=store),
         ):
             for _ in range(PASSES):
@@ -86,8 +86,7 @@ def measure_upkeep(sizes: Sequence[int]) -> None:
             started = time.process_time()
             first = max(0, size - MAX_VERIFIED)
             after = UUID(int=(first - 1) << 64) if first else None
-            while (after := verify_next_points(build, after, report, repair=False)) is not None:
-                pass
+            verify_points(build, report, repair=False, after=after)
             verified = time.process_time() - started
         assert report.is_sound, report
         assert report.point_count == report.node_count == size - first

@@ -13,9 +13,9 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from documents.models import Artifact
-from indexing.cleanup import LATE_WRITE_SECONDS, delete_build_data
 from indexing.exceptions import BuildUnfinished, UnknownBuild, WrongBuildState
 from indexing.models import Index, IndexBuild, IndexBuildQuerySet, IndexedDocument, Node
+from indexing.removal import LATE_WRITE_SECONDS, delete_build_data
 from indexing.services import (
     count_unfinished_standalone_rows,
     ensure_collection,

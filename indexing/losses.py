@@ -1,44 +1,22 @@
-"""Finds points that the vector store has lost, and has them written again.
+"""Refuses searches of a build from when the vector store has lost points until they are back.
 
 The store loses points if a collection is dropped, another program deletes points, or an old
-snapshot is restored. From when a loss is found until its points are written again, the index
-answers no search.
+snapshot is restored. The audit finds such points (``point_audit``), and a search that finds nothing
+a lost collection.
 """
 
 import logging
-from collections.abc import Sequence
 
 from django.conf import settings
 from django.db.models import Sum
 from django.utils import timezone
 
-from core.leases import FRESH
 from indexing.exceptions import PointsLost
-from indexing.id_ranges import ComparedRow
-from indexing.models import LOST_TURN, IndexBuild, Node, NodeQuerySet
-from indexing.services import changing_nodes
-from indexing.services.batches import ROWS_PER_STATEMENT, slices
+from indexing.models import LOST_TURN, IndexBuild, Node
 from indexing.stores import get_store
 from indexing.throughput import embedding_work_key, get_rate_per_second
 
 logger = logging.getLogger(__name__)
-
-
-def find_lost_nodes(build: IndexBuild, collection: str, rows: Sequence[ComparedRow]) -> list[int]:
-    """The keys of the synced rows, read without a point, that still have no point and were not
-    synced again meanwhile."""
-    if rows and build.lost_at is None:  # the first loss must be seen twice
-        get_store().wait_for_replicas()
-    synced_at = {row.pk: row.synced_at for row in rows}
-    lost_ids: list[int] = []
-    for part in slices(rows, ROWS_PER_STATEMENT):
-        points = get_store().retrieve(collection, [row.point_id for row in part])
-        absent_ids = [row.pk for row in part if row.point_id not in points]
-        still_synced = _synced_nodes(build).filter(pk__in=absent_ids)
-        lost_ids += [
-            pk for pk, at in still_synced.values_list("pk", "synced_at") if at == synced_at[pk]
-        ]
-    return lost_ids
 
 
 def has_lost_collection(build_id: int, collection: str) -> bool:
@@ -47,8 +25,9 @@ def has_lost_collection(build_id: int, collection: str) -> bool:
     build = IndexBuild.objects.not_retired().filter(pk=build_id).first()
     if build is None:  # its points were removed on purpose
         return False
-    kinds = build.collections()[collection]
-    was_written = _synced_nodes(build).filter(kind__in=kinds)
+    was_written = Node.objects.filter(
+        build=build, state=Node.State.SYNCED, kind__in=build.collections()[collection]
+    )
     # Asked in this order: a point is written before its node is synced.
     if not was_written.exists() or not _is_empty(collection) or not was_written.exists():
         return False
@@ -75,10 +54,6 @@ def make_loss_error(index: str) -> PointsLost:
     )
 
 
-def _synced_nodes(build: IndexBuild) -> NodeQuerySet:
-    return Node.objects.filter(build=build, state=Node.State.SYNCED)
-
-
 def refuse_searches(build: IndexBuild) -> None:
     """Let the build answer no search from now on. Does nothing the second time."""
     if build.lost_at is not None:
@@ -92,21 +67,6 @@ def refuse_searches(build: IndexBuild) -> None:
             ""
             if settings.STRATA_RESTORE_LOST_POINTS
             else ", which STRATA_RESTORE_LOST_POINTS leaves to you: strata verify --repair",
-        )
-
-
-def restore_points(build: IndexBuild, node_ids: Sequence[int]) -> None:
-    """Have the points of these nodes written again, after all other work."""
-    for part in slices(node_ids, ROWS_PER_STATEMENT):
-        _set_pending(build, part)
-
-
-def _set_pending(build: IndexBuild, node_ids: Sequence[int]) -> None:
-    nodes = Node.objects.filter(pk__in=node_ids)
-    artifact_ids = set(nodes.values_list("artifact_id", flat=True))
-    with changing_nodes(build.pk, artifact_ids):
-        nodes.filter(state=Node.State.SYNCED).update(
-            state=Node.State.PENDING, synced_input_hash="", turn=LOST_TURN, **FRESH
         )
 
 

@@ -6,30 +6,33 @@ break. What a slice costs does not depend on how many points there are.
 """
 
 import logging
+from datetime import timedelta
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from core.leases import Claim
-from indexing.id_ranges import IdRange, find_rowless, read_id_range
-from indexing.losses import (
-    accept_searches_if_whole,
-    find_lost_nodes,
-    log_restoration_cost,
-    refuse_searches,
-    restore_points,
+from indexing.losses import accept_searches_if_whole, log_restoration_cost, refuse_searches
+from indexing.models import (
+    LOST_TURN,
+    IndexBuild,
+    Node,
+    NodeCountChange,
+    PointAudit,
+    UnconfirmedWrite,
 )
-from indexing.models import IndexBuild, Node, NodeCountChange, PointAudit
-from indexing.services.batches import ROWS_PER_STATEMENT
+from indexing.point_comparison import compare_points, compare_range, repair_findings
+from indexing.services.batches import ROWS_PER_STATEMENT, slices
 from indexing.stores import get_store
-from indexing.unconfirmed_writes import delete_points
-from indexing.verification import resolve_unconfirmed_writes
 
 logger = logging.getLogger(__name__)
 
 ROWS_PER_SLICE = 2_000  # while all are compared
+WRITES_AT_ONCE = 1_000
 
 
 class AuditedSlice(NamedTuple):
@@ -69,24 +72,27 @@ def _audit_next_points(build: IndexBuild, claim: Claim[PointAudit]) -> AuditedSl
             _save(claim, audit, cursor=None, difference=difference, started_at=timezone.now())
     compares_all = audit.difference is not None
     limit = ROWS_PER_SLICE if compares_all else settings.STRATA_AUDIT_POINTS
-    id_range = read_id_range(build, audit.cursor, limit=limit, with_payload=False)
-    if orphan_count := _remove_orphans(build, id_range):
+    compared = compare_range(build, audit.cursor, limit=limit, with_payload=False)
+    orphans, lost = (
+        [finding for finding in compared.findings if finding.name == name]
+        for name in ("orphan", "missing")
+    )
+    if orphan_count := repair_findings(build, orphans):
         logger.warning("%d points of %s had no row in the ledger; removed", orphan_count, build)
-    lost_ids = _find_lost(build, id_range)
-    if lost_ids:
+    if lost:
         refuse_searches(build)
         # From now on this counts as the round that examines the loss.
         start = audit.cursor if compares_all else None
         _save(claim, audit, cursor=start, difference=0, started_at=timezone.now())
         if not settings.STRATA_RESTORE_LOST_POINTS:
             return AuditedSlice(due_count=0, is_last=True)
-        restore_points(build, lost_ids)
+        repair_findings(build, lost, turn=LOST_TURN)  # after all other work
         if not compares_all:
-            return AuditedSlice(len(lost_ids), is_last=False)
+            return AuditedSlice(len(lost), is_last=False)
     elif orphan_count and compares_all:
         _save(claim, audit, difference=0)
-    if id_range.end is not None:
-        _save(claim, audit, cursor=id_range.end)
+    if compared.end is not None:
+        _save(claim, audit, cursor=compared.end)
     else:
         if audit.difference:  # the counts were wrong, for example after raw SQL
             _add_to_counts(build, audit.difference)
@@ -96,7 +102,28 @@ def _audit_next_points(build: IndexBuild, claim: Claim[PointAudit]) -> AuditedSl
     is_last = audit.difference is None
     if is_last and build.lost_at is not None and not _is_loss_unexamined(build, audit):
         accept_searches_if_whole(build)
-    return AuditedSlice(len(lost_ids), is_last)
+    return AuditedSlice(len(lost), is_last)
+
+
+def resolve_unconfirmed_writes(build: IndexBuild) -> int:
+    """Compare points still unconfirmed after ``STRATA_UNCONFIRMED_SECONDS`` with the ledger, and
+    repair those that differ; return how many. A sync worker then writes the pending nodes.
+
+    Raises:
+        StoreUnavailable: calling again continues where this ended.
+    """
+    count = 0
+    requested_before = Now() - timedelta(seconds=settings.STRATA_UNCONFIRMED_SECONDS)
+    writes = UnconfirmedWrite.objects.filter(build=build, requested_at__lt=requested_before)
+    for write in writes.order_by("pk")[:WRITES_AT_ONCE]:
+        has_changed = False
+        for part in slices([UUID(point_id) for point_id in write.point_ids], ROWS_PER_STATEMENT):
+            compared = compare_points(build, write.collection, part)
+            count += repair_findings(build, compared.findings)
+            has_changed |= compared.has_changed
+        if not has_changed:  # else the next call compares them again
+            write.delete()
+    return count
 
 
 def _save(claim: Claim[PointAudit], audit: PointAudit, **values: Any) -> None:
@@ -110,33 +137,6 @@ def _is_loss_unexamined(build: IndexBuild, audit: PointAudit) -> bool:
     if build.lost_at is None:
         return False
     return audit.started_at is None or audit.started_at < build.lost_at
-
-
-def _remove_orphans(build: IndexBuild, id_range: IdRange) -> int:
-    count = 0
-    for collection, pairs in id_range.pairs.items():
-        # A row is always written before its point.
-        orphans = find_rowless(build, [point.id for row, point in pairs if row is None and point])
-        if orphans:
-            delete_points(build, collection, orphans)
-            count += len(orphans)
-    return count
-
-
-def _find_lost(build: IndexBuild, id_range: IdRange) -> list[int]:
-    return [
-        node_id
-        for collection, pairs in id_range.pairs.items()
-        for node_id in find_lost_nodes(
-            build,
-            collection,
-            [
-                row
-                for row, point in pairs
-                if row is not None and point is None and row.state == Node.State.SYNCED
-            ],
-        )
-    ]
 
 
 def _measure_difference(build: IndexBuild) -> int:

@@ -1,14 +1,17 @@
-"""Removes the points of an artifact or a whole index, and counts what is left in the store."""
+"""Removes the data of an artifact, a retired build or a whole index, and erases deleted text."""
 
+import logging
 import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.conf import settings
+from django.db import connection, models, transaction
 from django.dispatch import Signal
 from django.utils import timezone
 
@@ -16,17 +19,20 @@ from core.exceptions import UnknownIndex
 from documents.index_catalog import PointRemoval
 from documents.models import Artifact, PendingRevision
 from documents.services import remove_artifact
-from indexing.cleanup import LATE_WRITE_SECONDS, delete_build_data
 from indexing.models import Index, IndexBuild, Node
 from indexing.services import delete_removed_nodes, plan_nodes
 from indexing.spec.loaded import has_spec_file
 from indexing.stores import get_store
 from indexing.stores.base import Match
 
+logger = logging.getLogger(__name__)
+
 # Sent with ``index``, its name, and ``deadline``, on the monotonic clock. Receivers in other apps
 # delete their rows of the index; the signal is sent again if the deadline was too short.
 index_removal = Signal()
 
+ROWS_PER_STATEMENT = 5_000  # of a build, removed at once: takes at most a second
+LATE_WRITE_SECONDS = 3_600  # by then no worker still writes to a removed build
 ARTIFACT_BATCH_SIZE = 100  # artifacts removed between two checks of the deadline
 WAIT_SECONDS = 10  # for a worker that is writing these nodes; it releases them after its batch
 
@@ -62,6 +68,28 @@ def _find_lagging_replicas(collections: Iterable[str]) -> list[str]:
         for collection in collections
         for replica in get_store().find_lagging_replicas(collection)
     ]
+
+
+# --- A retired build -------------------------------------------------------------------------
+
+
+def delete_build_data(build: IndexBuild) -> None:
+    """Drop the collections of a retired build and delete its rows; safe to call again.
+
+    Raises:
+        StoreUnavailable: calling again continues where this ended.
+    """
+    store = get_store()
+    for collection in build.collections():
+        store.drop_collection(collection)
+    # Rows of every app that refer to the build; one-to-one rows about it, such as its cost, stay.
+    for relation in IndexBuild._meta.get_fields(include_hidden=True):
+        if not isinstance(relation, models.ManyToOneRel) or relation.one_to_one:
+            continue
+        rows = relation.related_model._base_manager.filter(**{relation.field.name: build})
+        while ids := list(rows.values_list("pk", flat=True)[:ROWS_PER_STATEMENT]):
+            rows.model._base_manager.filter(pk__in=ids).delete()
+    IndexBuild.objects.filter(pk=build.pk, removed_at=None).update(removed_at=timezone.now())
 
 
 # --- A whole index ---------------------------------------------------------------------------
@@ -170,3 +198,23 @@ def _make_receipt(index: Index) -> IndexRemovalReceipt:
         waits_for=_find_lagging_replicas(collections),
         has_spec=has_spec_file(index.pk),
     )
+
+
+# --- Files of the embedded form --------------------------------------------------------------
+
+
+def erase_deleted() -> None:
+    """Rewrite the collections in which something was deleted ``STRATA_ERASE_SECONDS`` ago, and
+    empty SQLite's write-ahead log, which holds earlier versions of rows. SQLite overwrites deleted
+    rows by itself (``secure_delete``), and servers have their own vacuum.
+
+    Raises:
+        StoreUnavailable, DiskFull: the next call tries again.
+    """
+    deleted_before = timezone.now() - timedelta(seconds=settings.STRATA_ERASE_SECONDS)
+    for collection in get_store().erase_deleted(deleted_before):
+        logger.info("Erased what was deleted in %s.", collection)
+    if Path(f"{connection.settings_dict['NAME']}-wal").exists():  # SQLite's log
+        with connection.cursor() as cursor:
+            # Does nothing while others read; the next call tries again.
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -16,7 +16,7 @@ from django.dispatch import Signal
 from core.enqueueing import enqueue_once
 from core.exceptions import StrataError
 from core.workers import Worker
-from indexing import erasure, lifecycle, removal, revisions, services
+from indexing import lifecycle, removal, revisions, services
 from indexing.models import IndexBuild, IndexedDocument, Node, Regeneration
 from indexing.point_audit import audit_next_points
 from indexing.regeneration import (
@@ -186,7 +186,7 @@ def reconcile_store() -> None:
 def erase_deleted() -> None:
     """Erase deleted text from files; a thread of a worker waits meanwhile, searches do not."""
     try:
-        erasure.erase_deleted()
+        removal.erase_deleted()
     except StrataError as error:
         logger.warning("Erasing deleted text waits: %s", error)
 

@@ -18,7 +18,7 @@ def unconfirmed_write(
     A slow server may carry out a deletion after its caller timed out or died, and then delete a
     point that was written again meanwhile. Writes still unconfirmed after
     ``STRATA_UNCONFIRMED_SECONDS`` are compared with the ledger
-    (``verification.resolve_unconfirmed_writes``)."""
+    (``point_audit.resolve_unconfirmed_writes``)."""
     if not get_store().has_late_writes:
         yield
         return

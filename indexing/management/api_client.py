@@ -22,8 +22,7 @@ from core.exceptions import InvalidInput, Malformed, StrataError
 from core.running_server import RunningServer, ServerUnreachable, find_server, own_key
 from core.workers import local_workers
 from indexing.management.base_command import format_error, prepare_database
-from indexing.stores import close_store
-from indexing.stores.ownership import exclusive_store_access, has_embedded_store
+from indexing.stores import close_store, exclusive_store_access, has_embedded_store
 
 API_PATH = "/api/v1/"
 TIMEOUT_SECONDS = 600.0  # verifying or comparing takes minutes; Ctrl-C ends a shorter wait

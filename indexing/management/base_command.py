@@ -19,7 +19,7 @@ from core.exceptions import StrataError
 from core.running_server import find_server
 from core.workers import local_workers
 from indexing.services import load_specs
-from indexing.stores.ownership import exclusive_store_access, has_embedded_store
+from indexing.stores import exclusive_store_access, has_embedded_store
 from indexing.tasks import enqueue_reconciliation
 
 

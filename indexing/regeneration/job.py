@@ -5,7 +5,7 @@ crash no artifact is processed twice or skipped.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,12 +21,7 @@ from core.leases import NO_LEASE, describe_error
 from indexing.drafting import get_drafter
 from indexing.kinds import KINDS
 from indexing.models import NOT_SYNCED, Node, Regeneration
-from indexing.regeneration.scope import (
-    POINTS_PER_REQUEST,
-    RegenerationScope,
-    find_next_ids,
-    is_limit_reached,
-)
+from indexing.regeneration.scope import RegenerationScope, find_next_ids, is_limit_reached
 from indexing.services import (
     changing_nodes,
     make_documents_due,
@@ -35,6 +30,7 @@ from indexing.services import (
     reembed_nodes,
     retry_failed_nodes,
 )
+from indexing.services.batches import ROWS_PER_STATEMENT, slices
 
 logger = logging.getLogger(__name__)
 
@@ -141,7 +137,8 @@ def _regenerate(
                 reembed_nodes(nodes)
             if regeneration.is_for_missing:
                 retry_failed_nodes(nodes)
-                for part in _split_into_batches(scope.nodes_without_points.get(made_from_id, [])):
+                node_ids = scope.nodes_without_points.get(made_from_id, [])
+                for part in slices(node_ids, ROWS_PER_STATEMENT):
                     reembed_nodes(nodes.filter(pk__in=part, state=Node.State.SYNCED))
             if not is_partial or regeneration.is_for_missing:
                 texts = [
@@ -167,11 +164,6 @@ def _regenerate(
     due.builds |= builds
     due.text_count += text_count
     return is_due
-
-
-def _split_into_batches(node_ids: Sequence[int]) -> Iterator[Sequence[int]]:
-    for start in range(0, len(node_ids), POINTS_PER_REQUEST):
-        yield node_ids[start : start + POINTS_PER_REQUEST]
 
 
 def _advance(

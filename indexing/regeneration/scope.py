@@ -12,11 +12,11 @@ from documents.models import Artifact, Page, Source
 from indexing.drafting import get_drafter, get_standalone_drafters
 from indexing.kinds import KINDS
 from indexing.models import MADE_FROM_ID, NOT_SYNCED, IndexBuild, Node, NodeQuerySet, Regeneration
+from indexing.point_comparison import ComparedRow, compare_points
 from indexing.services import find_unplanned_artifacts, find_unplanned_rows
-from indexing.stores import get_store
+from indexing.services.batches import ROWS_PER_STATEMENT
 
 ROWS_PER_STEP = 100  # artifacts or standalone rows examined together
-POINTS_PER_REQUEST = 500  # nodes whose points are read together
 
 
 def find_regenerated_artifacts(regeneration: Regeneration) -> QuerySet[Artifact]:
@@ -120,10 +120,11 @@ class RegenerationScope:
             for kind in kinds:
                 if not KINDS[kind].is_standalone:
                     self.ids |= get_drafter(kind).find_unwritable(ids, build)
-            synced = nodes.filter(state=Node.State.SYNCED)
-            for made_from_id, node_id in _find_nodes_without_points(build, synced):
-                self.nodes_without_points.setdefault(made_from_id, []).append(node_id)
-                self.ids.add(made_from_id)
+                synced = nodes.filter(kind=kind, state=Node.State.SYNCED)
+                for row in _find_rows_without_points(build, build.collection(kind), synced):
+                    made_from_id = row.artifact_id or row.point_id
+                    self.nodes_without_points.setdefault(made_from_id, []).append(row.pk)
+                    self.ids.add(made_from_id)
 
 
 def _find_unplanned(build: IndexBuild, kinds: Sequence[str], ids: set[UUID]) -> set[UUID]:
@@ -150,23 +151,17 @@ def find_builds_and_kinds(
             yield build, kinds
 
 
-def _find_nodes_without_points(
-    build: IndexBuild, nodes: NodeQuerySet
-) -> Iterator[tuple[UUID, int]]:
-    """Yield (``MADE_FROM_ID``, key) of nodes whose points the store does not hold."""
+def _find_rows_without_points(
+    build: IndexBuild, collection: str, nodes: NodeQuerySet
+) -> Iterator[ComparedRow]:
     last = 0
-    while rows := list(
-        nodes.filter(pk__gt=last)
-        .order_by("pk")
-        .values_list("pk", "point_id", "kind", MADE_FROM_ID)[:POINTS_PER_REQUEST]
-    ):
-        last = rows[-1][0]
-        for kind in {kind for _, _, kind, _ in rows}:
-            ids = [point_id for _, point_id, row_kind, _ in rows if row_kind == kind]
-            points = get_store().retrieve(build.collection(kind), ids)
-            for node_id, point_id, row_kind, made_from_id in rows:
-                if row_kind == kind and point_id not in points:
-                    yield made_from_id, node_id
+    in_order = nodes.order_by("pk").values_list("pk", "point_id")
+    while rows := list(in_order.filter(pk__gt=last)[:ROWS_PER_STATEMENT]):
+        last, _ = rows[-1]
+        point_ids = [point_id for _, point_id in rows]
+        for finding in compare_points(build, collection, point_ids).findings:
+            if finding.name == "missing" and finding.row is not None:
+                yield finding.row
 
 
 def _correct_stale_hashes(artifact_ids: Iterable[UUID]) -> set[UUID]:
@@ -180,7 +175,7 @@ def _correct_stale_hashes(artifact_ids: Iterable[UUID]) -> set[UUID]:
         models: tuple[type[Page] | type[Source], ...] = (Page, Source)
         for model in models:
             rows = model._default_manager.filter(artifact=artifact_id).only("text", "content_hash")
-            for row in rows.iterator(chunk_size=POINTS_PER_REQUEST):
+            for row in rows.iterator(chunk_size=ROWS_PER_STATEMENT):
                 if row.content_hash != hash_text(row.text):
                     row.save(update_fields=["content_hash"])
                     changed.add(artifact_id)

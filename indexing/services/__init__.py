@@ -21,7 +21,7 @@ from indexing.services.loading import (
     store_search_settings,
 )
 from indexing.services.planning import DocumentPlanner, plan_nodes
-from indexing.services.resets import reembed_nodes, retry_failed_nodes
+from indexing.services.resets import reembed_nodes, retry_failed_nodes, set_pending
 from indexing.services.rows import draft_rows, draft_standalone_rows
 from indexing.services.standalone import (
     count_standalone_rows,

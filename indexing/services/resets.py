@@ -11,20 +11,21 @@ from indexing.services.documents import changing_nodes
 
 
 def reembed_nodes(nodes: QuerySet[Node]) -> int:
-    """Set these nodes pending so that they are embedded and written again; return how many.
-
-    Nodes in the state `deleting` and retired builds are not changed.
-    """
-    not_deleting = nodes.exclude(state=Node.State.DELETING)
-    return _reset_to_pending(not_deleting, synced_input_hash="")
+    """Set these nodes pending so that they are embedded and written again; return how many."""
+    return set_pending(nodes, synced_input_hash="")
 
 
 def retry_failed_nodes(nodes: QuerySet[Node]) -> int:
     """Set the failed ones of these nodes pending with new attempts; return how many."""
-    return _reset_to_pending(nodes.filter(state=Node.State.FAILED))
+    return set_pending(nodes.filter(state=Node.State.FAILED))
 
 
-def _reset_to_pending(nodes: QuerySet[Node], **values: Any) -> int:
+def set_pending(nodes: QuerySet[Node], **values: Any) -> int:
+    """Set these nodes pending with new attempts and other ``values``; return how many.
+
+    Nodes in the state `deleting` and retired builds are not changed.
+    """
+    nodes = nodes.exclude(state=Node.State.DELETING)
     not_retired = IndexBuild.objects.not_retired().values("pk")
     artifacts_by_build: dict[int, set[UUID | None]] = {}
     in_use = nodes.filter(build__in=not_retired).order_by()

@@ -5,9 +5,12 @@ Nothing here imports an engine before it is used.
 
 import atexit
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from django.conf import settings
+from django.db import connections
 
 from indexing.stores.base import (
     AllOf,
@@ -61,6 +64,26 @@ def close_store() -> None:
 
 # Flush and close collections when the process ends.
 atexit.register(close_store)
+
+
+def has_embedded_store() -> bool:
+    """Whether the settings choose the embedded vector engine."""
+    return settings.STRATA_VECTOR_STORE == "embedded"
+
+
+@contextmanager
+def exclusive_store_access() -> Iterator[None]:
+    """Open the embedded vector engine of this data folder; one process at a time can own it.
+
+    Raises:
+        StoreLocked: another process owns it.
+    """
+    get_store()
+    try:
+        yield
+    finally:
+        close_store()
+        connections.close_all()
 
 
 def get_bm25_encoder(spec: "SparseSpec") -> "Bm25Encoder":

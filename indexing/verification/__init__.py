@@ -4,6 +4,5 @@ It goes slice by slice in the order of ids, so that memory stays bounded however
 """
 
 from indexing.verification.builds import verify_build
-from indexing.verification.points import resolve_unconfirmed_writes
 from indexing.verification.release import find_release_differences
 from indexing.verification.report import FINDINGS, VerificationReport

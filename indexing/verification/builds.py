@@ -1,23 +1,14 @@
-"""Verifies builds, slice by slice."""
+"""Verifies builds."""
 
-from typing import NamedTuple
 from uuid import UUID
 
 from indexing.models import IndexBuild, Node
+from indexing.point_comparison import compare_range, repair_findings
 from indexing.services import retry_failed_nodes
-from indexing.verification.documents import verify_next_documents, verify_standalone_rows
-from indexing.verification.points import verify_next_points
+from indexing.verification.documents import verify_documents, verify_standalone_rows
 from indexing.verification.report import VerificationReport
 
-
-class Position(NamedTuple):
-    """The next slice of a verification; its stages are documents, then standalone, then points."""
-
-    stage: str
-    after: UUID | None  # the last id of the stage that was verified
-
-
-START = Position("documents", None)
+ROWS_PER_SLICE = 1_000
 
 
 def verify_build(build: IndexBuild, *, repair: bool = False) -> VerificationReport:
@@ -31,27 +22,30 @@ def verify_build(build: IndexBuild, *, repair: bool = False) -> VerificationRepo
         StoreUnavailable: the store could not be read to its end.
     """
     report = VerificationReport(build.index_id, build.number)
-    position: Position | None = START
-    while position is not None:
-        position = _verify_slice(build, position, report, repair=repair)
-    return report
-
-
-def _verify_slice(
-    build: IndexBuild, position: Position, report: VerificationReport, *, repair: bool
-) -> Position | None:
-    """Verify one slice; return the next, or None after the last."""
-    stage, after = position
-    if stage == "documents":
-        end = verify_next_documents(build, after, report, repair=repair)
-        return Position("standalone" if end is None else stage, end)
-    if stage == "standalone":
-        verify_standalone_rows(build, report, repair=repair)
-        return Position("points", None)
-    end = verify_next_points(build, after, report, repair=repair)
-    if end is not None:
-        return Position(stage, end)
+    verify_documents(build, report, repair=repair)
+    verify_standalone_rows(build, report, repair=repair)
+    verify_points(build, report, repair=repair)
     if repair:
         failed = Node.objects.filter(build=build, state=Node.State.FAILED)
         report.repaired_count += retry_failed_nodes(failed)
-    return None
+    return report
+
+
+def verify_points(
+    build: IndexBuild, report: VerificationReport, *, repair: bool, after: UUID | None = None
+) -> None:
+    """I2, I3, I4 and I6, for the rows and points that follow ``after`` in the order of ids: one
+    point per row and one row per point, with equal content."""
+    while True:
+        compared = compare_range(build, after, limit=ROWS_PER_SLICE, with_payload=True)
+        report.point_count += compared.point_count
+        for row in compared.rows:
+            report.node_count += row.state != Node.State.DELETING
+            report.failed_count += row.state == Node.State.FAILED
+        for finding in compared.findings:
+            report.add_finding(finding.name, finding.point_id)
+        if repair:
+            report.repaired_count += repair_findings(build, compared.findings)
+        after = compared.end
+        if after is None:
+            return

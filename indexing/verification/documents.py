@@ -1,6 +1,7 @@
 """Verifies that the ledger of a build holds what its documents require."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 from uuid import UUID
 
 from django.db import transaction
@@ -20,44 +21,39 @@ from indexing.services.batches import ROWS_PER_STATEMENT, slices
 from indexing.verification.report import VerificationReport
 
 ARTIFACTS_PER_SLICE = 200
-COMPARED_HASHES = ("text_hash", "input_hash", "payload_hash")  # compared between row and draft
+COMPARED = ("point_id", "text_hash", "input_hash", "payload_hash")  # of a row and its draft
+_read_compared = attrgetter(*COMPARED)
 
 
-def verify_next_documents(
-    build: IndexBuild, after: UUID | None, report: VerificationReport, *, repair: bool
-) -> UUID | None:
-    """I1 and I4, for the artifacts that follow ``after`` in the order of ids: the ledger matches
-    each, and every chunk is at its offsets. Return the last one, or None at the end."""
+def verify_documents(build: IndexBuild, report: VerificationReport, *, repair: bool) -> None:
+    """I1 and I4: the ledger matches each artifact, and every chunk is at its offsets."""
     artifacts = Artifact.objects.filter(index=build.index_id).order_by("pk")
-    page = list(
-        artifacts[:ARTIFACTS_PER_SLICE]
-        if after is None
-        else artifacts.filter(pk__gt=after)[:ARTIFACTS_PER_SLICE]
-    )
-    end = page[-1].pk if len(page) == ARTIFACTS_PER_SLICE else None
-    in_slice = Q()
-    if after is not None:
-        in_slice &= Q(artifact__gt=after)
-    if end is not None:
-        in_slice &= Q(artifact__lte=end)
-    report.artifact_count += len(page)
-    for artifact in page:
-        if artifact.state in {Artifact.State.RECEIVED, Artifact.State.PARSING}:
-            report.add_finding("unparsed", artifact.pk)
-        elif not _ledger_matches_artifact(build, artifact, report):
-            report.add_finding("unplanned", artifact.pk)
+    end = UUID(int=0)
+    is_last = False
+    while not is_last:
+        page = list(artifacts.filter(pk__gt=end)[:ARTIFACTS_PER_SLICE])
+        is_last = len(page) < ARTIFACTS_PER_SLICE
+        in_slice = Q(artifact__gt=end)
+        if not is_last:
+            end = page[-1].pk
+            in_slice &= Q(artifact__lte=end)
+        report.artifact_count += len(page)
+        unplanned = []
+        for artifact in page:
+            if artifact.state in {Artifact.State.RECEIVED, Artifact.State.PARSING}:
+                report.add_finding("unparsed", artifact.pk)
+            elif not _ledger_matches_artifact(build, artifact, report):
+                unplanned.append(artifact.pk)
+        documents = IndexedDocument.objects.filter(in_slice, build=build)
+        unwritten = documents.exclude(unwritten_kinds=[])
+        for artifact_id in unwritten.values_list("artifact_id", flat=True):
+            report.add_finding("unwritten", artifact_id)  # the reconciliation enqueues its writing
+        orphaned = _find_orphaned_artifacts(Node.objects.filter(in_slice, build=build))
+        for artifact_id in sorted({*unplanned, *orphaned}):
+            report.add_finding("unplanned", artifact_id)
             if repair:
-                plan_nodes(artifact.pk, build)
+                plan_nodes(artifact_id, build)
                 report.repaired_count += 1
-    documents = IndexedDocument.objects.filter(in_slice, build=build).exclude(unwritten_kinds=[])
-    for artifact_id in documents.values_list("artifact_id", flat=True):
-        report.add_finding("unwritten", artifact_id)  # the reconciliation enqueues its writing
-    for artifact_id in _find_orphaned_artifacts(Node.objects.filter(in_slice, build=build)):
-        report.add_finding("unplanned", artifact_id)
-        if repair:
-            plan_nodes(artifact_id, build)
-            report.repaired_count += 1
-    return end
 
 
 def verify_standalone_rows(build: IndexBuild, report: VerificationReport, *, repair: bool) -> None:
@@ -80,18 +76,14 @@ def _find_unplanned_standalone(kind: str, build: IndexBuild) -> list[UUID]:
     for part in slices(sorted(ids), ROWS_PER_STATEMENT):
         with transaction.atomic():
             drafts = draft_standalone_rows(kind, part, build)
-            stored = set(nodes.filter(point_id__in=part).values_list("point_id", *COMPARED_HASHES))
-        drafted = {
-            (draft.point_id, *(getattr(draft, name) for name in COMPARED_HASHES))
-            for draft in drafts
-        }
-        unplanned += sorted({point_id for point_id, *_ in stored ^ drafted})
+            stored = set(nodes.filter(point_id__in=part).values_list(*COMPARED))
+        unplanned += sorted({each[0] for each in stored ^ set(map(_read_compared, drafts))})
     return unplanned
 
 
 def _find_orphaned_artifacts(nodes: QuerySet[Node]) -> list[UUID]:
     """Ids of artifacts that were deleted or lost a source or page, but still have nodes."""
-    nodes = nodes.exclude(state=Node.State.DELETING).filter(artifact__isnull=False)
+    nodes = nodes.exclude(state=Node.State.DELETING)
     has_source, has_page, is_there = (
         Exists(model._default_manager.filter(pk=OuterRef(name)))
         for model, name in ((Source, "source_id"), (Page, "page_id"), (Artifact, "artifact_id"))
@@ -106,20 +98,16 @@ def _ledger_matches_artifact(
     build: IndexBuild, artifact: Artifact, report: VerificationReport
 ) -> bool:
     others = [kind for kind in get_drafters(build) if kind != "chunk"]
-    if others and not _rows_match_drafts(build, artifact, others):
+    if others and not rows_match_drafts(build, artifact, others):
         return False
     return "chunk" not in build.spec.kinds or _chunks_match_sources(build, artifact, report)
 
 
-def _rows_match_drafts(build: IndexBuild, artifact: Artifact, kinds: Sequence[str]) -> bool:
-    """Compare rows with drafts, for kinds that are drafted from stored texts without chunking."""
+def rows_match_drafts(build: IndexBuild, artifact: Artifact, kinds: Sequence[str]) -> bool:
+    """Whether the rows of these kinds are what would be drafted now."""
     nodes = Node.objects.filter(build=build, artifact=artifact, kind__in=kinds)
-    rows = nodes.exclude(state=Node.State.DELETING)
-    stored = set(rows.values_list("point_id", *COMPARED_HASHES))
-    return stored == {
-        (draft.point_id, *(getattr(draft, name) for name in COMPARED_HASHES))
-        for draft in draft_rows(artifact, build, kinds)
-    }
+    rows = nodes.exclude(state=Node.State.DELETING).values_list(*COMPARED)
+    return set(rows) == set(map(_read_compared, draft_rows(artifact, build, kinds)))
 
 
 def _chunks_match_sources(
@@ -159,16 +147,11 @@ def _chunks_match_sources(
     ):
         return True
     # Text outside all chunks must be text that the recipe leaves out.
-    expected_spans: dict[tuple[UUID, str], list[tuple[int, int]]] = {}
-    for draft in draft_rows(artifact, build, ["chunk"]):
-        assert draft.source_id is not None
-        assert draft.start_offset is not None
-        assert draft.end_offset is not None
-        place = (draft.start_offset, draft.end_offset)
-        expected_spans.setdefault((draft.source_id, draft.strategy), []).append(place)
-    return {key: sorted(places) for key, places in expected_spans.items()} == {
-        key: sorted(places) for key, places in spans.items()
+    drafted = {
+        (draft.source_id, draft.strategy, draft.start_offset, draft.end_offset)
+        for draft in draft_rows(artifact, build, ["chunk"])
     }
+    return drafted == {(*key, *place) for key, places in spans.items() for place in places}
 
 
 def _spans_cover_text(text: str, spans: list[tuple[int, int]]) -> bool:

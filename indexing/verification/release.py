@@ -13,10 +13,10 @@ from documents.models import Artifact
 from indexing import embedding
 from indexing.drafting import get_drafters, hash_payload
 from indexing.models import IndexBuild, IndexedDocument, Node
-from indexing.services import draft_points, draft_rows
+from indexing.services import draft_points
 from indexing.stores import encode_sparse_query, get_store
 from indexing.stores.base import Point, Query, StoredPoint
-from indexing.verification.documents import COMPARED_HASHES
+from indexing.verification.documents import rows_match_drafts
 
 DOCUMENTS = 10
 NODES = 30
@@ -38,7 +38,8 @@ def find_release_differences(build: IndexBuild) -> list[str]:
         EmbeddingUnavailable, ModelUnavailable, StoreUnavailable: it could not be checked.
     """
     artifacts = list(_sample_artifacts(build))
-    differing = sum(not _has_same_rows(build, artifact) for artifact in artifacts)
+    kinds = list(get_drafters(build))
+    differing = sum(not rows_match_drafts(build, artifact, kinds) for artifact in artifacts)
     nodes = list(_sample_nodes(build, artifacts))
     return [
         *_count(differing, artifacts, "documents would be cut or described differently"),
@@ -64,15 +65,6 @@ def _sample_nodes(build: IndexBuild, artifacts: Sequence[Artifact]) -> Iterator[
     for node in in_any_order[:NODES]:
         node.build = build
         yield node
-
-
-def _has_same_rows(build: IndexBuild, artifact: Artifact) -> bool:
-    nodes = Node.objects.filter(build=build, artifact=artifact)
-    rows = nodes.exclude(state=Node.State.DELETING).values_list("point_id", *COMPARED_HASHES)
-    drafts = draft_rows(artifact, build, list(get_drafters(build)))
-    return set(rows) == {
-        (draft.point_id, *(getattr(draft, name) for name in COMPARED_HASHES)) for draft in drafts
-    }
 
 
 def _compare_points(build: IndexBuild, nodes: Sequence[Node]) -> Iterator[str]:

@@ -80,7 +80,8 @@ class TestMissedDocument:
 
         searched.locator("#missed-why", has_text=why).wait_for()
 
-    def test_that_the_filter_leaves_out_is_explained(self, admitted: "Page", _papers: None):
+    @pytest.mark.usefixtures("_papers")
+    def test_that_the_filter_leaves_out_is_explained(self, admitted: "Page"):
         admitted.goto('/?index=papers&q=parsing+sentences&filter={"year":1819}')
         admitted.wait_for_selector(".hit")
         admitted.click("#missed summary")

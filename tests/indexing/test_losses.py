@@ -215,7 +215,7 @@ class TestAuditNextPoints:
         assert "4 points of plain #1 are embedded and written again" in caplog.text
         assert " tokens" in caplog.text
 
-    def test_ignores_a_node_whose_point_is_removed_meanwhile(self, synced, monkeypatch):
+    def test_ignores_a_node_whose_point_is_removed_meanwhile(self, synced, monkeypatch, caplog):
         scroll = type(get_store()).scroll
 
         def delete_first(store, name, **options):
@@ -228,4 +228,5 @@ class TestAuditNextPoints:
 
         audit_to_the_end(synced)
 
+        assert "lost points" not in caplog.text
         assert IndexBuild.objects.get(pk=synced.pk).lost_at is None

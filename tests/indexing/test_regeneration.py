@@ -337,8 +337,8 @@ class TestOnlyMissing:
         assert points[lost.point_id].payload["text"] == lost.text
 
     def test_examines_every_node_of_a_large_document(self, build, monkeypatch):
-        monkeypatch.setattr(scope, "POINTS_PER_REQUEST", 2)
-        monkeypatch.setattr(job, "POINTS_PER_REQUEST", 2)
+        monkeypatch.setattr(scope, "ROWS_PER_STATEMENT", 2)
+        monkeypatch.setattr(job, "ROWS_PER_STATEMENT", 2)
         text = "\n\n".join(f"Paragraph {n} on herons. " * 20 for n in range(7))
         sync(build, give(text))
         assert Node.objects.count() > 4

@@ -11,10 +11,11 @@ from documents.services import TextContent, replace_content, update_artifact
 from indexing import tasks, unconfirmed_writes
 from indexing.exceptions import StoreOutcomeUnknown, StoreUnavailable
 from indexing.models import Node, UnconfirmedWrite
+from indexing.point_audit import resolve_unconfirmed_writes
 from indexing.services import sync_nodes
 from indexing.stores import VectorStore
 from indexing.unconfirmed_writes import unconfirmed_write
-from indexing.verification import resolve_unconfirmed_writes, verify_build
+from indexing.verification import verify_build
 from tests.acting import record_enqueued
 from tests.factories import give, sync
 
@@ -170,6 +171,28 @@ class TestResolveUnconfirmedWrites:
 
         assert not UnconfirmedWrite.objects.exists()
         assert sync_nodes(build) == 0
+
+    def test_compares_points_again_that_are_written_meanwhile(
+        self, build, artifact, server, over, monkeypatch
+    ):
+        [node] = Node.objects.all()
+        UnconfirmedWrite.objects.create(
+            build=build, collection=COLLECTION, point_ids=[str(node.point_id)]
+        )
+        retrieve, edits = server.retrieve, iter([{"metadata": {"venue": "pond"}}])
+
+        def edit_meanwhile(*given: Any) -> Any:
+            for edit in edits:
+                update_artifact(artifact.pk, **edit)
+                sync(build, artifact)
+            return retrieve(*given)
+
+        monkeypatch.setattr(server, "retrieve", edit_meanwhile)
+
+        assert resolve_unconfirmed_writes(build) == 0
+        assert UnconfirmedWrite.objects.exists()
+        assert resolve_unconfirmed_writes(build) == 0
+        assert not UnconfirmedWrite.objects.exists()
 
     def test_waits_until_no_write_can_be_in_progress(self, build, artifact):
         UnconfirmedWrite.objects.create(build=build, collection=COLLECTION, point_ids=[])

@@ -5,6 +5,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from documents.models import Artifact
+from documents.services import update_artifact
 from indexing.models import Node
 from indexing.stores import close_store
 from indexing.stores.base import Point
@@ -134,6 +135,25 @@ class TestVerifyBuild:
         sync(build)
         close_store()
         assert verify_build(build).is_sound
+
+
+class TestAPoint:
+    def test_written_between_the_two_reads_is_no_finding(self, build, store, artifact, monkeypatch):
+        scroll, edits = type(store).scroll, iter([{"title": "Renamed"}])
+
+        def edit_meanwhile(self, name, **given):
+            for edit in edits:
+                update_artifact(artifact.pk, **edit)
+                sync(build, artifact)
+            return scroll(self, name, **given)
+
+        monkeypatch.setattr(type(store), "scroll", edit_meanwhile)
+
+        report = verify_build(build, repair=True)
+
+        assert (report.findings, report.repaired_count) == ({}, 0)
+        assert next(edits, None) is None
+        assert not Node.objects.exclude(state=Node.State.SYNCED).exists()
 
 
 class TestRepair:

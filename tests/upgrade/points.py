@@ -58,8 +58,7 @@ def write(points: dict[str, list[dict[str, Any]]]) -> None:
 
 def main() -> None:
     django.setup()
-    from indexing.stores import close_store
-    from indexing.stores.ownership import exclusive_store_access
+    from indexing.stores import close_store, exclusive_store_access
 
     with exclusive_store_access():
         if sys.argv[1] == "read":

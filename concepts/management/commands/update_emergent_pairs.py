@@ -9,8 +9,7 @@ from core.progress_bars import progress_bar
 from core.running_server import find_server
 from indexing.management.base_command import StrataCommand, limit_database_cache
 from indexing.models import IndexBuild
-from indexing.stores import get_store
-from indexing.stores.ownership import exclusive_store_access, has_embedded_store
+from indexing.stores import exclusive_store_access, get_store, has_embedded_store
 
 MIN_CONCEPTS_FOR_GRAPH = 5_000  # with more due concepts, building a search graph saves time
 

@@ -15,7 +15,7 @@ from indexing.management.api_client import (
     parse_assignments,
     parse_json,
 )
-from indexing.stores.ownership import has_embedded_store
+from indexing.stores import has_embedded_store
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 

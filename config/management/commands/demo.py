@@ -10,7 +10,7 @@ from documents.connectors.local_files import add_file, iter_files
 from documents.services import TextContent, add_artifact
 from indexing.management.base_command import StrataCommand
 from indexing.models import Index
-from indexing.stores.ownership import has_embedded_store
+from indexing.stores import has_embedded_store
 
 LIBRARY = Path(settings.BASE_DIR) / "demo" / "library"
 

@@ -15,8 +15,7 @@ from config.health import OK, check_workers
 from config.views import LIVE
 from core.exceptions import StrataError
 from core.running_server import RunningServer, ServerUnreachable, find_server
-from indexing.stores import get_store
-from indexing.stores.ownership import exclusive_store_access, has_embedded_store
+from indexing.stores import exclusive_store_access, get_store, has_embedded_store
 
 
 class Command(BaseCommand):

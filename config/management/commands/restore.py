@@ -7,7 +7,7 @@ from django.core.management.base import CommandParser
 
 from config.backup.restoring import restore_backup
 from indexing.management.base_command import StrataCommand
-from indexing.stores.ownership import exclusive_store_access, has_embedded_store
+from indexing.stores import exclusive_store_access, has_embedded_store
 
 
 class Command(StrataCommand):

@@ -25,7 +25,7 @@ from core.exceptions import StrataError
 from documents.models import Artifact
 from indexing.management.base_command import prepare_database
 from indexing.spec.loaded import get_specs
-from indexing.stores.ownership import exclusive_store_access
+from indexing.stores import exclusive_store_access
 from summaries.writers import QUESTIONS_FIX, describe_missing_texts
 
 ADMIN_NAME = "admin"

@@ -6,7 +6,7 @@ from core.running_server import find_server
 from indexing.lifecycle import prune_builds, remove_retired_builds
 from indexing.management.base_command import StrataCommand, trigger_reconciliation
 from indexing.models import Index
-from indexing.stores.ownership import exclusive_store_access, has_embedded_store
+from indexing.stores import exclusive_store_access, has_embedded_store
 
 
 class Command(StrataCommand):

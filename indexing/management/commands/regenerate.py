@@ -21,7 +21,7 @@ from indexing.regeneration import (
     cancel_regeneration,
     get_regeneration,
 )
-from indexing.stores.ownership import exclusive_store_access, has_embedded_store
+from indexing.stores import exclusive_store_access, has_embedded_store
 
 
 class Command(StrataCommand):

@@ -13,7 +13,7 @@ from documents.models import Artifact
 from documents.serializers import render_artifacts
 from indexing.management.base_command import StrataCommand
 from indexing.management.waiting import wait_for_artifacts
-from indexing.stores.ownership import exclusive_store_access, has_embedded_store
+from indexing.stores import exclusive_store_access, has_embedded_store
 from summaries.processing import (
     CHUNKS_FILE_NAME,
     MANIFEST_FILE_NAME,
