@@ -49,10 +49,12 @@ async function* parseEvents(body) {
   }
 }
 
-/** The answer's panel; `add` appends text, `end` links its citations and shows which model wrote it. */
-export function answerElement(metadata, showHit) {
+/** The answer's panel; `add` appends text, `end` links its citations and shows which model wrote it. `stop` ends the stream. */
+export function answerElement(metadata, showHit, stop) {
   const text = element("p", { className: "text", dir: "auto" });
   const writer = element("p", { className: "place" });
+  const stopButton = element("button", { type: "button" }, "Stop");
+  const copyButton = element("button", { type: "button", hidden: true }, "Copy with sources");
   const panel = element(
     "section",
     { className: "answer" },
@@ -60,10 +62,20 @@ export function answerElement(metadata, showHit) {
     ...parsedQueryElements(metadata),
     text,
     writer,
+    element("p", { className: "row" }, stopButton, copyButton),
   );
   panel.setAttribute("aria-label", "Answer");
   panel.setAttribute("aria-busy", "true");
   let written = "";
+  stopButton.addEventListener("click", () => {
+    stop();
+    finish();
+    writer.textContent = "Stopped.";
+  });
+  function finish() {
+    panel.removeAttribute("aria-busy");
+    stopButton.hidden = true;
+  }
   return {
     panel,
     add(piece) {
@@ -71,15 +83,30 @@ export function answerElement(metadata, showHit) {
       text.replaceChildren(written);
     },
     end(done) {
-      panel.removeAttribute("aria-busy");
+      finish();
       if (!done.model_name || !written) {
         text.replaceChildren(refusalText(metadata));
         return;
       }
       text.replaceChildren(...linkCitations(written, done.citations, showHit));
       writer.textContent = [...done.notes, attributionText(done)].filter(Boolean).join(" ");
+      copyButton.hidden = !navigator.clipboard;
+      copyButton.addEventListener("click", async () => {
+        await navigator.clipboard.writeText(withSources(written, done.citations, metadata.hits));
+        copyButton.textContent = "Copied";
+      });
     },
   };
+}
+
+/** The answer as plain text, with the title and page of each passage that it cites. */
+function withSources(written, citations, hits) {
+  const numbers = [...new Set(citations.map(({ number }) => number))].sort((a, b) => a - b);
+  const sources = numbers.map((number) => {
+    const { artifact, page } = hits[number - 1];
+    return `[${number}] ${artifact.title || "Untitled"}${page ? `, page ${page.index + 1}` : ""}`;
+  });
+  return [written, ...sources].join("\n\n");
 }
 
 function refusalText({ refusal, hits }) {

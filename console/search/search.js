@@ -478,7 +478,7 @@ async function search() {
   results.setAttribute("aria-busy", "true");
   try {
     if (chosen === "ask") {
-      await showStreamedAnswer(streamAnswerEvents({ index, q, limit, ...(filter && { filter }) }, mine.signal), q, () => mine === activeSearch);
+      await showStreamedAnswer(streamAnswerEvents({ index, q, limit, ...(filter && { filter }) }, mine.signal), q, () => mine === activeSearch, () => mine.abort());
       return;
     }
     results.classList.toggle("explained", explain);
@@ -499,13 +499,13 @@ async function search() {
 }
 
 /** Show an answer while it streams, above the hits it is based on. */
-async function showStreamedAnswer(events, query, isWanted) {
+async function showStreamedAnswer(events, query, isWanted, stop) {
   let answer = null;
   for await (const { kind, data } of events) {
     if (!isWanted()) return;
     if (kind === "metadata") {
       showAnswer(data, "ask", query);
-      answer = answerElement(data, focusHit);
+      answer = answerElement(data, focusHit, stop);
       results.before(answer.panel);
     } else if (kind === "chunk") {
       answer.add(data.text);

@@ -15,6 +15,22 @@ HARBOUR = (
 )
 QUESTION = "When do boats leave the harbour?"
 
+# Gives the page the first event of an answer, and no other.
+UNENDING = """() => {
+  const real = window.fetch;
+  window.fetch = async (address, options) => {
+    if (!String(address).includes("/ask")) return real(address, options);
+    const data = JSON.stringify({ index: "plain", hits: [], parsed: {}, identified: [], notes: [], took_ms: { total: 1 } });
+    const body = new ReadableStream({
+      start(stream) {
+        stream.enqueue(new TextEncoder().encode(`id: 1\\nevent: metadata\\ndata: ${data}\\n\\n`));
+        options.signal.addEventListener("abort", () => stream.error(new DOMException("", "AbortError")));
+      },
+    });
+    return new Response(body);
+  };
+}"""  # noqa: E501
+
 
 @pytest.fixture(scope="module", autouse=True)
 def _documents(service: Service) -> None:
@@ -74,6 +90,28 @@ class TestAnAnswer:
         asked.wait_for_selector(".answer:not([aria-busy])")
         assert asked.locator(".answer .mark").first.inner_text().endswith("?")
         assert "do not support the sentence" in asked.inner_text(".answer .place")
+
+    def test_is_copied_with_its_sources(self, asked):
+        asked.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        asked.click("text=Copy with sources")
+        asked.wait_for_selector("text=Copied")
+
+        copied = asked.evaluate("navigator.clipboard.readText()")
+        assert "Boats leave before dawn" in copied
+        assert "[1] " in copied.splitlines()[-1] or "Harbour rules, page 1" in copied
+
+    def test_can_be_stopped(self, page):
+        """The stream of this answer never ends."""
+        page.goto(f"/?index=plain#key={KEY}")
+        page.wait_for_selector("label[data-index=plain]")
+        page.evaluate(UNENDING)
+        page.get_by_label("Answer", exact=True).check()
+        page.fill("#q", QUESTION)
+        page.keyboard.press("Enter")
+        page.click("text=Stop")
+
+        page.wait_for_selector(".answer:not([aria-busy])")
+        assert "Stopped." in page.inner_text(".answer .place")
 
     def test_is_shown_again_from_its_url(self, asked):
         assert "search=ask" in asked.url
