@@ -40,6 +40,21 @@ def make_documents_due(build_ids: Collection[int], artifact_ids: Collection[UUID
     )
 
 
+def regenerate_documents(
+    build_id: int, artifact_ids: Collection[UUID], kinds: Collection[str]
+) -> None:
+    """Make these artifacts due in a build, so that all their nodes of these kinds are embedded
+    again, and the texts of the nodes written again."""
+    with transaction.atomic():
+        make_documents_due([build_id], artifact_ids)  # locks the rows, too
+        documents = IndexedDocument.objects.filter(build=build_id, artifact__in=artifact_ids)
+        earlier = documents.order_by().values_list("kinds_to_regenerate", flat=True).distinct()
+        for requested in list(earlier):
+            documents.filter(kinds_to_regenerate=requested).update(
+                kinds_to_regenerate=sorted({*requested, *kinds})
+            )
+
+
 def make_artifact_due(artifact_id: UUID, index: str) -> list[int]:
     """Make an artifact due in every build of its index; return the builds' ids."""
     builds = IndexBuild.objects.not_retired().filter(index=index)
