@@ -470,7 +470,8 @@ def synced_values() -> dict[str, Any]:
 class IndexedDocumentQuerySet(LeasedQuerySet["IndexedDocument"]):
     def due(self, build: IndexBuild) -> "IndexedDocumentQuerySet":
         """Documents of ``build`` to be planned."""
-        return self.filter(build=build, state=IndexedDocument.State.DUE)
+        is_unfinished = ~Q(state="ready")  # otherwise SQLite does not use the partial index
+        return self.filter(is_unfinished, build=build, state=IndexedDocument.State.DUE)
 
     def unfinished(self) -> "IndexedDocumentQuerySet":
         """Documents whose build does not hold them as they are now."""
@@ -538,7 +539,7 @@ class IndexedDocument(LeasedRow):
         ]
         indexes = [
             models.Index(
-                fields=["build", "state"],
+                fields=["build", "state", "kinds_to_regenerate"],
                 name="document_unfinished",
                 condition=~Q(state="ready"),
             ),

@@ -26,7 +26,7 @@ from documents.models import Artifact, Source
 from documents.services import mark_artifact_failed
 from indexing.drafting import get_drafters, plan_inputs
 from indexing.exceptions import TooManyNodes, UnchunkableText
-from indexing.models import IndexBuild, IndexedDocument, Node
+from indexing.models import IndexBuild, IndexedDocument, IndexedDocumentQuerySet, Node
 from indexing.services.documents import (
     PLANNABLE_STATES,
     changing_nodes,
@@ -137,15 +137,15 @@ class DocumentPlanner:
             raise
 
     def _claim_more(self, build: IndexBuild) -> Iterator[Claim[IndexedDocument]]:
-        due = IndexedDocument.objects.due(build).order_by("pk")
+        due = IndexedDocument.objects.due(build).order_by("kinds_to_regenerate", "pk")
         due.give_up_exhausted()
         is_large = Exists(
             Artifact.objects.filter(pk=OuterRef("artifact_id"), byte_count__gte=LARGE_BYTES)
         )
-        if claim := due.filter(~is_large).claim_batch(DOCUMENTS_PER_CLAIM):
+        if claim := _claim_changed_first(due.filter(~is_large), DOCUMENTS_PER_CLAIM):
             yield claim
         if not any(plan.is_large for plan in self._plans) and (
-            claim := due.filter(is_large).claim_batch(1)
+            claim := _claim_changed_first(due.filter(is_large), 1)
         ):
             yield claim
 
@@ -248,6 +248,11 @@ class DocumentPlanner:
             return
         done = [plan for plan in plans if plan.is_drafted or plan not in written]
         self._plans = [plan for plan in self._plans if plan not in done]
+
+
+def _claim_changed_first(due: IndexedDocumentQuerySet, limit: int) -> Claim[IndexedDocument] | None:
+    """Claim documents that were added or changed, or if there are none, those to regenerate."""
+    return due.filter(kinds_to_regenerate=[]).claim_batch(limit) or due.claim_batch(limit)
 
 
 def plan_nodes(artifact_id: UUID, build: IndexBuild, kinds: Collection[str] | None = None) -> None:

@@ -499,6 +499,15 @@ class TestPlanning:
         assert len(embedder.embedded) == count
         assert not Node.objects.exclude(state="synced").exists()
 
+    def test_takes_changed_documents_first(self, three, build, monkeypatch):
+        monkeypatch.setattr(planning, "DOCUMENTS_PER_CLAIM", 1)
+        regenerate(["chunk"])
+        added = give("A stork waits.")
+
+        DocumentPlanner().plan_next(build)
+
+        assert due_artifacts() == {added.pk}
+
     def test_obeys_a_request_that_comes_meanwhile(self, three, build, embedder, monkeypatch):
         write = planning._write_parts
 
