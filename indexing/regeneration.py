@@ -138,16 +138,20 @@ def regenerate(
     if is_for_missing or is_for_stale:
         return _make_faulty_due(types, targets, ids, group_of, limit, is_for_missing, is_for_stale)
     ids = ids[:limit]
-    node_count = 0
+    work = [
+        each
+        for part in slices(ids, ROWS_PER_STATEMENT)
+        for each in _split_by_target(targets, part, group_of)
+    ]
+    node_count = sum(  # before the transaction, to lock the rows for less time
+        target.find_nodes(mine).exclude(state=Node.State.DELETING).count() for target, mine in work
+    )
     with transaction.atomic():
-        for part in slices(ids, ROWS_PER_STATEMENT):
-            for target, mine in _split_by_target(targets, part, group_of):
-                nodes = target.find_nodes(mine).exclude(state=Node.State.DELETING)
-                if target.standalone_kind:
-                    node_count += reembed_nodes(nodes)
-                else:
-                    node_count += nodes.count()
-                    regenerate_documents(target.build.pk, mine, target.kinds)
+        for target, mine in work:
+            if target.standalone_kind:
+                reembed_nodes(target.find_nodes(mine))
+            else:
+                regenerate_documents(target.build.pk, mine, target.kinds)
     return Regeneration(types, len(ids), len(ids), node_count)
 
 
