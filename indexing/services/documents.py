@@ -43,15 +43,15 @@ def make_documents_due(build_ids: Collection[int], artifact_ids: Collection[UUID
 def regenerate_documents(
     build_id: int, artifact_ids: Collection[UUID], kinds: Collection[str]
 ) -> None:
-    """Make these artifacts due in a build, so that all their nodes of these kinds are embedded
-    again, and the texts of the nodes written again."""
+    """Make documents of a build due, so that all their nodes of these kinds are embedded again, and
+    the texts of the nodes written again. Artifacts that it has not planned yet need no request."""
+    documents = IndexedDocument.objects.filter(build=build_id, artifact__in=artifact_ids)
     with transaction.atomic():
-        make_documents_due([build_id], artifact_ids)  # locks the rows, too
-        documents = IndexedDocument.objects.filter(build=build_id, artifact__in=artifact_ids)
-        earlier = documents.order_by().values_list("kinds_to_regenerate", flat=True).distinct()
-        for requested in list(earlier):
-            documents.filter(kinds_to_regenerate=requested).update(
-                kinds_to_regenerate=sorted({*requested, *kinds})
+        locked = documents.select_for_update().order_by("pk")
+        earlier = locked.values_list("kinds_to_regenerate", flat=True)
+        for requested in {tuple(each) for each in earlier}:
+            documents.filter(kinds_to_regenerate=list(requested)).update(
+                kinds_to_regenerate=sorted({*requested, *kinds}), **DUE
             )
 
 
