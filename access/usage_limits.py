@@ -28,7 +28,7 @@ from core.text import hash_text
 MINUTE: Final = 60  # seconds
 DAY: Final = 86_400
 STREAM_SECONDS: Final = 600  # after that, a stream that was not ended properly no longer counts
-VERIFICATION_SECONDS: Final = 600
+JOB_SECONDS: Final = 600
 BATCH_SECONDS: Final = 120  # between two groups of its lines
 THIS_SERVER: Final = "this server"  # the key with which commands ask a running server
 COMMANDS: Final = "manage.py"  # without a running server
@@ -132,19 +132,19 @@ def take_stream(holder: str) -> StreamSlot:
 
 
 @contextmanager
-def one_verification(holder: str) -> Iterator[None]:
-    """Let the holder verify once at a time, because it takes a thread of the web server.
+def one_at_a_time(holder: str, job: str) -> Iterator[None]:
+    """Let the holder start one such job at a time, because it takes a thread of the web server.
 
     Raises:
-        TooManyJobs: another verification of the holder is running.
+        TooManyJobs: another one of the holder is running.
     """
     slot = ""
     if _is_limited(holder, settings.STRATA_KEY_WAITING_JOBS):
-        slot = _take_slot("verification", holder, 1, VERIFICATION_SECONDS)
+        slot = _take_slot(job, holder, 1, JOB_SECONDS)
         if not slot:
             raise TooManyJobs(
-                "A verification that this key started is still running.",
-                fix="Wait until it ends, or verify with strata verify.",
+                f"A {job} that this key started is still running.",
+                fix="Wait until it ends, or use the command of strata.",
             )
     try:
         yield

@@ -29,7 +29,6 @@ NAMES = {
     "AsyncEvidence": "Evidence",
     "AsyncHTTPTransport": "HTTPTransport",
     "AsyncIndexes": "Indexes",
-    "AsyncRegenerations": "Regenerations",
     "AsyncRelationships": "Relationships",
     "AsyncSearches": "Searches",
     "AsyncStrata": "Strata",

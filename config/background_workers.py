@@ -5,7 +5,6 @@ from evaluation.tasks import evaluation_worker, promotion_worker
 from indexing.tasks import (
     audit_worker,
     plan_worker,
-    regeneration_worker,
     sync_worker,
 )
 from summaries.tasks import writing_worker
@@ -18,7 +17,6 @@ BACKGROUND_WORKERS = (
     writing_worker,
     delivery_worker,
     promotion_worker,
-    regeneration_worker,
     evaluation_worker,
     pairing_worker,
     extraction_worker,

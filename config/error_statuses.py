@@ -84,7 +84,6 @@ from indexing.exceptions import (
     TooManyNodes,
     UnchunkableText,
     UnknownBuild,
-    UnknownRegeneration,
     UnreadableRecipe,
     WrongBuildState,
 )
@@ -132,7 +131,6 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     UnknownPipeline: 404,
     UnknownRun: 404,
     UnknownJudgement: 404,
-    UnknownRegeneration: 404,
     UnknownConcept: 404,
     UnknownInstance: 404,
     UnknownEmergentPair: 404,

@@ -168,10 +168,7 @@ OPERATIONS: Final[Mapping[str, Usage]] = {
     "v1_verify_create": Usage("verify", "verify"),
     "v1_indexes_verify_create": Usage("verify --index", "verify"),
     "v1_reconcile_create": Usage(),
-    "list_regenerations": Usage(client="regenerations.list"),
-    "regenerate": Usage("regenerate", "regenerations.start"),
-    "read_regeneration": Usage(client="regenerations.follow"),
-    "cancel_regeneration": Usage("regenerate --cancel", "regenerations.cancel"),
+    "regenerate": Usage("regenerate", "regenerate"),
     # Keys
     "list_keys": Usage("key list", "keys"),
     "create_key": Usage("key create", "create_key"),

@@ -139,9 +139,3 @@ class NotYetIndexed(StrataError):
     """The change that `min_revision` names is not indexed yet."""
 
     code = "not_yet_indexed"
-
-
-class UnknownRegeneration(StrataError):
-    """There is no regeneration with this id."""
-
-    code = "unknown_regeneration"

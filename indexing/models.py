@@ -470,7 +470,8 @@ def synced_values() -> dict[str, Any]:
 class IndexedDocumentQuerySet(LeasedQuerySet["IndexedDocument"]):
     def due(self, build: IndexBuild) -> "IndexedDocumentQuerySet":
         """Documents of ``build`` to be planned."""
-        return self.filter(build=build, state=IndexedDocument.State.DUE)
+        is_unfinished = ~Q(state="ready")  # otherwise SQLite does not use the partial index
+        return self.filter(is_unfinished, build=build, state=IndexedDocument.State.DUE)
 
     def unfinished(self) -> "IndexedDocumentQuerySet":
         """Documents whose build does not hold them as they are now."""
@@ -516,6 +517,10 @@ class IndexedDocument(LeasedRow):
     unwritten_kinds = models.JSONField(
         default=list, help_text="Kinds with texts still to be written."
     )
+    kinds_to_regenerate = models.JSONField(
+        default=list,
+        help_text="Kinds whose nodes are embedded and texts written again when it is planned.",
+    )
     pending_count = models.PositiveIntegerField(default=0)
     synced_count = models.PositiveIntegerField(default=0)
     failed_count = models.PositiveIntegerField(default=0)
@@ -534,7 +539,7 @@ class IndexedDocument(LeasedRow):
         ]
         indexes = [
             models.Index(
-                fields=["build", "state"],
+                fields=["build", "state", "kinds_to_regenerate"],
                 name="document_unfinished",
                 condition=~Q(state="ready"),
             ),
@@ -542,27 +547,6 @@ class IndexedDocument(LeasedRow):
 
     def __str__(self) -> str:
         return f"artifact {self.artifact_id} in {self.build}"
-
-
-class RegenerationQuerySet(LeasedQuerySet["Regeneration"]):
-    def running(self) -> "RegenerationQuerySet":
-        return self.filter(state=Regeneration.State.RUNNING)
-
-    def waiting_like(self, regeneration: "Regeneration") -> "RegenerationQuerySet":
-        """Those with the same request that have not begun."""
-        values = {
-            name: getattr(regeneration, name)
-            for name in (
-                "index_id", "types", "category", "is_for_missing", "is_for_stale", "limit", "offset"
-            )
-        }  # fmt: skip
-        named = regeneration.artifact_ids
-        is_same = Q(artifact_ids__isnull=True) if named is None else Q(artifact_ids=named)
-        return self.running().filter(is_same, **values, first=None, attempts=0)
-
-    def claimable(self) -> "RegenerationQuerySet":
-        """Running regenerations that no worker holds; the oldest first."""
-        return self.running().free().order_by("started_at", "pk")
 
 
 class UnconfirmedWrite(models.Model):
@@ -616,61 +600,3 @@ class PointAudit(LeasedRow):
 
     def __str__(self) -> str:
         return f"audit of {self.build}"
-
-
-class Regeneration(LeasedRow):
-    """A request to rebuild and re-embed nodes, and its progress.
-
-    Artifacts are processed in the order of their ids; ``cursor`` is the last one done.
-    """
-
-    class State(models.TextChoices):
-        RUNNING = "running"
-        DONE = "done"
-        CANCELLED = "cancelled"
-        FAILED = "failed"  # finished, but some artifacts were given up
-
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    index = models.ForeignKey(
-        Index, null=True, on_delete=models.CASCADE, related_name="+", help_text="None: all indexes."
-    )
-    types = models.JSONField(help_text="Regeneration types.")
-    is_for_missing = models.BooleanField(
-        default=False, help_text="Only artifacts with missing nodes or points."
-    )
-    is_for_stale = models.BooleanField(
-        default=False,
-        help_text="Only artifacts that changed since they were planned, or were never hashed.",
-    )
-    category = models.CharField(
-        max_length=60, blank=True, help_text="Only rows of this category. Empty: all."
-    )
-    artifact_ids = models.JSONField(null=True, help_text="Only these artifacts. None: all.")
-    limit = models.PositiveIntegerField(null=True)
-    offset = models.PositiveIntegerField(default=0)
-    state = models.CharField(max_length=9, choices=State, default=State.RUNNING)
-    first = models.UUIDField(null=True, help_text="The first artifact processed.")
-    cursor = models.UUIDField(null=True, help_text="The last artifact processed.")
-    total_count = models.PositiveIntegerField(default=0, help_text="Artifacts to process.")
-    done_count = models.PositiveIntegerField(default=0, help_text="Artifacts processed.")
-    due_artifact_count = models.PositiveIntegerField(
-        default=0, help_text="Artifacts with work made due."
-    )
-    failed_count = models.PositiveIntegerField(default=0, help_text="Artifacts that failed.")
-    due_node_count = models.PositiveIntegerField(default=0, help_text="Nodes made due.")
-    due_text_count = models.PositiveIntegerField(
-        default=0, help_text="Summaries and questions made due."
-    )
-    asked_by = models.CharField(
-        max_length=160, blank=True, help_text="The key or user, or manage.py."
-    )
-    started_at = models.DateTimeField(auto_now_add=True)
-    finished_at = models.DateTimeField(null=True)
-
-    objects = RegenerationQuerySet.as_manager()
-
-    class Meta:
-        ordering = ["-started_at", "-pk"]
-
-    def __str__(self) -> str:
-        return f"regeneration {self.pk}"

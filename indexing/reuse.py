@@ -6,10 +6,12 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from uuid import UUID
 
+from django.db.models import Exists, OuterRef
+
 from core.text import hash_text
 from indexing.chunking import prepend_context
 from indexing.drafting import hash_payload
-from indexing.models import IndexBuild, Node
+from indexing.models import IndexBuild, IndexedDocument, Node
 from indexing.spec import EmbeddingSpec
 from indexing.stores import get_store
 from indexing.stores.base import DenseVector
@@ -77,7 +79,14 @@ def _find_kept(build: IndexBuild, nodes: Sequence[Node]) -> dict[UUID, DenseVect
 
 def _read_vectors_from(donor: IndexBuild, nodes: Sequence[Node]) -> dict[UUID, DenseVector]:
     expected_nodes = {node.point_id: (node.kind, node.text, node.context) for node in nodes}
-    rows = Node.objects.filter(build=donor, point_id__in=expected_nodes, state=Node.State.SYNCED)
+    # Nodes that are to be embedded again have vectors that must not be copied.
+    outdated = IndexedDocument.objects.filter(build=donor, artifact=OuterRef("artifact_id"))
+    rows = Node.objects.filter(
+        ~Exists(outdated.exclude(kinds_to_regenerate=[])),
+        build=donor,
+        point_id__in=expected_nodes,
+        state=Node.State.SYNCED,
+    )
     rows_by_kind: dict[str, dict[UUID, str]] = {}
     for row in rows.only("point_id", "kind", "text", "context", "payload_hash"):
         if expected_nodes[row.point_id] == (row.kind, row.text, row.context):

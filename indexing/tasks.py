@@ -4,80 +4,22 @@ Every task may run twice, late, or after the row it names was deleted.
 """
 
 import logging
-import time
 from collections.abc import Callable
 from functools import partial
-from uuid import UUID
 
 from celery import current_app, shared_task
-from django.conf import settings
 from django.dispatch import Signal
 
 from core.enqueueing import enqueue_once
 from core.exceptions import StrataError
-from core.workers import Worker
 from indexing import lifecycle, removal, revisions, services
-from indexing.models import IndexBuild, IndexedDocument, Node, Regeneration
+from indexing.models import IndexBuild, IndexedDocument, Node
 from indexing.point_audit import audit_next_points
-from indexing.regeneration import (
-    DueWork,
-    claim_regeneration,
-    regenerate_next_artifacts,
-)
 from indexing.workers import BuildWorker, PlanWorker
 
 logger = logging.getLogger(__name__)
 
 documents_planned = Signal()  # with ``build``; other apps connect to it
-
-
-class RegenerationWorker(Worker):
-    """Runs a regeneration slice by slice; it stops between two artifacts on a stop request or after
-    ``STRATA_WORKER_RUN_SECONDS``."""
-
-    def run(self, regeneration_id: UUID) -> list[UUID]:
-        """Return the ids to enqueue: the same one if time ran out, the next if it is finished."""
-        with self._try_acquire() as has_lock:
-            # A thread that runs one enqueues the next; otherwise the reconciliation does.
-            return self._run_slices(regeneration_id) if has_lock else []
-
-    def _run_slices(self, regeneration_id: UUID) -> list[UUID]:
-        deadline = time.monotonic() + settings.STRATA_WORKER_RUN_SECONDS
-        regeneration = claim_regeneration(regeneration_id)
-        if regeneration is None:
-            return []
-        claim = regeneration.get_claim()
-
-        def should_stop() -> bool:
-            return self.stop_requested.is_set() or time.monotonic() >= deadline
-
-        due = DueWork()
-        try:
-            with claim.renewed():
-                while regenerate_next_artifacts(regeneration, due, should_stop=should_stop):
-                    _enqueue_sync_of_due_builds(due)
-                    if should_stop():
-                        claim.give_back()
-                        return [] if self.stop_requested.is_set() else [regeneration_id]
-        except StrataError as error:
-            # Its row keeps the progress; the reconciliation enqueues it again.
-            logger.warning("%s waits: %s", regeneration, error)
-            return []
-        except Exception:
-            logger.warning("%s failed unexpectedly", regeneration, exc_info=True)
-            return []
-        finally:
-            _enqueue_sync_of_due_builds(due)
-            if due.text_count:
-                enqueue_reconciliation(RECONCILE_TEXTS)
-        next_ids = Regeneration.objects.claimable().values_list("pk", flat=True)[:1]
-        return list(next_ids)
-
-
-def _enqueue_sync_of_due_builds(due: DueWork) -> None:
-    for build_id in due.builds:
-        enqueue_once(sync_nodes, build_id=build_id)
-    due.builds.clear()
 
 
 def _sync_batch(build: IndexBuild, should_stop: Callable[[], bool]) -> int:
@@ -108,7 +50,6 @@ sync_worker = BuildWorker(_sync_batch, services.set_build_problem)
 plan_worker = PlanWorker(services.set_build_problem, _enqueue_planned_nodes)
 # An audit that must wait is logged; what blocks the build itself is saved by the other workers.
 audit_worker = BuildWorker(_audit_slice, lambda build, error: None)
-regeneration_worker = RegenerationWorker()
 
 
 @shared_task
@@ -123,13 +64,6 @@ def sync_nodes(*, build_id: int) -> None:
     """Sync a build; enqueue itself again if that takes longer than one run."""
     for unfinished_id in sync_worker.run(build_id):
         enqueue_once(sync_nodes, build_id=unfinished_id)
-
-
-@shared_task
-def regenerate(*, regeneration_id: str) -> None:
-    """Run a regeneration; enqueue itself again if that takes longer than one run."""
-    for next_id in regeneration_worker.run(UUID(regeneration_id)):
-        regenerate.delay(regeneration_id=str(next_id))
 
 
 @shared_task
@@ -153,8 +87,6 @@ def reconcile_indexes() -> None:
             services.set_build_problem(build, None)
         if Node.objects.unsynced(build).exists() or Node.objects.deletable(build).exists():
             enqueue_once(sync_nodes, build_id=build.pk)
-    for regeneration_id in Regeneration.objects.claimable().values_list("pk", flat=True):
-        regenerate.delay(regeneration_id=str(regeneration_id))
     revisions.complete_visible_revisions()
     reconcile_store.delay()
 

@@ -3,16 +3,13 @@ from rest_framework.routers import SimpleRouter
 
 from core.routes import api_paths
 from indexing.viewsets.builds import BuildViewSet, PlanView, PruneView, RollBackView
-from indexing.viewsets.indexes import IndexViewSet, ReconcileView, VerifyView
-from indexing.viewsets.regenerations import RegenerationViewSet
+from indexing.viewsets.indexes import IndexViewSet, ReconcileView, RegenerateView, VerifyView
 from indexing.viewsets.specs import SpecView
 
 router = SimpleRouter()
 router.register("indexes", IndexViewSet, basename="index")
 builds = SimpleRouter()
 builds.register(r"indexes/(?P<index>[^/]+)/builds", BuildViewSet, basename="build")
-
-REGENERATION = "regenerate/<str:regeneration_id>/"
 
 urlpatterns = [
     path("verify/", VerifyView.as_view(), name="verify"),
@@ -23,7 +20,5 @@ urlpatterns = [
     path("indexes/<str:index>/prune/", PruneView.as_view(), name="index-prune"),
     *builds.urls,
     *router.urls,
-    *api_paths("regenerate/", RegenerationViewSet, {"get": "list", "post": "create"}),
-    *api_paths(REGENERATION, RegenerationViewSet, {"get": "retrieve"}),
-    *api_paths(f"{REGENERATION}cancel", RegenerationViewSet, {"post": "cancel"}),
+    *api_paths("regenerate/", RegenerateView),
 ]

@@ -314,7 +314,7 @@ STRATA_OIDC_SESSION_SECONDS = 12 * 3_600
 # one person's own machine; the production form has limits by default.
 STRATA_KEY_REQUESTS_PER_MINUTE = read_int("STRATA_KEY_REQUESTS_PER_MINUTE", 0)
 STRATA_KEY_STREAMS = read_int("STRATA_KEY_STREAMS", 0)  # answers of `ask` at once
-# Regenerations that are not finished, and as many evaluations.
+# Evaluations that are not finished.
 STRATA_KEY_WAITING_JOBS = read_int("STRATA_KEY_WAITING_JOBS", 0)
 STRATA_KEY_WAITING_UPLOADS = read_int("STRATA_KEY_WAITING_UPLOADS", 0)  # unread files
 # Of the language model, for questions and evaluations; a token is about four characters.

@@ -1,29 +1,34 @@
 """Wait in a command for documents, concepts, a build or a regeneration, whichever process works."""
 
-import sys
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
 from functools import partial
 from uuid import UUID
 
 from django.core.management.base import CommandError
 from django.db.models import Q
-from rich.console import Console
 
-from core.progress_bars import make_bars, progress_bar
+from core.progress_bars import progress_bar
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
 from indexing.awaited_work import count_awaited_work
 from indexing.comparison_text import describe_comparison
+from indexing.drafting import get_drafters
 from indexing.exceptions import ModelLoading
 from indexing.lifecycle import count_missing
-from indexing.models import IndexBuild, Node, Regeneration
+from indexing.models import (
+    NOT_SYNCED,
+    IndexBuild,
+    IndexedDocument,
+    Node,
+)
 from indexing.progress import get_index_progress
-from indexing.regeneration import RegenerationProgress, get_regeneration, get_regeneration_progress
 from indexing.services import count_standalone_rows, count_unfinished_standalone_rows
+from indexing.services.batches import slices
 
 WAIT_POLL_SECONDS = 0.2
-LOG_LINE_SECONDS = 10.0  # between two lines without a terminal
 
 IDS_PER_QUERY = 500
 
@@ -81,7 +86,12 @@ def wait_for_standalone_rows(index: str) -> int:
     return Node.objects.filter(build=build, artifact=None, state=Node.State.FAILED).count()
 
 
-def _wait_until_none_left(index: str, label: str, count: Callable[[], int]) -> None:
+def _wait_until_none_left(
+    index: str,
+    label: str,
+    count: Callable[[], int],
+    raise_if_blocked: Callable[[], None] = lambda: None,
+) -> None:
     progressed_at, left = time.monotonic(), count()
     if not left:
         return
@@ -94,68 +104,74 @@ def _wait_until_none_left(index: str, label: str, count: Callable[[], int]) -> N
             if now_left != left:
                 left, progressed_at = now_left, time.monotonic()
             else:
-                _raise_if_stalled(index, progressed_at)
+                _raise_if_stalled(index, progressed_at, raise_if_blocked)
 
 
-def _raise_if_stalled(index: str, progressed_at: float) -> None:
+def _raise_if_stalled(
+    index: str, progressed_at: float, raise_if_blocked: Callable[[], None] = lambda: None
+) -> None:
     if time.monotonic() - progressed_at <= STALL_SECONDS:
         return
+    raise_if_blocked()
     for progress in get_index_progress(index):
         if _is_lasting(progress.problem):
             raise CommandError(f"The index {index} waits: {progress.problem}")
 
 
 def wait_for_regeneration(
-    regeneration: Regeneration, has_worker: Callable[[], bool]
-) -> RegenerationProgress:
-    """Wait until a regeneration and all the work it caused are complete; return its last progress.
+    indexes: Collection[str], started_at: datetime, has_worker: Callable[[], bool]
+) -> dict[str, int]:
+    """Wait until nothing is due in the builds of these indexes that are not paused; return how much
+    has failed, by what it is. Only documents that became due since ``started_at`` count.
 
     Raises:
         CommandError: there is no progress, for a known reason.
     """
-    console = Console(file=sys.stderr)
-    started_at = progressed_at = printed_at = time.monotonic()
-    last_counts: tuple[int, int, int] | None = None
-    with make_bars(console) as bars:
-        documents = bars.add_task("Processing documents", total=regeneration.total_count)
-        nodes = bars.add_task("Syncing nodes", total=None)
-        while True:
-            progress = get_regeneration_progress(get_regeneration(regeneration.pk))
-            row, now = progress.regeneration, time.monotonic()
-            if progress.is_synced:
-                return progress
-            synced = max(0, row.due_node_count - progress.pending_count)
-            bars.update(documents, completed=row.done_count, total=row.total_count)
-            bars.update(nodes, completed=synced, total=row.due_node_count)
-            counts = row.done_count, progress.pending_count, progress.awaited_count
-            if counts != last_counts:
-                last_counts, progressed_at = counts, now
-            elif now - progressed_at > STALL_SECONDS:
-                if _is_lasting(progress.problem):
-                    raise CommandError(f"The regeneration waits: {progress.problem}")
-                if not has_worker():
-                    raise CommandError(
-                        "The server has stopped. The next server that starts continues the "
-                        "regeneration."
-                    )
-            if not console.is_terminal and now - printed_at >= LOG_LINE_SECONDS:
-                printed_at = now
-                line = _format_regeneration_progress(progress, synced / (now - started_at))
-                print(line, file=sys.stderr, flush=True)  # noqa: T201
-            time.sleep(WAIT_POLL_SECONDS)
+    failed: Counter[str] = Counter()
+    for index in indexes:
+        builds = IndexBuild.objects.not_paused().filter(index=index).readable()
+        _wait_until_none_left(
+            index,
+            f"Regenerating {index}",
+            partial(_count_unfinished, builds),
+            partial(_raise_if_blocked, builds, has_worker),
+        )
+        for build in builds:
+            documents = IndexedDocument.objects.filter(build=build, due_at__gte=started_at)
+            failed += _count_failed(build, list(documents.values_list("artifact_id", flat=True)))
+    return failed
 
 
-def _format_regeneration_progress(progress: RegenerationProgress, nodes_per_second: float) -> str:
-    row = progress.regeneration
-    parts = [f"Regenerating: {row.done_count} of {row.total_count} examined"]
-    if progress.eta_seconds is not None:
-        parts.append(f"{progress.artifacts_per_second} a second")
-        parts.append(f"about {progress.eta_seconds:.0f} s left")
-    nodes = f"{progress.pending_count} nodes to go"
-    if progress.pending_count and nodes_per_second > 0:
-        nodes += f", about {progress.pending_count / nodes_per_second:.0f} s left"
-    texts = f"; {progress.awaited_count} texts to be written" if progress.awaited_count else ""
-    return f"{', '.join(parts)}; {nodes}{texts}"
+def _count_unfinished(builds: Sequence[IndexBuild]) -> int:
+    documents = IndexedDocument.objects.unfinished()
+    return sum(
+        documents.filter(build=build).count() + count_unfinished_standalone_rows(build)
+        for build in builds
+    )
+
+
+def _raise_if_blocked(builds: Sequence[IndexBuild], has_worker: Callable[[], bool]) -> None:
+    if not has_worker():
+        raise CommandError("The server has stopped. The next server that starts continues.")
+    for build in IndexBuild.objects.filter(pk__in=[each.pk for each in builds]):
+        if _is_lasting(build.first_problem):
+            raise CommandError(f"The build {build} waits: {build.first_problem}")
+
+
+def _count_failed(build: IndexBuild, artifact_ids: Sequence[UUID]) -> Counter[str]:
+    failed = Counter(
+        {
+            "standalone nodes failed": Node.objects.filter(
+                NOT_SYNCED, build=build, artifact=None, state=Node.State.FAILED
+            ).count()
+        }
+    )
+    for part in slices(artifact_ids, IDS_PER_QUERY):
+        documents = IndexedDocument.objects.filter(build=build, artifact__in=part)
+        failed["documents failed"] += documents.filter(state=IndexedDocument.State.FAILED).count()
+        unwritable = [each.find_unwritable(part, build) for each in get_drafters(build).values()]
+        failed["documents have texts that could not be written"] += len(set().union(*unwritable))
+    return failed
 
 
 BUILD_POLL_SECONDS = 0.5

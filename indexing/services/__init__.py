@@ -11,6 +11,7 @@ from indexing.services.documents import (
     make_documents_due,
     make_removed_artifact_due,
     make_unannounced_due,
+    regenerate_documents,
 )
 from indexing.services.loading import (
     has_search_settings,

@@ -40,6 +40,21 @@ def make_documents_due(build_ids: Collection[int], artifact_ids: Collection[UUID
     )
 
 
+def regenerate_documents(
+    build_id: int, artifact_ids: Collection[UUID], kinds: Collection[str]
+) -> None:
+    """Make documents of a build due, so that all their nodes of these kinds are embedded again, and
+    the texts of the nodes written again. Artifacts that it has not planned yet need no request."""
+    documents = IndexedDocument.objects.filter(build=build_id, artifact__in=artifact_ids)
+    with transaction.atomic():
+        locked = documents.select_for_update().order_by("pk")
+        earlier = locked.values_list("kinds_to_regenerate", flat=True)
+        for requested in {tuple(each) for each in earlier}:
+            documents.filter(kinds_to_regenerate=list(requested)).update(
+                kinds_to_regenerate=sorted({*requested, *kinds}), **DUE
+            )
+
+
 def make_artifact_due(artifact_id: UUID, index: str) -> list[int]:
     """Make an artifact due in every build of its index; return the builds' ids."""
     builds = IndexBuild.objects.not_retired().filter(index=index)

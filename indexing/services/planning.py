@@ -6,6 +6,7 @@ between.
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -25,12 +26,13 @@ from documents.models import Artifact, Source
 from documents.services import mark_artifact_failed
 from indexing.drafting import get_drafters, plan_inputs
 from indexing.exceptions import TooManyNodes, UnchunkableText
-from indexing.models import IndexBuild, IndexedDocument, Node
+from indexing.models import IndexBuild, IndexedDocument, IndexedDocumentQuerySet, Node
 from indexing.services.documents import (
     PLANNABLE_STATES,
     changing_nodes,
     make_documents_due,
 )
+from indexing.services.resets import reembed_nodes
 from indexing.services.rows import draft_rows, find_current_turn, mark_deleting, write_rows
 
 DOCUMENTS_PER_CLAIM = 64
@@ -41,8 +43,8 @@ DRAFTS_PER_PART = 500  # nodes of one document between two turns of the others
 NODES_PER_TURN = 16
 
 _DOCUMENT_FIELDS = [
-    "state", "revision", "content_hash", "input_versions", "unwritten_kinds", "planned_at",
-    "attempts", "last_error", "lease_token", "leased_until",
+    "state", "revision", "content_hash", "input_versions", "unwritten_kinds", "kinds_to_regenerate",
+    "planned_at", "attempts", "last_error", "lease_token", "leased_until",
 ]  # fmt: skip
 
 
@@ -135,15 +137,15 @@ class DocumentPlanner:
             raise
 
     def _claim_more(self, build: IndexBuild) -> Iterator[Claim[IndexedDocument]]:
-        due = IndexedDocument.objects.due(build).order_by("pk")
+        due = IndexedDocument.objects.due(build).order_by("kinds_to_regenerate", "pk")
         due.give_up_exhausted()
         is_large = Exists(
             Artifact.objects.filter(pk=OuterRef("artifact_id"), byte_count__gte=LARGE_BYTES)
         )
-        if claim := due.filter(~is_large).claim_batch(DOCUMENTS_PER_CLAIM):
+        if claim := _claim_changed_first(due.filter(~is_large), DOCUMENTS_PER_CLAIM):
             yield claim
         if not any(plan.is_large for plan in self._plans) and (
-            claim := due.filter(is_large).claim_batch(1)
+            claim := _claim_changed_first(due.filter(is_large), 1)
         ):
             yield claim
 
@@ -183,6 +185,7 @@ class DocumentPlanner:
                     name
                     for name in plan.kinds
                     if new_versions[name] != document.input_versions.get(name)
+                    or name in document.kinds_to_regenerate
                 ]
             plan.drafts = draft_rows(artifact, build, plan.kinds)
             document.revision, document.content_hash = artifact.revision, content_hash
@@ -247,6 +250,11 @@ class DocumentPlanner:
         self._plans = [plan for plan in self._plans if plan not in done]
 
 
+def _claim_changed_first(due: IndexedDocumentQuerySet, limit: int) -> Claim[IndexedDocument] | None:
+    """Claim documents that were added or changed, or if there are none, those to regenerate."""
+    return due.filter(kinds_to_regenerate=[]).claim_batch(limit) or due.claim_batch(limit)
+
+
 def plan_nodes(artifact_id: UUID, build: IndexBuild, kinds: Collection[str] | None = None) -> None:
     """Make the ledger of ``build`` match the current state of one artifact, even if another worker
     plans it. Drafts all its nodes; with ``kinds``, only nodes of these kinds and changed ones.
@@ -309,6 +317,7 @@ def _write_parts(build: IndexBuild, plans: Sequence[_DocumentPlan]) -> Sequence[
         )
         claimed_ids = set(claimed.values_list("pk", flat=True))
         plans = [plan for plan in plans if plan.document.pk in claimed_ids]
+        _regenerate(build, plans)
         # A new document has no rows yet that could conflict.
         replanned = [plan for plan in plans if plan.document.planned_at is not None]
         write_rows(
@@ -327,6 +336,7 @@ def _write_parts(build: IndexBuild, plans: Sequence[_DocumentPlan]) -> Sequence[
                     content_hash=plan.document.content_hash,
                     input_versions=plan.document.input_versions,
                     unwritten_kinds=plan.document.unwritten_kinds,
+                    kinds_to_regenerate=[],
                     planned_at=now,
                 )
                 for plan in plans
@@ -337,10 +347,39 @@ def _write_parts(build: IndexBuild, plans: Sequence[_DocumentPlan]) -> Sequence[
             update_fields=_DOCUMENT_FIELDS,
         )
         unfinished = [plan.document.pk for plan in plans if not plan.is_drafted]
-        IndexedDocument.objects.filter(pk__in=unfinished).update(planned_at=now)
+        IndexedDocument.objects.filter(pk__in=unfinished).update(
+            planned_at=now,
+            kinds_to_regenerate=[],
+            content_hash="",  # the worker that takes over after a crash drafts every kind
+        )
     for plan in plans:
-        plan.document.planned_at, plan.part = now, []
+        plan.document.planned_at, plan.document.kinds_to_regenerate, plan.part = now, [], []
     return plans
+
+
+def _regenerate(build: IndexBuild, plans: Sequence[_DocumentPlan]) -> None:
+    """Have nodes embedded again, and their texts written again, where that was requested.
+
+    The request is cleared in the same transaction, before new nodes are written, so that nothing is
+    paid for twice.
+    """
+    requested: dict[tuple[str, ...], list[_DocumentPlan]] = defaultdict(list)
+    for plan in plans:
+        requested[tuple(plan.document.kinds_to_regenerate)].append(plan)
+    requested.pop((), None)
+    for kinds, of_kinds in requested.items():
+        artifact_ids = [plan.document.artifact_id for plan in of_kinds]
+        nodes = Node.objects.filter(build=build, artifact__in=artifact_ids, kind__in=kinds)
+        # All writers of several rows lock them in this order, which prevents deadlocks.
+        list(nodes.select_for_update().order_by("pk").values_list("pk", flat=True))
+        reembed_nodes(nodes)
+        drafters = {kind: each for kind, each in get_drafters(build).items() if kind in kinds}
+        for kind, drafter in drafters.items():
+            for plan in of_kinds:
+                document = plan.document
+                count = drafter.rewrite_inputs(document.artifact_id, build, only_failed=False)
+                if count and kind not in document.unwritten_kinds:
+                    document.unwritten_kinds.append(kind)
 
 
 def _delete_vanished_nodes(build: IndexBuild, plans: Sequence[_DocumentPlan]) -> None:

@@ -1,4 +1,4 @@
-"""Indexes over HTTP: progress, removal, verification."""
+"""Indexes over HTTP: progress, removal, verification, regeneration."""
 
 import logging
 from typing import Any
@@ -14,16 +14,18 @@ from access.all_documents import NeedsAllDocuments
 from access.authentication import get_grant
 from access.grants import EVERYTHING, Grant, Scope
 from access.request_throttle import get_holder
-from access.usage_limits import one_verification
+from access.usage_limits import one_at_a_time
 from core.exceptions import InvalidInput, UnknownIndex
-from core.openapi import body_of, with_example
+from core.openapi import ERROR, body_of, with_example
 from core.paging import render_whole_list
 from core.serializers import MAX_NAME_CHARS, FlagField, StrictSerializer, StringField
 from indexing import tasks
 from indexing.exceptions import StoreUnavailable
 from indexing.models import Index, IndexBuild
 from indexing.progress import get_index_progress
+from indexing.regeneration import regenerate
 from indexing.removal import remove_index
+from indexing.serializers import RegenerateSerializer
 from indexing.spec.loaded import explain_missing_index, has_spec_file
 from indexing.verification import verify_build
 
@@ -158,12 +160,51 @@ class ReconcileView(NeedsAllDocuments):
         return Response(status=status.HTTP_202_ACCEPTED)
 
 
+class RegenerateView(NeedsAllDocuments):
+    scopes = Scope.MANAGE
+
+    @extend_schema(
+        tags=["Operation"],
+        operation_id="regenerate",
+        request=RegenerateSerializer,
+        responses={202: body_of(strata_types.Regeneration), 404: ERROR},
+    )
+    def post(self, request: Request) -> Response:
+        """Make and embed nodes again, in every build that is not retired.
+
+        The answer says what is due; the status of an index says what is left.
+        """
+        data, grant = RegenerateSerializer.read(request.data), get_grant(request)
+        index = data.get("index")
+        if index is not None:
+            grant.require(index)
+        elif grant.indexes is not None:
+            raise InvalidInput(
+                "This key must name the index, because it does not see all indexes.",
+                field="index",
+                allowed=grant.indexes,
+            )
+        with one_at_a_time(get_holder(request), "regeneration"):
+            regeneration = regenerate(
+                [data["type"]],
+                index=index,
+                category=data["category"],
+                artifact_ids=data.get("artifacts"),
+                is_for_missing=data["only_missing"],
+                is_for_stale=data["stale"],
+                limit=data.get("limit"),
+                offset=data["offset"],
+            )
+        tasks.enqueue_reconciliation(tasks.RECONCILE_INDEXES, tasks.RECONCILE_TEXTS)
+        return Response(regeneration.as_json(), status=status.HTTP_202_ACCEPTED)
+
+
 def _verify(request: Request, index: str | None) -> list[dict[str, Any]]:
     repair = VerifySerializer.read(request.data)["repair"]
     builds = get_grant(request).limit(IndexBuild.objects.not_retired())
     if index is not None:
         builds = builds.filter(index=index)
-    with one_verification(get_holder(request)):
+    with one_at_a_time(get_holder(request), "verification"):
         reports = [verify_build(build, repair=repair) for build in builds]
     if repair:
         tasks.reconcile_indexes.delay()

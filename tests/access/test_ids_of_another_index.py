@@ -72,13 +72,16 @@ class TestIdsOfAnotherIndex:
         assert ApiKey.objects.active().filter(pk=ids["key_id"]).exists()
         # What the owner sees proves that the ids are right.
         assert opened >= {
-            "artifact_id", "page_id", "source_id", "concept_id", "type_id", "relationship_id",
-            "run_id", "regeneration_id",
-        }  # fmt: skip
+            "artifact_id",
+            "page_id",
+            "source_id",
+            "concept_id",
+            "type_id",
+            "relationship_id",
+            "run_id",
+        }
 
-    @pytest.mark.parametrize(
-        "path", ["indexes/", "evaluations/", "judgements/", "regenerate/", "keys/"]
-    )
+    @pytest.mark.parametrize("path", ["indexes/", "evaluations/", "judgements/", "keys/"])
     def test_are_not_listed(self, filled, path):
         client, owner = with_key("other", indexes=["other"]), with_key("owner")
 

@@ -169,15 +169,18 @@ class TestStreams:
 
 
 class TestJobs:
-    def test_allow_one_verification_of_a_key_at_a_time(self, settings):
+    def test_allow_one_of_a_kind_of_a_key_at_a_time(self, settings):
         settings.STRATA_KEY_WAITING_JOBS = 5
-        with usage_limits.one_verification("reader"):
-            with pytest.raises(TooManyJobs), usage_limits.one_verification("reader"):
+        with usage_limits.one_at_a_time("reader", "verification"):
+            with pytest.raises(TooManyJobs), usage_limits.one_at_a_time("reader", "verification"):
                 pass
-            with usage_limits.one_verification("another"):
+            with (
+                usage_limits.one_at_a_time("another", "verification"),
+                usage_limits.one_at_a_time("reader", "regeneration"),
+            ):
                 pass
 
-        with usage_limits.one_verification("reader"):
+        with usage_limits.one_at_a_time("reader", "verification"):
             pass
 
     def test_of_commands_are_not_limited(self):

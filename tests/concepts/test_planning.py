@@ -11,7 +11,7 @@ from indexing import lifecycle, tasks
 from indexing.exceptions import BuildUnfinished
 from indexing.models import IndexBuild, IndexedDocument, Node
 from indexing.progress import get_index_progress
-from indexing.regeneration import begin_regeneration
+from indexing.regeneration import regenerate
 from indexing.removal import remove_index
 from indexing.services import plan_unannounced_standalone_nodes, sync_nodes
 from indexing.stores import get_store
@@ -153,12 +153,10 @@ class TestRegeneration:
         sync(knowledge)
         embedder.embedded.clear()
 
-        regeneration = begin_regeneration(["concept"], index=INDEX, limit=2)
-        tasks.regeneration_worker.run(regeneration.pk)
-        regeneration.refresh_from_db()
+        made = regenerate(["concept"], index=INDEX, limit=2)
         sync(knowledge)
 
-        assert (regeneration.total_count, regeneration.done_count) == (2, 2)
+        assert (made.examined_count, made.due_count, made.node_count) == (2, 2, 2)
         assert len(embedder.embedded) == 2
 
     def test_can_be_restricted_to_missing_nodes(self, knowledge, heron, embedder):
@@ -167,8 +165,7 @@ class TestRegeneration:
         get_store().delete(knowledge.collection("concept"), [crane.pk])
         embedder.embedded.clear()
 
-        regeneration = begin_regeneration(["concept"], index=INDEX, is_for_missing=True)
-        tasks.regeneration_worker.run(regeneration.pk)
+        regenerate(["concept"], index=INDEX, is_for_missing=True)
         sync(knowledge)
 
         assert embedder.embedded == ["Crane"]

@@ -26,7 +26,6 @@ from evidence.services import EvidenceInput, add_evidence
 from indexing import embedding, lifecycle, tasks
 from indexing.embedding import get_embedder
 from indexing.models import IndexBuild, Node
-from indexing.regeneration import begin_regeneration
 from indexing.services import load_specs
 from tests.asking_mcp import answer_in_this_thread
 from tests.clients import client_with_key
@@ -122,7 +121,6 @@ def _fill_plain(ids: SimpleNamespace) -> None:
     ids.artifact_id, ids.file_id = texts[0].pk, file.pk
     ids.source_id = texts[0].sources.get().pk
     ids.node_id = Node.objects.filter(build=build).first().point_id
-    ids.regeneration_id = begin_regeneration(["chunk"], index="plain").pk
     judged = JudgedQueries({"q1": "heron waits for fish"}, {"q1": {"d0": 1}})
     run = create_run("plain", judged=judged, systems=["hybrid"], baseline="sparse")
     claimed = claim_run(run.pk)

@@ -4,14 +4,12 @@ from strata_client._async.client import AsyncStrata
 from strata_client._async.concepts import AsyncConcepts
 from strata_client._async.evaluations import AsyncEvaluations
 from strata_client._async.evidence import AsyncEvidence
-from strata_client._async.regenerations import AsyncRegenerations
 from strata_client._async.relationships import AsyncRelationships
 from strata_client._async.streaming import AsyncAnswerStream
 from strata_client._sync.client import Strata
 from strata_client._sync.concepts import Concepts
 from strata_client._sync.evaluations import Evaluations
 from strata_client._sync.evidence import Evidence
-from strata_client._sync.regenerations import Regenerations
 from strata_client._sync.relationships import Relationships
 from strata_client._sync.streaming import AnswerStream
 from strata_client.answers import AnswerEvent, Chunk, Done, Metadata
@@ -36,7 +34,6 @@ __all__ = [
     "AsyncConcepts",
     "AsyncEvaluations",
     "AsyncEvidence",
-    "AsyncRegenerations",
     "AsyncRelationships",
     "AsyncStrata",
     "Chunk",
@@ -49,7 +46,6 @@ __all__ = [
     "Metadata",
     "NotFound",
     "NotReady",
-    "Regenerations",
     "Relationships",
     "Strata",
     "StrataError",

@@ -83,7 +83,7 @@ class ArtifactFailed(StrataError):
 
 
 class NotReady(StrataError):
-    """An artifact, evaluation or regeneration was not done in time; the work continues."""
+    """An artifact or evaluation was not done in time; the work continues."""
 
     is_retryable = True
 

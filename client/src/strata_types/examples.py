@@ -75,15 +75,7 @@ REPORT: types.VerificationReport = {
     "examples": {"missing": [HIT["node_id"]]},
     "remedies": {"missing": "They are embedded and written again."},
 }
-REGENERATION: types.Regeneration = {
-    "id": "3f1d2f0a-7c67-4c0e-8b43-0e1f0b1f9d5c", "state": "running", "index": "handbook",
-    "types": ["chunk"], "category": "", "only_missing": True, "stale": False, "limit": None,
-    "offset": 0,
-    "artifacts": {"total": 10, "done": 4, "made_due": 2, "failed": 0, "awaited": 0, "refused": 0},
-    "texts": {"made_due": 0}, "nodes": {"made_due": 31, "pending": 12, "failed": 0},
-    "is_synced": False, "artifacts_per_second": 1.6, "eta_seconds": 3.8, "problem": None,
-    "last_error": None, "started_at": AT, "finished_at": None,
-}
+REGENERATION: types.Regeneration = {"types": ["chunk"], "examined": 10, "due": 2, "nodes": 31}
 KEY: types.Key = {
     "id": 7, "name": "reader", "prefix": "strata_CRLkj", "scope": "search", "indexes": ["handbook"],
     "groups": None, "state": "active", "created_at": AT, "expires_at": "2027-01-31T00:00:00Z",
@@ -337,7 +329,6 @@ EXAMPLES: dict[Any, Any] = {
     types.IndexVerification: {**REPORT, "beside": []},
     types.VerificationAnswer: {"reports": [REPORT]},
     types.Regeneration: REGENERATION,
-    types.RegenerationList: _list(REGENERATION),
     types.Key: KEY,
     types.NewKey: {**KEY, "secret": "strata_CRLkjO3qkXW0nqfR0oHq2k1mYwC7pZ5vT8sLxB4dJgE"},
     types.KeyList: _list(KEY),

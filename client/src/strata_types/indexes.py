@@ -218,61 +218,14 @@ class RegenerationOptions(TypedDict, total=False):
     offset: int | None
 
 
-class RegenerationArtifactCounts(TypedDict):
-    total: int
-    done: int
-    """Artifacts processed."""
-    made_due: int
-    """Artifacts with work made due."""
-    failed: int
-    """Artifacts that failed."""
-    awaited: int
-    """Artifacts with texts still to be written."""
-    refused: int
-    """Artifacts with texts that could not be written."""
-
-
-class RegenerationTextCounts(TypedDict):
-    made_due: int
-
-
-class RegenerationNodeCounts(TypedDict):
-    made_due: int
-    pending: int
-    """Pending nodes of the processed artifacts."""
-    failed: int
-    """Failed nodes of the processed artifacts."""
-
-
 class Regeneration(TypedDict):
-    id: str
-    state: Literal["running", "done", "cancelled", "failed"]
-    index: str | None
     types: list[str]
-    category: str
-    """Of relationship types; empty: all."""
-    only_missing: bool
-    stale: bool
-    limit: int | None
-    offset: int
-    artifacts: RegenerationArtifactCounts
-    texts: RegenerationTextCounts
-    nodes: RegenerationNodeCounts
-    is_synced: bool
-    """It has ended, and all work it made due is done."""
-    artifacts_per_second: float | None
-    eta_seconds: float | None
-    """Seconds until all its artifacts are processed."""
-    problem: str | None
-    """What it is waiting for at the moment."""
-    last_error: str | None
-    """Why it is waiting, or why the last artifact failed."""
-    started_at: str
-    finished_at: str | None
-
-
-class RegenerationList(AnyList):
-    results: list[Regeneration]
+    examined: int
+    """Artifacts, concepts and relationship types."""
+    due: int
+    """Those of them whose nodes are made again."""
+    nodes: int
+    """Nodes that are embedded again, in all builds; planning may find more."""
 
 
 class WaitingWork(TypedDict):

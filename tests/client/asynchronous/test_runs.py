@@ -1,4 +1,4 @@
-"""Following regenerations and evaluations until they have ended."""
+"""Following evaluations until they have ended."""
 
 import pytest
 
@@ -11,10 +11,6 @@ pytestmark = pytest.mark.anyio
 
 def asking(script: Script) -> AsyncStrata:
     return AsyncStrata(URL, "a-key", transport=script)
-
-
-def regeneration(done: int, *, is_synced: bool = False) -> dict:
-    return {"id": "r1", "state": "running", "artifacts": {"done": done}, "is_synced": is_synced}
 
 
 def evaluation(state: str, **fields) -> dict:
@@ -34,21 +30,19 @@ def waits(monkeypatch):
 
 class TestFollow:
     async def test_yields_the_progress_whenever_it_has_changed(self, waits):
-        states = [regeneration(0), regeneration(0), regeneration(3)]
-        script = Script(
-            *(answers(200, state) for state in [*states, regeneration(3, is_synced=True)])
-        )
+        states = ["queued", "queued", "running", "done"]
+        script = Script(*(answers(200, evaluation(state)) for state in states))
         async with asking(script) as strata:
-            seen = [now async for now in strata.regenerations.follow("r1")]
+            seen = [now async for now in strata.evaluations.follow("e1")]
 
-        assert [now["artifacts"]["done"] for now in seen] == [0, 3, 3]
-        assert script.asked == ["GET regenerate/r1/"] * 4
+        assert [now["state"] for now in seen] == ["queued", "running", "done"]
+        assert script.asked == ["GET evaluations/e1/"] * 4
         assert len(waits) == 3
 
     async def test_ends_after_the_timeout(self):
-        async with asking(Script(answers(200, regeneration(0)))) as strata:
-            with pytest.raises(NotReady, match="r1 is still running") as raised:
-                await strata.regenerations.wait("r1", timeout=0)
+        async with asking(Script(answers(200, evaluation("running")))) as strata:
+            with pytest.raises(NotReady, match="e1 is still running") as raised:
+                await strata.evaluations.wait("e1", timeout=0)
 
         assert raised.value.is_retryable
 

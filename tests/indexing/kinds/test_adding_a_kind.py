@@ -15,7 +15,7 @@ from indexing.drafting import DrafterWithoutWrittenInput
 from indexing.drafting.payloads import document_payload
 from indexing.kinds import KINDS, Kind
 from indexing.models import IndexBuild, Node
-from indexing.regeneration import begin_regeneration
+from indexing.regeneration import regenerate
 from indexing.stores import Payload, get_store
 from indexing.text_nodes import make_text_node
 from indexing.verification import verify_build
@@ -119,4 +119,4 @@ class TestAddedKind:
         assert [hit["verdict"] for hit in search("herons")] == ["stale"]
 
     def test_is_regenerated_by_its_type(self, build):
-        assert begin_regeneration(["title"], index="library").types == ["title"]
+        assert regenerate(["title"], index="library").types == ["title"]

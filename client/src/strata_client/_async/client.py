@@ -11,7 +11,6 @@ from strata_client._async.documents import AsyncDocuments
 from strata_client._async.evaluations import AsyncEvaluations
 from strata_client._async.evidence import AsyncEvidence
 from strata_client._async.indexes import AsyncIndexes
-from strata_client._async.regenerations import AsyncRegenerations
 from strata_client._async.relationships import AsyncRelationships
 from strata_client._async.searches import AsyncSearches
 from strata_client._async.streaming import AsyncAnswerStream, stream_answer
@@ -58,7 +57,6 @@ class AsyncStrata(AsyncDocuments, AsyncIndexes, AsyncSearches):
         self.concepts = AsyncConcepts(self._connection)
         self.evaluations = AsyncEvaluations(self._connection)
         self.evidence = AsyncEvidence(self._connection)
-        self.regenerations = AsyncRegenerations(self._connection)
         self.relationships = AsyncRelationships(self._connection)
 
     def __repr__(self) -> str:

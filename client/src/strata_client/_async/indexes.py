@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import overload
+from typing import Unpack, overload
 from urllib.parse import quote
 
 from strata_client._async.connection import AsyncConnection
@@ -13,6 +13,8 @@ from strata_client.types import (
     IndexVerification,
     Key,
     NewKey,
+    Regeneration,
+    RegenerationOptions,
     Scope,
     VerificationReport,
 )
@@ -73,6 +75,16 @@ class AsyncIndexes:
         path = "verify/" if index is None else f"indexes/{quote(index, safe='')}/verify/"
         report = await self._connection.post(path, {"repair": repair}, is_idempotent=not repair)
         return report["reports"] if index is None else report
+
+    async def regenerate(self, **options: Unpack[RegenerationOptions]) -> Regeneration:
+        """Make and embed nodes again, in the background; return what is due. ``index`` shows what
+        is left. Needs a key with the scope ``manage`` that sees all documents.
+
+        Raises:
+            NotFound: there is no index of this name.
+            InvalidRequest: there is no such type; ``allowed`` lists them.
+        """
+        return await self._connection.post("regenerate/", omit_none(options), is_idempotent=False)
 
     # --- Keys --------------------------------------------------------------------------------
 

@@ -12,7 +12,6 @@ from strata_client._sync.documents import Documents
 from strata_client._sync.evaluations import Evaluations
 from strata_client._sync.evidence import Evidence
 from strata_client._sync.indexes import Indexes
-from strata_client._sync.regenerations import Regenerations
 from strata_client._sync.relationships import Relationships
 from strata_client._sync.searches import Searches
 from strata_client._sync.streaming import AnswerStream, stream_answer
@@ -59,7 +58,6 @@ class Strata(Documents, Indexes, Searches):
         self.concepts = Concepts(self._connection)
         self.evaluations = Evaluations(self._connection)
         self.evidence = Evidence(self._connection)
-        self.regenerations = Regenerations(self._connection)
         self.relationships = Relationships(self._connection)
 
     def __repr__(self) -> str:
