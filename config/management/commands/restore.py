@@ -13,22 +13,27 @@ from indexing.stores.ownership import exclusive_store_access, has_embedded_store
 class Command(StrataCommand):
     help = "Load a backup into an installation without documents, keys and users. Embeds nothing."
     loads_specs = False
+    load = staticmethod(restore_backup)
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("folder", type=Path, help="What strata backup has written.")
+        parser.add_argument(
+            "path", metavar="folder", type=Path, help="What strata backup has written."
+        )
 
-    def handle(self, *, folder: Path, **options: Any) -> None:
+    def handle(self, *, path: Path, **options: Any) -> None:
         os.umask(0o077)
         with exclusive_store_access() if has_embedded_store() else nullcontext():
-            restored = restore_backup(folder)
-        self.stdout.write(f"{restored.documents} documents and {restored.nodes} nodes are back.")
+            restored = self.load(path)
+        self.stdout.write(f"{restored.documents} documents and {restored.nodes} nodes are here.")
         if restored.nodes_to_embed:
             self.stdout.write(
-                f"{restored.nodes_to_embed} nodes changed while the backup was taken, and are "
+                f"{restored.nodes_to_embed} nodes changed while they were written, and are "
                 "embedded again."
             )
         if restored.lost_originals:
             self.stdout.write(
-                f"{restored.lost_originals} original files were removed while the backup was "
-                "taken. The texts of their documents are here."
+                f"{restored.lost_originals} original files were removed while they were "
+                "written. The texts of their documents are here."
             )
+        for note in restored.notes:
+            self.stdout.write(note)
