@@ -1,7 +1,7 @@
 """Exports one index, as its live build serves it, into one archive."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -97,7 +97,7 @@ def list_file_folders() -> dict[str, Path]:
 
 def _list_files(spec: IndexSpec) -> Iterator[tuple[str, Path]]:
     """The files of an index, with their paths in the archive."""
-    paths = {
+    paths: dict[str, Iterable[str | Path]] = {
         "specs": [f"{spec.name}.yaml"],
         "prompts": [f"{prompt}.txt" for prompt in list_prompts(spec)],
         "golden": sorted(golden_queries_folder(spec.name).rglob("*")),

@@ -97,7 +97,7 @@ def _insert_rows(
             cursor.executemany(
                 insert,
                 [
-                    [_to_column(field, (row | values)[field.attname]) for field in fields]
+                    [_to_column(field, {**row, **values}[field.attname]) for field in fields]
                     for row in batch
                 ],
             )

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.resources.abc import Traversable
+from io import BufferedIOBase
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.db import connection
@@ -97,7 +98,8 @@ def hash_files(files: Mapping[str, Traversable]) -> dict[str, str]:
     hashes = {}
     for name, path in files.items():
         with path.open("rb") as file:
-            hashes[name] = hashlib.file_digest(file, "sha256").hexdigest()
+            readable = cast(BufferedIOBase, file)  # also what is in a ZIP archive
+            hashes[name] = hashlib.file_digest(readable, "sha256").hexdigest()
     return hashes
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from config.backup.restoring import restore_backup
+from config.backup.restoring import Restored, restore_backup
 from indexing.management.base_command import StrataCommand
 from indexing.stores.ownership import exclusive_store_access, has_embedded_store
 
@@ -13,12 +13,14 @@ from indexing.stores.ownership import exclusive_store_access, has_embedded_store
 class Command(StrataCommand):
     help = "Load a backup into an installation without documents, keys and users. Embeds nothing."
     loads_specs = False
-    load = staticmethod(restore_backup)
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "path", metavar="folder", type=Path, help="What strata backup has written."
         )
+
+    def load(self, path: Path) -> Restored:
+        return restore_backup(path)
 
     def handle(self, *, path: Path, **options: Any) -> None:
         os.umask(0o077)
