@@ -1,7 +1,6 @@
 """Exports one index, as its live build serves it, into one archive."""
 
 import shutil
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -64,8 +63,9 @@ def export_index(name: str, file: Path, api: ApiClient) -> dict[str, Any]:
     file.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=file.parent, prefix=f".{file.name}-") as temporary:
         folder = Path(temporary, "index")
-        for path_in_archive, path in _list_files(build.spec):
-            if path.is_file():
+        for path_in_archive in _list_files(build.spec):
+            path = locate_file(path_in_archive)
+            if path is not None and path.is_file():
                 (folder / path_in_archive).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, folder / path_in_archive)
         manifest = write_folder(
@@ -86,22 +86,24 @@ def list_rows(label: str, name: str) -> QuerySet[Any]:
     return apps.get_model(label)._base_manager.filter(**{lookup: name})
 
 
-def list_file_folders() -> dict[str, Path]:
-    """The folders with files that people write, by their names in an archive."""
-    return {
-        "specs": Path(settings.STRATA_SPECS_DIR),
-        "prompts": Path(settings.STRATA_PROMPTS_DIR),
-        "golden": Path(settings.STRATA_GOLDEN_DIR),
+def locate_file(path_in_archive: str) -> Path | None:
+    """Where a file that people write is here; None for other files, and outside of the folders."""
+    folders = {
+        "specs": settings.STRATA_SPECS_DIR,
+        "prompts": settings.STRATA_PROMPTS_DIR,
+        "golden": settings.STRATA_GOLDEN_DIR,
     }
+    kind, _, name = path_in_archive.partition("/")
+    if kind not in folders or ".." in Path(name).parts or Path(name).is_absolute():
+        return None
+    return Path(folders[kind], name)
 
 
-def _list_files(spec: IndexSpec) -> Iterator[tuple[str, Path]]:
-    """The files of an index, with their paths in the archive."""
-    paths: dict[str, Iterable[str | Path]] = {
-        "specs": [f"{spec.name}.yaml"],
-        "prompts": [f"{prompt}.txt" for prompt in list_prompts(spec)],
-        "golden": sorted(golden_queries_folder(spec.name).rglob("*")),
-    }
-    for kind, folder in list_file_folders().items():
-        for path in paths[kind]:
-            yield f"{kind}/{(folder / path).relative_to(folder)}", folder / path
+def _list_files(spec: IndexSpec) -> list[str]:
+    """The paths that files of an index have in an archive."""
+    golden = golden_queries_folder(spec.name)
+    return [
+        f"specs/{spec.name}.yaml",
+        *(f"prompts/{prompt}.txt" for prompt in list_prompts(spec)),
+        *(f"golden/{spec.name}/{path.relative_to(golden)}" for path in golden.rglob("*")),
+    ]

@@ -2,12 +2,10 @@
 name."""
 
 import json
-import shutil
 import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +14,12 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from config.backup.exporting import ADDED_TABLES, FORMAT, list_file_folders, list_rows
-from config.backup.restoring import (
-    Restored,
-    require_same_tables,
-    require_undamaged,
-    restore_originals,
-)
+from config.backup.exporting import ADDED_TABLES, FORMAT, list_rows, locate_file
+from config.backup.restoring import Restored, check_manifest, restore_originals
 from config.backup.rows import add_rows, read_rows
 from config.backup.taking import MANIFEST, ORIGINALS, ROWS, VECTORS
 from config.backup.vectors import load_vectors
+from core.atomic_files import write_file
 from core.exceptions import InvalidInput, StrataError
 from documents.models import Artifact
 from indexing.embedding import describe_model_availability
@@ -51,7 +45,8 @@ def import_index(file: Path) -> Restored:
         InvalidSpec: the index would share a collection with another one.
         StoreUnavailable: retry helps.
     """
-    with _open_archive(file) as (manifest, archive):
+    manifest, archive = _open_archive(file)
+    with archive:
         root = zipfile.Path(archive)
         rows = root / ROWS
         with transaction.atomic():
@@ -70,28 +65,25 @@ def import_index(file: Path) -> Restored:
     return Restored(manifest["documents"], manifest["nodes"], nodes_to_embed, lost, notes)
 
 
-@contextmanager
-def _open_archive(file: Path) -> Iterator[tuple[dict[str, Any], zipfile.ZipFile]]:
+def _open_archive(file: Path) -> tuple[dict[str, Any], zipfile.ZipFile]:
     """The manifest, and the archive, in which everything is as it was written."""
     try:
         archive = zipfile.ZipFile(file)
+        manifest = json.loads(archive.read(MANIFEST))
+        if _parse_release(manifest["release"]) > _parse_release(settings.STRATA_RELEASE):
+            raise InvalidInput(
+                f"The archive was written by a newer release, {manifest['release']}.",
+                fix="Import it with that release.",
+            )
+        files = _list_files(archive)
+        del files[MANIFEST]
+        check_manifest(manifest, files, FORMAT, "archive")
     except UNREADABLE as error:
-        raise _not_an_archive(file, error) from None
-    with archive:
-        try:
-            manifest = json.loads(archive.read(MANIFEST))
-            if _parse_release(manifest["release"]) > _parse_release(settings.STRATA_RELEASE):
-                raise InvalidInput(
-                    f"The archive was written by a newer release, {manifest['release']}.",
-                    fix="Import it with that release.",
-                )
-            require_same_tables(manifest, FORMAT, "archive")
-            files = _list_files(archive)
-            del files[MANIFEST]
-            require_undamaged(manifest, files, "archive")
-        except UNREADABLE as error:
-            raise _not_an_archive(file, error) from None
-        yield manifest, archive
+        raise InvalidInput(
+            f"{file} is not a complete archive of an index: {error}.",
+            fix="Name a file that strata export has finished.",
+        ) from None
+    return manifest, archive
 
 
 def _list_files(archive: zipfile.ZipFile) -> dict[str, zipfile.Path]:
@@ -101,13 +93,6 @@ def _list_files(archive: zipfile.ZipFile) -> dict[str, zipfile.Path]:
 
 def _parse_release(release: str) -> list[int]:
     return [int(number) for number in release.split(".")]
-
-
-def _not_an_archive(file: Path, error: Exception) -> InvalidInput:
-    return InvalidInput(
-        f"{file} is not a complete archive of an index: {error}.",
-        fix="Name a file that strata export has finished.",
-    )
 
 
 def _begin_build(name: str, rows: zipfile.Path) -> tuple[IndexBuild, int]:
@@ -148,42 +133,29 @@ def _add_files(archive: zipfile.ZipFile) -> list[str]:
     differ. Another spec would change how the index is searched."""
     missing: dict[Path, zipfile.Path] = {}
     notes = []
-    folders = list_file_folders()
     for name, source in _list_files(archive).items():
-        kind, _, name_in_folder = name.partition("/")
-        if kind not in folders:
+        path = locate_file(name)
+        if path is None:
             continue
-        path = folders[kind] / name_in_folder
-        if not path.resolve().is_relative_to(folders[kind].resolve()):
-            raise InvalidInput(f"The archive names a file elsewhere: {name}.", fix="Do not use it.")
         if not path.exists():
             missing[path] = source
         elif path.read_bytes() != source.read_bytes():
-            if kind == "specs":
+            if name.startswith("specs/"):
                 raise InvalidInput(
                     f"{path} is another spec than that of the archive.",
                     fix="Move it away, then import again.",
                 )
             notes.append(f"{path} differs from the archive's and stays as it is.")
     for path, source in missing.items():
-        _write_whole(path, source)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_file(path, source.read_bytes())
+        except OSError as error:
+            raise InvalidInput(
+                f"{path} cannot be written: {error.strerror}.",
+                fix="Put this file of the archive there, then import again.",
+            ) from None
     return notes
-
-
-def _write_whole(path: Path, source: zipfile.Path) -> None:
-    """Write a file in one step, so that no interrupted import leaves half of it."""
-    draft = path.with_name(f".{path.name}.new")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with source.open("rb") as archived, draft.open("wb") as file:
-            shutil.copyfileobj(archived, file)
-        draft.chmod(0o644)
-        draft.rename(path)
-    except OSError as error:
-        raise InvalidInput(
-            f"{path} cannot be written: {error.strerror}.",
-            fix="Put this file of the archive there, then import again.",
-        ) from None
 
 
 def _find_model_problems(build: IndexBuild) -> Iterator[str]:

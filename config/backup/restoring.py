@@ -48,14 +48,14 @@ def restore_backup(folder: Path) -> Restored:
             the database.
         StoreUnavailable: retry helps.
     """
-    manifest = _read_manifest(folder)
     if Artifact.objects.exists() or ApiKey.objects.exists() or get_user_model().objects.exists():
         raise InvalidInput(
             "There are documents, keys or users already.",
             fix="Restore into a new installation: set STRATA_DATA_DIR to a new folder, or "
             "DATABASE_URL to an empty database.",
         )
-    require_undamaged(manifest, list_files(folder), "backup")
+    manifest = _read_manifest(folder)
+    check_manifest(manifest, list_files(folder), FORMAT, "backup")
     with transaction.atomic():
         load_rows(folder / ROWS)
         lost = restore_originals(folder / ORIGINALS, Artifact.objects.all())
@@ -73,29 +73,21 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
             f"{folder} holds no complete backup: there is no {MANIFEST}.",
             fix="Name a folder that strata backup has finished.",
         ) from None
-    require_same_tables(manifest, FORMAT, "backup")
     return manifest
 
 
-def require_same_tables(manifest: Mapping[str, Any], form: int | str, what: str) -> None:
+def check_manifest(
+    manifest: Mapping[str, Any], files: Mapping[str, Traversable], form: int | str, what: str
+) -> None:
     """
     Raises:
-        InvalidInput: it has another format, or its database had other tables.
+        InvalidInput: it has another form or tables, or these are not the files that were written.
     """
     if manifest["format"] != form or manifest["migrations"] != list_migrations():
         raise InvalidInput(
             f"The {what} was taken by release {manifest['release']}, whose database differs.",
             fix="Load it with that release, then start this one on the data.",
         )
-
-
-def require_undamaged(
-    manifest: Mapping[str, Any], files: Mapping[str, Traversable], what: str
-) -> None:
-    """
-    Raises:
-        InvalidInput: a file is missing, was added or is not as it was written.
-    """
     changed = manifest["sha256"].items() ^ hash_files(files).items()
     if changed:
         name = min(name for name, _ in changed)
