@@ -89,8 +89,8 @@ def list_migrations() -> list[str]:
 
 def list_files(folder: Path) -> dict[str, Traversable]:
     """The files below the folder by their paths in it; without the manifest."""
-    files = sorted(path for path in folder.glob("*/**/*") if path.is_file())
-    return {str(path.relative_to(folder)): path for path in files}
+    paths = folder.glob("*/**/*")
+    return {str(path.relative_to(folder)): path for path in paths if path.is_file()}
 
 
 def hash_files(files: Mapping[str, Traversable]) -> dict[str, str]:

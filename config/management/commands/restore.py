@@ -13,11 +13,11 @@ from indexing.stores.ownership import exclusive_store_access, has_embedded_store
 class Command(StrataCommand):
     help = "Load a backup into an installation without documents, keys and users. Embeds nothing."
     loads_specs = False
+    metavar, written_by = "folder", "backup"
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "path", metavar="folder", type=Path, help="What strata backup has written."
-        )
+        written = f"What strata {self.written_by} has written."
+        parser.add_argument("path", metavar=self.metavar, type=Path, help=written)
 
     def load(self, path: Path) -> Restored:
         return restore_backup(path)
