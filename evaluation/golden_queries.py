@@ -2,14 +2,13 @@
 
 import csv
 import json
-import os
-import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from io import StringIO
 from pathlib import Path
-from typing import IO
 
 from django.conf import settings
 
+from core.atomic_files import write_file
 from evaluation.judged_queries import JudgedQueries, format_page_name, read_judged_queries
 from evaluation.models import Judgement
 
@@ -49,18 +48,17 @@ def write_golden_queries(index: str) -> JudgedQueries | None:
     folder = golden_queries_folder(index)
     (folder / "qrels").mkdir(parents=True, exist_ok=True)
 
-    def write_queries(file: IO[str]) -> None:
-        for query_id, text in golden.queries.items():
-            file.write(json.dumps({"_id": query_id, "text": text}, ensure_ascii=False) + "\n")
-
-    def write_qrels(file: IO[str]) -> None:
-        rows = csv.writer(file, delimiter="\t", lineterminator="\n")
-        rows.writerow(["query-id", "corpus-id", "score"])
-        for query_id, judged in golden.qrels.items():
-            rows.writerows([query_id, name, grade] for name, grade in judged.items())
-
-    _write_file_atomically(folder / "queries.jsonl", write_queries)
-    _write_file_atomically(folder / "qrels" / "test.tsv", write_qrels)
+    queries = "".join(
+        json.dumps({"_id": query_id, "text": text}, ensure_ascii=False) + "\n"
+        for query_id, text in golden.queries.items()
+    )
+    qrels = StringIO()
+    rows = csv.writer(qrels, delimiter="\t", lineterminator="\n")
+    rows.writerow(["query-id", "corpus-id", "score"])
+    for query_id, judged in golden.qrels.items():
+        rows.writerows([query_id, name, grade] for name, grade in judged.items())
+    write_file(folder / "queries.jsonl", queries.encode())
+    write_file(folder / "qrels" / "test.tsv", qrels.getvalue().encode())
     return golden
 
 
@@ -96,16 +94,3 @@ def _format_judged_name(judgement: Judgement) -> str:
     if judgement.page_index is None:
         return artifact
     return format_page_name(artifact, judgement.page_index)
-
-
-def _write_file_atomically(path: Path, write: Callable[[IO[str]], None]) -> None:
-    """Replace a file in one step; concurrent readers see the old content or the new."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-            write(file)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

@@ -7,7 +7,7 @@ from django.core.checks import CheckMessage, Error, Warning, register
 
 from indexing.exceptions import InvalidSpec
 from indexing.spec.loaded import get_specs
-from summaries.prompts import read_prompt_template
+from summaries.prompts import list_prompts, read_prompt_template
 
 
 @register("specs")
@@ -15,16 +15,9 @@ def check_prompts(**kwargs: Any) -> list[CheckMessage]:
     """Check that every prompt named by a spec exists and is a valid template."""
     messages: list[CheckMessage] = []
     for spec in get_specs().values():
-        for section in (
-            spec.page_summaries,
-            spec.artifact_summaries,
-            spec.questions,
-            spec.concepts,
-        ):
-            if section is None:
-                continue
+        for prompt in list_prompts(spec):
             try:
-                read_prompt_template(section.prompt)
+                read_prompt_template(prompt)
             except (InvalidSpec, UnicodeDecodeError) as error:
                 hint = ", ".join(getattr(error, "allowed", None) or []) or None
                 messages.append(

@@ -14,6 +14,7 @@ from django.conf import settings
 from django.template import Context, Engine, TemplateSyntaxError
 
 from indexing.exceptions import InvalidSpec
+from indexing.spec import IndexSpec
 from summaries.fences import make_fence
 
 USER_PART_MARKER = "=== user ===\n"
@@ -26,6 +27,12 @@ class Prompt:
     system: str
     user: str
     fingerprint: str
+
+
+def list_prompts(spec: IndexSpec) -> list[str]:
+    """The names of the prompts of a spec."""
+    sections = (spec.page_summaries, spec.artifact_summaries, spec.questions, spec.concepts)
+    return [section.prompt for section in sections if section is not None]
 
 
 def read_prompt_template(name: str) -> str:

@@ -2,12 +2,15 @@
 
 import json
 import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
+from django.db.models import QuerySet
 
 from access.models import ApiKey
 from config.backup.rows import load_rows
@@ -18,19 +21,22 @@ from config.backup.taking import (
     ROWS,
     VECTORS,
     hash_files,
+    list_files,
     list_migrations,
 )
 from config.backup.vectors import load_vectors
 from core.exceptions import InvalidInput
 from documents.models import Artifact
+from indexing.models import IndexBuild, UnconfirmedWrite
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
     documents: int
     nodes: int
-    nodes_to_embed: int  # again: the backup lacks their vectors
-    lost_originals: int  # removed while the backup was taken
+    nodes_to_embed: int  # again: their vectors were not written
+    lost_originals: int  # removed while the backup or the archive was written
+    notes: Sequence[str] = ()
 
 
 def restore_backup(folder: Path) -> Restored:
@@ -42,21 +48,20 @@ def restore_backup(folder: Path) -> Restored:
             the database.
         StoreUnavailable: retry helps.
     """
-    manifest = _read_manifest(folder)
     if Artifact.objects.exists() or ApiKey.objects.exists() or get_user_model().objects.exists():
         raise InvalidInput(
             "There are documents, keys or users already.",
             fix="Restore into a new installation: set STRATA_DATA_DIR to a new folder, or "
             "DATABASE_URL to an empty database.",
         )
-    _require_undamaged(folder, manifest)
+    manifest = _read_manifest(folder)
+    check_manifest(manifest, list_files(folder), FORMAT, "backup")
     with transaction.atomic():
         load_rows(folder / ROWS)
-        lost = sum(
-            not _restore_original(folder / ORIGINALS, artifact)
-            for artifact in Artifact.objects.filter(has_file=True).only("sha256")
-        )
-        nodes_to_embed = load_vectors(folder / VECTORS)
+        lost = restore_originals(folder / ORIGINALS, Artifact.objects.all())
+        UnconfirmedWrite.objects.all().delete()
+        builds = IndexBuild.objects.not_retired().readable()
+        nodes_to_embed = load_vectors(folder / VECTORS, {build.pk: build for build in builds})
     return Restored(manifest["documents"], manifest["nodes"], nodes_to_embed, lost)
 
 
@@ -68,29 +73,39 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
             f"{folder} holds no complete backup: there is no {MANIFEST}.",
             fix="Name a folder that strata backup has finished.",
         ) from None
-    if manifest["format"] != FORMAT or manifest["migrations"] != list_migrations():
-        raise InvalidInput(
-            f"The backup was taken by release {manifest['release']}, whose database differs.",
-            fix="Restore it with that release, then start this one on the data.",
-        )
     return manifest
 
 
-def _require_undamaged(folder: Path, manifest: dict[str, Any]) -> None:
-    changed = manifest["sha256"].items() ^ hash_files(folder).items()
+def check_manifest(
+    manifest: Mapping[str, Any], files: Mapping[str, Traversable], form: int | str, what: str
+) -> None:
+    """
+    Raises:
+        InvalidInput: it has another form or tables, or these are not the files that were written.
+    """
+    if manifest["format"] != form or manifest["migrations"] != list_migrations():
+        raise InvalidInput(
+            f"The {what} was taken by release {manifest['release']}, whose database differs.",
+            fix="Load it with that release, then start this one on the data.",
+        )
+    changed = manifest["sha256"].items() ^ hash_files(files).items()
     if changed:
         name = min(name for name, _ in changed)
         raise InvalidInput(
-            f"The backup is damaged: {name} is not the file that was written.",
-            fix="Restore another backup.",
+            f"The {what} is damaged: {name} is not the file that was written.",
+            fix=f"Use another {what}.",
         )
 
 
-def _restore_original(folder: Path, artifact: Artifact) -> bool:
-    """Whether the backup has it."""
-    path = artifact.file_path
-    if not (folder / path.name).exists():
-        return False
-    path.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(folder / path.name, path)
-    return True
+def restore_originals(folder: Traversable, artifacts: QuerySet[Artifact]) -> int:
+    """Write the originals of these artifacts; return how many the folder lacks."""
+    lost = 0
+    for artifact in artifacts.filter(has_file=True).only("sha256"):
+        path = artifact.file_path
+        if not (folder / path.name).is_file():
+            lost += 1
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with (folder / path.name).open("rb") as source, path.open("wb") as target:
+            shutil.copyfileobj(source, target)
+    return lost

@@ -3,8 +3,9 @@
 import base64
 import gzip
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.resources.abc import Traversable
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from django.apps import apps
 from django.core.management.color import no_style
 from django.db import connection, transaction
-from django.db.models import Field, Model
+from django.db.models import AutoField, Field, Model, QuerySet
 
 LEFT_OUT = {"sessions", "axes"}  # apps with rows of the moment: who is signed in or locked out
 ROWS_AT_ONCE = 1_000
@@ -35,21 +36,23 @@ def reading_one_state() -> Iterator[None]:
             yield
 
 
-def dump_rows(folder: Path) -> dict[str, int]:
-    """Write the rows of each table to a new file in the folder; return how many by table. The first
-    line has the names of the columns."""
-    return {model._meta.label_lower: _dump_table(model, folder) for model in _list_models()}
+def dump_rows(folder: Path, tables: Iterable[QuerySet[Any]] | None = None) -> dict[str, int]:
+    """Write the rows of each table, or these rows of these tables, to a new file in the folder;
+    return how many by table. The first line has the names of the columns."""
+    if tables is None:
+        tables = [model._base_manager.all() for model in _list_models()]
+    return {rows.model._meta.label_lower: _dump_table(rows, folder) for rows in tables}
 
 
-def read_rows(folder: Path, label: str) -> Iterator[dict[str, Any]]:
+def read_rows(folder: Traversable, label: str) -> Iterator[dict[str, Any]]:
     """The rows of a table as they were written, such as ``indexing.node``."""
-    with gzip.open(_path(folder, label), "rt", encoding="utf-8") as file:
+    with (folder / _file_name(label)).open("rb") as packed, gzip.open(packed) as file:
         names = json.loads(next(file))
         for line in file:
             yield dict(zip(names, json.loads(line), strict=True))
 
 
-def load_rows(folder: Path) -> None:
+def load_rows(folder: Traversable) -> None:
     """Replace all rows of the database by those of the folder, in the caller's transaction.
     References are checked at its end."""
     models = _list_models()
@@ -57,36 +60,46 @@ def load_rows(folder: Path) -> None:
         for model in models:
             cursor.execute(f"DELETE FROM {_quote(model._meta.db_table)}")  # noqa: S608 - quoted
         for model in models:
-            _load_table(model, folder)
+            _insert_rows(model, folder, _fields(model), {})
         for statement in connection.ops.sequence_reset_sql(no_style(), models):
             cursor.execute(statement)
 
 
-def _dump_table(model: type[Model], folder: Path) -> int:
-    names = [field.attname for field in _fields(model)]
-    rows = model._base_manager.order_by("pk").values_list(*names)
+def add_rows(model: type[Model], folder: Traversable, values: Mapping[str, Any]) -> None:
+    """Add the rows of a table to those in the database, with new integer keys, and with these
+    values in the columns that the table has. References are checked at the transaction's end."""
+    fields = [field for field in _fields(model) if not isinstance(field, AutoField)]
+    _insert_rows(model, folder, fields, values)
+
+
+def _dump_table(rows: QuerySet[Any], folder: Path) -> int:
+    names = [field.attname for field in _fields(rows.model)]
+    values = rows.order_by("pk").values_list(*names)
     count = 0
-    with gzip.open(
-        _path(folder, model._meta.label_lower), "xt", compresslevel=1, encoding="utf-8"
-    ) as file:
+    path = folder / _file_name(rows.model._meta.label_lower)
+    with gzip.open(path, "xt", compresslevel=1, encoding="utf-8") as file:
         file.write(json.dumps(names) + "\n")
-        for row in rows.iterator(chunk_size=ROWS_AT_ONCE):
+        for row in values.iterator(chunk_size=ROWS_AT_ONCE):
             file.write(json.dumps(row, default=_to_json, ensure_ascii=False) + "\n")
             count += 1
     return count
 
 
-def _load_table(model: type[Model], folder: Path) -> None:
-    fields = _fields(model)
+def _insert_rows(
+    model: type[Model], folder: Traversable, fields: Sequence[Field], values: Mapping[str, Any]
+) -> None:
     columns = ", ".join(_quote(str(field.column)) for field in fields)
-    values = ", ".join(["%s"] * len(fields))
-    insert = f"INSERT INTO {_quote(model._meta.db_table)} ({columns}) VALUES ({values})"  # noqa: S608
+    marks = ", ".join(["%s"] * len(fields))
+    insert = f"INSERT INTO {_quote(model._meta.db_table)} ({columns}) VALUES ({marks})"  # noqa: S608
     rows = read_rows(folder, model._meta.label_lower)
     with connection.cursor() as cursor:
         while batch := list(islice(rows, ROWS_AT_ONCE)):
             cursor.executemany(
                 insert,
-                [[_to_column(field, row[field.attname]) for field in fields] for row in batch],
+                [
+                    [_to_column(field, {**row, **values}[field.attname]) for field in fields]
+                    for row in batch
+                ],
             )
 
 
@@ -103,8 +116,8 @@ def _fields(model: type[Model]) -> Sequence[Field]:
     return model._meta.concrete_fields
 
 
-def _path(folder: Path, label: str) -> Path:
-    return folder / f"{label}.jsonl.gz"
+def _file_name(label: str) -> str:
+    return f"{label}.jsonl.gz"
 
 
 def _quote(name: str) -> str:

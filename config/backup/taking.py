@@ -3,14 +3,18 @@
 import hashlib
 import json
 import shutil
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from importlib.resources.abc import Traversable
+from io import BufferedIOBase
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
+from django.db.models import QuerySet
 
 from config.backup.rows import dump_rows, reading_one_state
 from config.backup.vectors import dump_vectors
@@ -26,34 +30,50 @@ ROWS, ORIGINALS, VECTORS = "rows", "originals", "vectors"
 def take_backup(folder: Path, api: ApiClient) -> dict[str, Any]:
     """Write everything into a new folder, and return its manifest.
 
-    All rows are of one moment. Originals and vectors are read after it: those that were removed
-    meanwhile are left out, which a restore reports.
-
     Raises:
         InvalidInput: there is something in the folder.
         StrataError: the service did not give the vectors.
     """
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise InvalidInput(f"{folder} is not an empty folder.", fix="Name a new folder.")
+    return write_folder(folder, api, Artifact.objects.all())
+
+
+def write_folder(
+    folder: Path,
+    api: ApiClient,
+    artifacts: QuerySet[Artifact],
+    tables: Iterable[QuerySet[Any]] | None = None,
+    **described: Any,
+) -> dict[str, Any]:
+    """Write these rows of these tables, or all rows, with the originals of the artifacts and the
+    vectors of the nodes; return the manifest, which has what ``described`` says, too.
+
+    All rows are of one moment. Originals and vectors are read after it: those that were removed
+    meanwhile are left out, which a restore reports.
+    """
     for name in (ROWS, ORIGINALS, VECTORS):
         (folder / name).mkdir(parents=True)
-    _copy_originals(folder / ORIGINALS)  # most of them, so that the second time is short
+    artifacts = artifacts.filter(has_file=True).only("sha256")
+    # Most of them, so that the second time is short:
+    _copy_originals(folder / ORIGINALS, artifacts)
     with reading_one_state():
-        counts = dump_rows(folder / ROWS)
-        names = _copy_originals(folder / ORIGINALS)
+        counts = dump_rows(folder / ROWS, tables)
+        names = _copy_originals(folder / ORIGINALS, artifacts)
     for path in (folder / ORIGINALS).iterdir():
         if path.name not in names:
             path.unlink()  # of a document that was removed or changed meanwhile
     vector_count = dump_vectors(folder / ROWS, folder / VECTORS, api)
     manifest = {
         "format": FORMAT,
+        **described,
         "release": settings.STRATA_RELEASE,
         "migrations": list_migrations(),
         "taken_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "documents": counts["documents.artifact"],
         "nodes": counts["indexing.node"],
         "vectors": vector_count,
-        "sha256": hash_files(folder),
+        "sha256": hash_files(list_files(folder)),
     }
     draft = folder / f"{MANIFEST}.new"
     draft.write_text(json.dumps(manifest, indent=1))
@@ -67,20 +87,27 @@ def list_migrations() -> list[str]:
     return sorted(f"{app}.{name}" for app, name in applied)
 
 
-def hash_files(folder: Path) -> dict[str, str]:
-    """The SHA-256 of each file below the folder, by its path in it; without the manifest."""
+def list_files(folder: Path) -> dict[str, Traversable]:
+    """The files below the folder by their paths in it; without the manifest."""
+    paths = folder.glob("*/**/*")
+    return {str(path.relative_to(folder)): path for path in paths if path.is_file()}
+
+
+def hash_files(files: Mapping[str, Traversable]) -> dict[str, str]:
+    """The SHA-256 of each file."""
     hashes = {}
-    for path in sorted(folder.glob("*/*")):
+    for name, path in files.items():
         with path.open("rb") as file:
-            hashes[str(path.relative_to(folder))] = hashlib.file_digest(file, "sha256").hexdigest()
+            readable = cast(BufferedIOBase, file)  # also what is in a ZIP archive
+            hashes[name] = hashlib.file_digest(readable, "sha256").hexdigest()
     return hashes
 
 
-def _copy_originals(folder: Path) -> set[str]:
+def _copy_originals(folder: Path, artifacts: QuerySet[Artifact]) -> set[str]:
     """Copy the original files that the folder lacks; return the names of all that there should be.
     Originals never change."""
     names = set()
-    for artifact in Artifact.objects.filter(has_file=True).only("sha256").iterator():
+    for artifact in artifacts.iterator():
         source = artifact.file_path
         names.add(source.name)
         if not (folder / source.name).exists():

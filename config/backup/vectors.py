@@ -2,7 +2,8 @@
 
 import base64
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.resources.abc import Traversable
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from config.backup.rows import read_rows
 from core.exceptions import StrataError, UnknownIndex
 from indexing.exceptions import UnknownBuild
 from indexing.management.api_client import ApiClient
-from indexing.models import IndexBuild, Node, UnconfirmedWrite
+from indexing.models import IndexBuild, Node
 from indexing.services import reembed_nodes, write_vectors
 from indexing.services.batches import ROWS_PER_STATEMENT
 from indexing.stores.base import DenseVector
@@ -48,15 +49,16 @@ def dump_vectors(rows_folder: Path, folder: Path, api: ApiClient) -> int:
     return count
 
 
-def load_vectors(folder: Path) -> int:
-    """Write the points of all builds from the loaded rows and the vectors of the folder. Return how
-    many nodes must be embedded again, because their vector is not there or was being written."""
-    UnconfirmedWrite.objects.all().delete()
-    Node.objects.exclude(state=Node.State.SYNCED).update(synced_input_hash="")
+def load_vectors(folder: Traversable, builds: Mapping[int, IndexBuild]) -> int:
+    """Write the points of these builds, by the ids that they were dumped with, from the loaded rows
+    and the vectors of the folder. Return how many nodes must be embedded again, because their
+    vector is not there or was being written."""
+    nodes_of_builds = Node.objects.filter(build__in=builds.values())
+    nodes_of_builds.exclude(state=Node.State.SYNCED).update(synced_input_hash="")
     count = 0
-    for build in IndexBuild.objects.not_retired().readable():
+    for dumped_id, build in builds.items():
         synced = Node.objects.filter(build=build, state=Node.State.SYNCED)
-        vectors = _read_vectors(_path(folder, build.pk))
+        vectors = _read_vectors(folder / _file_name(dumped_id))
         while batch := dict(islice(vectors, ROWS_PER_STATEMENT)):
             found = {point_id: vector for point_id, vector in batch.items() if vector is not None}
             nodes = synced.filter(point_id__in=batch)
@@ -82,14 +84,14 @@ def _dump_group(
         for each in answered
         if each["payload_hash"] == hashes[each["id"]]
     }
-    with _path(folder, build["id"]).open("a", encoding="ascii") as file:
+    with (folder / _file_name(build["id"])).open("a", encoding="ascii") as file:
         for point_id in hashes:
             file.write(json.dumps([point_id, vectors.get(point_id)]) + "\n")
     return len(vectors)
 
 
-def _read_vectors(path: Path) -> Iterator[tuple[UUID, DenseVector | None]]:
-    if not path.exists():
+def _read_vectors(path: Traversable) -> Iterator[tuple[UUID, DenseVector | None]]:
+    if not path.is_file():
         return  # no node of the build was written
     with path.open(encoding="ascii") as file:
         for line in file:
@@ -101,5 +103,5 @@ def _decode(vector: str) -> DenseVector:
     return np.frombuffer(base64.b64decode(vector), dtype="<f4")
 
 
-def _path(folder: Path, build_id: int) -> Path:
-    return folder / f"{build_id}.jsonl"
+def _file_name(build_id: int) -> str:
+    return f"{build_id}.jsonl"

@@ -1,11 +1,10 @@
 """Reads and writes the file of one spec, for people who edit it in the browser."""
 
-import os
-import tempfile
 from pathlib import Path
 
 from django.conf import settings
 
+from core.atomic_files import write_file
 from core.exceptions import InvalidInput, UnknownIndex
 from indexing.exceptions import InvalidSpec, SpecNotWritten
 from indexing.spec.endpoint import EndpointSpec
@@ -74,7 +73,7 @@ def write_spec_text(name: str, text: str, *, replaces: str | None) -> IndexSpec:
             fix="Read it again, and repeat your change.",
         )
     try:
-        _write_atomically(_path(name), text)
+        write_file(_path(name), text.encode())
     except OSError as error:
         raise SpecNotWritten(
             f"The file cannot be written: {error.strerror}.",
@@ -92,20 +91,6 @@ def _find_current_endpoints(name: str) -> set[EndpointSpec]:
         return _find_endpoints(reread_spec(name))
     except (UnknownIndex, InvalidSpec):
         return set()
-
-
-def _write_atomically(path: Path, text: str) -> None:
-    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-            os.fchmod(file.fileno(), 0o644)
-        Path(draft).replace(path)
-    except BaseException:
-        Path(draft).unlink()
-        raise
 
 
 def _path(name: str) -> Path:

@@ -235,7 +235,7 @@ class TestVectors:
         count = dump_vectors(dumped / "rows", dumped, Answering(build, [lacking]))
 
         assert count == Node.objects.count() - 1
-        assert load_vectors(dumped) == 1
+        assert load_vectors(dumped, {build.pk: build}) == 1
         [pending] = Node.objects.filter(state=Node.State.PENDING)
         assert str(pending.point_id) == lacking
         assert pending.synced_input_hash == ""
@@ -245,7 +245,7 @@ class TestVectors:
         gone.code = "unknown_index"
 
         assert dump_vectors(dumped / "rows", dumped, Answering(build, error=gone)) == 0
-        assert load_vectors(dumped) == Node.objects.count()
+        assert load_vectors(dumped, {build.pk: build}) == Node.objects.count()
 
     def test_are_not_left_out_because_the_store_is_down(self, build, dumped):
         down = StrataError("The vector store does not answer.")
@@ -266,7 +266,7 @@ class TestVectors:
         dump_vectors(dumped / "rows", dumped, Answering(build))
         get_store().drop_collection(collection)
 
-        assert load_vectors(dumped) == 0
+        assert load_vectors(dumped, {build.pk: build}) == 0
 
         after = get_store().retrieve(collection, list(before), with_vectors=True)
         assert after.keys() == before.keys()

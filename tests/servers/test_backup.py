@@ -1,10 +1,11 @@
-"""A backup of the embedded form, restored on PostgreSQL and Qdrant."""
+"""A backup and an index of the embedded form, restored and imported on PostgreSQL and Qdrant."""
 
 import pytest
 
 from access.models import ApiKey
 from config.backup.rows import dump_rows, read_rows, reading_one_state
-from indexing.models import IndexBuild
+from indexing.models import IndexBuild, Node
+from tests.faults.armed import ArmedService
 from tests.servers.test_workers import QUICK, production  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -13,12 +14,17 @@ TABLES = ["documents.artifact", "documents.source", "indexing.node", "indexing.i
 NOTES = "# Tides\n\nSpring tides follow the new moon by two days."
 
 
-@pytest.mark.parametrize("production", [QUICK], indirect=True, ids=["quick"])
-def test_has_the_same_rows_and_points(idle, production, tmp_path):  # noqa: F811
+@pytest.fixture
+def idle_with_notes(idle, tmp_path) -> ArmedService:
     note = tmp_path / "tides.md"
     note.write_text(NOTES)
     assert idle.manage("add", str(note), "--index", "plain", "--wait").returncode == 0
-    taken = idle.manage("backup", str(tmp_path / "backup"))
+    return idle
+
+
+@pytest.mark.parametrize("production", [QUICK], indirect=True, ids=["quick"])
+def test_has_the_same_rows_and_points(idle_with_notes, production, tmp_path):  # noqa: F811
+    taken = idle_with_notes.manage("backup", str(tmp_path / "backup"))
     assert taken.returncode == 0, taken.stderr
     ApiKey.objects.all().delete()
 
@@ -44,3 +50,19 @@ def test_has_the_same_rows_and_points(idle, production, tmp_path):  # noqa: F811
     build.pk, build.number = None, 2
     build.save(force_insert=True)
     assert build.pk > 1
+
+
+@pytest.mark.parametrize("production", [QUICK], indirect=True, ids=["quick"])
+def test_adds_an_index_with_new_keys(idle_with_notes, production, tmp_path):  # noqa: F811
+    exported = idle_with_notes.manage("export", "plain", str(tmp_path / "plain.zip"))
+    assert exported.returncode == 0, exported.stderr
+    empty = IndexBuild.objects.get(index="plain")
+
+    imported = production.manage("import", str(tmp_path / "plain.zip"))
+
+    assert imported.stdout.startswith("1 documents"), imported.stderr
+    assert "embedded" not in imported.stdout
+    verified = production.manage("verify", "--index", "plain")
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+    assert IndexBuild.objects.live().get(index="plain").number == empty.number + 1
+    assert Node.objects.exclude(state=Node.State.SYNCED).count() == 0 < Node.objects.count()

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from config.backup.restoring import restore_backup
+from config.backup.restoring import Restored, restore_backup
 from indexing.management.base_command import StrataCommand
 from indexing.stores import exclusive_store_access, has_embedded_store
 
@@ -13,22 +13,29 @@ from indexing.stores import exclusive_store_access, has_embedded_store
 class Command(StrataCommand):
     help = "Load a backup into an installation without documents, keys and users. Embeds nothing."
     loads_specs = False
+    metavar, written_by = "folder", "backup"
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("folder", type=Path, help="What strata backup has written.")
+        written = f"What strata {self.written_by} has written."
+        parser.add_argument("path", metavar=self.metavar, type=Path, help=written)
 
-    def handle(self, *, folder: Path, **options: Any) -> None:
+    def load(self, path: Path) -> Restored:
+        return restore_backup(path)
+
+    def handle(self, *, path: Path, **options: Any) -> None:
         os.umask(0o077)
         with exclusive_store_access() if has_embedded_store() else nullcontext():
-            restored = restore_backup(folder)
-        self.stdout.write(f"{restored.documents} documents and {restored.nodes} nodes are back.")
+            restored = self.load(path)
+        self.stdout.write(f"{restored.documents} documents and {restored.nodes} nodes are here.")
         if restored.nodes_to_embed:
             self.stdout.write(
-                f"{restored.nodes_to_embed} nodes changed while the backup was taken, and are "
+                f"{restored.nodes_to_embed} nodes changed while they were written, and are "
                 "embedded again."
             )
         if restored.lost_originals:
             self.stdout.write(
-                f"{restored.lost_originals} original files were removed while the backup was "
-                "taken. The texts of their documents are here."
+                f"{restored.lost_originals} original files were removed while they were "
+                "written. The texts of their documents are here."
             )
+        for note in restored.notes:
+            self.stdout.write(note)

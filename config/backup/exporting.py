@@ -1,0 +1,109 @@
+"""Exports one index, as its live build serves it, into one archive."""
+
+import shutil
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.db.models import QuerySet
+
+from config.backup.taking import write_folder
+from core.exceptions import InvalidInput
+from documents.models import Artifact
+from evaluation.golden_queries import golden_queries_folder
+from indexing.management.api_client import ApiClient
+from indexing.models import Index, IndexBuild
+from indexing.spec import IndexSpec
+from summaries.prompts import list_prompts
+
+FORMAT = "index 1"
+# The tables of the index itself, and those whose rows an import adds, with what leads from a row to
+# the name of its index.
+INDEX_TABLES = {
+    "indexing.index": "pk",
+    "indexing.searchsettings": "index",
+    "indexing.indexbuild": "live_of",
+}
+ADDED_TABLES = {
+    "documents.artifact": "index",
+    "documents.page": "artifact__index",
+    "documents.source": "artifact__index",
+    "indexing.node": "build__live_of",
+    "indexing.indexeddocument": "build__live_of",
+    "indexing.nodecountchange": "build__live_of",
+    "summaries.summary": "build__live_of",
+    "summaries.annotation": "build__live_of",
+    "concepts.concept": "index",
+    "concepts.instance": "concept__index",
+    "concepts.relationshiptype": "index",
+    "concepts.relationship": "source__index",
+    "concepts.emergentpair": "first__index",
+    "concepts.extraction": "source__artifact__index",
+    "evaluation.judgement": "index",
+    "evidence.recentevidence": "artifact__index",
+    "evidence.evidencereference": "artifact__index",
+    "evidence.similarfindings": "newer__index",
+}
+
+
+def export_index(name: str, file: Path, api: ApiClient) -> dict[str, Any]:
+    """Write a new file, and return the manifest in it. The file appears when it is complete.
+
+    Raises:
+        UnknownIndex: there is no such index.
+        InvalidInput: the file exists.
+        StrataError: the service did not give the vectors.
+    """
+    Index.objects.not_being_removed().exclude(live_build=None).require(name)
+    if file.exists():
+        raise InvalidInput(f"{file} exists already.", fix="Name a new file.")
+    build = IndexBuild.objects.live().get(index=name)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=file.parent, prefix=f".{file.name}-") as temporary:
+        folder = Path(temporary, "index")
+        for path_in_archive in _list_files(build.spec):
+            path = locate_file(path_in_archive)
+            if path is not None and path.is_file():
+                (folder / path_in_archive).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, folder / path_in_archive)
+        manifest = write_folder(
+            folder,
+            api,
+            Artifact.objects.filter(index=name),
+            [list_rows(label, name) for label in INDEX_TABLES | ADDED_TABLES],
+            format=FORMAT,
+            index=name,
+        )
+        Path(shutil.make_archive(str(folder), "zip", folder)).rename(file)
+    return manifest
+
+
+def list_rows(label: str, name: str) -> QuerySet[Any]:
+    """The rows of a table that belong to an index."""
+    lookup = (INDEX_TABLES | ADDED_TABLES)[label]
+    return apps.get_model(label)._base_manager.filter(**{lookup: name})
+
+
+def locate_file(path_in_archive: str) -> Path | None:
+    """Where a file that people write is here; None for other files, and outside of the folders."""
+    folders = {
+        "specs": settings.STRATA_SPECS_DIR,
+        "prompts": settings.STRATA_PROMPTS_DIR,
+        "golden": settings.STRATA_GOLDEN_DIR,
+    }
+    kind, _, name = path_in_archive.partition("/")
+    if kind not in folders or ".." in Path(name).parts or Path(name).is_absolute():
+        return None
+    return Path(folders[kind], name)
+
+
+def _list_files(spec: IndexSpec) -> list[str]:
+    """The paths that files of an index have in an archive."""
+    golden = golden_queries_folder(spec.name)
+    return [
+        f"specs/{spec.name}.yaml",
+        *(f"prompts/{prompt}.txt" for prompt in list_prompts(spec)),
+        *(f"golden/{spec.name}/{path.relative_to(golden)}" for path in golden.rglob("*")),
+    ]

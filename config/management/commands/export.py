@@ -1,0 +1,28 @@
+import os
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from config.backup.exporting import export_index
+from indexing.management.api_client import ApiCommand, open_api
+
+
+class Command(ApiCommand):
+    help = (
+        "Write one index with its documents, spec, vectors, judgements and golden queries into one "
+        "file, while the service runs."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("index")
+        parser.add_argument("file", type=Path, help="A new file, a ZIP archive.")
+
+    def handle(self, *, index: str, file: Path, **options: Any) -> None:
+        os.umask(0o077)  # only its owner may read the archive
+        with open_api() as api:
+            manifest = export_index(index, file, api)
+        self.stdout.write(
+            f"{manifest['documents']} documents, {manifest['nodes']} nodes and "
+            f"{manifest['vectors']} vectors of {index} are in {file}."
+        )

@@ -1,0 +1,13 @@
+from pathlib import Path
+
+from config.backup.importing import import_index
+from config.backup.restoring import Restored
+from config.management.commands import restore
+
+
+class Command(restore.Command):
+    help = "Load an exported index into an installation without documents in it. Embeds nothing."
+    metavar, written_by = "file", "export"
+
+    def load(self, path: Path) -> Restored:
+        return import_index(path)

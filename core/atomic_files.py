@@ -1,0 +1,20 @@
+"""Writes files in one step: readers see the old content or the new, however the writer ends."""
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Replace a file, or write a new one, that everybody may read."""
+    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+            os.fchmod(file.fileno(), 0o644)
+        Path(draft).replace(path)
+    except BaseException:
+        Path(draft).unlink()
+        raise
