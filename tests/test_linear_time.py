@@ -48,10 +48,13 @@ from retrieval.pipelines.declaring import parse_declaration
 from retrieval.pipelines.identifier_lookup import find_identifier_matches
 from retrieval.questions.clauses import extract_topic
 from retrieval.questions.english.answer_types import has_requested_kind_of_answer
-from retrieval.questions.english.marks import find_mark_clauses
-from retrieval.questions.english.names import find_name_clauses, find_person_clauses
+from retrieval.questions.english.names import (
+    find_mark_clauses,
+    find_name_clauses,
+    find_person_clauses,
+    find_unknown_names,
+)
 from retrieval.questions.english.rules import MAX_PARSED_CHARS, find_quoted_spans
-from retrieval.questions.english.unread import find_comparisons, find_unread_filters
 from retrieval.questions.english.years import find_year_clauses
 from retrieval.questions.values import MarkLookup, NameLookup, PersonLookup
 from retrieval.questions.wordings import extract_keywords, is_question
@@ -260,9 +263,8 @@ PASSES = {
     "question's keywords": on_text(lambda text: (extract_keywords(text), is_question(text))),
     "question's topic": on_text(lambda text: extract_topic(text, [(0, 1)])),
     "question's quotes": on_text(find_quoted_spans),
-    "question's comparisons": on_text(find_comparisons),
     "question's identifiers": on_text(lambda text: find_identifier_matches(text, SPEC.identifiers)),
-    "question's other filters": on_text(find_unread_filters),
+    "question's unknown names": on_text(lambda text: list(find_unknown_names(text))),
     "question's marks": on_text(lambda text: find_mark_clauses(text, "award", MarkLookup(()))),
     "question's names": on_text(lambda text: find_name_clauses(text, "venue", NameLookup(()))),
     "question's people": on_text(lambda text: find_person_clauses(text, "by", PersonLookup(()))),
@@ -281,7 +283,7 @@ MAX_SIZES = {
     **{name: MAX_CHARS for name in PASSES if name.endswith("chunks")},
     **{
         f"question's {filters}": MAX_PARSED_CHARS
-        for filters in ("marks", "names", "people", "years")
+        for filters in ("marks", "names", "people", "unknown names", "years")
     },
 }
 # PyYAML takes quadratic time in the depth, which Python's limit of recursion keeps small.

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
+from django.apps import apps
 from django.contrib.auth import get_user_model
-from django.db import transaction
-from django.db.models import QuerySet
+from django.core.management.color import no_style
+from django.db import connection, transaction
+from django.db.models import Max, QuerySet
 
 from access.models import ApiKey
 from config.backup.rows import load_rows
@@ -26,7 +29,7 @@ from config.backup.taking import (
 )
 from config.backup.vectors import load_vectors
 from core.exceptions import InvalidInput
-from documents.models import Artifact
+from documents.models import Artifact, PendingRevision, RevisedRow
 from indexing.models import IndexBuild, UnconfirmedWrite
 
 
@@ -58,6 +61,7 @@ def restore_backup(folder: Path) -> Restored:
     check_manifest(manifest, list_files(folder), FORMAT, "backup")
     with transaction.atomic():
         load_rows(folder / ROWS)
+        _continue_revisions()
         lost = restore_originals(folder / ORIGINALS, Artifact.objects.all())
         UnconfirmedWrite.objects.all().delete()
         builds = IndexBuild.objects.not_retired().readable()
@@ -74,6 +78,26 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
             fix="Name a folder that strata backup has finished.",
         ) from None
     return manifest
+
+
+def _continue_revisions() -> None:
+    """Let the next write have a higher revision than every restored row. Their numbers come from
+    the keys of a table whose rows are deleted once searches show the write."""
+    models = [model for model in apps.get_models() if issubclass(model, RevisedRow)]
+    highest = max(
+        model._default_manager.aggregate(highest=Max("revision"))["highest"] or 0
+        for model in models
+    )
+    if not highest:
+        return
+    row, is_new = PendingRevision.objects.get_or_create(
+        pk=highest, defaults={"changed_id": uuid4()}
+    )
+    with connection.cursor() as cursor:
+        for statement in connection.ops.sequence_reset_sql(no_style(), [PendingRevision]):
+            cursor.execute(statement)
+    if is_new:
+        row.delete()
 
 
 def check_manifest(

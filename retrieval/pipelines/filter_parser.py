@@ -16,10 +16,6 @@ from retrieval.event_loop import add_run_async
 from retrieval.filters import parse_filter
 from retrieval.languages import is_in_languages
 from retrieval.passages import Refusal
-from retrieval.pipelines.identifier_lookup import (
-    find_identified_documents,
-    find_identifier_matches,
-)
 from retrieval.pipelines.relevance_gate import RelevanceTest, make_refusal
 from retrieval.questions.clauses import ParsedQuestion, join_filters
 from retrieval.questions.english.rules import (
@@ -27,7 +23,6 @@ from retrieval.questions.english.rules import (
     get_year_field,
     parse_question,
 )
-from retrieval.questions.english.unread import has_comparison
 from retrieval.questions.llm_filters import ModelReading, add_model_filters, request_model_filters
 from retrieval.questions.values import (
     UNKNOWN_NAME_CACHE_SECONDS,
@@ -138,8 +133,7 @@ class FilterParser:
         """Return the parsed question, the language model's verdict on relevance (None if it was not
         asked), and all notes."""
         model_reading, notes = self._request_model_filters(query, target, today)
-        named_year = find_named_year(query, target)
-        read = partial(self._parse_once, query, target, today, named_year, model_reading)
+        read = partial(self._parse_once, query, target, today, model_reading)
         reading = read(VALUES_CACHE_SECONDS)
         if reading.has_unknown_name:  # the name may be newer than the cached values
             reading = read(UNKNOWN_NAME_CACHE_SECONDS)
@@ -153,7 +147,6 @@ class FilterParser:
         query: str,
         target: Target,
         today: date,
-        named_year: int | None,
         model_reading: ModelReading | None,
         max_age_seconds: float,
     ) -> ParsedQuestion:
@@ -161,7 +154,7 @@ class FilterParser:
         values = get_value_lookups(
             target.spec, target.collection, points, max_age_seconds=max_age_seconds
         )
-        collector = parse_question(query, target.spec, values, today, named_year)
+        collector = parse_question(query, target.spec, values, today)
         if model_reading is not None:
             add_model_filters(collector, model_reading.filters, target.spec, values, today)
         return collector.make_parsed_question()
@@ -209,18 +202,3 @@ def _has_unread_year(query: str, spec: IndexSpec) -> bool:
 def _is_artifact_title(query: str, target: Target) -> bool:
     points = VisiblePoints(target.grant)
     return points.count(target.collection, Match("artifact_title", [query.strip()])) > 0
-
-
-def find_named_year(query: str, target: Target) -> int | None:
-    """The year of the one document that the question names by its identifier and compares others
-    with ("like P19-1001 but newer"); None if there is no such document."""
-    spec = target.spec
-    year_field = get_year_field(spec)
-    if year_field is None or not has_comparison(query):
-        return None
-    matches = find_identifier_matches(query, spec.identifiers)
-    if len(matches) != 1:
-        return None
-    found = find_identified_documents(target, matches)
-    year = next((payload.get(year_field) for payload in found.values()), None)
-    return year if isinstance(year, int) else None

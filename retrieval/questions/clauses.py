@@ -16,6 +16,15 @@ RequestFilter = Mapping[str, Any]  # in the API's syntax
 DOCUMENT_WORDS_PATTERN: Final = (
     r"(?:papers?|articles?|publications?|works?|research|stud(?:y|ies)|abstracts?|documents?)"
 )
+# Optional words that exclude what follows, such as "but not" and "except those".
+NEGATION_PATTERN: Final = (
+    r"(?P<no>\b(?:but\s+)?(?:not|never|except(?:\s+for)?|excluding|without|other\s+than"
+    rf"|outside(?:\s+of)?|apart\s+from)\s+(?:(?:those|ones|any|{DOCUMENT_WORDS_PATTERN})\s+)?)?"
+)
+_NEGATION_BEFORE: Final = re.compile(
+    r"(?:\b(?:not|never|nor|neither|except|excluding|unlike)|n['’]t)\b(?:\s+[\w'’-]+){0,2}\s*$",
+    re.IGNORECASE,
+)
 _REMOVED: Final = "\x00"  # marks the place of a removed span
 _TOPIC_PREPOSITIONS: Final = (
     r"(?:on|about|of|for|in|regarding|concerning|covering|discussing|(?:that\s+|which\s+)?"
@@ -106,6 +115,11 @@ def join_filters(filters: Iterable[RequestFilter]) -> dict[str, Any]:
 def _can_merge_bounds(one: object, other: object) -> bool:
     """Whether both are range conditions without a common bound."""
     return isinstance(one, Mapping) and isinstance(other, Mapping) and not one.keys() & other.keys()
+
+
+def is_after_negation(before: str) -> bool:
+    """Whether this text ends within two words of a negation, whose scope is unclear."""
+    return _NEGATION_BEFORE.search(before[-80:]) is not None
 
 
 def unwrap_single(values: Sequence[Any]) -> Any:

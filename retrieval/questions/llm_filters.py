@@ -14,9 +14,8 @@ from pydantic import BaseModel, Field
 from indexing.spec import IndexSpec
 from retrieval.languages import is_in_other_language
 from retrieval.questions.clauses import Clause, unwrap_single
-from retrieval.questions.english.marks import MAX_MARKS
 from retrieval.questions.english.names import MAX_NAMESAKES
-from retrieval.questions.english.rules import ClauseCollector, make_unknown_note
+from retrieval.questions.english.rules import ClauseCollector
 from retrieval.questions.values import NameLookup, ValueLookups
 from retrieval.words import Span, fold_words, split_word_set, split_words
 from summaries.llm import get_language_model
@@ -147,11 +146,7 @@ def _add_model_filter(
     try:
         condition = _CONDITION_READERS[field_spec.said_as](model_filter, text, values, today)
     except _UnknownValue as unknown:
-        collector.has_unknown_name = True
-        collector.unapplied_spans.append(span)
-        collector.notes.append(
-            make_unknown_note(collector.get_words(*span), str(unknown), model_filter.field)
-        )
+        collector.add_unknown(span, str(unknown), model_filter.field)
         return
     is_negated = _follows_negation(collector.question, span[0])
     if (
@@ -247,9 +242,11 @@ def _read_people(
     for value in model_filter.values:
         if not _is_named_by(value, words):
             raise _Rejected("these words do not name its values")
-        known = people.find(fold_words(value))[:MAX_NAMESAKES]
+        known = people.find(fold_words(value))
         if not known:
             raise _UnknownValue(value)
+        if len(known) > MAX_NAMESAKES:
+            raise _Rejected("too many people have this name")
         found.append(known)
     return _make_condition(model_filter, found)
 
@@ -296,7 +293,7 @@ def _read_marks(
             found += marks.find(wanted)
     if not found:
         raise _UnknownValue(", ".join(model_filter.values))
-    return {model_filter.field: unwrap_single(list(dict.fromkeys(found))[:MAX_MARKS])}
+    return {model_filter.field: unwrap_single(list(dict.fromkeys(found)))}
 
 
 _CONDITION_READERS: Final = {

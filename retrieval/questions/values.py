@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
@@ -75,10 +75,6 @@ class NameLookup:
                 self._add(wording, each.value)
         for value in self.values:
             self._add(value, value)
-
-    @property
-    def first_words(self) -> Collection[str]:
-        return self._by_first_word.keys()
 
     def find(self, words: Sequence[str], start: int = 0) -> ValueMatch | None:
         """The longest name that begins at ``words[start]``."""

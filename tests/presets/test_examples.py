@@ -72,7 +72,6 @@ PAGES: dict[str, list[tuple[str, str | int] | tuple[str, str | int, str]]] = {
             "ask?index=papers",
         ),
         ("parsing at ACL since 2019", "P19-1001", "ask?index=papers"),
-        ("Like P19-1001 but newer", "2021.emnlp-main.7", "ask?index=papers"),
         ("by hinrich schutze", "P14-1002", "ask?index=papers"),
     ],
     "docs/how-to/concepts.md": [
@@ -196,10 +195,8 @@ OTHERS = {  # in the docs, and no example of this table
     "dissolves in water",
 }
 NOTES = {  # question -> what docs/how-to/ask-in-whole-sentences.md says of it
-    "papers by Zyx Qwerty": "“by Zyx Qwerty” is not used as a filter: no document has Zyx Qwerty "
+    "papers by Zyx Qwerty": "“Zyx Qwerty” is not used as a filter: no document has Zyx Qwerty "
     "in authors. The words are searched for instead.",
-    "parsing but newer": "“but newer” is not used as a filter: it gives no year. "
-    "The words are searched for instead.",
     "Papers with an award by Schutze": "No passage matches the filter "
     '{"authors": "Hinrich Schütze"} together with {"awards": "Best Paper"}.',
 }

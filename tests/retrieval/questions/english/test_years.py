@@ -8,39 +8,25 @@ TODAY = date(2026, 11, 21)
 
 
 def read(text):
-    return [year.clause.condition for year in find_year_clauses(text, "year", TODAY)]
+    return [clause.condition for clause in find_year_clauses(text, "year", TODAY)]
 
 
 class TestFindYearClauses:
     @pytest.mark.parametrize(
         ("said", "meant"),
         [
-            ("no later than 2012", {"lte": 2012}),
-            ("not earlier than 2012", {"gte": 2012}),
-            ("newer than 2012", {"gt": 2012}),
-            ("older than 2012", {"lt": 2012}),
-            ("pre-2012", {"lt": 2012}),
-            ("post-2012", {"gt": 2012}),
-            (">= 2012", {"gte": 2012}),
             ("from 2012 onwards", {"gte": 2012}),
             ("from 2012 on", {"gte": 2012}),
             ("2012 or earlier", {"lte": 2012}),
             ("from 2012", 2012),
-            ("published 2012", 2012),
             ("between 2015 and 2012", {"gte": 2012, "lte": 2015}),
-            ("2015-18", {"gte": 2015, "lte": 2018}),
-            ("from May 2015 to June 2018", {"gte": 2015, "lte": 2018}),
             ("mid-1990s", {"gte": 1994, "lte": 1996}),
             ("since the late 2010s", {"gte": 2017}),
             ("before the 1990s", {"lt": 1990}),
-            ("after the 80s", {"gt": 1989}),
             ("over the past two decades", {"gte": 2006}),
-            ("in the last 18 months", {"gte": 2024}),
             ("this year", 2026),
             ("last year", 2025),
             ("in the past year", {"gte": 2025}),
-            ("after May 2019", {"gte": 2019}),
-            ("before May 2019", {"lte": 2019}),
         ],
     )
     def test_reads_phrases_about_years(self, said, meant):
@@ -58,14 +44,9 @@ class TestFindYearClauses:
             "in 2000 sentences", "of 2019 examples", "2019-nCoV", "COVID-2019", "version 2019",
             "$2000 since", "since 2,019", "from 2019.5 on", "top 2000", "GPT 2019", "item 12019",
             "corpus (2009-2017) of speeches", "in recent years", "depuis 2019", "seit 2019",
+            "no later than 2012", "newer than 2012", "pre-2012", "2015-18", "from 2015–18",
+            "the 80s", "after May 2019", "from May 2015 to June 2018", "in the last 18 months",
         ],
     )  # fmt: skip
     def test_ignores_other_numbers(self, text):
         assert read(text) == []
-
-    def test_returns_the_month_of_a_phrase(self):
-        [year] = find_year_clauses("since 3 May 2019", "year", TODAY) or find_year_clauses(
-            "since May 2019", "year", TODAY
-        )
-
-        assert year.month == "May"
