@@ -63,7 +63,7 @@ class TestBackup:
     ):
         give_documents(served)
         answers = ask(served)
-        original = served.api.get("indexes/plain/artifacts/").json()["results"][0]
+        originals = served.api.get("indexes/plain/artifacts/").json()["results"]
 
         taken = served.manage("backup", str(tmp_path / "backup"))
 
@@ -75,8 +75,10 @@ class TestBackup:
         elsewhere.disarm()  # the first start embeds a sample, to compare it
         elsewhere.start()
         assert ask(elsewhere) == answers  # with the key of the first installation
-        content = elsewhere.api.get(f"artifacts/{original['id']}/original/").content
+        content = elsewhere.api.get(f"artifacts/{originals[0]['id']}/original/").content
         assert content.decode() in TEXTS.values()
+        added = elsewhere.api.post("indexes/plain/artifacts/", json={"text": "Neap tides."}).json()
+        assert added["revision"] > max(original["revision"] for original in originals)
 
     def test_can_be_read_by_its_owner_only(self, idle, tmp_path):
         idle.manage("backup", str(tmp_path / "backup"))
