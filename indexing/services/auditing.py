@@ -5,6 +5,7 @@ from collections.abc import Collection
 from uuid import UUID
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models import Count
 
 from core.text import hash_text
@@ -24,7 +25,10 @@ def audit_documents(build: IndexBuild) -> set[UUID]:
         The artifacts that were made due.
     """
     changed = _audit_sources(build) | _audit_documents(build)
-    make_documents_due([build.pk], changed)
+    with transaction.atomic():
+        make_documents_due([build.pk], changed)
+        # Nodes may be gone although their text is unchanged: plan every kind.
+        IndexedDocument.objects.filter(build=build, artifact__in=changed).update(content_hash="")
     return changed
 
 

@@ -332,6 +332,19 @@ class TestAuditDocuments:
 
         assert services.audit_documents(build) == {artifact.pk}
 
+    def test_restores_nodes_that_were_deleted_without_a_signal(self, build):
+        sync(build, give())
+        count = Node.objects.count()
+        Node.objects.filter(pk=Node.objects.first().pk)._raw_delete("default")
+
+        services.audit_documents(build)
+
+        planner = planning.DocumentPlanner()
+        while planner.plan_next(build) or services.sync_nodes(build):
+            pass
+        assert Node.objects.count() == count
+        assert verify_build(build).is_sound
+
     def test_checks_every_artifact_in_turn(self, build, settings):
         settings.STRATA_AUDIT_SOURCES = 2
         artifacts = [give(f"Text {n}.", title=f"T{n}") for n in range(5)]
