@@ -6,7 +6,7 @@ import { attempt, countOf } from "../common/page.js";
 
 const POLL_MS = 1_500; // while an evaluation runs and the page is visible
 const SHOWN_RUNS = 5;
-const JUDGEMENTS_PER_REQUEST = 100
+const JUDGEMENTS_PER_REQUEST = 100;
 const ROUNDED = { minimumFractionDigits: 3, maximumFractionDigits: 3 };
 
 let timer = 0;
@@ -18,6 +18,8 @@ export async function showQuality(name) {
   $("runs").replaceChildren(...results.map(runElement));
   const isRunning = results.some(({ state }) => ["queued", "running"].includes(state));
   $("measure").disabled = isRunning;
+  const [newest] = results;
+  if (newest?.state === "done") $("runs").firstElementChild.append(...(await changeElements(newest)));
   if (isRunning) timer = setTimeout(() => (document.hidden ? null : attempt(() => showQuality(name))), POLL_MS);
 }
 
@@ -61,6 +63,26 @@ function runElement({ state, build, queries, progress, results, error, measures,
     error ? element("p", { className: "bad" }, error.detail) : null,
     results.length ? tableElement(results, measures) : null,
   );
+}
+
+/** What has changed since the last run of the same queries, such as by another build. */
+async function changeElements({ id, results, measures }) {
+  const before = (await getJson(`evaluations/${id}/`)).earlier.at(-1);
+  if (!before) return [];
+  const changes = results.flatMap(({ system, measures: values }) => {
+    const earlier = before.results.find((each) => each.system === system)?.measures ?? {};
+    return measures
+      .filter((each) => earlier[each] !== undefined && earlier[each].toFixed(3) !== values[each].toFixed(3))
+      .map((each) => {
+        const change = values[each] - earlier[each];
+        const text = `${system}, ${each}: ${change > 0 ? "+" : "−"}${Math.abs(change).toLocaleString("en", ROUNDED)}`;
+        return element("li", { className: change > 0 ? "good" : "bad" }, text);
+      });
+  });
+  const since = `Since ${new Date(before.finished_at).toLocaleString()}, build ${before.build}, by the same queries:`;
+  return changes.length
+    ? [element("p", {}, since), element("ul", {}, ...changes)]
+    : [element("p", {}, `${since} no difference.`)];
 }
 
 function tableElement(results, measures) {

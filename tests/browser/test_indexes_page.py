@@ -122,6 +122,9 @@ class TestOneIndex:
         assert "1 query" in admitted.inner_text("#runs li >> nth=0")
         assert "1.000" in row.first.inner_text()
 
+        admitted.click("#measure")
+        admitted.locator("#runs", has_text="by the same queries: no difference").wait_for()
+
     def test_says_that_nothing_is_judged(self, admitted: "Page"):
         admitted.goto("/indexes/?index=library")
         admitted.click("#measure")
