@@ -99,8 +99,7 @@ function explainElement({ dense, sparse }) {
       element("td", {}, share ? formatScore(share.contribution) : "–"),
       element("td", {}, share && whole > 0 ? element("meter", { value: share.contribution / whole, ariaHidden: "true" }) : ""),
     );
-  const heads = ["Ranking", "Rank", "Score", "Contribution"].map((name) => element("th", { scope: "col" }, name));
-  heads.push(element("td"));
+  const heads = ["Ranking", "Rank", "Score", "Contribution", "Share"].map((name) => element("th", { scope: "col" }, name));
   return element(
     "table",
     { className: "explain" },

@@ -1,5 +1,5 @@
 /* The concepts page: draws the concepts near a query and their relationships (layout by dagre in
- * static/vendor), and shows the evidence passages of a chosen concept in their sources.
+ * vendor/), and shows the evidence passages of a chosen concept in their sources.
  */
 
 import { arrowHeadMarker, pathThrough, svgElement } from "../common/svg.js";
@@ -7,6 +7,7 @@ import { getJson, storeKeyFromAddress } from "../common/api.js";
 import { documentLink, toggleContext } from "../common/context.js";
 import { $, element } from "../common/dom.js";
 import { countOf } from "../common/page.js";
+import { showPairs } from "./pairs.js";
 import dagre from "../vendor/dagre-3.1.3.esm.js";
 
 const COLOUR_COUNT = 6;
@@ -181,6 +182,7 @@ async function loadIndexes() {
     ...holding.map(({ name, title }) => element("option", { value: name }, title || name)),
   );
   if (!holding.length) $("status").textContent = "No index has concepts. Add “concepts: true” to a spec.";
+  else await tryOrShowError(() => showPairs($("index").value));
 }
 
 const indexesLoaded = loadIndexes();
@@ -188,6 +190,7 @@ const indexesLoaded = loadIndexes();
 $("min-similarity").addEventListener("input", () => {
   document.querySelector("output").textContent = Number($("min-similarity").value).toFixed(2);
 });
+$("index").addEventListener("change", () => tryOrShowError(() => showPairs($("index").value)));
 $("ask").addEventListener("submit", async (event) => {
   event.preventDefault();
   await indexesLoaded; // until then, no index is selected

@@ -120,7 +120,7 @@ function buildElement(build, all) {
   const total = nodes.pending + nodes.synced + nodes.failed;
   const facts = [
     `${countOf(nodes.synced, "node")} of ${numberFormat.format(total)} written`,
-    build.copied ? `${numberFormat.format(build.copied)} vectors copied` : "",
+    build.copied ? `${countOf(build.copied, "vector")} copied` : "",
     build.artifacts_missing ? `${countOf(build.artifacts_missing, "document")} missing` : "",
     nodes.failed ? `${numberFormat.format(nodes.failed)} failed` : "",
     `made ${new Date(build.created_at).toLocaleString()}`,
@@ -152,7 +152,7 @@ function comparisonElements(comparison) {
   );
   const headings = ["measure", "live", "this", "difference", "95% interval"].map((text) => element("th", { scope: "col" }, text));
   return [
-    comparison.verdict ? element("p", {}, comparison.verdict[0].toUpperCase() + comparison.verdict.slice(1)) : null,
+    comparison.verdict ? element("p", {}, `When it was complete: ${comparison.verdict}`) : null,
     rows.length ? element("table", {}, element("thead", {}, element("tr", {}, ...headings)), element("tbody", {}, ...rows)) : null,
   ].filter(Boolean);
 }

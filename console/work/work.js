@@ -5,6 +5,7 @@ import { $, element, numberFormat } from "../common/dom.js";
 import { attempt, formatAge } from "../common/page.js";
 
 const POLL_MS = 3_000; // while the page is visible
+const NAMES = { llm: "language model", readers: "file readers", beat: "schedule" };
 let timer = 0;
 
 async function show() {
@@ -71,7 +72,7 @@ function partElement({ subject, is_ok: isOk, detail, fix }) {
   return element(
     "li",
     {},
-    element("strong", { className: isOk ? "good" : "bad" }, subject),
+    element("strong", { className: isOk ? "good" : "bad" }, NAMES[subject] ?? subject),
     element("span", {}, text),
     fix ? element("p", { className: "soft" }, fix) : null,
   );

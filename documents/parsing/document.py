@@ -27,6 +27,7 @@ _PLACEHOLDER_TITLES = {
     "presentation",
     "slide 1",
     "unknown",
+    "(anonymous)",
     "untitled",
     "word document",
 }

@@ -37,6 +37,8 @@ def _draw_all(folder: Path, browsers: BrowserType, executable: str) -> None:
 def _fill(service: Service) -> None:
     for path in sorted((ROOT / "demo" / "library").iterdir()):
         service.add_file("library", path.name, path.read_bytes())
+    torn = {"file": ("scan of the log.pdf", b"%PDF-1.7\ntorn")}
+    service.api.post("indexes/plain/artifacts/", files=torn)
 
 
 def _draw(page: Page) -> None:
@@ -49,6 +51,9 @@ def _draw(page: Page) -> None:
     page.goto("/documents/?index=library")
     page.wait_for_selector("#rows tr")
     page.screenshot(path=FOLDER / "documents.png")
+    page.goto("/work/")
+    page.wait_for_selector("#failed td")
+    page.screenshot(path=FOLDER / "work.png")
     page.goto("/indexes/?index=library")
     page.wait_for_selector("#spec:not([hidden])")
     text = page.input_value("#spec-text")

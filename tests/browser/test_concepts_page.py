@@ -1,5 +1,6 @@
 """The page of concepts in a real browser, against the real service."""
 
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -49,6 +50,18 @@ def drawn(page: "Page", graph: None) -> "Page":
     return page
 
 
+@pytest.fixture
+def paired(service: Service, graph: None) -> None:
+    """Two concepts of the same words, of which the service knows that they are a pair."""
+    for name in ("Grey heron of the marshes", "Grey herons of the marshes"):
+        make(service, "concepts", label=name)
+    for _ in range(60):
+        service.api.post("reconcile/")
+        if service.api.get("emergent", params={"index": INDEX}).json()["count"]:
+            return
+        time.sleep(0.5)
+
+
 class TestConceptsPage:
     def test_draws_concepts_and_their_relationships(self, drawn: "Page") -> None:
         labels = drawn.locator("[data-concept]").evaluate_all(
@@ -82,3 +95,16 @@ class TestConceptsPage:
         mark = drawn.wait_for_selector("#evidence mark")
         assert mark is not None
         assert mark.text_content() == "The heron waits"
+
+
+class TestPairs:
+    def test_are_related_or_dismissed(self, page: "Page", paired: None) -> None:
+        page.goto(f"/concepts/#key={KEY}")
+        page.click("#pairs-title")
+        before = page.locator("#pairs li").count()
+
+        page.locator("#pairs select").first.select_option(index=0)
+        page.locator("#pairs button", has_text="Relate").first.click()
+
+        page.locator("#pairs li").nth(before - 1).wait_for(state="detached")
+        assert not page.locator("#problem").is_visible()

@@ -88,7 +88,14 @@ class TestPdf:
 class TestTitles:
     @pytest.mark.parametrize(
         "title",
-        ["Untitled", "Microsoft Word - final2.doc", "final2.docx", "0001018724-18-000005", " "],
+        [
+            "Untitled",
+            "(anonymous)",
+            "Microsoft Word - final2.doc",
+            "final2.docx",
+            "0001018724-18-000005",
+            " ",
+        ],
     )
     def test_that_say_nothing_are_not_used(self, parse, title):
         assert parse(make_pdf("text", title=title), "a.pdf").title == ""
