@@ -3,6 +3,7 @@
 import { getJson, pageAddress, sendJson, storeKeyFromAddress } from "../common/api.js";
 import { $, element, numberFormat } from "../common/dom.js";
 import { attempt, countOf, formatAge } from "../common/page.js";
+import { diffLines } from "./diff.js";
 import { measure, showQuality } from "./quality.js";
 
 const POLL_MS = 2_000; // while something is in work and the page is visible
@@ -204,12 +205,17 @@ async function showSpec() {
 function fillSpec({ text, is_editable: isEditable, problem }) {
   specText = text;
   $("spec-name").textContent = `specs/${name}.yaml`;
-  $("spec-text").readOnly = !isEditable;
   $("spec-actions").hidden = !isEditable;
   $("spec-locked").hidden = isEditable;
   $("spec-problem").textContent = problem ?? "";
   $("spec").hidden = false;
 }
+
+$("spec-text").addEventListener("input", () => {
+  const isChanged = $("spec-text").value !== specText;
+  $("spec-change").hidden = !isChanged;
+  if (isChanged && !$("spec-locked").hidden) $("spec-change").textContent = diffLines(specText, $("spec-text").value).join("\n");
+});
 
 async function saveSpec() {
   try {

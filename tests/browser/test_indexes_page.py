@@ -149,3 +149,21 @@ class TestOneIndex:
         page.locator("#plan .soft", has_text="scope").wait_for()
         assert not page.locator("#spec").is_visible()
         assert page.locator("#builds li").count() >= 1
+
+
+class TestLockedSpec:
+    @pytest.fixture
+    def service(self, specs: Path, tmp_path: Path) -> Iterator[Service]:
+        with armed(tmp_path, STRATA_SPECS_DIR=str(specs), STRATA_EDIT_SPECS="0") as service:
+            yield service
+
+    def test_shows_what_to_change_in_its_file(self, page: "Page", service: Service):
+        page.goto(f"/indexes/?index=library#key={KEY}")
+        page.locator("#spec-locked").wait_for()
+        text = page.input_value("#spec-text")
+        page.fill("#spec-text", text.replace("title: Library", "title: Books"))
+
+        change = page.inner_text("#spec-change").splitlines()
+        changed = [line for line in change if not line.startswith(" ")]
+        assert changed == ["-title: Library", "+title: Books"]
+        assert not page.locator("text=Save").is_visible()
