@@ -11,6 +11,7 @@ import { clearSoftBreakCache, queryWords } from "../common/text.js";
 import { countOf } from "../common/page.js";
 import { fillFields, filterElements, readFields } from "../common/fields.js";
 import { keepHits } from "../common/hits.js";
+import { clearBeside, fillBeside, showBeside } from "./beside.js";
 import { explainMissing, suggestDocuments } from "./missed.js";
 import { loadJudgements } from "../common/judgements.js";
 
@@ -199,6 +200,7 @@ function showIndexes(listed) {
     indexes.set(index.name, index);
     updateIndexCard(index);
   }
+  fillBeside(listed);
   if (!chosenIndex()) chooseIndex(new URLSearchParams(location.search).get("index"));
   updateSearchChoices();
   foldEmptyIndexes();
@@ -303,7 +305,7 @@ function updateSearchChoices() {
   const isAsking = form.elements.search.value === "ask";
   $("modes").hidden = isAsking;
   $("explain").parentElement.hidden = isAsking;
-  $("group").parentElement.hidden = form.elements.search.value !== "pages";
+  for (const id of ["group", "beside"]) $(id).parentElement.hidden = form.elements.search.value !== "pages";
 }
 
 // --- The address ---------------------------------------------------------------------------------
@@ -456,6 +458,7 @@ async function search() {
   activeSearch?.abort();
   isRetryPending = false;
   clearAnswer();
+  clearBeside();
   $("missed").hidden = true;
   $("missed-why").textContent = "";
   const { search: chosen, explain, ...asked } = readForm();
@@ -485,6 +488,9 @@ async function search() {
     const answer = await getJson(`search/${chosen}`, { ...asked, explain }, mine.signal);
     if (mine !== activeSearch) return;
     showAnswer(answer, chosen, q);
+    if (chosen === "pages" && $("beside").value) {
+      await showBeside({ ...asked, explain }, answer, queryWords(q), mine.signal);
+    }
     $("missed").hidden = chosen !== "pages";
   } catch (error) {
     if (mine !== activeSearch || error.name === "AbortError") return;

@@ -60,6 +60,20 @@ class TestTyping:
         assert "q=quartermaster" in admitted.url
 
 
+class TestBeside:
+    def test_shows_another_ranking_and_what_only_one_has(self, admitted: "Page"):
+        find(admitted, "harbour")
+        admitted.select_option("#beside", "mode=sparse")
+        admitted.wait_for_selector("#beside-results .hit")
+
+        assert admitted.locator("#results .hit").count() >= 1
+        texts = admitted.locator("#results .verdict.only, #beside-results .verdict.only")
+        assert set(texts.all_inner_texts()) <= {"only here"}
+
+        admitted.select_option("#beside", "")
+        admitted.wait_for_selector("#beside-results", state="detached")
+
+
 class TestMissedDocument:
     @pytest.fixture
     def searched(self, admitted: "Page") -> "Page":
