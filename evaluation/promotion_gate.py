@@ -24,14 +24,6 @@ from indexing.models import Index, IndexBuild
 from summaries.models import Annotation, Summary, WrittenText
 
 Promotion = IndexBuild.Promotion
-PROMOTED_PREFIX = "promoted"
-UNMEASURED_COMPARISON: Mapping[str, Any] = {
-    "source": None,
-    "is_optimistic": False,
-    "query_count": 0,
-    "measures": {},
-    "is_loss": False,
-}
 
 # A comparison is reused for this long. While documents are being added, a build is complete only
 # for moments, and a new comparison at each of them would waste work.
@@ -64,30 +56,27 @@ def decide_promotion(
         return False
     if requested.promotion == Promotion.FORCED:
         comparison = requested.comparison or _make_unmeasured_comparison()
-        return _promote_and_store(requested, comparison, f"{PROMOTED_PREFIX}: it was forced.")
+        return _promote_and_store(requested, comparison, "it was forced.")
     if count_missing(requested) or not update_collections(requested, is_complete=True):
         return False
-    live = requested.index.live_build
     failed = _count_newly_failed_artifacts(requested)
     failed += count_newly_failed_standalone_nodes(requested)
     if failed:
         reason = f"{failed} documents failed in it but not in the live build."
         return _refuse_and_store(requested, _make_unmeasured_comparison(), reason)
+    live = requested.index.live_build
+    measured = _find_recent_comparison(requested)
     try:
-        measured = _find_recent_comparison(requested) or _compare_with_live(
-            live, requested, before_each_query
-        )
+        if measured is None and live is not None:
+            measured = compare_builds(live, requested, before_each_query=before_each_query)
     except InvalidInput as error:
         return _refuse_and_store(requested, _make_unmeasured_comparison(), error.with_fix())
+    if measured is None:
+        reason = "there were no queries to measure it with."
+        return _promote_and_store(requested, _make_unmeasured_comparison(), reason)
     if measured["is_loss"]:
         return _refuse_and_store(requested, measured, _describe_loss(measured))
-    if measured["measures"]:
-        return _promote_and_store(
-            requested, measured, f"{PROMOTED_PREFIX}: no measure is significantly worse."
-        )
-    return _promote_and_store(
-        requested, measured, f"{PROMOTED_PREFIX}: there were no queries to measure it with."
-    )
+    return _promote_and_store(requested, measured, "no measure is significantly worse.")
 
 
 def _builds_to_promote() -> Any:
@@ -115,15 +104,6 @@ def _count_newly_failed_artifacts(build: IndexBuild) -> int:
 # --- Measuring -------------------------------------------------------------------------------
 
 
-def _compare_with_live(
-    live: IndexBuild | None, build: IndexBuild, before_each_query: Callable[[], None]
-) -> dict[str, Any]:
-    comparison = (
-        None if live is None else compare_builds(live, build, before_each_query=before_each_query)
-    )
-    return _make_unmeasured_comparison() if comparison is None else comparison.as_json()
-
-
 def _find_recent_comparison(build: IndexBuild) -> dict[str, Any] | None:
     """Return the stored comparison if it is recent, undecided and with the current live build."""
     comparison = build.comparison
@@ -137,7 +117,14 @@ def _find_recent_comparison(build: IndexBuild) -> dict[str, Any] | None:
 
 
 def _make_unmeasured_comparison() -> dict[str, Any]:
-    return {**UNMEASURED_COMPARISON, "measured_at": timezone.now().isoformat()}
+    return {
+        "source": None,
+        "is_optimistic": False,
+        "query_count": 0,
+        "measures": {},
+        "is_loss": False,
+        "measured_at": timezone.now().isoformat(),
+    }
 
 
 def _describe_loss(measured: Mapping[str, Any]) -> str:
@@ -152,14 +139,14 @@ def _describe_loss(measured: Mapping[str, Any]) -> str:
 # --- Deciding --------------------------------------------------------------------------------
 
 
-def _promote_and_store(build: IndexBuild, comparison: Mapping[str, Any], verdict: str) -> bool:
+def _promote_and_store(build: IndexBuild, comparison: Mapping[str, Any], reason: str) -> bool:
     try:
         with transaction.atomic():
             if not _lock_if_undecided(build):
                 return False
             promote_build(build, is_forced=build.promotion == Promotion.FORCED)
             IndexBuild.objects.filter(pk=build.pk).update(
-                comparison={**comparison, "verdict": verdict}
+                comparison={**comparison, "verdict": f"promoted: {reason}"}
             )
     except BuildUnfinished:
         # A document was added meanwhile. Keep the comparison for when the build is complete again.

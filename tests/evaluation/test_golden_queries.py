@@ -161,8 +161,8 @@ class TestReadGoldenQueries:
 
         comparison = compare_builds(build, build)
 
-        assert comparison.source == "golden_queries"
-        assert comparison.measures["R@100"].live == 1.0
+        assert comparison["source"] == "golden_queries"
+        assert comparison["measures"]["R@100"]["live"] == 1.0
 
 
 class TestWriteGoldenQueries:

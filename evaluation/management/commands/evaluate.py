@@ -18,7 +18,7 @@ from evaluation.management.run_evaluation import EvaluationRequest, run_evaluati
 from evaluation.measuring import DEFAULT_MEASURES, parse_measures
 from evaluation.models import EvaluationRun
 from evaluation.report import format_measure_name, render_report
-from evaluation.systems import SYSTEM_FACTORY_BY_MODE, check_system_name
+from evaluation.systems import SEARCH_MODES, check_system_name
 from indexing.management.api_client import open_indexes
 from indexing.management.base_command import format_error
 
@@ -48,7 +48,7 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--modes",
-            help=f"Any of {', '.join(SYSTEM_FACTORY_BY_MODE)}, and names of query pipelines; by "
+            help=f"Any of {', '.join(SEARCH_MODES)}, and names of query pipelines; by "
             "default all modes that the index supports.",
         )
         parser.add_argument("--pipeline", metavar="A", help="Measure this pipeline or mode.")
