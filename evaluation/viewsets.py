@@ -21,7 +21,6 @@ from core.paging import paginate
 from documents.groups import is_visible
 from evaluation import tasks
 from evaluation.exceptions import UnknownJudgement, UnknownRun
-from evaluation.history import find_earlier_runs, render_run
 from evaluation.judged_queries import make_judged_queries
 from evaluation.measuring import DEFAULT_MEASURES
 from evaluation.models import EvaluationRun, Judgement
@@ -34,6 +33,7 @@ from evaluation.serializers import (
     JudgementListParametersSerializer,
     JudgementRequestSerializer,
     render_judgement,
+    render_run,
 )
 from evaluation.services import delete_judgement, save_judgement
 
@@ -97,7 +97,7 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
     def retrieve(self, request: Request, run_id: str) -> Response:
         """Read a run with its results, and the earlier results of the same queries."""
         run = _find_run(run_id, get_grant(request))
-        earlier = [render_run(each) for each in find_earlier_runs(run)]
+        earlier = [render_run(each) for each in EvaluationRun.objects.list_earlier(run)]
         names = ("id", "build", "finished_at", "results")
         kept = [{name: each[name] for name in names} for each in earlier]
         return Response(render_run(run) | {"earlier": kept})
