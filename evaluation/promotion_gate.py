@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from core.exceptions import InvalidInput
@@ -30,9 +30,12 @@ Promotion = IndexBuild.Promotion
 COMPARISON_VALID_MINUTES = 10
 
 
-def find_builds_to_promote() -> list[IndexBuild]:
-    """Return the builds whose promotion was requested, oldest first."""
-    return list(_builds_to_promote().order_by("pk"))
+def find_builds_to_promote() -> "QuerySet[IndexBuild]":
+    """Return the builds whose promotion was requested."""
+    return IndexBuild.objects.filter(
+        Q(promotion=Promotion.FORCED) | Q(promotion=Promotion.WHEN_COMPLETE, paused_at=None),
+        state__in=[IndexBuild.State.BUILDING, IndexBuild.State.STANDBY],
+    ).select_related("index__live_build")
 
 
 def decide_promotion(
@@ -51,7 +54,7 @@ def decide_promotion(
     Raises:
         StoreUnavailable, EmbeddingUnavailable: retry helps.
     """
-    requested = _builds_to_promote().filter(pk=build.pk).first()
+    requested = find_builds_to_promote().filter(pk=build.pk).first()
     if requested is None:
         return False
     if requested.promotion == Promotion.FORCED:
@@ -77,14 +80,6 @@ def decide_promotion(
     if measured["is_loss"]:
         return _refuse_and_store(requested, measured, _describe_loss(measured))
     return _promote_and_store(requested, measured, "no measure is significantly worse.")
-
-
-def _builds_to_promote() -> Any:
-    states = [IndexBuild.State.BUILDING, IndexBuild.State.STANDBY]
-    return IndexBuild.objects.filter(
-        Q(promotion=Promotion.FORCED) | Q(promotion=Promotion.WHEN_COMPLETE, paused_at=None),
-        state__in=states,
-    ).select_related("index__live_build")
 
 
 def _count_newly_failed_artifacts(build: IndexBuild) -> int:
@@ -150,7 +145,7 @@ def _promote_and_store(build: IndexBuild, comparison: Mapping[str, Any], reason:
             )
     except BuildUnfinished:
         # A document was added meanwhile. Keep the comparison for when the build is complete again.
-        _builds_to_promote().filter(pk=build.pk).update(comparison=comparison)
+        find_builds_to_promote().filter(pk=build.pk).update(comparison=comparison)
         return False
     return True
 
@@ -171,5 +166,5 @@ def _lock_if_undecided(build: IndexBuild) -> bool:
     index = Index.objects.select_for_update().get(pk=build.index_id)
     return (
         index.live_build_id == build.index.live_build_id
-        and _builds_to_promote().filter(pk=build.pk, promotion=build.promotion).exists()
+        and find_builds_to_promote().filter(pk=build.pk, promotion=build.promotion).exists()
     )

@@ -1,6 +1,5 @@
 """Index the corpus of a BEIR folder in this process, through the ordinary services."""
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from django.core.management.base import CommandError
@@ -9,9 +8,10 @@ from django.db import transaction
 from core.exceptions import UnknownIndex
 from core.progress_bars import progress_bar
 from documents.services import TextContent, add_artifact
-from evaluation.judged_queries import CorpusText, read_corpus
+from evaluation.judged_queries import read_corpus
 from indexing import services
 from indexing.models import IndexBuild, Node
+from indexing.services.batches import slices
 from summaries import services as writing
 
 TEXTS_PER_TRANSACTION = 200  # each commit waits for the disk
@@ -31,15 +31,11 @@ def index_corpus(name: str, folder: Path) -> None:
         raise UnknownIndex(f"There is no spec named {name!r}.", allowed=names)
     texts = list(read_corpus(folder))
     with progress_bar("Reading", len(texts)) as advance:
-        for batch in _split_batches(texts, TEXTS_PER_TRANSACTION):
+        for batch in slices(texts, TEXTS_PER_TRANSACTION):
             with transaction.atomic():
                 for text in batch:
-                    artifact, _ = add_artifact(
-                        name,
-                        TextContent(pages=(text.text,)),
-                        title=text.title,
-                        external_id=text.id,
-                    )
+                    content = TextContent(pages=(text.text,))
+                    artifact, _ = add_artifact(name, content, title=text.title, external_id=text.id)
                     services.plan_nodes(artifact.pk, build)
                     advance(1)
     if build.spec.has_generated_texts:
@@ -64,8 +60,3 @@ def _write_summaries_and_questions(build: IndexBuild) -> None:
             while planner.plan_next(build):
                 pass
             advance(written.row_count)
-
-
-def _split_batches(texts: Sequence[CorpusText], size: int) -> Iterator[Sequence[CorpusText]]:
-    for start in range(0, len(texts), size):
-        yield texts[start : start + size]

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -22,68 +21,61 @@ POLL_SECONDS = 0.5
 State = EvaluationRun.State
 
 
-@dataclass(frozen=True, slots=True)
-class EvaluationRequest:
-    """What to evaluate. No ``systems``: every mode of the index. No ``judged``: golden queries."""
-
-    index: str
-    systems: Sequence[str]
-    baseline: str
-    measures: Sequence[str]
-    judged: JudgedQueries | None
-
-
-def run_evaluation(request: EvaluationRequest) -> EvaluationRun:
-    """Run an evaluation and return it once it has finished.
+def run_evaluation(
+    index: str,
+    *,
+    systems: Sequence[str],
+    baseline: str,
+    measures: Sequence[str],
+    judged: JudgedQueries | None,
+) -> EvaluationRun:
+    """Run an evaluation and return it once it has finished. Without ``systems`` it measures every
+    mode of the index, and without ``judged`` with the golden queries.
 
     Raises:
         CommandError: the run failed.
     """
     server = find_server()
     with open_indexes(server):
-        if server is not None:
-            run = _wait_for_run(_request_server_run(server, request), server)
+        if server is None:
+            run = _measure_in_process(
+                create_run(
+                    index,
+                    systems=systems,
+                    baseline=baseline,
+                    measures=measures,
+                    judged=judged,
+                    asked_by=COMMANDS,
+                )
+            )
         else:
-            run = _run_in_process(request)
+            body: dict[str, Any] = {
+                "index": index, "systems": systems, "against": baseline, "measures": measures,
+            }  # fmt: skip
+            if judged is not None:
+                body |= {"queries": judged.queries, "qrels": judged.qrels}
+            given = {name: value for name, value in body.items() if value}
+            response = server.request("POST", "/api/v1/evaluations/", json=given)
+            require_success(response)
+            run = _wait_for_run(response.json()["id"], server)
     if run.state != State.DONE:
         raise CommandError(f"{run.error_detail} [{run.error_code}]")
     return run
 
 
-def _run_in_process(request: EvaluationRequest) -> EvaluationRun:
-    run = create_run(
-        request.index,
-        systems=request.systems,
-        baseline=request.baseline,
-        measures=request.measures,
-        judged=request.judged,
-        asked_by=COMMANDS,
-    )
+def _measure_in_process(run: EvaluationRun) -> EvaluationRun:
     claimed = claim_run(run.pk)
     if claimed is None:  # a worker claimed it first
         return _wait_for_run(run.pk, None)
     try:
         with progress_bar("Measuring", claimed.total_count) as advance:
-            return measure_run(claimed, advance=advance)
+            return measure_run(claimed, before_each_answer=lambda: advance(1))
     except BaseException:
         run.delete()  # its result is no longer needed
         raise
 
 
-def _request_server_run(server: RunningServer, request: EvaluationRequest) -> UUID:
-    body: dict[str, Any] = {"index": request.index, "measures": list(request.measures)}
-    if request.systems:
-        body["systems"] = list(request.systems)
-    if request.baseline:
-        body["against"] = request.baseline
-    if request.judged is not None:
-        body |= {"queries": request.judged.queries, "qrels": request.judged.qrels}
-    response = server.request("POST", "/api/v1/evaluations/", json=body)
-    require_success(response)
-    return UUID(response.json()["id"])
-
-
-def _wait_for_run(run_id: UUID, server: RunningServer | None) -> EvaluationRun:
+def _wait_for_run(run_id: str | UUID, server: RunningServer | None) -> EvaluationRun:
     """Wait until a run has ended. Any process may measure it, so poll its row in the database."""
     run = get_run(run_id)
     with progress_bar("Measuring", run.total_count) as advance:

@@ -7,7 +7,7 @@ from django.utils import timezone
 from core.exceptions import InvalidInput, UnknownIndex
 from documents.models import Artifact
 from evaluation import runs, tasks
-from evaluation.exceptions import RunTakenOver
+from evaluation.exceptions import RunTakenOver, StopRequested
 from evaluation.judged_queries import JudgedQueries
 from evaluation.models import EvaluationRun
 from evaluation.runs import claim_run, create_run, measure_run
@@ -123,9 +123,13 @@ class TestMeasureRun:
         assert "heron" in first["text"]
 
     def test_releases_the_run_on_a_stop_request(self, run):
-        stops = iter([False, True])
+        answers = iter([None])
 
-        left = measure_run(claim_run(run.pk), is_stop_requested=lambda: next(stops))
+        def stop_at_second() -> None:
+            if next(answers, StopRequested) is StopRequested:
+                raise StopRequested
+
+        left = measure_run(claim_run(run.pk), before_each_answer=stop_at_second)
 
         assert (left.state, left.attempts, left.lease_token) == (State.QUEUED, 0, None)
         assert measured(run).state == State.DONE
@@ -179,13 +183,13 @@ class TestMeasureRun:
         monkeypatch.setattr(runs, "PROGRESS_INTERVAL_SECONDS", 0.0)
         seen = []
 
-        def look(count: int) -> None:
+        def look() -> None:
             row = EvaluationRun.objects.get(pk=run.pk)
             seen.append(row.done_count)
             assert row.leased_until is not None
             assert row.leased_until > timezone.now()
 
-        measure_run(claim_run(run.pk), advance=look)
+        measure_run(claim_run(run.pk), before_each_answer=look)
 
         assert seen == [0, 0, 1, 2]
 

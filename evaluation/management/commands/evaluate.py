@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from core.exceptions import InvalidInput, StrataError
 from evaluation.judged_queries import read_judged_queries
 from evaluation.management.corpus_indexing import index_corpus
-from evaluation.management.run_evaluation import EvaluationRequest, run_evaluation
+from evaluation.management.run_evaluation import run_evaluation
 from evaluation.measuring import DEFAULT_MEASURES, parse_measures
 from evaluation.models import EvaluationRun
 from evaluation.report import format_measure_name, render_report
@@ -88,8 +88,13 @@ class Command(BaseCommand):
             assert path is not None
             with open_indexes(None):
                 index_corpus(options["spec"], path)
-        request = EvaluationRequest(index or options["spec"], systems, baseline, measures, judged)
-        run = run_evaluation(request)
+        run = run_evaluation(
+            index or options["spec"],
+            systems=systems,
+            baseline=baseline,
+            measures=measures,
+            judged=judged,
+        )
         if options["report"] is not None:
             options["report"].write_text(render_report(run), encoding="utf-8")
         self.stdout.write(_render_json(run) if options["json"] else _render_table(run))
@@ -207,10 +212,7 @@ def _format_difference(difference: Mapping[str, Any]) -> list[str]:
 
 
 def _align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        cells = [row[0].ljust(widths[0])]
-        cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-        lines.append("  ".join(cells))
-    return lines
+    width, *widths = (max(map(len, column)) for column in zip(*rows, strict=True))
+    return [
+        "  ".join([first.ljust(width), *map(str.rjust, cells, widths)]) for first, *cells in rows
+    ]
