@@ -1,12 +1,12 @@
 """Compare the search quality of a new build with that of the live build on the same queries."""
 
-import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from django.utils import timezone
 
+from core.text import hash_text
 from documents.models import Artifact
 from evaluation.golden_queries import read_golden_queries
 from evaluation.judged_queries import JudgedQueries, resolve_artifact_ids, split_page_name
@@ -22,9 +22,6 @@ from evaluation.systems import ModeSystem
 from indexing.models import IndexBuild
 from retrieval.search import MAX_QUERY_CHARS
 from summaries.models import Annotation, WrittenText
-
-GOLDEN_SOURCE = "golden_queries"
-HYPOTHETICAL_SOURCE = "hypothetical_questions"
 
 MAX_GOLDEN_QUERIES = 500  # limits the time in a worker that also indexes to some seconds per build
 MAX_HYPOTHETICAL_QUERIES = 200
@@ -76,7 +73,7 @@ def compare_builds(
         name: measure_build_difference(*(each[name] for each in values)) for name in MEASURES
     }
     return {
-        "source": GOLDEN_SOURCE if is_golden else HYPOTHETICAL_SOURCE,
+        "source": "golden_queries" if is_golden else "hypothetical_questions",
         "is_optimistic": not is_golden,
         "kind": kind,
         "live_build": live.number,
@@ -106,16 +103,9 @@ def _sample_golden_queries(build: IndexBuild) -> JudgedQueries | None:
     if golden is None:
         return None
     # Hashes give a sample that is the same each time.
-    ids = sorted(golden.queries, key=lambda each: hashlib.sha256(each.encode()).digest())
-    ids = ids[:MAX_GOLDEN_QUERIES]
+    sample = sorted(golden.queries, key=hash_text)[:MAX_GOLDEN_QUERIES]
     # Judged documents that are not in the index count as missed, as in `evaluate`.
-    found = resolve_artifact_ids(
-        build.index_id,
-        JudgedQueries(
-            {query_id: golden.queries[query_id] for query_id in ids},
-            {query_id: golden.qrels[query_id] for query_id in ids},
-        ),
-    )
+    found = resolve_artifact_ids(build.index_id, golden.select(sample))
     qrels: dict[str, dict[str, int]] = {}
     for query_id, judged in found.qrels.items():
         by_artifact = qrels.setdefault(query_id, {})

@@ -16,8 +16,6 @@ from evaluation.measuring import DEFAULT_MEASURES
 from evaluation.models import EvaluationRun, Judgement
 from retrieval.search import MAX_QUERY_CHARS
 
-VERDICT_NAMES = {True: "good", False: "bad"}
-
 
 @with_example(
     {
@@ -131,7 +129,7 @@ def render_judgement(judgement: Judgement, grant: Grant, caller: str) -> dict[st
         "artifact_id": str(judgement.artifact_id),
         "page_index": judgement.page_index,
         "node_id": None if judgement.node_id is None else str(judgement.node_id),
-        "verdict": VERDICT_NAMES[judgement.is_good],
+        "verdict": "good" if judgement.is_good else "bad",
         "judged_by": judgement.judged_by if shows_name else "",
         "judged_at": judgement.judged_at,
     }

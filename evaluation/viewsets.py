@@ -24,7 +24,6 @@ from evaluation.models import EvaluationRun, Judgement
 from evaluation.report import REPORT_POLICY, render_report
 from evaluation.runs import create_run, get_run
 from evaluation.serializers import (
-    VERDICT_NAMES,
     EvaluationListParametersSerializer,
     EvaluationRequestSerializer,
     JudgementListParametersSerializer,
@@ -154,7 +153,7 @@ class JudgementViewSet(viewsets.ViewSet):
         if "query" in parameters:
             rows = rows.filter(query=parameters["query"])
         if "verdict" in parameters:
-            rows = rows.filter(is_good=parameters["verdict"] == VERDICT_NAMES[True])
+            rows = rows.filter(is_good=parameters["verdict"] == "good")
         page, answer = paginate(request, rows, parameters)
         results = [render_judgement(each, grant, str(request.user)) for each in page]
         return Response(answer | {"results": results})
@@ -179,7 +178,7 @@ class JudgementViewSet(viewsets.ViewSet):
         judgement, is_new = save_judgement(
             data["index"],
             data["query"],
-            is_good=data["verdict"] == VERDICT_NAMES[True],
+            is_good=data["verdict"] == "good",
             judged_by=str(request.user),
             node_id=data.get("node_id"),
             artifact_id=data.get("artifact_id"),

@@ -1,7 +1,6 @@
 """Run an evaluation for a command: on the running server if there is one, else in this process."""
 
 import time
-from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -21,16 +20,8 @@ POLL_SECONDS = 0.5
 State = EvaluationRun.State
 
 
-def run_evaluation(
-    index: str,
-    *,
-    systems: Sequence[str],
-    baseline: str,
-    measures: Sequence[str],
-    judged: JudgedQueries | None,
-) -> EvaluationRun:
-    """Run an evaluation and return it once it has finished. Without ``systems`` it measures every
-    mode of the index, and without ``judged`` with the golden queries.
+def run_evaluation(index: str, judged: JudgedQueries | None, **options: Any) -> EvaluationRun:
+    """Run an evaluation and return it once it has finished. ``options``: those of ``create_run``.
 
     Raises:
         CommandError: the run failed.
@@ -38,20 +29,9 @@ def run_evaluation(
     server = find_server()
     with open_indexes(server):
         if server is None:
-            run = _measure_in_process(
-                create_run(
-                    index,
-                    systems=systems,
-                    baseline=baseline,
-                    measures=measures,
-                    judged=judged,
-                    asked_by=COMMANDS,
-                )
-            )
+            run = _measure(create_run(index, judged=judged, asked_by=COMMANDS, **options))
         else:
-            body: dict[str, Any] = {
-                "index": index, "systems": systems, "against": baseline, "measures": measures,
-            }  # fmt: skip
+            body = {"index": index, "against": options.pop("baseline"), **options}
             if judged is not None:
                 body |= {"queries": judged.queries, "qrels": judged.qrels}
             given = {name: value for name, value in body.items() if value}
@@ -63,7 +43,7 @@ def run_evaluation(
     return run
 
 
-def _measure_in_process(run: EvaluationRun) -> EvaluationRun:
+def _measure(run: EvaluationRun) -> EvaluationRun:
     claimed = claim_run(run.pk)
     if claimed is None:  # a worker claimed it first
         return _wait_for_run(run.pk, None)

@@ -80,20 +80,15 @@ class Command(BaseCommand):
             judged = None if path is None else read_judged_queries(path)
         except StrataError as error:
             raise CommandError(format_error(error)) from None
-        if index is None and not options["fill"]:
+        if index is None:
             assert path is not None
-            self._run_in_child_process(path, options)
-            return
-        if options["fill"]:
-            assert path is not None
+            if not options["fill"]:
+                self._run_in_child_process(path, options)
+                return
             with open_indexes(None):
                 index_corpus(options["spec"], path)
         run = run_evaluation(
-            index or options["spec"],
-            systems=systems,
-            baseline=baseline,
-            measures=measures,
-            judged=judged,
+            index or options["spec"], judged, systems=systems, baseline=baseline, measures=measures
         )
         if options["report"] is not None:
             options["report"].write_text(render_report(run), encoding="utf-8")
@@ -114,12 +109,10 @@ class Command(BaseCommand):
     def _run_in_child_process(self, path: Path, options: Mapping[str, Any]) -> None:
         """Run this command again in a child process with an empty data folder, apart from a running
         server and from the stored data."""
-        arguments = [str(path.resolve()), "--fill", *(["--json"] if options["json"] else [])]
-        for name in ("spec", "modes", "pipeline", "against", "measures"):
+        arguments = [str(path), "--fill", *(["--json"] if options["json"] else [])]
+        for name in ("spec", "modes", "pipeline", "against", "measures", "report"):
             if options[name]:
-                arguments += [f"--{name}", options[name]]
-        if options["report"] is not None:
-            arguments += ["--report", str(options["report"].resolve())]
+                arguments += [f"--{name}", str(options[name])]
         for limit in options["fail_below"]:
             arguments += ["--fail-below", limit]
         with tempfile.TemporaryDirectory(prefix="strata-evaluate-") as data_dir:
