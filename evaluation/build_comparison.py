@@ -10,14 +10,7 @@ from core.text import hash_text
 from documents.models import Artifact
 from evaluation.golden_queries import read_golden_queries
 from evaluation.judged_queries import JudgedQueries, resolve_artifact_ids, split_page_name
-from evaluation.measuring import (
-    Ranks,
-    compute_measures,
-    deduplicate_locations,
-    make_ranks,
-    measure_difference,
-    parse_measures,
-)
+from evaluation.measuring import measure_difference, measure_systems
 from evaluation.systems import ModeSystem
 from indexing.models import IndexBuild
 from retrieval.search import MAX_QUERY_CHARS
@@ -35,7 +28,7 @@ def compare_builds(
     live: IndexBuild,
     new_build: IndexBuild,
     *,
-    before_each_query: Callable[[], None] = lambda: None,
+    before_each_answer: Callable[[], None] = lambda: None,
 ) -> dict[str, Any] | None:
     """Compare both builds on the index's golden queries, or else on the hypothetical questions of
     the live build's chunks; None if the index has neither. The result is stored with the build.
@@ -43,7 +36,7 @@ def compare_builds(
     ``is_optimistic``: the queries were written from the passages they must find. ``is_loss``: the
     new build is worse, of a measure or of any, beyond what chance explains.
 
-    ``before_each_query`` is called before each query; what it raises ends the comparison.
+    ``before_each_answer`` is called before each answer; what it raises ends the comparison.
 
     Raises:
         InvalidInput: the golden queries cannot be read, or no judged document is in the index.
@@ -62,15 +55,12 @@ def compare_builds(
     if judged is None:
         return None
     systems = [ModeSystem(MODE_BY_KIND[kind], build) for build in (live, new_build)]
-    runs: list[Ranks] = [{}, {}]
-    for query_id, query in judged.queries.items():
-        before_each_query()
-        for system, run in zip(systems, runs, strict=True):
-            locations = deduplicate_locations(system.rank_locations(query), judged.qrels[query_id])
-            run[query_id] = make_ranks(locations)
-    values = [compute_measures(parse_measures(MEASURES), judged, run) for run in runs]
+    in_live, in_new = measure_systems(
+        systems, judged, measures=MEASURES, before_each_answer=before_each_answer, is_timed=False
+    )
     measures = {
-        name: measure_build_difference(*(each[name] for each in values)) for name in MEASURES
+        name: measure_build_difference(values, in_new.values_by_measure[name])
+        for name, values in in_live.values_by_measure.items()
     }
     return {
         "source": "golden_queries" if is_golden else "hypothetical_questions",

@@ -19,8 +19,6 @@ CONFIDENCE_LEVEL = 0.95
 _SEED = 1993
 _RESAMPLES_PER_BLOCK = 500  # resamples drawn at once, to limit memory
 
-Ranks = dict[str, dict[str, float]]  # query id -> document -> rank below 0, as ir_measures reads it
-
 
 def bootstrap_confidence_interval(differences: Iterable[float]) -> tuple[float, float]:
     """Return the 95 % bootstrap percentile interval of the mean of paired differences.
@@ -99,34 +97,33 @@ def measure_systems(
     *,
     measures: Sequence[str] = DEFAULT_MEASURES,
     before_each_answer: Callable[[], None] = lambda: None,
+    is_timed: bool = True,
 ) -> list[SystemMeasurement]:
     """Run every query on every system. The systems alternate query by query, so that other load on
     the machine affects all of them alike.
 
     ``judged`` names artifacts by their ids. ``before_each_answer`` is called before each answer;
-    an exception in it ends the measurement. Errors of the systems are raised unchanged."""
+    an exception in it ends the measurement. Errors of the systems are raised unchanged.
+    ``is_timed``: whether to run the search for the first page as well, and measure its time."""
     parsed = parse_measures(measures)
     measured = [SystemMeasurement(system.name) for system in systems]
-    runs: list[Ranks] = [{} for _ in systems]
-    for system in systems:  # warm up: loads the models
+    runs: list[dict[str, dict[str, float]]] = [{} for _ in systems]  # as ir_measures reads them
+    for system in systems if is_timed else ():  # warm up: loads the models
         system.answer_first_page(next(iter(judged.queries.values())))
     for query_id, query in judged.queries.items():
         for system, each, run in zip(systems, measured, runs, strict=True):
             before_each_answer()
-            started = time.perf_counter()
-            system.answer_first_page(query)
-            each.latencies_ms.append((time.perf_counter() - started) * 1_000)
+            if is_timed:
+                started = time.perf_counter()
+                system.answer_first_page(query)
+                each.latencies_ms.append((time.perf_counter() - started) * 1_000)
             locations = deduplicate_locations(system.rank_locations(query), judged.qrels[query_id])
-            run[query_id] = make_ranks(locations)
+            # Ranks instead of scores, because ir_measures would reorder equal scores.
+            run[query_id] = {key: float(-rank) for rank, key in enumerate(locations)}
             each.top_locations[query_id] = list(locations.values())[:TOP_HIT_COUNT]
     for each, run in zip(measured, runs, strict=True):
         each.values_by_measure = compute_measures(parsed, judged, run)
     return measured
-
-
-def make_ranks(ranking: Iterable[str]) -> dict[str, float]:
-    """Ranks instead of scores, because ir_measures would reorder equal scores."""
-    return {key: float(-rank) for rank, key in enumerate(ranking)}
 
 
 def deduplicate_locations(

@@ -39,7 +39,7 @@ def find_builds_to_promote() -> "QuerySet[IndexBuild]":
 
 
 def decide_promotion(
-    build: IndexBuild, *, before_each_query: Callable[[], None] = lambda: None
+    build: IndexBuild, *, before_each_answer: Callable[[], None] = lambda: None
 ) -> bool:
     """Promote or refuse a build whose promotion was requested; return whether it was promoted.
 
@@ -48,7 +48,7 @@ def decide_promotion(
     worse by any measure: its promotion goes back to manual, and ``comparison`` says why. A forced
     promotion skips all checks.
 
-    ``before_each_query`` is passed to ``compare_builds``. Only the first decision counts: a second
+    ``before_each_answer`` is passed to ``compare_builds``. Only the first decision counts: a second
     worker changes nothing, and neither does a comparison with a build that is no longer live.
 
     Raises:
@@ -71,7 +71,7 @@ def decide_promotion(
     measured = _find_recent_comparison(requested)
     try:
         if measured is None and live is not None:
-            measured = compare_builds(live, requested, before_each_query=before_each_query)
+            measured = compare_builds(live, requested, before_each_answer=before_each_answer)
     except InvalidInput as error:
         return _refuse_and_store(requested, _make_unmeasured_comparison(), error.with_fix())
     if measured is None:
@@ -101,10 +101,9 @@ def _count_newly_failed_artifacts(build: IndexBuild) -> int:
 
 def _find_recent_comparison(build: IndexBuild) -> dict[str, Any] | None:
     """Return the stored comparison if it is recent, undecided and with the current live build."""
-    comparison = build.comparison
-    if comparison is None or comparison.get("verdict") or not comparison["measures"]:
+    comparison, live = build.comparison, build.index.live_build
+    if not comparison or comparison.get("verdict") or not comparison["measures"]:
         return None
-    live = build.index.live_build
     if live is None or comparison["live_build"] != live.number:
         return None
     age = timezone.now() - datetime.fromisoformat(comparison["measured_at"])

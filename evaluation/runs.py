@@ -33,7 +33,12 @@ from evaluation.measuring import (
     parse_measures,
 )
 from evaluation.models import EvaluationRun
-from evaluation.systems import HitLocation, find_answerable_modes, make_system
+from evaluation.systems import (
+    HitLocation,
+    check_system_name,
+    find_answerable_modes,
+    make_system,
+)
 from indexing.models import Index, IndexBuild
 from summaries import llm
 
@@ -46,12 +51,6 @@ _SHOWN_QUERIES_PER_SYSTEM = 30
 _SHOWN_CHARS = 300  # of a hit's text
 
 State = EvaluationRun.State
-_DOCUMENT_DELETED: dict[str, Any] = {
-    "state": State.FAILED,
-    "error_code": InvalidInput.code,
-    "error_detail": "A document that alone answers one of its queries was deleted.",
-    **NO_LEASE,
-}
 
 
 def create_run(
@@ -73,14 +72,11 @@ def create_run(
         TooManyJobs: ``asked_by`` has as many unfinished runs as a key may.
     """
     Index.objects.require(index)
-    system_names = list(
-        dict.fromkeys(
-            [*(systems or find_answerable_modes(index)), *([baseline] if baseline else [])]
-        )
-    )
+    given = [*(systems or find_answerable_modes(index)), baseline]
+    system_names = list(dict.fromkeys(name for name in given if name))
     _require_at_most(system_names, MAX_SYSTEMS, "systems")
     for name in system_names:
-        make_system(index, name)
+        check_system_name(name)
     _require_at_most(measures, MAX_MEASURES, "measures")
     parsed = [str(measure) for measure in parse_measures(measures)]
     source = EvaluationRun.Source.GOLDEN if judged is None else EvaluationRun.Source.GIVEN
@@ -168,13 +164,15 @@ def measure_run(
     try:
         judged = resolve_artifact_ids(run.index_id, JudgedQueries(run.queries, run.qrels))
         with run.get_claim().renewed(), llm.counting_use() as model_use:
-            measured = measure_systems(
-                [make_system(run.index_id, name) for name in run.systems],
-                judged,
-                measures=run.measures,
-                before_each_answer=report_answer,
-            )
-        _count_model_use(run, model_use)
+            try:
+                measured = measure_systems(
+                    [make_system(run.index_id, name) for name in run.systems],
+                    judged,
+                    measures=run.measures,
+                    before_each_answer=report_answer,
+                )
+            finally:
+                _count_model_use(run, model_use)
     except StrataError as error:
         if error.is_retryable and not isinstance(error, ModelUseSpent):
             _requeue_run(run)
@@ -325,7 +323,7 @@ def erase_artifact(artifact: Artifact) -> None:
     queries that only it answered, because people write those after the document. A run that is not
     finished and has such a query ends."""
     runs = EvaluationRun.objects.filter(index=artifact.index)
-    for run in runs.only("queries", "qrels", "details", "state"):
+    for run in runs.only("queries", "qrels", "details"):
         queries, is_changed = dict(run.queries), False
         for query_id, judged in run.qrels.items():
             relevant = {split_page_name(name)[0] for name, grade in judged.items() if grade > 0}
@@ -337,8 +335,11 @@ def erase_artifact(artifact: Artifact) -> None:
                     hit |= {"external_id": None, "title": "", "text": ""}
                     is_changed = True
         if is_changed:
-            EvaluationRun.objects.filter(pk=run.pk).update(
-                queries=queries,
-                details=run.details,
-                **(_DOCUMENT_DELETED if run.state in {State.QUEUED, State.RUNNING} else {}),
+            stored = EvaluationRun.objects.filter(pk=run.pk)
+            stored.update(queries=queries, details=run.details)
+            stored.unfinished().update(
+                state=State.FAILED,
+                error_code=InvalidInput.code,
+                error_detail="A document that alone answers one of its queries was deleted.",
+                **NO_LEASE,
             )

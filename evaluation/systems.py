@@ -4,8 +4,7 @@ Each system answers every query twice: once with the first page of ten verified 
 it, to measure the time; and once with a ranking as deep as the measures need.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -74,42 +73,20 @@ def find_answerable_modes(index: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class EvaluatedSystem(ABC):
-    """``index``: a build, or the name of an index, of which the live build is searched."""
+class ModeSystem:
+    """One ranking of hits. ``index``: a build, or the name of an index, of which the live build is
+    searched."""
 
     name: str
     index: str | IndexBuild
 
-    @abstractmethod
     def answer_first_page(self, query: str) -> None:
         """Run the search for the first page, as a user gets it; the caller times this call."""
-
-    @abstractmethod
-    def rank_locations(self, query: str) -> Iterable[HitLocation]:
-        """Yield the locations of the hits, best first; a location may repeat."""
-
-
-def make_system(index: str, name: str) -> EvaluatedSystem:
-    """Make the system of this name. A mode takes precedence over a pipeline of the same name.
-
-    Raises:
-        InvalidInput: there is neither a mode nor a pipeline of this name.
-    """
-    check_system_name(name)
-    if name == "hierarchical":
-        return HierarchicalSystem(name, index)
-    return (ModeSystem if name in SEARCH_MODES else PipelineSystem)(name, index)
-
-
-class ModeSystem(EvaluatedSystem):
-    """One ranking of hits."""
-
-    def answer_first_page(self, query: str) -> None:
         self._search(query, limit=FIRST_PAGE_SIZE)
 
     def rank_locations(self, query: str) -> Iterator[HitLocation]:
-        """Fetch further pages while the caller reads, because the chunks of a few artifacts can
-        fill a page."""
+        """Yield the locations of the hits, best first; a location may repeat. Fetch further pages
+        while the caller reads, because the chunks of a few artifacts can fill a page."""
         for offset in range(0, MAX_OFFSET + 1, MAX_LIMIT):
             hits = self._search(query, limit=MAX_LIMIT, offset=offset, verify=False).hits
             yield from (_location_of(hit) for hit in hits)
@@ -135,9 +112,11 @@ class HierarchicalSystem(ModeSystem):
                 yield HitLocation(artifact.artifact_id, page_index, title=artifact.title, text="")
 
 
-class PipelineSystem(EvaluatedSystem):
+@dataclass(frozen=True, slots=True)
+class PipelineSystem:
     """A query pipeline, run without its answer-writing step."""
 
+    name: str
     index: str
 
     def answer_first_page(self, query: str) -> None:
@@ -158,6 +137,21 @@ class PipelineSystem(EvaluatedSystem):
         found = find_hits(question)
         require_vectors(found.notes)
         return [_location_of(passage.hit) for passage in found.passages]
+
+
+EvaluatedSystem = ModeSystem | PipelineSystem
+
+
+def make_system(index: str, name: str) -> EvaluatedSystem:
+    """Make the system of this name. A mode takes precedence over a pipeline of the same name.
+
+    Raises:
+        InvalidInput: there is neither a mode nor a pipeline of this name.
+    """
+    check_system_name(name)
+    if name == "hierarchical":
+        return HierarchicalSystem(name, index)
+    return ModeSystem(name, index) if name in SEARCH_MODES else PipelineSystem(name, index)
 
 
 def _location_of(hit: Hit) -> HitLocation:

@@ -36,7 +36,7 @@ class PromotionWorker(MeasuringWorker):
         for build in promotion_gate.find_builds_to_promote().order_by("pk"):
             try:
                 is_promoted |= promotion_gate.decide_promotion(
-                    build, before_each_query=self._raise_if_stop_requested
+                    build, before_each_answer=self._raise_if_stop_requested
                 )
             except StopRequested:
                 break

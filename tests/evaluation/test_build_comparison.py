@@ -222,7 +222,7 @@ class TestCompareBuilds:
 
         assert compare_builds(empty, begin_build(empty)) is None
 
-    def test_can_be_stopped_before_each_query(self, live, golden):
+    def test_can_be_stopped_before_each_answer(self, live, golden):
         write_golden_queries(golden)
         asked = []
 
@@ -232,7 +232,7 @@ class TestCompareBuilds:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            compare_builds(live, live, before_each_query=end_at_third)
+            compare_builds(live, live, before_each_answer=end_at_third)
 
 
 @pytest.mark.django_db

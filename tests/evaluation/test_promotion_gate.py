@@ -58,7 +58,7 @@ class Measuring:
         self.count = 0
         monkeypatch.setattr(promotion_gate, "compare_builds", self)
 
-    def __call__(self, live, build, *, before_each_query) -> dict[str, Any]:
+    def __call__(self, live, build, *, before_each_answer) -> dict[str, Any]:
         self.count += 1
         self.meanwhile()
         return {
@@ -271,9 +271,9 @@ class TestChangesDuringTheMeasurement:
         beside, third = begin_build(live, **BLIND), begin_build(live)
         measure = promotion_gate.compare_builds
 
-        def compare(*builds, before_each_query):
+        def compare(*builds, before_each_answer):
             promote_build(third)
-            return measure(*builds, before_each_query=before_each_query)
+            return measure(*builds, before_each_answer=before_each_answer)
 
         monkeypatch.setattr(promotion_gate, "compare_builds", compare)
 

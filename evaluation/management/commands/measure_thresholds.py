@@ -14,12 +14,14 @@ from indexing.spec import EmbeddingSpec
 
 MAX_TEXTS: Final = 100
 MIN_TEXTS: Final = 20
-EVIDENCE: Final = "evidence.threshold, in the spec"
-EMERGENT: Final = "STRATA_EMERGENT_SIMILARITY"
-SUBGRAPH: Final = "min_similarity of search/subgraph"
 GATE: Final = "min_similarity of RelevanceGate and FilterParser"
 # Measured for the default model.
-DEFAULTS: Final = {EVIDENCE: 0.9, EMERGENT: 0.85, SUBGRAPH: 0.7, GATE: 0.3}
+DEFAULTS: Final = {
+    "evidence.threshold, in the spec": 0.9,
+    "STRATA_EMERGENT_SIMILARITY": 0.85,
+    "min_similarity of search/subgraph": 0.7,
+    GATE: 0.3,
+}
 
 
 class Command(ApiCommand):
