@@ -15,5 +15,9 @@ class UnknownRun(StrataError):
     code = "unknown_evaluation"
 
 
+class StopRequested(Exception):
+    """The worker was asked to stop."""
+
+
 class RunTakenOver(Exception):
     """Another worker has claimed this run, or it was deleted."""

@@ -2,7 +2,6 @@
 
 import csv
 import json
-from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
 
@@ -13,9 +12,6 @@ from evaluation.judged_queries import JudgedQueries, format_page_name, read_judg
 from evaluation.models import Judgement
 
 _QUERY_ID_CHARS = 12  # length of an id made from a query's hash
-
-
-# --- Golden queries --------------------------------------------------------------------------
 
 
 def golden_queries_folder(index: str) -> Path:
@@ -47,18 +43,17 @@ def write_golden_queries(index: str) -> JudgedQueries | None:
         return None
     folder = golden_queries_folder(index)
     (folder / "qrels").mkdir(parents=True, exist_ok=True)
-
-    queries = "".join(
+    lines = [
         json.dumps({"_id": query_id, "text": text}, ensure_ascii=False) + "\n"
         for query_id, text in golden.queries.items()
-    )
-    qrels = StringIO()
-    rows = csv.writer(qrels, delimiter="\t", lineterminator="\n")
+    ]
+    write_file(folder / "queries.jsonl", "".join(lines).encode())
+    table = StringIO()
+    rows = csv.writer(table, delimiter="\t", lineterminator="\n")
     rows.writerow(["query-id", "corpus-id", "score"])
     for query_id, judged in golden.qrels.items():
         rows.writerows([query_id, name, grade] for name, grade in judged.items())
-    write_file(folder / "queries.jsonl", queries.encode())
-    write_file(folder / "qrels" / "test.tsv", qrels.getvalue().encode())
+    write_file(folder / "qrels" / "test.tsv", table.getvalue().encode())
     return golden
 
 
@@ -68,29 +63,19 @@ def _merge_judgements(from_folder: JudgedQueries, index: str) -> JudgedQueries:
     queries = dict(from_folder.queries)
     qrels = {query_id: dict(judged) for query_id, judged in from_folder.qrels.items()}
     ids = {text: query_id for query_id, text in queries.items()}
-    stored_judgements = (
-        Judgement.objects.filter(index=index).select_related("artifact").order_by("judged_at")
-    )
-    for each in stored_judgements:
+    stored_judgements = Judgement.objects.filter(index=index).select_related("artifact")
+    for each in stored_judgements.order_by("judged_at"):
         query_id = ids.setdefault(each.query, each.query_hash[:_QUERY_ID_CHARS])
         queries.setdefault(query_id, each.query)
         judged = qrels.setdefault(query_id, {})
-        name = _format_judged_name(each)
+        name = each.artifact.external_id or str(each.artifact_id)
+        if each.page_index is not None:
+            name = format_page_name(name, each.page_index)
         judged[name] = max(judged.get(name, 0), 1) if each.is_good else 0
     # A query without a relevant document cannot be measured.
-    measurable = [query_id for query_id, judged in qrels.items() if _has_relevant(judged)]
-    return JudgedQueries(
-        {query_id: queries[query_id] for query_id in measurable},
-        {query_id: qrels[query_id] for query_id in measurable},
-    )
-
-
-def _has_relevant(judged: Mapping[str, int]) -> bool:
-    return any(grade > 0 for grade in judged.values())
-
-
-def _format_judged_name(judgement: Judgement) -> str:
-    artifact = judgement.artifact.external_id or str(judgement.artifact_id)
-    if judgement.page_index is None:
-        return artifact
-    return format_page_name(artifact, judgement.page_index)
+    measurable = [
+        query_id
+        for query_id, judged in qrels.items()
+        if any(grade > 0 for grade in judged.values())
+    ]
+    return JudgedQueries(queries, qrels).select(measurable)

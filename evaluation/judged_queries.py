@@ -7,7 +7,7 @@ columns ``query`` and ``artifact``, and optionally ``page`` (counted from 1) and
 
 import csv
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from uuid import UUID
 from core.exceptions import InvalidInput
 from core.text import hash_text
 from documents.models import Artifact
+from indexing.services.batches import slices
 
 CSV_COLUMNS = ("query", "artifact", "page", "relevance")
 _PAGE_SEPARATOR = "#page="  # as in links into PDF files; pages are counted from 1
@@ -41,6 +42,14 @@ class JudgedQueries:
             for query_id, text in sorted(self.queries.items())
         ]
         return hash_text(json.dumps(judged))
+
+    def select(self, query_ids: Iterable[str]) -> "JudgedQueries":
+        """These queries with their judgements."""
+        ids = list(query_ids)
+        return JudgedQueries(
+            {query_id: self.queries[query_id] for query_id in ids},
+            {query_id: self.qrels[query_id] for query_id in ids},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,20 +101,21 @@ def read_judged_queries(path: Path) -> JudgedQueries:
         str(line["_id"]): line.get("text") or ""
         for line in _read_beir_lines(path / "queries.jsonl")
     }
-    return _drop_unjudged_queries(texts, qrels, where=str(table))
+    return make_judged_queries(texts, qrels, where=str(table))
 
 
 def make_judged_queries(
-    queries: Mapping[str, str], qrels: Mapping[str, Mapping[str, int]]
+    queries: dict[str, str], qrels: dict[str, dict[str, int]], *, where: str = "qrels"
 ) -> JudgedQueries:
-    """Make judged queries from the queries and qrels of a request.
+    """Leave out queries without text or judgements. ``where``: what an error names.
 
     Raises:
         InvalidInput: no query has a judgement.
     """
-    return _drop_unjudged_queries(
-        dict(queries), {query_id: dict(judged) for query_id, judged in qrels.items()}, where="qrels"
-    )
+    judged = [query_id for query_id in qrels if queries.get(query_id, "").strip()]
+    if not judged:
+        raise InvalidInput(f"{Path(where).name} holds no judged query.", field=where)
+    return JudgedQueries(queries, qrels).select(judged)
 
 
 def read_corpus(folder: Path) -> Iterator[CorpusText]:
@@ -117,20 +127,10 @@ def read_corpus(folder: Path) -> Iterator[CorpusText]:
         yield CorpusText(str(line["_id"]), line.get("title") or "", line.get("text") or "")
 
 
-def _drop_unjudged_queries(
-    texts: Mapping[str, str], qrels: Mapping[str, dict[str, int]], *, where: str
-) -> JudgedQueries:
-    queries = {query_id: texts[query_id] for query_id in qrels if texts.get(query_id, "").strip()}
-    if not queries:
-        raise InvalidInput(f"{Path(where).name} holds no judged query.", field=where)
-    return JudgedQueries(queries, {query_id: qrels[query_id] for query_id in queries})
-
-
 def _read_csv(path: Path) -> JudgedQueries:
     _require_file(path)
-    texts: dict[str, str] = {}
+    ids: dict[str, str] = {}  # by query
     qrels: dict[str, dict[str, int]] = {}
-    ids: dict[str, str] = {}
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = csv.DictReader(file)
         names = [name.strip().lower() for name in rows.fieldnames or ()]
@@ -150,9 +150,8 @@ def _read_csv(path: Path) -> JudgedQueries:
                     f"{path.name}, line {rows.line_num}: {error}.", field=str(path)
                 ) from None
             query_id = ids.setdefault(query, str(len(ids) + 1))
-            texts[query_id] = query
             qrels.setdefault(query_id, {})[name] = relevance
-    return _drop_unjudged_queries(texts, qrels, where=str(path))
+    return make_judged_queries({ids[query]: query for query in ids}, qrels, where=str(path))
 
 
 def _parse_csv_row(row: Mapping[str | None, Any]) -> tuple[str, str, int]:
@@ -208,10 +207,8 @@ def resolve_artifact_ids(index: str, judged_queries: JudgedQueries) -> JudgedQue
     Raises:
         InvalidInput: no judged document is in the index.
     """
-    names = sorted(
-        {split_page_name(name)[0] for each in judged_queries.qrels.values() for name in each}
-    )
-    ids_by_name = _find_artifact_ids(index, names)
+    names = {split_page_name(name)[0] for each in judged_queries.qrels.values() for name in each}
+    ids_by_name = _find_artifact_ids(index, sorted(names))
     if not ids_by_name:
         raise InvalidInput(
             f"The index {index} holds none of the judged documents.",
@@ -230,17 +227,17 @@ def resolve_artifact_ids(index: str, judged_queries: JudgedQueries) -> JudgedQue
     return JudgedQueries(judged_queries.queries, qrels)
 
 
-def _find_artifact_ids(index: str, names: list[str]) -> dict[str, str]:
+def _find_artifact_ids(index: str, names: Sequence[str]) -> dict[str, str]:
     """Name -> artifact id, for names in the index; external ids take precedence over ids."""
     found: dict[str, str] = {}
-    for start in range(0, len(names), _IDS_PER_QUERY):
-        named = names[start : start + _IDS_PER_QUERY]
-        artifacts = Artifact.objects.filter(index=index)
-        artifact_ids = [uuid for name in named if (uuid := _parse_uuid(name)) is not None]
-        existing_ids = artifacts.filter(pk__in=artifact_ids).values_list("pk", flat=True)
-        found |= {str(pk): str(pk) for pk in existing_ids}
-        by_owner = artifacts.filter(external_id__in=named).values_list("external_id", "pk")
-        found |= {str(name): str(pk) for name, pk in by_owner}
+    artifacts = Artifact.objects.filter(index=index)
+    for part in slices(names, _IDS_PER_QUERY):
+        ids = [each for each in map(_parse_uuid, part) if each is not None]
+        found |= {
+            str(pk): str(pk) for pk in artifacts.filter(pk__in=ids).values_list("pk", flat=True)
+        }
+        by_name = artifacts.filter(external_id__in=part).values_list("external_id", "pk")
+        found |= {str(name): str(pk) for name, pk in by_name}
     return found
 
 

@@ -45,56 +45,28 @@ def bootstrap_confidence_interval(differences: Iterable[float]) -> tuple[float, 
     return float(low), float(high)
 
 
-def compare_paired_values(
-    before: Sequence[float], after: Sequence[float]
-) -> tuple[float, float, float, float, float]:
-    """Return both means, the mean of the differences, and the ends of its interval. The values are
-    given for the same queries in the same order."""
+def measure_difference(before: Sequence[float], after: Sequence[float]) -> dict[str, float]:
+    """Return the mean of the differences, and the ends of its interval: ``difference``, ``low`` and
+    ``high``. The values are given for the same queries in the same order."""
     differences = np.asarray(after, dtype=np.float64) - np.asarray(before, dtype=np.float64)
     low, high = bootstrap_confidence_interval(differences)
-    return float(np.mean(before)), float(np.mean(after)), float(differences.mean()), low, high
+    return {"difference": float(differences.mean()), "low": low, "high": high}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SystemMeasurement:
     """The measurements of one system. ``values_by_measure``: for each measure, one value per query,
     in query order. ``latencies_ms``: of each query's first page. ``top_locations``: of each query's
     first hits."""
 
     system: str
-    values_by_measure: dict[str, list[float]]
-    latencies_ms: list[float]
-    top_locations: dict[str, list[HitLocation]]
+    values_by_measure: dict[str, list[float]] = field(default_factory=dict)
+    latencies_ms: list[float] = field(default_factory=list)
+    top_locations: dict[str, list[HitLocation]] = field(default_factory=dict)
 
     @property
     def means(self) -> dict[str, float]:
         return {name: float(np.mean(values)) for name, values in self.values_by_measure.items()}
-
-    def latency_percentile_ms(self, percent: float) -> float:
-        return float(np.percentile(self.latencies_ms, percent))
-
-
-@dataclass(frozen=True, slots=True)
-class SystemDifference:
-    """One measure's difference (system − baseline) with its confidence interval."""
-
-    baseline: float
-    system: float
-    difference: float
-    low: float
-    high: float
-
-    @property
-    def is_significant(self) -> bool:
-        """Whether the confidence interval excludes zero."""
-        return self.low > 0 or self.high < 0
-
-
-@dataclass(slots=True)
-class _SystemAnswers:
-    ranks: dict[str, dict[str, float]] = field(default_factory=dict)  # in the format of ir_measures
-    latencies_ms: list[float] = field(default_factory=list)
-    top_locations: dict[str, list[HitLocation]] = field(default_factory=dict)
 
 
 def parse_measures(names: Iterable[str]) -> list[Any]:
@@ -125,36 +97,33 @@ def measure_systems(
     *,
     measures: Sequence[str] = DEFAULT_MEASURES,
     before_each_answer: Callable[[], None] = lambda: None,
+    is_timed: bool = True,
 ) -> list[SystemMeasurement]:
     """Run every query on every system. The systems alternate query by query, so that other load on
     the machine affects all of them alike.
 
     ``judged`` names artifacts by their ids. ``before_each_answer`` is called before each answer;
-    an exception in it ends the measurement. Errors of the systems are raised unchanged."""
+    an exception in it ends the measurement. Errors of the systems are raised unchanged.
+    ``is_timed``: whether to run the search for the first page as well, and measure its time."""
     parsed = parse_measures(measures)
-    answers_by_system = {system.name: _SystemAnswers() for system in systems}
-    for system in systems:  # warm up: loads the models
+    measured = [SystemMeasurement(system.name) for system in systems]
+    runs: list[dict[str, dict[str, float]]] = [{} for _ in systems]  # as ir_measures reads them
+    for system in systems if is_timed else ():  # warm up: loads the models
         system.answer_first_page(next(iter(judged.queries.values())))
     for query_id, query in judged.queries.items():
-        for system in systems:
+        for system, each, run in zip(systems, measured, runs, strict=True):
             before_each_answer()
-            each = answers_by_system[system.name]
-            started = time.perf_counter()
-            system.answer_first_page(query)
-            each.latencies_ms.append((time.perf_counter() - started) * 1_000)
+            if is_timed:
+                started = time.perf_counter()
+                system.answer_first_page(query)
+                each.latencies_ms.append((time.perf_counter() - started) * 1_000)
             locations = deduplicate_locations(system.rank_locations(query), judged.qrels[query_id])
             # Ranks instead of scores, because ir_measures would reorder equal scores.
-            each.ranks[query_id] = {key: float(-rank) for rank, key in enumerate(locations)}
+            run[query_id] = {key: float(-rank) for rank, key in enumerate(locations)}
             each.top_locations[query_id] = list(locations.values())[:TOP_HIT_COUNT]
-    return [
-        SystemMeasurement(
-            name,
-            compute_measures(parsed, judged, each.ranks),
-            each.latencies_ms,
-            each.top_locations,
-        )
-        for name, each in answers_by_system.items()
-    ]
+    for each, run in zip(measured, runs, strict=True):
+        each.values_by_measure = compute_measures(parsed, judged, run)
+    return measured
 
 
 def deduplicate_locations(
@@ -176,11 +145,21 @@ def deduplicate_locations(
 
 def compare_to_baseline(
     system: SystemMeasurement, baseline: SystemMeasurement
-) -> dict[str, SystemDifference]:
-    """Return the difference by measure of two systems that answered the same queries."""
-    return {
-        name: SystemDifference(*compare_paired_values(baseline.values_by_measure[name], values))
+) -> dict[str, dict[str, Any]]:
+    """Return the difference (system − baseline) by measure of two systems that answered the same
+    queries. It is significant if its confidence interval excludes zero."""
+    differences = {
+        name: measure_difference(baseline.values_by_measure[name], values)
         for name, values in system.values_by_measure.items()
+    }
+    return {
+        name: {
+            "baseline": baseline.means[name],
+            "system": system.means[name],
+            **each,
+            "is_significant": each["low"] > 0 or each["high"] < 0,
+        }
+        for name, each in differences.items()
     }
 
 

@@ -9,6 +9,8 @@ from core.leases import LeasedQuerySet, LeasedRow
 from documents.models import Artifact
 from indexing.models import Index
 
+MAX_EARLIER_RUNS = 50
+
 
 class Judgement(models.Model):
     """A person's judgement whether a hit answers its query. Only the latest one is stored."""
@@ -53,13 +55,16 @@ class EvaluationRunQuerySet(LeasedQuerySet["EvaluationRun"]):
         """Unfinished runs that no worker holds, oldest first."""
         return self.unfinished().free().order_by("created_at", "pk")
 
-    def comparable_to(self, run: "EvaluationRun") -> "EvaluationRunQuerySet":
-        """Finished runs with the same queries and qrels on the same index, including this run."""
-        return self.filter(
+    def list_earlier(self, run: "EvaluationRun") -> list["EvaluationRun"]:
+        """The last fifty finished runs before this one with the same queries and qrels on the same
+        index, oldest first and without large fields."""
+        earlier = self.without_large_fields().filter(
             index=run.index_id,
             judgements_hash=run.judgements_hash,
             state=EvaluationRun.State.DONE,
-        ).order_by("created_at", "pk")
+            created_at__lte=run.created_at,
+        )
+        return list(earlier.exclude(pk=run.pk)[:MAX_EARLIER_RUNS])[::-1]
 
     def without_large_fields(self) -> "EvaluationRunQuerySet":
         """Defer the fields whose size grows with the number of queries."""

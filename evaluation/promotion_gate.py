@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from core.exceptions import InvalidInput
@@ -24,27 +24,22 @@ from indexing.models import Index, IndexBuild
 from summaries.models import Annotation, Summary, WrittenText
 
 Promotion = IndexBuild.Promotion
-PROMOTED_PREFIX = "promoted"
-UNMEASURED_COMPARISON: Mapping[str, Any] = {
-    "source": None,
-    "is_optimistic": False,
-    "query_count": 0,
-    "measures": {},
-    "is_loss": False,
-}
 
 # A comparison is reused for this long. While documents are being added, a build is complete only
 # for moments, and a new comparison at each of them would waste work.
 COMPARISON_VALID_MINUTES = 10
 
 
-def find_builds_to_promote() -> list[IndexBuild]:
-    """Return the builds whose promotion was requested, oldest first."""
-    return list(_builds_to_promote().order_by("pk"))
+def find_builds_to_promote() -> "QuerySet[IndexBuild]":
+    """Return the builds whose promotion was requested."""
+    return IndexBuild.objects.filter(
+        Q(promotion=Promotion.FORCED) | Q(promotion=Promotion.WHEN_COMPLETE, paused_at=None),
+        state__in=[IndexBuild.State.BUILDING, IndexBuild.State.STANDBY],
+    ).select_related("index__live_build")
 
 
 def decide_promotion(
-    build: IndexBuild, *, before_each_query: Callable[[], None] = lambda: None
+    build: IndexBuild, *, before_each_answer: Callable[[], None] = lambda: None
 ) -> bool:
     """Promote or refuse a build whose promotion was requested; return whether it was promoted.
 
@@ -53,49 +48,38 @@ def decide_promotion(
     worse by any measure: its promotion goes back to manual, and ``comparison`` says why. A forced
     promotion skips all checks.
 
-    ``before_each_query`` is passed to ``compare_builds``. Only the first decision counts: a second
+    ``before_each_answer`` is passed to ``compare_builds``. Only the first decision counts: a second
     worker changes nothing, and neither does a comparison with a build that is no longer live.
 
     Raises:
         StoreUnavailable, EmbeddingUnavailable: retry helps.
     """
-    requested = _builds_to_promote().filter(pk=build.pk).first()
+    requested = find_builds_to_promote().filter(pk=build.pk).first()
     if requested is None:
         return False
     if requested.promotion == Promotion.FORCED:
         comparison = requested.comparison or _make_unmeasured_comparison()
-        return _promote_and_store(requested, comparison, f"{PROMOTED_PREFIX}: it was forced.")
+        return _promote_and_store(requested, comparison, "it was forced.")
     if count_missing(requested) or not update_collections(requested, is_complete=True):
         return False
-    live = requested.index.live_build
     failed = _count_newly_failed_artifacts(requested)
     failed += count_newly_failed_standalone_nodes(requested)
     if failed:
         reason = f"{failed} documents failed in it but not in the live build."
         return _refuse_and_store(requested, _make_unmeasured_comparison(), reason)
+    live = requested.index.live_build
+    measured = _find_recent_comparison(requested)
     try:
-        measured = _find_recent_comparison(requested) or _compare_with_live(
-            live, requested, before_each_query
-        )
+        if measured is None and live is not None:
+            measured = compare_builds(live, requested, before_each_answer=before_each_answer)
     except InvalidInput as error:
         return _refuse_and_store(requested, _make_unmeasured_comparison(), error.with_fix())
+    if measured is None:
+        reason = "there were no queries to measure it with."
+        return _promote_and_store(requested, _make_unmeasured_comparison(), reason)
     if measured["is_loss"]:
         return _refuse_and_store(requested, measured, _describe_loss(measured))
-    if measured["measures"]:
-        return _promote_and_store(
-            requested, measured, f"{PROMOTED_PREFIX}: no measure is significantly worse."
-        )
-    return _promote_and_store(
-        requested, measured, f"{PROMOTED_PREFIX}: there were no queries to measure it with."
-    )
-
-
-def _builds_to_promote() -> Any:
-    states = [IndexBuild.State.BUILDING, IndexBuild.State.STANDBY]
-    return IndexBuild.objects.filter(
-        Q(promotion=Promotion.FORCED) | Q(promotion=Promotion.WHEN_COMPLETE, paused_at=None),
-        state__in=states,
-    ).select_related("index__live_build")
+    return _promote_and_store(requested, measured, "no measure is significantly worse.")
 
 
 def _count_newly_failed_artifacts(build: IndexBuild) -> int:
@@ -115,21 +99,11 @@ def _count_newly_failed_artifacts(build: IndexBuild) -> int:
 # --- Measuring -------------------------------------------------------------------------------
 
 
-def _compare_with_live(
-    live: IndexBuild | None, build: IndexBuild, before_each_query: Callable[[], None]
-) -> dict[str, Any]:
-    comparison = (
-        None if live is None else compare_builds(live, build, before_each_query=before_each_query)
-    )
-    return _make_unmeasured_comparison() if comparison is None else comparison.as_json()
-
-
 def _find_recent_comparison(build: IndexBuild) -> dict[str, Any] | None:
     """Return the stored comparison if it is recent, undecided and with the current live build."""
-    comparison = build.comparison
-    if comparison is None or comparison.get("verdict") or not comparison["measures"]:
+    comparison, live = build.comparison, build.index.live_build
+    if not comparison or comparison.get("verdict") or not comparison["measures"]:
         return None
-    live = build.index.live_build
     if live is None or comparison["live_build"] != live.number:
         return None
     age = timezone.now() - datetime.fromisoformat(comparison["measured_at"])
@@ -137,7 +111,14 @@ def _find_recent_comparison(build: IndexBuild) -> dict[str, Any] | None:
 
 
 def _make_unmeasured_comparison() -> dict[str, Any]:
-    return {**UNMEASURED_COMPARISON, "measured_at": timezone.now().isoformat()}
+    return {
+        "source": None,
+        "is_optimistic": False,
+        "query_count": 0,
+        "measures": {},
+        "is_loss": False,
+        "measured_at": timezone.now().isoformat(),
+    }
 
 
 def _describe_loss(measured: Mapping[str, Any]) -> str:
@@ -152,18 +133,18 @@ def _describe_loss(measured: Mapping[str, Any]) -> str:
 # --- Deciding --------------------------------------------------------------------------------
 
 
-def _promote_and_store(build: IndexBuild, comparison: Mapping[str, Any], verdict: str) -> bool:
+def _promote_and_store(build: IndexBuild, comparison: Mapping[str, Any], reason: str) -> bool:
     try:
         with transaction.atomic():
             if not _lock_if_undecided(build):
                 return False
             promote_build(build, is_forced=build.promotion == Promotion.FORCED)
             IndexBuild.objects.filter(pk=build.pk).update(
-                comparison={**comparison, "verdict": verdict}
+                comparison={**comparison, "verdict": f"promoted: {reason}"}
             )
     except BuildUnfinished:
         # A document was added meanwhile. Keep the comparison for when the build is complete again.
-        _builds_to_promote().filter(pk=build.pk).update(comparison=comparison)
+        find_builds_to_promote().filter(pk=build.pk).update(comparison=comparison)
         return False
     return True
 
@@ -184,5 +165,5 @@ def _lock_if_undecided(build: IndexBuild) -> bool:
     index = Index.objects.select_for_update().get(pk=build.index_id)
     return (
         index.live_build_id == build.index.live_build_id
-        and _builds_to_promote().filter(pk=build.pk, promotion=build.promotion).exists()
+        and find_builds_to_promote().filter(pk=build.pk, promotion=build.promotion).exists()
     )

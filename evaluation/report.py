@@ -5,13 +5,11 @@ This module computes the layout of its SVG plots, ``WIDTH`` by ``HEIGHT`` units 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.template.loader import render_to_string
 
 from core.exceptions import InvalidInput
-from evaluation.history import find_earlier_runs
 from evaluation.models import EvaluationRun
 
 REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'"
@@ -37,7 +35,7 @@ def render_report(run: EvaluationRun) -> str:
             f"The evaluation is {run.state}; it has no report until it is done.", field="id"
         )
     first = run.measures[0]
-    values: dict[str, dict[str, list[float]]] = run.details["values"]
+    by_system = {name: values[first] for name, values in run.details["values"].items()}
     return render_to_string(
         "evaluation/report.html",
         {
@@ -46,179 +44,111 @@ def render_report(run: EvaluationRun) -> str:
             "first": format_measure_name(first),
             "measures": [format_measure_name(name) for name in run.measures],
             "rows": [_make_system_row(row, run) for row in run.results],
-            "spreads": [
-                ValueDistribution.from_values(system, by_measure[first])
-                for system, by_measure in values.items()
-            ],
+            "spreads": [plot_values(system, values) for system, values in by_system.items()],
             "changes": [
-                QueryDifferences.from_values(
-                    run, system, by_measure[first], values[run.baseline][first]
-                )
-                for system, by_measure in values.items()
+                plot_differences(run, system, values, by_system[run.baseline])
+                for system, values in by_system.items()
                 if run.baseline and system != run.baseline
             ],
-            "worst": _find_worst_queries(run, values, first),
-            "history": MeasureHistory.from_runs(run, first),
+            "worst": _find_worst_queries(run, by_system[run.systems[0]]),
+            "history": plot_history(run, first),
             "width": WIDTH,
             "height": HEIGHT,
         },
     )
 
 
-# --- Figures ---------------------------------------------------------------------------------
-
-
 def _make_system_row(result: Mapping[str, Any], run: EvaluationRun) -> dict[str, Any]:
     differences = result.get("differences", {})
-    return {
-        "system": result["system"],
-        "is_baseline": result["system"] == run.baseline,
-        "p50_ms": result["p50_ms"],
-        "p95_ms": result["p95_ms"],
-        "cells": [
-            {"value": result["measures"][name], "difference": differences.get(name)}
-            for name in run.measures
-        ],
-    }
+    cells = [
+        {"value": result["measures"][name], "difference": differences.get(name)}
+        for name in run.measures
+    ]
+    return {**result, "cells": cells}
 
 
 # --- Plots -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    x: float
-    y: float
-    width: float
-    height: float
-    is_loss: bool
-    label: str
+def plot_values(system: str, values: Sequence[float]) -> dict[str, Any]:
+    """Plot one system's values of all queries in descending order as a line."""
+    step = WIDTH / max(len(values), 1)
+    corners = []
+    for n, value in enumerate(sorted(values, reverse=True)):
+        y = HEIGHT * (1 - value)
+        corners += [f"{n * step:.1f},{y:.1f}", f"{(n + 1) * step:.1f},{y:.1f}"]
+    return {
+        "system": system,
+        "points": " ".join(corners),
+        "perfect_count": sum(value >= 1 for value in values),
+        "zero_count": sum(value <= 0 for value in values),
+    }
 
 
-@dataclass(frozen=True, slots=True)
-class ValueDistribution:
-    """One system's values of all queries in descending order, plotted as a line."""
+def plot_differences(
+    run: EvaluationRun, system: str, values: Sequence[float], baseline: Sequence[float]
+) -> dict[str, Any]:
+    """Plot each query's gain or loss against the baseline as a bar, greatest gains first."""
+    pairs = zip(values, baseline, run.details["queries"], strict=True)
+    differences = [(value - before, query_id) for value, before, query_id in pairs]
+    changed = sorted((each for each in differences if each[0] != 0), key=lambda each: -each[0])
+    step = min(WIDTH / max(len(changed), 1), _MAX_BAR_STEP)
+    middle = HEIGHT / 2
+    bars = [
+        {
+            "x": n * step,
+            "y": middle - max(difference, 0) * middle,
+            "width": step * (1 - _BAR_GAP),
+            "height": abs(difference) * middle,
+            "is_loss": difference < 0,
+            "label": f"{difference:+.3f} {run.queries[query_id]}",
+        }
+        for n, (difference, query_id) in enumerate(changed)
+    ]
+    described = [each for each in changed if each[1] in run.details["returned"]]
+    gains = [each for each in described if each[0] > 0][:_SHOWN_QUERY_COUNT]
+    losses = [each for each in described[::-1] if each[0] < 0][:_SHOWN_QUERY_COUNT]
+    shown = [run.baseline, system]
+    return {
+        "system": system,
+        "bars": bars,
+        "gained_count": sum(not bar["is_loss"] for bar in bars),
+        "lost_count": sum(bar["is_loss"] for bar in bars),
+        "gains": [_describe_query(run, query_id, shown, each) for each, query_id in gains],
+        "losses": [_describe_query(run, query_id, shown, each) for each, query_id in losses],
+    }
 
-    system: str
-    points: str
-    perfect_count: int
-    zero_count: int
 
-    @classmethod
-    def from_values(cls, system: str, values: Sequence[float]) -> "ValueDistribution":
-        descending = sorted(values, reverse=True)
-        step = WIDTH / max(len(descending), 1)
-        corners = []
-        for n, value in enumerate(descending):
-            y = HEIGHT * (1 - value)
-            corners += [f"{n * step:.1f},{y:.1f}", f"{(n + 1) * step:.1f},{y:.1f}"]
-        return cls(
-            system=system,
-            points=" ".join(corners),
-            perfect_count=sum(value >= 1 for value in values),
-            zero_count=sum(value <= 0 for value in values),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class QueryDifferences:
-    """Each query's gain or loss against the baseline, greatest gains first."""
-
-    system: str
-    bars: list[Bar]
-    gained_count: int
-    lost_count: int
-    gains: list[dict[str, Any]]
-    losses: list[dict[str, Any]]
-
-    @classmethod
-    def from_values(
-        cls, run: EvaluationRun, system: str, values: Sequence[float], baseline: Sequence[float]
-    ) -> "QueryDifferences":
-        order: list[str] = run.details["queries"]
-        differences = [
-            (value - before, query_id)
-            for value, before, query_id in zip(values, baseline, order, strict=True)
+def plot_history(run: EvaluationRun, measure: str) -> dict[str, Any]:
+    """Plot one measure over the runs of the same queries, oldest first and this run last. A system
+    has no point for runs that did not measure it."""
+    earlier = EvaluationRun.objects.list_earlier(run)
+    runs = [each for each in [*earlier, run] if measure in each.measures]
+    found = [{row["system"]: row["measures"][measure] for row in each.results} for each in runs]
+    systems = list(dict.fromkeys(name for values in found for name in values))
+    step = WIDTH / max(len(runs) - 1, 1)
+    lines = []
+    for system in systems:
+        dots = [
+            {"x": round(n * step, 1), "y": round(HEIGHT * (1 - values[system]), 1)}
+            for n, values in enumerate(found)
+            if system in values
         ]
-        descending = sorted(differences, key=lambda each: -each[0])
-        changed = [each for each in descending if each[0] != 0]
-        step = min(WIDTH / max(len(changed), 1), _MAX_BAR_STEP)
-        middle = HEIGHT / 2
-        bars = [
-            Bar(
-                x=round(n * step, 2),
-                y=round(middle - max(difference, 0) * middle, 2),
-                width=round(step * (1 - _BAR_GAP), 2),
-                height=round(abs(difference) * middle, 2),
-                is_loss=difference < 0,
-                label=f"{difference:+.3f} {run.queries[query_id]}",
-            )
-            for n, (difference, query_id) in enumerate(changed)
-        ]
-        returned = run.details["returned"]
-        gains = [each for each in changed if each[0] > 0 and each[1] in returned][
-            :_SHOWN_QUERY_COUNT
-        ]
-        losses = [each for each in changed[::-1] if each[0] < 0 and each[1] in returned][
-            :_SHOWN_QUERY_COUNT
-        ]
-        shown = [run.baseline, system]
-        return cls(
-            system=system,
-            bars=bars,
-            gained_count=sum(difference > 0 for difference, _ in changed),
-            lost_count=sum(difference < 0 for difference, _ in changed),
-            gains=[
-                _describe_query(run, query_id, shown, difference) for difference, query_id in gains
-            ],
-            losses=[
-                _describe_query(run, query_id, shown, difference) for difference, query_id in losses
-            ],
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class MeasureHistory:
-    """One measure over the runs of the same queries, oldest first and this run last. A system has
-    no point for runs that did not measure it."""
-
-    runs: list[dict[str, Any]]
-    lines: list[dict[str, Any]]
-    systems: list[str]
-
-    @classmethod
-    def from_runs(cls, run: EvaluationRun, measure: str) -> "MeasureHistory":
-        runs = [each for each in [*find_earlier_runs(run), run] if measure in each.measures]
-        found = [{row["system"]: row["measures"][measure] for row in each.results} for each in runs]
-        systems = list(dict.fromkeys(name for values in found for name in values))
-        step = WIDTH / max(len(runs) - 1, 1)
-        lines = []
-        for system in systems:
-            dots = [
-                {"x": round(n * step, 1), "y": round(HEIGHT * (1 - values[system]), 1)}
-                for n, values in enumerate(found)
-                if system in values
-            ]
-            points = " ".join(f"{dot['x']},{dot['y']}" for dot in dots)
-            lines.append({"system": system, "dots": dots, "points": points})
-        rows = [
-            {"run": each, "values": [values.get(system) for system in systems]}
-            for each, values in zip(runs, found, strict=True)
-        ]
-        return cls(rows, lines, systems)
+        points = " ".join(f"{dot['x']},{dot['y']}" for dot in dots)
+        lines.append({"system": system, "dots": dots, "points": points})
+    rows = [
+        {"run": each, "values": [values.get(system) for system in systems]}
+        for each, values in zip(runs, found, strict=True)
+    ]
+    return {"runs": rows, "lines": lines, "systems": systems}
 
 
 # --- Queries ---------------------------------------------------------------------------------
 
 
-def _find_worst_queries(
-    run: EvaluationRun, values: Mapping[str, Mapping[str, Sequence[float]]], measure: str
-) -> list[dict[str, Any]]:
-    """Return the queries with the lowest values of the run's first system."""
-    first = run.systems[0]
-    ascending = sorted(
-        zip(values[first][measure], run.details["queries"], strict=True), key=lambda each: each[0]
-    )
+def _find_worst_queries(run: EvaluationRun, values: Sequence[float]) -> list[dict[str, Any]]:
+    """Describe the queries with the lowest values."""
+    ascending = sorted(zip(values, run.details["queries"], strict=True), key=lambda each: each[0])
     returned = run.details["returned"]
     worst = [query_id for value, query_id in ascending if value < 1 and query_id in returned]
     return [_describe_query(run, query_id, run.systems) for query_id in worst[:_SHOWN_QUERY_COUNT]]
@@ -230,17 +160,15 @@ def _describe_query(
     """Return a query's text, its relevant documents, and what each system returned for it."""
     position = run.details["queries"].index(query_id)
     measure = run.measures[0]
-    returned = run.details["returned"][query_id]
-    judged = run.qrels[query_id]
     return {
         "text": run.queries[query_id],
         "difference": difference,
-        "expected": [name for name, grade in judged.items() if grade > 0],
+        "expected": [name for name, grade in run.qrels[query_id].items() if grade > 0],
         "answers": [
             {
                 "system": system,
                 "value": run.details["values"][system][measure][position],
-                "hits": returned[system],
+                "hits": run.details["returned"][query_id][system],
             }
             for system in systems
         ],

@@ -2,20 +2,22 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.db.models import F
 from django.db.models.functions import Now
 
 from access.exceptions import ModelUseSpent
+from access.grants import EVERYTHING, Grant
 from access.usage_limits import add_model_use, require_model_use, require_room
 from core.exceptions import InvalidInput, StrataError
 from core.leases import NO_LEASE
 from documents.models import Artifact
-from evaluation.exceptions import RunTakenOver, UnknownRun
+from evaluation.exceptions import RunTakenOver, StopRequested, UnknownRun
 from evaluation.golden_queries import golden_queries_folder, read_golden_queries
 from evaluation.judged_queries import (
     JudgedQueries,
@@ -31,7 +33,12 @@ from evaluation.measuring import (
     parse_measures,
 )
 from evaluation.models import EvaluationRun
-from evaluation.systems import HitLocation, find_answerable_modes, make_system
+from evaluation.systems import (
+    HitLocation,
+    check_system_name,
+    find_answerable_modes,
+    make_system,
+)
 from indexing.models import Index, IndexBuild
 from summaries import llm
 
@@ -44,12 +51,6 @@ _SHOWN_QUERIES_PER_SYSTEM = 30
 _SHOWN_CHARS = 300  # of a hit's text
 
 State = EvaluationRun.State
-_DOCUMENT_DELETED: dict[str, Any] = {
-    "state": State.FAILED,
-    "error_code": InvalidInput.code,
-    "error_detail": "A document that alone answers one of its queries was deleted.",
-    **NO_LEASE,
-}
 
 
 def create_run(
@@ -71,14 +72,11 @@ def create_run(
         TooManyJobs: ``asked_by`` has as many unfinished runs as a key may.
     """
     Index.objects.require(index)
-    system_names = list(
-        dict.fromkeys(
-            [*(systems or find_answerable_modes(index)), *([baseline] if baseline else [])]
-        )
-    )
+    given = [*(systems or find_answerable_modes(index)), baseline]
+    system_names = list(dict.fromkeys(name for name in given if name))
     _require_at_most(system_names, MAX_SYSTEMS, "systems")
     for name in system_names:
-        make_system(index, name)
+        check_system_name(name)
     _require_at_most(measures, MAX_MEASURES, "measures")
     parsed = [str(measure) for measure in parse_measures(measures)]
     source = EvaluationRun.Source.GOLDEN if judged is None else EvaluationRun.Source.GIVEN
@@ -114,15 +112,15 @@ def create_run(
     )
 
 
-def get_run(run_id: UUID) -> EvaluationRun:
+def get_run(run_id: str | UUID, grant: Grant = EVERYTHING) -> EvaluationRun:
     """
     Raises:
-        UnknownRun: there is no run with this id.
+        UnknownRun: there is no run with this id that the grant shows.
     """
-    run = EvaluationRun.objects.filter(pk=run_id).first()
-    if run is None:
-        raise UnknownRun(field="id")
-    return run
+    try:
+        return grant.limit(EvaluationRun.objects.all()).get(pk=run_id)
+    except (EvaluationRun.DoesNotExist, ValidationError):  # the latter: it is not a UUID
+        raise UnknownRun(field="id") from None
 
 
 def claim_run(run_id: UUID) -> EvaluationRun | None:
@@ -133,15 +131,11 @@ def claim_run(run_id: UUID) -> EvaluationRun | None:
 
 
 def measure_run(
-    run: EvaluationRun,
-    *,
-    is_stop_requested: Callable[[], bool] = lambda: False,
-    advance: Callable[[int], None] = lambda count: None,
+    run: EvaluationRun, *, before_each_answer: Callable[[], None] = lambda: None
 ) -> EvaluationRun:
-    """Measure a claimed run and store its results. If a stop is requested, requeue the run between
-    two answers.
+    """Measure a claimed run and store its results.
 
-    ``advance`` is called with 1 before each answer.
+    If ``before_each_answer`` raises StopRequested, the run is requeued.
 
     Raises:
         StoreUnavailable, EmbeddingUnavailable: the run is requeued; retry helps.
@@ -154,18 +148,31 @@ def measure_run(
             error_code="gave_up",
             error_detail=f"The worker died at each of {run.max_attempts()} attempts.",
         )
-    progress = _RunProgress(run, is_stop_requested, advance)
     build = IndexBuild.objects.live().filter(index=run.index_id).first()
+    answer_count, stored_at = 0, time.monotonic()
+
+    def report_answer() -> None:
+        nonlocal answer_count, stored_at
+        before_each_answer()
+        if _count_model_use(run, model_use):
+            require_model_use(run.asked_by)
+        if time.monotonic() - stored_at >= PROGRESS_INTERVAL_SECONDS:
+            stored_at = time.monotonic()
+            _update_claimed_run(run, done_count=answer_count)
+        answer_count += 1
+
     try:
         judged = resolve_artifact_ids(run.index_id, JudgedQueries(run.queries, run.qrels))
-        with run.get_claim().renewed(), llm.counting_use() as progress.model_use:
-            measured = measure_systems(
-                [make_system(run.index_id, name) for name in run.systems],
-                judged,
-                measures=run.measures,
-                before_each_answer=progress.report_answer,
-            )
-        progress.count_model_use()
+        with run.get_claim().renewed(), llm.counting_use() as model_use:
+            try:
+                measured = measure_systems(
+                    [make_system(run.index_id, name) for name in run.systems],
+                    judged,
+                    measures=run.measures,
+                    before_each_answer=report_answer,
+                )
+            finally:
+                _count_model_use(run, model_use)
     except StrataError as error:
         if error.is_retryable and not isinstance(error, ModelUseSpent):
             _requeue_run(run)
@@ -173,7 +180,7 @@ def measure_run(
         return _finish_run(
             run, state=State.FAILED, error_code=error.code, error_detail=error.detail
         )
-    except _StopRequested:
+    except StopRequested:
         _requeue_run(run)
         run.refresh_from_db()
         return run
@@ -187,52 +194,12 @@ def measure_run(
     )
 
 
-class _StopRequested(Exception):
-    """The worker was asked to stop."""
-
-
-class _RunProgress:
-    """Store the progress of a run at intervals."""
-
-    def __init__(
-        self,
-        run: EvaluationRun,
-        is_stop_requested: Callable[[], bool],
-        advance: Callable[[int], None],
-    ) -> None:
-        self._run = run
-        self._is_stop_requested = is_stop_requested
-        self._advance = advance
-        self._answer_count = 0
-        self._stored_at = time.monotonic()
-        self.model_use = llm.ModelUse()
-
-    def report_answer(self) -> None:
-        """Report progress before an answer; raise _StopRequested if a stop is requested.
-
-        Raises:
-            ModelUseSpent: the key that requested the run has reached its daily limit of the
-                language model.
-        """
-        if self._is_stop_requested():
-            raise _StopRequested
-        if self.count_model_use():
-            require_model_use(self._run.asked_by)
-        self._advance(1)
-        now = time.monotonic()
-        if now - self._stored_at >= PROGRESS_INTERVAL_SECONDS:
-            self._stored_at = now
-            _update_claimed_run(self._run, done_count=self._answer_count)
-        self._answer_count += 1
-
-    def count_model_use(self) -> bool:
-        """Count the use of the language model since the last call; return whether there was
-        any."""
-        use = self.model_use
-        calls, tokens = use.call_count, use.token_count
-        use.call_count = use.token_count = 0
-        add_model_use(self._run.asked_by, calls=calls, tokens=tokens)
-        return calls > 0
+def _count_model_use(run: EvaluationRun, use: llm.ModelUse) -> bool:
+    """Count the use of the language model since the last call; return whether there was any."""
+    calls, tokens = use.call_count, use.token_count
+    use.call_count = use.token_count = 0
+    add_model_use(run.asked_by, calls=calls, tokens=tokens)
+    return calls > 0
 
 
 def _requeue_run(run: EvaluationRun) -> None:
@@ -270,14 +237,11 @@ def _make_results(measured: Sequence[SystemMeasurement], baseline: str) -> list[
         row: dict[str, Any] = {
             "system": each.system,
             "measures": each.means,
-            "p50_ms": round(each.latency_percentile_ms(50), 3),
-            "p95_ms": round(each.latency_percentile_ms(95), 3),
+            "p50_ms": round(float(np.percentile(each.latencies_ms, 50)), 3),
+            "p95_ms": round(float(np.percentile(each.latencies_ms, 95)), 3),
         }
         if compared is not None and each is not compared:
-            row["differences"] = {
-                name: {**asdict(measured), "is_significant": measured.is_significant}
-                for name, measured in compare_to_baseline(each, compared).items()
-            }
+            row["differences"] = compare_to_baseline(each, compared)
         rows.append(row)
     return rows
 
@@ -288,13 +252,14 @@ def _make_details(
     """Return every query's values in query order, and the hits returned for the shown queries."""
     order = list(judged.queries)
     shown = _choose_shown_queries(measured, order, run.baseline)
-    locations = [
-        location
+    artifact_ids = {
+        location.artifact_id
         for query_id in shown
         for each in measured
         for location in each.top_locations[query_id]
-    ]
-    names = _find_external_ids({location.artifact_id for location in locations})
+    }
+    existing = Artifact.objects.filter(pk__in=artifact_ids).values_list("pk", "external_id")
+    names = {str(pk): name for pk, name in existing}
     return {
         "queries": order,
         "values": {
@@ -325,12 +290,13 @@ def _choose_shown_queries(
     first = next(iter(measured[0].values_by_measure))
     values = {each.system: each.values_by_measure[first] for each in measured}
     positions = range(len(order))
-    worst = sorted(positions, key=lambda n: min(each[n] for each in values.values()))
-    shown = dict.fromkeys(worst[:_SHOWN_QUERIES_PER_SYSTEM])
+    rankings = [sorted(positions, key=lambda n: min(each[n] for each in values.values()))]
     if baseline:
-        for name in values:
-            changed = sorted(positions, key=lambda n: -abs(values[name][n] - values[baseline][n]))
-            shown |= dict.fromkeys(changed[:_SHOWN_QUERIES_PER_SYSTEM])
+        before = values[baseline]
+        rankings += [
+            sorted(positions, key=lambda n: -abs(after[n] - before[n])) for after in values.values()
+        ]
+    shown = dict.fromkeys(n for ranking in rankings for n in ranking[:_SHOWN_QUERIES_PER_SYSTEM])
     return [order[n] for n in shown]
 
 
@@ -352,18 +318,12 @@ def _render_location(
     }
 
 
-def _find_external_ids(artifact_ids: set[str]) -> dict[str, str | None]:
-    """The external id of each of these artifacts that still exists."""
-    found = Artifact.objects.filter(pk__in=list(artifact_ids))
-    return {str(pk): name for pk, name in found.values_list("pk", "external_id")}
-
-
 def erase_artifact(artifact: Artifact) -> None:
     """Erase what runs store about a deleted document: the text and title of its hits, and the
     queries that only it answered, because people write those after the document. A run that is not
     finished and has such a query ends."""
     runs = EvaluationRun.objects.filter(index=artifact.index)
-    for run in runs.only("queries", "qrels", "details", "state"):
+    for run in runs.only("queries", "qrels", "details"):
         queries, is_changed = dict(run.queries), False
         for query_id, judged in run.qrels.items():
             relevant = {split_page_name(name)[0] for name, grade in judged.items() if grade > 0}
@@ -375,8 +335,11 @@ def erase_artifact(artifact: Artifact) -> None:
                     hit |= {"external_id": None, "title": "", "text": ""}
                     is_changed = True
         if is_changed:
-            EvaluationRun.objects.filter(pk=run.pk).update(
-                queries=queries,
-                details=run.details,
-                **(_DOCUMENT_DELETED if run.state in {State.QUEUED, State.RUNNING} else {}),
+            stored = EvaluationRun.objects.filter(pk=run.pk)
+            stored.update(queries=queries, details=run.details)
+            stored.unfinished().update(
+                state=State.FAILED,
+                error_code=InvalidInput.code,
+                error_detail="A document that alone answers one of its queries was deleted.",
+                **NO_LEASE,
             )

@@ -1,4 +1,4 @@
-"""Reads the requests of the evaluations and judgements API and renders judgements."""
+"""Reads the requests of the evaluations and judgements API and renders answers."""
 
 from typing import Any
 
@@ -13,10 +13,8 @@ from core.serializers import (
     StringField,
 )
 from evaluation.measuring import DEFAULT_MEASURES
-from evaluation.models import Judgement
+from evaluation.models import EvaluationRun, Judgement
 from retrieval.search import MAX_QUERY_CHARS
-
-VERDICT_NAMES = {True: "good", False: "bad"}
 
 
 @with_example(
@@ -99,6 +97,28 @@ class JudgementListParametersSerializer(PagingSerializer):
     verdict = serializers.ChoiceField(choices=["good", "bad"], required=False)
 
 
+def render_run(run: EvaluationRun) -> dict[str, Any]:
+    error = {"code": run.error_code, "detail": run.error_detail} if run.error_code else None
+    return {
+        "id": str(run.pk),
+        "index": run.index_id,
+        "build": run.build_number,
+        "state": run.state,
+        "systems": run.systems,
+        "against": run.baseline or None,
+        "measures": run.measures,
+        "judgements": run.source,
+        "judgements_hash": run.judgements_hash,
+        "queries": run.query_count,
+        "progress": {"done": run.done_count, "total": run.total_count},
+        "results": run.results,
+        "error": error,
+        "asked_by": run.asked_by,
+        "created_at": run.created_at,
+        "finished_at": run.finished_at,
+    }
+
+
 def render_judgement(judgement: Judgement, grant: Grant, caller: str) -> dict[str, Any]:
     """``caller``: the name under which the request judges."""
     shows_name = grant.sees_all_documents or judgement.judged_by == caller
@@ -109,7 +129,7 @@ def render_judgement(judgement: Judgement, grant: Grant, caller: str) -> dict[st
         "artifact_id": str(judgement.artifact_id),
         "page_index": judgement.page_index,
         "node_id": None if judgement.node_id is None else str(judgement.node_id),
-        "verdict": VERDICT_NAMES[judgement.is_good],
+        "verdict": "good" if judgement.is_good else "bad",
         "judged_by": judgement.judged_by if shows_name else "",
         "judged_at": judgement.judged_at,
     }

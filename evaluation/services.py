@@ -1,9 +1,8 @@
 """Writes to judgements."""
 
-from typing import Any
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
+from django.core.exceptions import ValidationError
 
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
@@ -49,30 +48,30 @@ def save_judgement(
         raise UnknownArtifact(
             f"The index {index} has no artifact with this id.", field="artifact_id"
         )
-    judged_page: dict[str, Any] = {
-        "index_id": index, "query_hash": hash_text(query), "artifact": artifact,
-        "page_index": page_index,
-    }  # fmt: skip
-    judgement_fields = {
-        "query": query,
-        "is_good": is_good,
-        "judged_by": judged_by[:150],
-        "node_id": node_id,
-    }
-    try:
-        with transaction.atomic():
-            return Judgement.objects.update_or_create(**judged_page, defaults=judgement_fields)
-    except IntegrityError:
-        # Another request stored the same judgement meanwhile. This one is later, so it wins.
-        return Judgement.objects.update_or_create(**judged_page, defaults=judgement_fields)
+    # If another request stores a judgement of the same page meanwhile, this replaces it.
+    return Judgement.objects.update_or_create(
+        index_id=index,
+        query_hash=hash_text(query),
+        artifact=artifact,
+        page_index=page_index,
+        defaults={
+            "query": query,
+            "is_good": is_good,
+            "judged_by": judged_by[:150],
+            "node_id": node_id,
+        },
+    )
 
 
-def delete_judgement(judgement_id: UUID, grant: Grant = EVERYTHING) -> None:
+def delete_judgement(judgement_id: str | UUID, grant: Grant = EVERYTHING) -> None:
     """
     Raises:
         UnknownJudgement: there is no judgement with this id.
     """
-    judgements = Judgement.objects.filter(is_visible(grant, "artifact__"), pk=judgement_id)
+    try:
+        judgements = Judgement.objects.filter(is_visible(grant, "artifact__"), pk=judgement_id)
+    except ValidationError:  # it is not a UUID
+        raise UnknownJudgement(field="id") from None
     if not grant.limit(judgements).delete()[0]:
         raise UnknownJudgement(field="id")
 

@@ -8,19 +8,23 @@ from celery import shared_task
 from core.exceptions import StrataError
 from core.workers import Worker
 from evaluation import promotion_gate, runs
-from evaluation.exceptions import RunTakenOver
+from evaluation.exceptions import RunTakenOver, StopRequested
 from evaluation.models import EvaluationRun
 from indexing.tasks import reconcile_store
 
 logger = logging.getLogger(__name__)
 
 
-class WorkerStopRequested(Exception):
-    """The worker was asked to stop."""
+class MeasuringWorker(Worker):
+    """A stop request ends it between two queries."""
+
+    def _raise_if_stop_requested(self) -> None:
+        if self.stop_requested.is_set():
+            raise StopRequested
 
 
-class PromotionWorker(Worker):
-    """Decides requested promotions. A stop request ends it between two queries, undecided."""
+class PromotionWorker(MeasuringWorker):
+    """Decides requested promotions. Those that a stop request interrupts stay undecided."""
 
     def run(self) -> bool:
         """Decide every requested promotion; return whether a build was promoted."""
@@ -29,42 +33,34 @@ class PromotionWorker(Worker):
 
     def _decide_promotions(self) -> bool:
         is_promoted = False
-        for build in promotion_gate.find_builds_to_promote():
+        for build in promotion_gate.find_builds_to_promote().order_by("pk"):
             try:
                 is_promoted |= promotion_gate.decide_promotion(
-                    build, before_each_query=self._raise_if_stop_requested
+                    build, before_each_answer=self._raise_if_stop_requested
                 )
-            except WorkerStopRequested:
+            except StopRequested:
                 break
             except StrataError as error:
                 logger.warning("The promotion of %s waits: %s", build, error)
         return is_promoted
 
-    def _raise_if_stop_requested(self) -> None:
-        if self.stop_requested.is_set():
-            raise WorkerStopRequested
 
+class EvaluationWorker(MeasuringWorker):
+    """Measures one run at a time. One that a stop request interrupts starts again later."""
 
-class EvaluationWorker(Worker):
-    """Measures one run after the other. A stop request ends it between two answers; the run starts
-    again later."""
-
-    def run(self, run_id: UUID) -> list[UUID]:
-        """Measure a run; return the ids of the runs to measure next."""
+    def run(self, run_id: UUID) -> bool:
+        """Measure a run if it is free; return whether the next one can be measured now. If another
+        thread is working, it goes on to the next run."""
         with self._try_acquire() as has_lock:
-            # If another thread is working, it or the reconciliation enqueues the next run.
-            is_blocked = not has_lock or not self._claim_and_measure(run_id)
-        if is_blocked or self.stop_requested.is_set():
-            return []  # the reconciliation enqueues the run again
-        return list(EvaluationRun.objects.claimable().values_list("pk", flat=True)[:1])
+            return has_lock and self._measure(run_id) and not self.stop_requested.is_set()
 
-    def _claim_and_measure(self, run_id: UUID) -> bool:
-        """Measure a run if it is free; return False if the next run would fail, too."""
+    def _measure(self, run_id: UUID) -> bool:
+        """Return False if the next run would fail, too."""
         run = runs.claim_run(run_id)
         if run is None:
             return True
         try:
-            runs.measure_run(run, is_stop_requested=self.stop_requested.is_set)
+            runs.measure_run(run, before_each_answer=self._raise_if_stop_requested)
         except StrataError as error:
             logger.warning("The evaluation %s waits: %s", run, error)
             return False
@@ -87,12 +83,12 @@ def promote_builds() -> None:
 @shared_task
 def measure_run(*, run_id: str) -> None:
     """Measure a run, then enqueue the next waiting one."""
-    for next_id in evaluation_worker.run(UUID(run_id)):
-        measure_run.delay(run_id=str(next_id))
+    if evaluation_worker.run(UUID(run_id)):
+        reconcile_runs()
 
 
 @shared_task
 def reconcile_runs() -> None:
-    """Enqueue a waiting run whose message was lost or whose worker died."""
+    """Enqueue the next waiting run, whose message may have been lost or whose worker died."""
     for run_id in EvaluationRun.objects.claimable().values_list("pk", flat=True)[:1]:
         measure_run.delay(run_id=str(run_id))

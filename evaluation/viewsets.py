@@ -1,7 +1,5 @@
 """REST endpoints for evaluations and judgements."""
 
-from uuid import UUID
-
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
@@ -12,7 +10,7 @@ from rest_framework.response import Response
 import strata_types
 from access.all_documents import NeedsAllDocuments
 from access.authentication import get_grant
-from access.grants import Grant, Scope
+from access.grants import Scope
 from access.request_throttle import get_holder
 from core.enqueueing import enqueue_on_commit
 from core.http_formats import max_json_bytes
@@ -20,20 +18,18 @@ from core.openapi import ERROR, body_of
 from core.paging import paginate
 from documents.groups import is_visible
 from evaluation import tasks
-from evaluation.exceptions import UnknownJudgement, UnknownRun
-from evaluation.history import find_earlier_runs, render_run
 from evaluation.judged_queries import make_judged_queries
 from evaluation.measuring import DEFAULT_MEASURES
 from evaluation.models import EvaluationRun, Judgement
 from evaluation.report import REPORT_POLICY, render_report
 from evaluation.runs import create_run, get_run
 from evaluation.serializers import (
-    VERDICT_NAMES,
     EvaluationListParametersSerializer,
     EvaluationRequestSerializer,
     JudgementListParametersSerializer,
     JudgementRequestSerializer,
     render_judgement,
+    render_run,
 )
 from evaluation.services import delete_judgement, save_judgement
 
@@ -96,8 +92,8 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
     )
     def retrieve(self, request: Request, run_id: str) -> Response:
         """Read a run with its results, and the earlier results of the same queries."""
-        run = _find_run(run_id, get_grant(request))
-        earlier = [render_run(each) for each in find_earlier_runs(run)]
+        run = get_run(run_id, get_grant(request))
+        earlier = [render_run(each) for each in EvaluationRun.objects.list_earlier(run)]
         names = ("id", "build", "finished_at", "results")
         kept = [{name: each[name] for name in names} for each in earlier]
         return Response(render_run(run) | {"earlier": kept})
@@ -108,7 +104,7 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
 
         If it is running, it is cancelled.
         """
-        _find_run(run_id, get_grant(request)).delete()
+        get_run(run_id, get_grant(request)).delete()
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     @extend_schema(
@@ -129,18 +125,8 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
     )
     def report(self, request: Request, run_id: str) -> HttpResponse:
         """Read the report of a finished run as one HTML page."""
-        run = _find_run(run_id, get_grant(request))
+        run = get_run(run_id, get_grant(request))
         return HttpResponse(render_report(run), headers={"Content-Security-Policy": REPORT_POLICY})
-
-
-def _find_run(run_id: str, grant: Grant) -> EvaluationRun:
-    try:
-        run = get_run(UUID(run_id))
-    except ValueError:
-        raise UnknownRun(field="id") from None
-    if not grant.includes(run.index_id):
-        raise UnknownRun(field="id")
-    return run
 
 
 # --- Judgements ------------------------------------------------------------------------------
@@ -167,7 +153,7 @@ class JudgementViewSet(viewsets.ViewSet):
         if "query" in parameters:
             rows = rows.filter(query=parameters["query"])
         if "verdict" in parameters:
-            rows = rows.filter(is_good=parameters["verdict"] == VERDICT_NAMES[True])
+            rows = rows.filter(is_good=parameters["verdict"] == "good")
         page, answer = paginate(request, rows, parameters)
         results = [render_judgement(each, grant, str(request.user)) for each in page]
         return Response(answer | {"results": results})
@@ -192,7 +178,7 @@ class JudgementViewSet(viewsets.ViewSet):
         judgement, is_new = save_judgement(
             data["index"],
             data["query"],
-            is_good=data["verdict"] == VERDICT_NAMES[True],
+            is_good=data["verdict"] == "good",
             judged_by=str(request.user),
             node_id=data.get("node_id"),
             artifact_id=data.get("artifact_id"),
@@ -205,8 +191,5 @@ class JudgementViewSet(viewsets.ViewSet):
     @extend_schema(operation_id="take_back_judgement", responses={204: None})
     def destroy(self, request: Request, judgement_id: str) -> Response:
         """Delete a judgement."""
-        try:
-            delete_judgement(UUID(judgement_id), get_grant(request))
-        except ValueError:
-            raise UnknownJudgement(field="id") from None
+        delete_judgement(judgement_id, get_grant(request))
         return Response(status=status.HTTP_204_NO_CONTENT)

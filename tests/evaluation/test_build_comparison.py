@@ -14,9 +14,9 @@ from evaluation import build_comparison
 from evaluation.build_comparison import (
     compare_builds,
     measure_build_difference,
-    rank_artifacts,
 )
-from evaluation.measuring import bootstrap_confidence_interval
+from evaluation.measuring import bootstrap_confidence_interval, deduplicate_locations
+from evaluation.systems import ModeSystem
 from indexing import embedding
 from indexing.models import IndexBuild
 from tests.factories import give, load_index
@@ -102,9 +102,9 @@ class TestMeasureDifference:
     def test_pairs_the_queries(self):
         measured = measure_build_difference([1.0, 0.5, 0.0], [0.5, 0.0, 0.0])
 
-        assert (measured.live, measured.new) == (pytest.approx(0.5), pytest.approx(1 / 6))
-        assert measured.difference == pytest.approx(-1 / 3)
-        assert (measured.low, measured.high) == pytest.approx(
+        assert (measured["live"], measured["new"]) == (pytest.approx(0.5), pytest.approx(1 / 6))
+        assert measured["difference"] == pytest.approx(-1 / 3)
+        assert (measured["low"], measured["high"]) == pytest.approx(
             bootstrap_confidence_interval([-0.5, -0.5, 0.0])
         )
 
@@ -117,14 +117,14 @@ class TestMeasureDifference:
         ],
     )
     def test_reports_a_loss_only_if_the_whole_interval_is_below_zero(self, new, is_loss):
-        assert measure_build_difference([1] * 8, new).is_loss is is_loss
+        assert measure_build_difference([1] * 8, new)["is_loss"] is is_loss
 
     def test_reports_no_loss_if_more_is_found(self):
-        assert not measure_build_difference([0] * 8, [1] * 8).is_loss
+        assert not measure_build_difference([0] * 8, [1] * 8)["is_loss"]
 
 
 @pytest.mark.django_db
-class TestRankArtifacts:
+class TestRankLocations:
     def test_names_each_artifact_once_by_its_best_chunk(self, embedders):
         live = make_build("long")
         fill(live)
@@ -132,16 +132,16 @@ class TestRankArtifacts:
         long = give(text, index="long")
         beside = begin_build(live)
 
-        ranked = rank_artifacts(beside, "chunk", "kel3 tam3 bird")
+        locations = ModeSystem("hybrid", beside).rank_locations("kel3 tam3 bird")
+        ranked = deduplicate_locations(locations, {})
 
-        assert list(ranked.values()) == sorted(ranked.values(), reverse=True)
         assert len(ranked) == COUNT + 1
         assert str(long.pk) in ranked
 
     def test_searches_the_given_build(self, live):
         empty = begin_build(live, is_synced=False)
 
-        assert rank_artifacts(empty, "chunk", "kel3") == {}
+        assert list(ModeSystem("hybrid", empty).rank_locations("kel3")) == []
 
 
 @pytest.mark.django_db
@@ -151,32 +151,32 @@ class TestCompareBuilds:
 
         compared = compare_builds(live, equal)
 
-        assert compared.query_count == COUNT
-        for measured in compared.measures.values():
-            assert (measured.live, measured.new) == (1, 1)
-            assert (measured.low, measured.difference, measured.high) == (0, 0, 0)
-        assert not compared.is_loss
+        assert compared["query_count"] == COUNT
+        for measured in compared["measures"].values():
+            assert (measured["live"], measured["new"]) == (1, 1)
+            assert (measured["low"], measured["difference"], measured["high"]) == (0, 0, 0)
+        assert not compared["is_loss"]
 
     def test_finds_the_loss_of_a_useless_model(self, blinded, golden_dir):
         write_golden_queries(golden_dir / "blinded")
 
         compared = compare_builds(*blinded)
 
-        ndcg = compared.measures["nDCG@10"]
-        assert ndcg.live == 1
-        assert ndcg.low < ndcg.difference < ndcg.high < 0
-        assert compared.is_loss
+        ndcg = compared["measures"]["nDCG@10"]
+        assert ndcg["live"] == 1
+        assert ndcg["low"] < ndcg["difference"] < ndcg["high"] < 0
+        assert compared["is_loss"]
 
     def test_finds_no_loss_if_the_new_build_is_better(self, blinded, golden_dir):
         write_golden_queries(golden_dir / "blinded")
 
-        assert not compare_builds(blinded.new, blinded.live).is_loss
+        assert not compare_builds(blinded.new, blinded.live)["is_loss"]
 
     def test_returns_a_result_that_json_can_represent(self, blinded, golden_dir):
         write_golden_queries(golden_dir / "blinded")
         live = blinded.live
 
-        kept = compare_builds(*blinded).as_json()
+        kept = compare_builds(*blinded)
 
         assert json.loads(json.dumps(kept)) == kept
         assert (kept["source"], kept["is_optimistic"]) == ("golden_queries", False)
@@ -190,14 +190,14 @@ class TestCompareBuilds:
         monkeypatch.setattr(build_comparison, "MAX_GOLDEN_QUERIES", 5)
         asked = []
         monkeypatch.setattr(
-            build_comparison, "rank_artifacts", lambda build, kind, query: asked.append(query) or {}
+            ModeSystem, "rank_locations", lambda system, query: asked.append(query) or []
         )
 
         first = compare_builds(live, live)
         half = len(asked)
         compare_builds(live, live)
 
-        assert first.query_count == len(set(asked)) == 5
+        assert first["query_count"] == len(set(asked)) == 5
         assert asked[:half] == asked[half:]
 
     def test_counts_a_judged_document_outside_the_index_as_missed(self, live, golden):
@@ -205,7 +205,7 @@ class TestCompareBuilds:
 
         compared = compare_builds(live, live)
 
-        assert compared.measures["R@100"].live == 0.5
+        assert compared["measures"]["R@100"]["live"] == 0.5
 
     def test_refuses_queries_without_a_judged_document_in_the_index(self, live, golden):
         write_golden_queries(golden, kel1="elsewhere")
@@ -222,7 +222,7 @@ class TestCompareBuilds:
 
         assert compare_builds(empty, begin_build(empty)) is None
 
-    def test_can_be_stopped_before_each_query(self, live, golden):
+    def test_can_be_stopped_before_each_answer(self, live, golden):
         write_golden_queries(golden)
         asked = []
 
@@ -232,7 +232,7 @@ class TestCompareBuilds:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            compare_builds(live, live, before_each_query=end_at_third)
+            compare_builds(live, live, before_each_answer=end_at_third)
 
 
 @pytest.mark.django_db
@@ -245,7 +245,7 @@ class TestHypotheticalQuestions:
         return live
 
     def test_are_used_without_golden_queries(self, asked, equal):
-        compared = compare_builds(asked, equal).as_json()
+        compared = compare_builds(asked, equal)
 
         assert (compared["source"], compared["is_optimistic"]) == ("hypothetical_questions", True)
         assert compared["query_count"] == 3
@@ -255,17 +255,17 @@ class TestHypotheticalQuestions:
         for artifact in Artifact.objects.filter(index="blinded"):
             question(blinded.live, artifact)
 
-        assert compare_builds(*blinded).is_loss
+        assert compare_builds(*blinded)["is_loss"]
 
     def test_are_not_used_with_golden_queries(self, asked, golden):
         write_golden_queries(golden)
 
-        assert compare_builds(asked, asked).source == "golden_queries"
+        assert compare_builds(asked, asked)["source"] == "golden_queries"
 
     def test_are_sampled_up_to_a_maximum(self, asked, monkeypatch):
         monkeypatch.setattr(build_comparison, "MAX_HYPOTHETICAL_QUERIES", 2)
 
-        assert compare_builds(asked, asked).query_count == 2
+        assert compare_builds(asked, asked)["query_count"] == 2
 
     def test_are_not_used_for_an_index_of_questions(self, embedders):
         live = make_build("asked", chunks={"embed": False}, questions={"count": 3})
@@ -292,8 +292,8 @@ class TestOtherKindsOfNode:
 
         compared = compare_builds(live, live)
 
-        assert compared.kind == kind
-        assert compared.measures["nDCG@10"].live == 1
+        assert compared["kind"] == kind
+        assert compared["measures"]["nDCG@10"]["live"] == 1
 
     def test_are_compared_if_both_builds_have_them(self, embedders, golden_dir):
         live = make_build("other", questions={"count": 3})
@@ -301,4 +301,4 @@ class TestOtherKindsOfNode:
         write_golden_queries(golden_dir / "other", 3)
         without_chunks = begin_build(live, is_synced=False, chunks={"embed": False})
 
-        assert compare_builds(live, without_chunks).kind == "question"
+        assert compare_builds(live, without_chunks)["kind"] == "question"

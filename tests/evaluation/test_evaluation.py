@@ -7,7 +7,7 @@ from access.models import ApiKey
 from core.exceptions import InvalidInput
 from core.running_server import RunningServer
 from evaluation.judged_queries import read_corpus, read_judged_queries
-from evaluation.management import run_evaluation
+from evaluation.management.commands import evaluate
 from evaluation.models import EvaluationRun
 from indexing.management import api_client
 from tests.factories import PARAGRAPHS, give, sync
@@ -247,7 +247,7 @@ class TestCommandsBesideAServer:
         sync(build, give(title="Stones", external_id="d1"))
         _, secret = ApiKey.issue("commands")
         running = RunningServer(url=live_server.url, key=secret, pid=0)
-        for module in (api_client, run_evaluation):
+        for module in (api_client, evaluate):
             monkeypatch.setattr(module, "find_server", lambda: running)
         # Beside a server, commands must not answer in their own process.
         monkeypatch.setattr(api_client, "WSGIHandler", None)

@@ -1,6 +1,7 @@
 import uuid
 
 import pytest
+from django.db.models import QuerySet
 
 from core.exceptions import InvalidInput, UnknownIndex
 from documents.exceptions import UnknownArtifact
@@ -65,6 +66,22 @@ class TestSaveJudgement:
         assert (again.pk, is_new) == (first.pk, False)
         [kept] = Judgement.objects.all()
         assert (kept.is_good, kept.judged_by) == (False, "another")
+
+    def test_replaces_one_that_another_request_stores_meanwhile(self, filled, monkeypatch):
+        get = QuerySet.get
+
+        def get_too_early(rows, **fields):
+            if rows.model is not Judgement:
+                return get(rows, **fields)
+            monkeypatch.setattr(QuerySet, "get", get)
+            keep(filled[0], is_good=False, by="another")
+            raise Judgement.DoesNotExist
+
+        monkeypatch.setattr(QuerySet, "get", get_too_early)
+        keep(filled[0])
+
+        [kept] = Judgement.objects.all()
+        assert (kept.is_good, kept.judged_by) == (True, "someone")
 
     def test_distinguishes_queries_and_artifacts(self, filled):
         keep(filled[0])
@@ -161,8 +178,8 @@ class TestReadGoldenQueries:
 
         comparison = compare_builds(build, build)
 
-        assert comparison.source == "golden_queries"
-        assert comparison.measures["R@100"].live == 1.0
+        assert comparison["source"] == "golden_queries"
+        assert comparison["measures"]["R@100"]["live"] == 1.0
 
 
 class TestWriteGoldenQueries:

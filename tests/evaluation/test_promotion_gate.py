@@ -1,11 +1,12 @@
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
 
 from documents.models import Artifact
 from evaluation import promotion_gate
-from evaluation.build_comparison import BuildComparison, measure_build_difference
+from evaluation.build_comparison import measure_build_difference
 from evaluation.promotion_gate import decide_promotion
 from indexing import embedding
 from indexing.lifecycle import cancel_build, pause_build, promote_build, request_promotion
@@ -57,18 +58,19 @@ class Measuring:
         self.count = 0
         monkeypatch.setattr(promotion_gate, "compare_builds", self)
 
-    def __call__(self, live, build, *, before_each_query) -> BuildComparison:
+    def __call__(self, live, build, *, before_each_answer) -> dict[str, Any]:
         self.count += 1
         self.meanwhile()
-        return BuildComparison(
-            source="golden_queries",
-            is_optimistic=False,
-            kind="chunk",
-            live_build=live.number,
-            query_count=2,
-            measures={"nDCG@10": measure_build_difference([1, 1], [1, 1])},
-            measured_at=timezone.now(),
-        )
+        return {
+            "source": "golden_queries",
+            "is_optimistic": False,
+            "kind": "chunk",
+            "live_build": live.number,
+            "query_count": 2,
+            "measures": {"nDCG@10": measure_build_difference([1, 1], [1, 1])},
+            "is_loss": False,
+            "measured_at": timezone.now().isoformat(),
+        }
 
 
 class TestDecidePromotion:
@@ -269,9 +271,9 @@ class TestChangesDuringTheMeasurement:
         beside, third = begin_build(live, **BLIND), begin_build(live)
         measure = promotion_gate.compare_builds
 
-        def compare(*builds, before_each_query):
+        def compare(*builds, before_each_answer):
             promote_build(third)
-            return measure(*builds, before_each_query=before_each_query)
+            return measure(*builds, before_each_answer=before_each_answer)
 
         monkeypatch.setattr(promotion_gate, "compare_builds", compare)
 

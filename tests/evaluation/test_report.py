@@ -7,10 +7,10 @@ import pytest
 from core.exceptions import InvalidInput
 from evaluation.judged_queries import JudgedQueries
 from evaluation.report import (
-    MeasureHistory,
-    QueryDifferences,
-    ValueDistribution,
     format_measure_name,
+    plot_differences,
+    plot_history,
+    plot_values,
     render_report,
 )
 from evaluation.runs import claim_run, create_run, measure_run
@@ -70,30 +70,30 @@ class TestFormatMeasureName:
         assert format_measure_name(name) == said
 
 
-class TestValueDistribution:
+class TestPlotValues:
     def test_descends_from_the_best_query_to_the_worst(self):
-        spread = ValueDistribution.from_values("a", [0.0, 1.0, 0.5])
+        spread = plot_values("a", [0.0, 1.0, 0.5])
 
-        corners = [tuple(map(float, each.split(","))) for each in spread.points.split()]
+        corners = [tuple(map(float, each.split(","))) for each in spread["points"].split()]
         assert [y for _, y in corners] == [0, 0, 100, 100, 200, 200]
         assert [x for x, _ in corners] == [0, 240, 240, 480, 480, 720]
-        assert (spread.perfect_count, spread.zero_count) == (1, 1)
+        assert (spread["perfect_count"], spread["zero_count"]) == (1, 1)
 
 
-class TestQueryDifferences:
-    def test_have_a_bar_for_each_query_that_changed(self, run):
-        change = QueryDifferences.from_values(run, "hybrid", [1.0, 0.5, 0.25], [0.5, 0.5, 0.75])
+class TestPlotDifferences:
+    def test_makes_a_bar_for_each_query_that_changed(self, run):
+        change = plot_differences(run, "hybrid", [1.0, 0.5, 0.25], [0.5, 0.5, 0.75])
 
-        gain, loss = change.bars
-        assert (gain.y, gain.height, gain.is_loss) == (50, 50, False)
-        assert (loss.y, loss.height, loss.is_loss) == (100, 50, True)
-        assert gain.label == "+0.500 heron waits for fish"
-        assert (change.gained_count, change.lost_count) == (1, 1)
-        assert [each["text"] for each in change.losses] == [HOSTILE]
-        assert [each["system"] for each in change.losses[0]["answers"]] == ["sparse", "hybrid"]
+        gain, loss = change["bars"]
+        assert (gain["y"], gain["height"], gain["is_loss"]) == (50, 50, False)
+        assert (loss["y"], loss["height"], loss["is_loss"]) == (100, 50, True)
+        assert gain["label"] == "+0.500 heron waits for fish"
+        assert (change["gained_count"], change["lost_count"]) == (1, 1)
+        assert [each["text"] for each in change["losses"]] == [HOSTILE]
+        assert [each["system"] for each in change["losses"][0]["answers"]] == ["sparse", "hybrid"]
 
 
-class TestHistory:
+class TestPlotHistory:
     def test_draws_a_line_for_each_system_through_its_runs(self, run):
         judged = JudgedQueries(run.queries, run.qrels)
         alone = create_run("plain", systems=["hybrid"], judged=judged)
@@ -101,8 +101,8 @@ class TestHistory:
         last = create_run("plain", systems=["hybrid", "sparse"], judged=judged)
         last = measure_run(claim_run(last.pk))
 
-        history = MeasureHistory.from_runs(last, "nDCG@10")
+        history = plot_history(last, "nDCG@10")
 
-        assert [row["run"].pk for row in history.runs] == [run.pk, alone.pk, last.pk]
-        assert [len(line["dots"]) for line in history.lines] == [3, 2]
-        assert [dot["x"] for dot in history.lines[1]["dots"]] == [0, 720]
+        assert [row["run"].pk for row in history["runs"]] == [run.pk, alone.pk, last.pk]
+        assert [len(line["dots"]) for line in history["lines"]] == [3, 2]
+        assert [dot["x"] for dot in history["lines"][1]["dots"]] == [0, 720]

@@ -1,16 +1,20 @@
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 from django.core.cache import cache
 from django.utils import timezone
 
+from access.exceptions import ModelUseSpent
+from access.usage_limits import require_model_use
 from core.exceptions import InvalidInput, UnknownIndex
 from documents.models import Artifact
 from evaluation import runs, tasks
-from evaluation.exceptions import RunTakenOver
+from evaluation.exceptions import RunTakenOver, StopRequested
 from evaluation.judged_queries import JudgedQueries
 from evaluation.models import EvaluationRun
 from evaluation.runs import claim_run, create_run, measure_run
+from evaluation.systems import ModeSystem
 from indexing.exceptions import StoreUnavailable
 from summaries.llm.call_counts import note_use
 
@@ -76,32 +80,34 @@ class TestCreateRun:
             create_run("plain", judged=judged)
 
 
+@pytest.fixture
+def limited(filled, judged, monkeypatch, settings):
+    """A run of a key that may call the language model twice a day; each answer calls it twice."""
+    cache.clear()
+    settings.STRATA_KEY_MODEL_CALLS_PER_DAY = 2
+    rank = ModeSystem.rank_locations
+
+    def rank_with_model(system, query):
+        note_use(calls=2, tokens=10)
+        return rank(system, query)
+
+    monkeypatch.setattr(ModeSystem, "rank_locations", rank_with_model)
+    yield create_run("plain", systems=["dense"], judged=judged, asked_by="reader")
+    cache.clear()
+
+
 class TestMeasureRun:
-    def test_fails_once_the_key_has_used_its_language_model_calls(
-        self, filled, judged, monkeypatch, settings
-    ):
-        cache.clear()
-        settings.STRATA_KEY_MODEL_CALLS_PER_DAY = 2
-        run = create_run("plain", systems=["dense"], judged=judged, asked_by="reader")
-        make_system = runs.make_system
-
-        def make_with_model(index, name):
-            system = make_system(index, name)
-            rank = system.rank_locations
-
-            def rank_with_model(query):
-                note_use(calls=2, tokens=10)
-                return rank(query)
-
-            monkeypatch.setattr(type(system), "rank_locations", lambda self, q: rank_with_model(q))
-            return system
-
-        monkeypatch.setattr(runs, "make_system", make_with_model)
-        done = measured(run)
+    def test_fails_once_the_key_has_used_its_language_model_calls(self, limited):
+        done = measured(limited)
 
         assert (done.state, done.error_code) == (State.FAILED, "model_use_spent")
         assert done.error_detail == "The key has used its 2 calls of the language model for today."
-        cache.clear()
+
+    def test_counts_the_language_model_calls_before_a_stop_request(self, limited):
+        measure_run(claim_run(limited.pk), before_each_answer=stop_at_second_answer())
+
+        with pytest.raises(ModelUseSpent):
+            require_model_use("reader")
 
     def test_stores_the_results(self, run, filled):
         done = measured(run)
@@ -123,9 +129,7 @@ class TestMeasureRun:
         assert "heron" in first["text"]
 
     def test_releases_the_run_on_a_stop_request(self, run):
-        stops = iter([False, True])
-
-        left = measure_run(claim_run(run.pk), is_stop_requested=lambda: next(stops))
+        left = measure_run(claim_run(run.pk), before_each_answer=stop_at_second_answer())
 
         assert (left.state, left.attempts, left.lease_token) == (State.QUEUED, 0, None)
         assert measured(run).state == State.DONE
@@ -179,15 +183,25 @@ class TestMeasureRun:
         monkeypatch.setattr(runs, "PROGRESS_INTERVAL_SECONDS", 0.0)
         seen = []
 
-        def look(count: int) -> None:
+        def look() -> None:
             row = EvaluationRun.objects.get(pk=run.pk)
             seen.append(row.done_count)
             assert row.leased_until is not None
             assert row.leased_until > timezone.now()
 
-        measure_run(claim_run(run.pk), advance=look)
+        measure_run(claim_run(run.pk), before_each_answer=look)
 
         assert seen == [0, 0, 1, 2]
+
+
+def stop_at_second_answer() -> Callable[[], None]:
+    stops = iter([False, True])
+
+    def stop() -> None:
+        if next(stops):
+            raise StopRequested
+
+    return stop
 
 
 def run_out_of_time(run: EvaluationRun) -> None:

@@ -60,7 +60,7 @@ class TestPromoteBuilds:
         monkeypatch.setattr(
             promotion_gate,
             "decide_promotion",
-            lambda build, before_each_query: before_each_query() or pytest.fail("went on"),
+            lambda build, before_each_answer: before_each_answer() or pytest.fail("went on"),
         )
         promotion_worker.stop_requested.set()
         try:

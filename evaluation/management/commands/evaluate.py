@@ -4,25 +4,39 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
 
-from core.exceptions import InvalidInput, StrataError
-from evaluation.judged_queries import read_judged_queries
-from evaluation.management.corpus_indexing import index_corpus
-from evaluation.management.run_evaluation import EvaluationRequest, run_evaluation
+from access.usage_limits import COMMANDS
+from core.exceptions import InvalidInput, StrataError, UnknownIndex
+from core.progress_bars import progress_bar
+from core.running_server import RunningServer, find_server
+from documents.services import TextContent, add_artifact
+from evaluation.judged_queries import JudgedQueries, read_corpus, read_judged_queries
 from evaluation.measuring import DEFAULT_MEASURES, parse_measures
 from evaluation.models import EvaluationRun
 from evaluation.report import format_measure_name, render_report
-from evaluation.systems import SYSTEM_FACTORY_BY_MODE, check_system_name
-from indexing.management.api_client import open_indexes
+from evaluation.runs import claim_run, create_run, get_run, measure_run
+from evaluation.systems import SEARCH_MODES, check_system_name
+from indexing import services
+from indexing.management.api_client import open_indexes, require_success
 from indexing.management.base_command import format_error
+from indexing.models import IndexBuild, Node
+from indexing.services.batches import slices
+from summaries import services as writing
 
 EXIT_BELOW_THRESHOLD = 3  # exit status if a measure is below its threshold
+TEXTS_PER_TRANSACTION = 200  # each commit waits for the disk
+POLL_SECONDS = 0.5
+
+State = EvaluationRun.State
 
 
 class Command(BaseCommand):
@@ -48,7 +62,7 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--modes",
-            help=f"Any of {', '.join(SYSTEM_FACTORY_BY_MODE)}, and names of query pipelines; by "
+            help=f"Any of {', '.join(SEARCH_MODES)}, and names of query pipelines; by "
             "default all modes that the index supports.",
         )
         parser.add_argument("--pipeline", metavar="A", help="Measure this pipeline or mode.")
@@ -80,16 +94,16 @@ class Command(BaseCommand):
             judged = None if path is None else read_judged_queries(path)
         except StrataError as error:
             raise CommandError(format_error(error)) from None
-        if index is None and not options["fill"]:
+        if index is None:
             assert path is not None
-            self._run_in_child_process(path, options)
-            return
-        if options["fill"]:
-            assert path is not None
+            if not options["fill"]:
+                self._run_in_child_process(path, options)
+                return
             with open_indexes(None):
-                index_corpus(options["spec"], path)
-        request = EvaluationRequest(index or options["spec"], systems, baseline, measures, judged)
-        run = run_evaluation(request)
+                _index_corpus(options["spec"], path)
+        run = _run_evaluation(
+            index or options["spec"], judged, systems=systems, baseline=baseline, measures=measures
+        )
         if options["report"] is not None:
             options["report"].write_text(render_report(run), encoding="utf-8")
         self.stdout.write(_render_json(run) if options["json"] else _render_table(run))
@@ -109,12 +123,10 @@ class Command(BaseCommand):
     def _run_in_child_process(self, path: Path, options: Mapping[str, Any]) -> None:
         """Run this command again in a child process with an empty data folder, apart from a running
         server and from the stored data."""
-        arguments = [str(path.resolve()), "--fill", *(["--json"] if options["json"] else [])]
-        for name in ("spec", "modes", "pipeline", "against", "measures"):
+        arguments = [str(path), "--fill", *(["--json"] if options["json"] else [])]
+        for name in ("spec", "modes", "pipeline", "against", "measures", "report"):
             if options[name]:
-                arguments += [f"--{name}", options[name]]
-        if options["report"] is not None:
-            arguments += ["--report", str(options["report"].resolve())]
+                arguments += [f"--{name}", str(options[name])]
         for limit in options["fail_below"]:
             arguments += ["--fail-below", limit]
         with tempfile.TemporaryDirectory(prefix="strata-evaluate-") as data_dir:
@@ -163,6 +175,109 @@ def _parse_thresholds(thresholds: Sequence[str]) -> dict[str, float]:
     return limits
 
 
+# --- Indexing and measuring -------------------------------------------------------------------
+
+
+def _index_corpus(name: str, folder: Path) -> None:
+    """Index the corpus of a BEIR folder. This process must own the vector engine.
+
+    Raises:
+        UnknownIndex: there is no such spec.
+        InvalidInput: the corpus cannot be read.
+        CommandError: some texts could not be indexed.
+    """
+    build = IndexBuild.objects.live().filter(index=name).first()
+    if build is None:
+        names = IndexBuild.objects.live().values_list("index", flat=True)
+        raise UnknownIndex(f"There is no spec named {name!r}.", allowed=names)
+    texts = list(read_corpus(folder))
+    with progress_bar("Reading", len(texts)) as advance:
+        for batch in slices(texts, TEXTS_PER_TRANSACTION):
+            with transaction.atomic():
+                for text in batch:
+                    content = TextContent(pages=(text.text,))
+                    artifact, _ = add_artifact(name, content, title=text.title, external_id=text.id)
+                    services.plan_nodes(artifact.pk, build)
+                    advance(1)
+    if build.spec.has_generated_texts:
+        _write_summaries_and_questions(build)
+    with progress_bar("Indexing", Node.objects.unsynced(build).count()) as advance:
+        while count := services.sync_nodes(build):
+            advance(count)
+    failed = Node.objects.filter(build=build, state=Node.State.FAILED)
+    if failed.exists():
+        raise CommandError(f"{failed.count()} passages failed: {failed[0].last_error}")
+
+
+def _write_summaries_and_questions(build: IndexBuild) -> None:
+    """Write the due summaries and questions, and plan their nodes."""
+    planner = services.DocumentPlanner()
+    with progress_bar("Writing", writing.count_due_texts(build)) as advance:
+        while True:
+            written = writing.WriteBatchResult()
+            writing.write_due_texts(build, written)
+            if not written.row_count:
+                break
+            while planner.plan_next(build):
+                pass
+            advance(written.row_count)
+
+
+def _run_evaluation(index: str, judged: JudgedQueries | None, **options: Any) -> EvaluationRun:
+    """Run an evaluation and return it once it has finished. ``options``: those of ``create_run``.
+
+    Raises:
+        CommandError: the run failed.
+    """
+    server = find_server()
+    with open_indexes(server):
+        if server is None:
+            run = _measure(create_run(index, judged=judged, asked_by=COMMANDS, **options))
+        else:
+            body = {"index": index, "against": options.pop("baseline"), **options}
+            if judged is not None:
+                body |= {"queries": judged.queries, "qrels": judged.qrels}
+            given = {name: value for name, value in body.items() if value}
+            response = server.request("POST", "/api/v1/evaluations/", json=given)
+            require_success(response)
+            run = _wait_for_run(response.json()["id"], server)
+    if run.state != State.DONE:
+        raise CommandError(f"{run.error_detail} [{run.error_code}]")
+    return run
+
+
+def _measure(run: EvaluationRun) -> EvaluationRun:
+    claimed = claim_run(run.pk)
+    if claimed is None:  # a worker claimed it first
+        return _wait_for_run(run.pk, None)
+    try:
+        with progress_bar("Measuring", claimed.total_count) as advance:
+            return measure_run(claimed, before_each_answer=lambda: advance(1))
+    except BaseException:
+        run.delete()  # its result is no longer needed
+        raise
+
+
+def _wait_for_run(run_id: str | UUID, server: RunningServer | None) -> EvaluationRun:
+    """Wait until a run has ended. Any process may measure it, so poll its row in the database."""
+    run = get_run(run_id)
+    with progress_bar("Measuring", run.total_count) as advance:
+        shown = 0
+        while run.state not in (State.DONE, State.FAILED):
+            time.sleep(POLL_SECONDS)
+            if server is not None and find_server() is None:
+                raise StrataError(
+                    "The server has stopped. The next server that starts continues the evaluation."
+                )
+            run = get_run(run_id)
+            advance(run.done_count - shown)
+            shown = run.done_count
+    return run
+
+
+# --- Printing ---------------------------------------------------------------------------------
+
+
 def _render_json(run: EvaluationRun) -> str:
     rows = [
         {
@@ -207,10 +322,7 @@ def _format_difference(difference: Mapping[str, Any]) -> list[str]:
 
 
 def _align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        cells = [row[0].ljust(widths[0])]
-        cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-        lines.append("  ".join(cells))
-    return lines
+    width, *widths = (max(map(len, column)) for column in zip(*rows, strict=True))
+    return [
+        "  ".join([first.ljust(width), *map(str.rjust, cells, widths)]) for first, *cells in rows
+    ]

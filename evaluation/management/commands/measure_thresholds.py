@@ -1,3 +1,4 @@
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -5,7 +6,7 @@ import yaml
 from django.core.management.base import CommandError, CommandParser
 
 from core.exceptions import UnknownIndex
-from evaluation.thresholds import GateThreshold, carry_over, choose_gate
+from evaluation.thresholds import carry_over, choose_gate
 from indexing.management.api_client import ApiClient, ApiCommand, open_api
 from indexing.model_loading import waiting_for_models
 from indexing.models import IndexBuild, Node
@@ -13,12 +14,14 @@ from indexing.spec import EmbeddingSpec
 
 MAX_TEXTS: Final = 100
 MIN_TEXTS: Final = 20
-EVIDENCE: Final = "evidence.threshold, in the spec"
-EMERGENT: Final = "STRATA_EMERGENT_SIMILARITY"
-SUBGRAPH: Final = "min_similarity of search/subgraph"
 GATE: Final = "min_similarity of RelevanceGate and FilterParser"
 # Measured for the default model.
-DEFAULTS: Final = {EVIDENCE: 0.9, EMERGENT: 0.85, SUBGRAPH: 0.7, GATE: 0.3}
+DEFAULTS: Final = {
+    "evidence.threshold, in the spec": 0.9,
+    "STRATA_EMERGENT_SIMILARITY": 0.85,
+    "min_similarity of search/subgraph": 0.7,
+    GATE: 0.3,
+}
 
 
 class Command(ApiCommand):
@@ -42,7 +45,10 @@ class Command(ApiCommand):
             build = _get_live_build(index)
             texts = _sample_texts(build)
             carried = carry_over(DEFAULTS, texts, build.spec.embedding)
-            gate = None if labelled is None else _measure_gate(api, build, labelled)
+            gate = None
+            if labelled is not None:
+                groups = (labelled["about"], labelled["other"])
+                gate = choose_gate(*(_measure_nearest(api, build, each) for each in groups))
         self.stdout.write(
             f"For the embedding model {build.spec.embedding.model}, from {len(texts)} passages of "
             f"{index}:"
@@ -88,20 +94,10 @@ def _read_questions(path: Path) -> dict[str, list[str]]:
     return {name: [str(question) for question in groups[name]] for name in ("about", "other")}
 
 
-def _measure_gate(
-    api: ApiClient, build: IndexBuild, questions: dict[str, list[str]]
-) -> GateThreshold:
+def _measure_nearest(api: ApiClient, build: IndexBuild, questions: list[str]) -> Iterator[float]:
+    """The cosine of the passage nearest to each question."""
     kind = "pages" if "chunk" in build.spec.kinds else "questions"
-    return choose_gate(
-        *(
-            [_measure_nearest(api, build.index_id, kind, each) for each in questions[group]]
-            for group in ("about", "other")
-        )
-    )
-
-
-def _measure_nearest(api: ApiClient, index: str, kind: str, question: str) -> float:
-    """The cosine of the passage nearest to a question."""
-    asked = {"index": index, "query": question, "mode": "dense", "limit": 1}
-    hits = api.post(f"search/{kind}", asked)["hits"]
-    return float(hits[0]["score"]) if hits else 0.0
+    for question in questions:
+        asked = {"index": build.index_id, "query": question, "mode": "dense", "limit": 1}
+        hits = api.post(f"search/{kind}", asked)["hits"]
+        yield float(hits[0]["score"]) if hits else 0.0
