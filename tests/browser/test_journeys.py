@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
@@ -25,8 +25,8 @@ class Traveller:
     def __init__(self, page: "Page", journey: str) -> None:
         self.page, self.journey, self.step = page, journey, 0
 
-    def see(self, selector: str, **kwargs: str) -> None:
-        self.page.locator(selector, **kwargs).first.wait_for(timeout=READY_MS)
+    def see(self, selector: str, has_text: str | None = None) -> None:
+        self.page.locator(selector, has_text=has_text).first.wait_for(timeout=READY_MS)
         self.step += 1
         self.page.screenshot(full_page=True, path=PICTURES / f"{self.journey}-{self.step}.png")
 
@@ -114,7 +114,9 @@ def test_from_a_failed_file_to_one_that_is_found(page: "Page"):
 @pytest.mark.parametrize(
     ("scheme", "width"), [("light", 390), ("dark", 1100)], ids=["phone", "dark"]
 )
-def test_on_a_phone_and_in_the_dark(browser: "Browser", service: Service, scheme: str, width: int):
+def test_on_a_phone_and_in_the_dark(
+    browser: "Browser", service: Service, scheme: Literal["light", "dark"], width: int
+):
     service.add("plain", title="Auks", text="Auks nest in burrows.", external_id="auks")
     context = browser.new_context(
         base_url=service.url, viewport={"width": width, "height": 844}, color_scheme=scheme
