@@ -1,18 +1,13 @@
 """Retriever of chunks by way of the summaries, questions and concepts above them."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-
-from llama_index.core.retrievers import BaseRetriever, RecursiveRetriever
-from llama_index.core.schema import IndexNode, NodeWithScore, QueryBundle
 
 from core.exceptions import InvalidInput
 from indexing.models import IndexBuild
 from retrieval.fusion import reciprocal_rank_fusion
-from retrieval.knowledge.concepts import ConceptHit
-from retrieval.knowledge.query import KnowledgeAnswer
-from retrieval.retrievers.base import MODE_OPTIONS, IndexRetriever
+from retrieval.retrievers.base import MODE_OPTIONS
 from retrieval.retrievers.knowledge import ConceptRetriever
 from retrieval.retrievers.ranked import (
     ChunkRetriever,
@@ -24,24 +19,25 @@ from retrieval.search import SearchAnswer
 from retrieval.search.run import add_up
 from retrieval.search.targets import find_builds, parse_recipe
 
-_ENTRANCE, _CHUNKS = "entrance", "chunks"  # ids of the two retrievers of a RecursiveRetriever
-ENTRANCE_KINDS = ("page_summary", "question", "concept")
 _MAX_CONCEPTS = 30  # with three quotes each; a filter may compare 200 values
 
 
 class RecursiveChunkRetriever(PassageRetriever):
     """The chunks below the summaries, questions and concepts that answer a query.
 
-    LlamaIndex's ``RecursiveRetriever`` goes from the best ``limit`` nodes of each kind that an
-    index holds to the chunks of their pages, artifacts, sources or quotes, and ranks these by the
-    query. Scores are the reciprocal ranks in the rankings of all kinds, fused. ``kinds`` restricts
-    the nodes to begin with, by default summaries, questions and concepts.
+    From the best ``limit`` nodes of each kind that an index holds it goes to the chunks of their
+    pages, artifacts, sources or quotes, and ranks these by the query. Scores are the reciprocal
+    ranks in the rankings of all kinds, fused. ``kinds`` restricts the nodes to begin with.
     """
 
     takes = MODE_OPTIONS - {"explain"}  # a score fuses several searches
 
     def __init__(
-        self, index: Any, *, kinds: Collection[str] = ENTRANCE_KINDS, **options: Any
+        self,
+        index: Any,
+        *,
+        kinds: Collection[str] = ("page_summary", "question", "concept"),
+        **options: Any,
     ) -> None:
         super().__init__(index, **options)
         self.kinds = kinds
@@ -81,20 +77,40 @@ class RecursiveChunkRetriever(PassageRetriever):
     ) -> SearchAnswer | None:
         """Search the chunks below the nodes of one kind; None if no node was found."""
         options = {name: getattr(self.options, name) for name in self.takes}
-        chunks = _ChunksBelow(indexes, grant=self.grant, **options)
-        entrance: BaseRetriever
+        below = {
+            name: list(dict.fromkeys(ids))
+            for name, ids in self._find_below(kind, indexes, query, options).items()
+            if ids
+        }
+        if not below:
+            return None
+        is_below = {"any_of": [{name: ids} for name, ids in below.items()]}
+        given = options["filter"]
+        options["filter"] = {"all_of": [given, is_below]} if given else is_below
+        return ChunkRetriever(indexes, grant=self.grant, **options).search(query)
+
+    def _find_below(
+        self,
+        kind: str,
+        indexes: Sequence[str | IndexBuild],
+        query: str,
+        options: Mapping[str, Any],
+    ) -> dict[str, list[str]]:
+        """The pages, artifacts or sources of the best nodes of one kind: field -> ids."""
         if kind == "concept":
-            count = min(self.options.limit, _MAX_CONCEPTS)
-            concepts = ConceptRetriever(indexes, grant=self.grant, limit=count)
-            entrance = _Entrance(concepts, _find_quoted_sources, chunks)
-        elif kind == "question":
-            questions = QuestionRetriever(indexes, grant=self.grant, **options)
-            entrance = _Entrance(questions, _find_sources, chunks)
-        else:
-            summaries = SummaryRetriever(indexes, grant=self.grant, **options)
-            entrance = _Entrance(summaries, _find_summarised, chunks)
-        RecursiveRetriever(_ENTRANCE, {_ENTRANCE: entrance, _CHUNKS: chunks}).retrieve(query)
-        return chunks.answer
+            limit = min(self.options.limit, _MAX_CONCEPTS)
+            concepts = ConceptRetriever(indexes, grant=self.grant, limit=limit).search(query).found
+            quotes = [quote for concept in concepts for quote in concept.instances]
+            return {"source_id": [str(each.source_id) for each in quotes if each.source_id]}
+        retriever = QuestionRetriever if kind == "question" else SummaryRetriever
+        hits = retriever(indexes, grant=self.grant, **options).search(query).hits
+        payloads = [hit.payload for hit in hits]
+        if kind == "question":
+            return {"source_id": [payload["source_id"] for payload in payloads]}
+        return {
+            "page_id": [each["page_id"] for each in payloads if each["page_id"]],
+            "artifact_id": [each["artifact_id"] for each in payloads if not each["page_id"]],
+        }
 
     def _fuse(self, answers: Sequence[SearchAnswer]) -> SearchAnswer:
         hits = {str(hit.node_id): hit for answer in answers for hit in answer.hits}
@@ -107,63 +123,3 @@ class RecursiveChunkRetriever(PassageRetriever):
             hits=[replace(hits[id], score=score) for id, score in fused],
             **add_up(answers),
         )
-
-
-class _Entrance(BaseRetriever):
-    """Finds nodes that lead to chunks, and restricts ``chunks`` to those below them."""
-
-    def __init__(
-        self,
-        retriever: IndexRetriever[Any],
-        find_below: Callable[[Any], Mapping[str, Sequence[str]]],
-        chunks: "_ChunksBelow",
-    ) -> None:
-        super().__init__()
-        self._retriever = retriever
-        self._find_below = find_below
-        self._chunks = chunks
-
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        answer = self._retriever.search(query_bundle.query_str)
-        below = {name: ids for name, ids in self._find_below(answer).items() if ids}
-        if not below:
-            return []
-        self._chunks.restrict({"any_of": [{name: ids} for name, ids in below.items()]})
-        return [
-            NodeWithScore(
-                node=IndexNode(id_=each.node.node_id, text=each.text, index_id=_CHUNKS),
-                score=each.score,
-            )
-            for each in self._retriever.to_nodes(answer)
-        ]
-
-
-class _ChunksBelow(ChunkRetriever):
-    """Keeps its last answer, which has more than the nodes."""
-
-    answer: SearchAnswer | None = None
-
-    def restrict(self, below: Mapping[str, Any]) -> None:
-        given = self.options.filter
-        self.options = replace(self.options, filter={"all_of": [given, below]} if given else below)
-
-    def search(self, query: str) -> SearchAnswer:
-        self.answer = super().search(query)
-        return self.answer
-
-
-def _find_summarised(answer: SearchAnswer) -> Mapping[str, Sequence[str]]:
-    pages = [hit.payload["page_id"] for hit in answer.hits if hit.payload["page_id"]]
-    artifacts = [hit.payload["artifact_id"] for hit in answer.hits if not hit.payload["page_id"]]
-    return {"page_id": pages, "artifact_id": artifacts}
-
-
-def _find_sources(answer: SearchAnswer) -> Mapping[str, Sequence[str]]:
-    return {"source_id": list({hit.payload["source_id"]: None for hit in answer.hits})}
-
-
-def _find_quoted_sources(
-    answer: KnowledgeAnswer[list[ConceptHit]],
-) -> Mapping[str, Sequence[str]]:
-    quotes = [quote for hit in answer.found for quote in hit.instances]
-    return {"source_id": list({str(quote.source_id): None for quote in quotes if quote.source_id})}
