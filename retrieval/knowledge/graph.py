@@ -105,7 +105,7 @@ def search_subgraph(knowledge_query: KnowledgeQuery, options: SearchOptions) -> 
     concepts = search_concepts(knowledge_query, options)
     sources = search_sources(knowledge_query, options)
     types = search_relationship_types(knowledge_query, options, edges_shown=0)
-    ids = [hit.concept.pk for hit in concepts]
+    ids = [hit.entity.pk for hit in concepts]
     edges = Relationship.objects.visible_to(knowledge_query.grant).with_concepts_and_type()
     edges = edges.filter(Q(source__in=ids) | Q(target__in=ids))
     is_inside = Q(source__in=ids, target__in=ids)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 import numpy as np
+from django.db.models import QuerySet
 
 from access.grants import Grant
 from concepts.models import Concept, Instance
@@ -171,15 +172,19 @@ def _find_chunks_by_source(
         count = min(2 * count, _MAX_CHUNKS)
 
 
+def find_quotes(source_ids: Collection[UUID], grant: Grant) -> QuerySet[Instance]:
+    """The quotes of visible concepts in these sources, which are visible, too."""
+    quotes = Instance.objects.not_lost().filter(source__in=list(source_ids))
+    if grant.sees_all_documents:
+        return quotes
+    return quotes.filter(concept__in=Concept.objects.visible_to(grant))
+
+
 def _load_instances_by_source(
     source_ids: Collection[UUID], grant: Grant
-) -> dict[UUID, list[Instance]]:
-    """The quotes of visible concepts in these sources, which are visible, too."""
-    rows = Instance.objects.not_lost().filter(source__in=list(source_ids))
-    if not grant.sees_all_documents:
-        rows = rows.filter(concept__in=Concept.objects.visible_to(grant))
-    grouped: dict[UUID, list[Instance]] = {}
-    for row in rows.select_related("concept", "artifact", "source").order_by("start_offset", "pk"):
-        assert row.source_id is not None
-        grouped.setdefault(row.source_id, []).append(row)
+) -> dict[UUID | None, list[Instance]]:
+    quotes = find_quotes(source_ids, grant).select_related("concept", "artifact", "source")
+    grouped: dict[UUID | None, list[Instance]] = {}
+    for quote in quotes.order_by("start_offset", "pk"):
+        grouped.setdefault(quote.source_id, []).append(quote)
     return grouped

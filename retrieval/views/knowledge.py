@@ -22,7 +22,8 @@ from core.openapi import ERROR, body_of
 from core.paging import paginate, render_page_head
 from documents.index_catalog import require_index
 from retrieval.knowledge import concept_evidence, emergent, graph, sources
-from retrieval.search import Mode
+from retrieval.knowledge.query import KnowledgeAnswer, KnowledgeQuery
+from retrieval.search import Mode, SearchOptions
 from retrieval.search_table import SearchResponse
 from retrieval.serializers import knowledge_answers as answers
 from retrieval.serializers import knowledge_requests as requests
@@ -146,8 +147,6 @@ class SimilarSourcesView(APIView):
         """Sources of one or several indexes that are similar to a given source."""
         content = read_query_string(request.query_params)
         parameters = requests.SimilarSourcesParametersSerializer.read(content)
-        from retrieval.retrievers import SourceRetriever  # imports LlamaIndex
-
         grant = get_grant(request)
         source, vector = sources.compute_source_vector(source_id, grant)
         index = source.artifact.index
@@ -156,11 +155,12 @@ class SimilarSourcesView(APIView):
         excluded = {"source_id": str(source_id)}
         if parameters.pop("other_documents"):
             excluded = {"artifact_id": str(source.artifact_id)}
-        retriever = SourceRetriever(
-            names, grant=grant, mode=Mode.DENSE, filter={"not": excluded}, **parameters
-        )
-        answer = retriever.search_by_vector(vector)
-        return make_response(SearchResponse(answers.render_source_hits(answer), answer.stale_ids))
+        window = parameters.pop("window")
+        options = SearchOptions(mode=Mode.DENSE, filter={"not": excluded}, **parameters)
+        knowledge_query = KnowledgeQuery(names, vector=vector, grant=grant)
+        found = sources.search_sources(knowledge_query, options, window=window)
+        answer = knowledge_query.finish(KnowledgeAnswer, found=found)
+        return make_response(SearchResponse(answers.render_hits(answer), answer.stale_ids))
 
 
 class EmergentPairListView(APIView):
