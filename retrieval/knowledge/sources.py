@@ -11,7 +11,8 @@ from access.grants import Grant
 from concepts.models import Concept, Instance
 from documents.models import Source
 from indexing.exceptions import NotYetIndexed
-from indexing.models import Node
+from indexing.models import IndexBuild, Node
+from indexing.services.batches import slices
 from indexing.stores import DenseVector
 from retrieval.exceptions import UnknownSource
 from retrieval.knowledge.query import KnowledgeQuery
@@ -23,6 +24,7 @@ from retrieval.visible_points import VisiblePoints
 
 _CHUNKS_PER_SOURCE = 4  # chunks fetched per wanted source; each further request doubles the number
 _MAX_CHUNKS = 2_000
+_POINTS_PER_REQUEST = 500  # whose vectors are read
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def search_sources(
     found = list(chunks)[options.offset : end]
     sources = Source.objects.select_related("artifact", "page").defer("page__text").in_bulk(found)
     neighbours = load_adjacent_sources(sources.values(), window)
-    instances = _load_instances_by_source(found, knowledge_query.grant) if with_concepts else {}
+    quotes = group_by_source(find_quotes(found, knowledge_query.grant)) if with_concepts else {}
     return [
         SourceHit(
             source_id,
@@ -74,7 +76,7 @@ def search_sources(
             max(similarity for _, similarity in chunks[source_id]),
             SCORE_KINDS[options.mode],
             neighbours.get(source_id, []),
-            instances.get(source_id, []),
+            quotes.get(source_id, []),
         )
         for source_id in found
     ]
@@ -101,11 +103,12 @@ def compute_source_vector(source_id: UUID, grant: Grant) -> tuple[Source, DenseV
     source = Source.objects.select_related("artifact").filter(pk=source_id).first()
     if source is None or not source.artifact.is_visible_to(grant):
         raise UnknownSource(field="id")
-    nodes = Node.objects.in_live_builds().filter(
-        source=source_id, kind="chunk", state=Node.State.SYNCED
+    build = IndexBuild.objects.live().filter(index=source.artifact.index).first()
+    chunks = Node.objects.filter(
+        build=build, source=source_id, kind="chunk", state=Node.State.SYNCED
     )
-    rows = list(nodes.select_related("build__index__search_settings"))
-    vectors = read_vectors(rows, grant)
+    ids = list(chunks.values_list("point_id", flat=True))
+    vectors = read_vectors(build, "chunk", ids, grant)
     if not vectors:
         raise NotYetIndexed(
             "None of the source's chunks is embedded yet.", field="id", fix="Try again shortly."
@@ -114,19 +117,20 @@ def compute_source_vector(source_id: UUID, grant: Grant) -> tuple[Source, DenseV
     return source, mean / np.linalg.norm(mean)
 
 
-def read_vectors(nodes: Sequence[Node], grant: Grant) -> dict[UUID, DenseVector]:
-    """Point id -> its vector of unit length, for each node that has a point. All nodes must belong
-    to one collection."""
-    if not nodes:
-        return {}
-    collection = nodes[0].build.collection(nodes[0].kind)
-    points = VisiblePoints(grant)
-    stored = points.retrieve(collection, [n.point_id for n in nodes], with_vectors=True)
-    return {
-        pk: point.dense / (np.linalg.norm(point.dense) or 1.0)
-        for pk, point in stored.items()
-        if point.dense is not None
-    }
+def read_vectors(
+    build: IndexBuild | None, kind: str, ids: Sequence[UUID], grant: Grant
+) -> dict[UUID, DenseVector]:
+    """Point id -> its vector of unit length, for each node of a kind that has a point."""
+    vectors: dict[UUID, DenseVector] = {}
+    if build is None or not ids or kind not in build.spec.kinds:
+        return vectors
+    collection = build.collection(kind)
+    for part in slices(ids, _POINTS_PER_REQUEST):
+        stored = VisiblePoints(grant).retrieve(collection, part, with_vectors=True)
+        for pk, point in stored.items():
+            if point.dense is not None:
+                vectors[pk] = point.dense / (np.linalg.norm(point.dense) or 1.0)
+    return vectors
 
 
 def load_adjacent_sources(sources: Collection[Source], window: int) -> dict[UUID, list[Source]]:
@@ -180,11 +184,10 @@ def find_quotes(source_ids: Collection[UUID], grant: Grant) -> QuerySet[Instance
     return quotes.filter(concept__in=Concept.objects.visible_to(grant))
 
 
-def _load_instances_by_source(
-    source_ids: Collection[UUID], grant: Grant
-) -> dict[UUID | None, list[Instance]]:
-    quotes = find_quotes(source_ids, grant).select_related("concept", "artifact", "source")
+def group_by_source(quotes: QuerySet[Instance]) -> dict[UUID | None, list[Instance]]:
+    """Load quotes in the order of their source, with what an answer says of them."""
     grouped: dict[UUID | None, list[Instance]] = {}
-    for quote in quotes.order_by("start_offset", "pk"):
+    rows = quotes.select_related("concept", "artifact", "source")
+    for quote in rows.order_by("start_offset", "pk"):
         grouped.setdefault(quote.source_id, []).append(quote)
     return grouped

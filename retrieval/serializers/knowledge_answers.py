@@ -7,7 +7,6 @@ from concepts.models import EmergentPair, Instance
 from concepts.serializers import render_instance, render_relationship
 from documents.models import Source
 from documents.serializers import render_reference
-from retrieval.knowledge.concept_evidence import ConceptSource, RankedInstance
 from retrieval.knowledge.concepts import (
     ConceptHit,
     EntityHit,
@@ -61,21 +60,25 @@ def render_subgraph(answer: KnowledgeAnswer[Subgraph]) -> dict[str, Any]:
     }
 
 
-def render_ranked_instances(evidence: Sequence[RankedInstance]) -> list[dict[str, Any]]:
+def render_ranked_instances(
+    ranked: Sequence[tuple[Instance, float | None]],
+) -> list[dict[str, Any]]:
     return [
-        {**render_instance(each.instance), "similarity": each.similarity, "way": "evidence"}
-        for each in evidence
+        {**render_instance(instance), "similarity": similarity, "way": "evidence"}
+        for instance, similarity in ranked
     ]
 
 
-def render_concept_context(sources: Sequence[ConceptSource]) -> list[dict[str, Any]]:
+def render_concept_context(
+    context: Sequence[tuple[Source, list[Instance], list[Source]]],
+) -> list[dict[str, Any]]:
     return [
         {
-            **_render_source_fields(each.source),
-            "evidence": [render_instance(instance) for instance in each.instances],
-            "neighbours": [render_source(neighbour) for neighbour in each.neighbours],
+            **_render_source_fields(source),
+            "evidence": [render_instance(instance) for instance in instances],
+            "neighbours": [render_source(neighbour) for neighbour in neighbours],
         }
-        for each in sources
+        for source, instances, neighbours in context
     ]
 
 
