@@ -34,34 +34,40 @@ from retrieval.search import (
 from retrieval.source_context import MAX_WINDOW
 
 
-@extend_schema_field(
-    {
+def describe_strings(count: int, chars: int, description: str) -> dict[str, Any]:
+    """The schema of a ``StringsField`` of at most ``count`` strings of ``chars`` characters."""
+    items = {"type": "string", "maxLength": chars}
+    return {
         "oneOf": [
-            {"type": "string", "maxLength": MAX_INDEXES * (MAX_NAME_CHARS + 1)},
-            {
-                "type": "array",
-                "items": {"type": "string", "maxLength": MAX_NAME_CHARS},
-                "maxItems": MAX_INDEXES,
-            },
+            {"type": "string", "maxLength": count * (chars + 1)},
+            {"type": "array", "items": items, "maxItems": count},
         ],
-        "description": "One name, or several.",
+        "description": description,
     }
-)
-class IndexNamesField(serializers.Field):
-    """A name, several names separated by commas, or a list of names."""
 
+
+class StringsField(serializers.Field):
+    """Strings separated by commas, or a list of strings; none of them is blank."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        strings = data.split(",") if isinstance(data, str) else data
+        if not isinstance(strings, list) or not all(isinstance(each, str) for each in strings):
+            self.fail("invalid")
+        strings = [each.strip() for each in strings]
+        if not strings or "" in strings:
+            self.fail("invalid")
+        return strings
+
+
+@extend_schema_field(describe_strings(MAX_INDEXES, MAX_NAME_CHARS, "One name, or several."))
+class IndexNamesField(StringsField):
     default_error_messages = {
         "invalid": "The value must be the name of an index, or a list of names.",
         "too_many": f"A search takes at most {MAX_INDEXES} indexes.",
     }
 
-    def to_internal_value(self, data: Any) -> list[str]:
-        names = data.split(",") if isinstance(data, str) else data
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            self.fail("invalid")
-        names = [name.strip() for name in names]
-        if not names or "" in names:
-            self.fail("invalid")
+    def to_internal_value(self, data: Any) -> Any:
+        names = super().to_internal_value(data)
         if len(names) > MAX_INDEXES:
             self.fail("too_many")
         return names
@@ -96,6 +102,14 @@ class FiniteFloatField(serializers.FloatField):
         if isinstance(data, bool) or not math.isfinite(number):
             self.fail("invalid")
         return number
+
+
+class SimilarityField(FiniteFloatField):
+    """A cosine; optional if it has no default."""
+
+    def __init__(self, *, help_text: str = "Cosine, from -1 to 1.", **kwargs: Any) -> None:
+        kwargs.setdefault("required", False)
+        super().__init__(min_value=-1.0, max_value=1.0, help_text=help_text, **kwargs)
 
 
 @with_example({"index": "handbook", "query": "when is the lamp lit", "limit": 5})
