@@ -10,9 +10,10 @@ from concepts.models import Concept, Instance
 from documents.models import Source
 from indexing.embedding.vectors import cosine
 from indexing.models import IndexBuild, Node
-from retrieval.knowledge.sources import group_by_source, load_adjacent_sources, read_vectors
+from retrieval.knowledge.sources import group_by_source, read_vectors
 from retrieval.search.query_vectors import embed_query
 from retrieval.search.request import check_query
+from retrieval.source_context import load_adjacent_sources
 
 MAX_RANKED_INSTANCES = 1_000  # quotes of one concept compared with a query
 

@@ -84,7 +84,11 @@ class KnowledgeQuery(SearchRun):
         similarities: dict[PointKey, float] = {}
         for _ in range(_MAX_FETCHES):
             served = drop_repeated_chunks(self._find_served(targets, mode, count, lowest))
-            similarities = self._measure(served, mode)
+            if mode == Mode.DENSE:
+                similarities = {each.key: each.point.score for each in served}
+            else:
+                [similarities] = measure_similarities([served])
+                self.stopwatch.lap("search")
             found = [
                 each
                 for each in served
@@ -132,15 +136,8 @@ class KnowledgeQuery(SearchRun):
         self.stopwatch.lap("verify")
         return ranking
 
-    def _measure(self, served: Sequence[Candidate], mode: Mode) -> dict[PointKey, float]:
-        if mode == Mode.DENSE:
-            return {found.key: found.point.score for found in served}
-        [similarities] = measure_similarities([served])
-        self.stopwatch.lap("search")
-        return similarities
 
-
-Found = TypeVar("Found")
+Found = TypeVar("Found", covariant=True)
 
 
 @dataclass(frozen=True, kw_only=True)

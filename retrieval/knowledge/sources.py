@@ -1,7 +1,8 @@
-"""Searches sources by their chunks, and loads their vectors and adjacent sources."""
+"""Searches sources by their chunks, and reads the vectors of nodes."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -15,11 +16,12 @@ from indexing.models import IndexBuild, Node
 from indexing.services.batches import slices
 from indexing.stores import DenseVector
 from retrieval.exceptions import UnknownSource
-from retrieval.knowledge.query import KnowledgeQuery
-from retrieval.search import targets
+from retrieval.knowledge.query import KnowledgeAnswer, KnowledgeQuery
 from retrieval.search.hit_checks import Verdict
-from retrieval.search.request import SCORE_KINDS, SearchOptions
+from retrieval.search.request import SCORE_KINDS, Mode, SearchOptions
 from retrieval.search.run import Hit
+from retrieval.search.targets import find_builds, make_targets, require_same_model
+from retrieval.source_context import load_adjacent_sources
 from retrieval.visible_points import VisiblePoints
 
 _CHUNKS_PER_SOURCE = 4  # chunks fetched per wanted source; each further request doubles the number
@@ -82,28 +84,29 @@ def search_sources(
     ]
 
 
-def require_same_model(indexes: Sequence[str], grant: Grant) -> None:
-    """
-    Raises:
-        InvalidInput: the chunks of these indexes are embedded by different models.
-        UnknownIndex: lists the known names.
-    """
-    targets.require_same_model(
-        targets.make_targets(targets.find_builds(indexes, grant).values(), ("chunk",), None)
-    )
-
-
-def compute_source_vector(source_id: UUID, grant: Grant) -> tuple[Source, DenseVector]:
-    """A source with its artifact, and the normalised mean of its chunk vectors in the live build.
+def search_similar_sources(
+    source_id: UUID,
+    grant: Grant,
+    *,
+    index: Sequence[str] | None = None,
+    other_documents: bool = False,
+    window: int = 0,
+    **options: Any,
+) -> KnowledgeAnswer[list[SourceHit]]:
+    """Find the sources nearest to the normalised mean of a source's chunk vectors, in its own index
+    or in others.
 
     Raises:
         UnknownSource: there is no source with this id.
         NotYetIndexed: the store holds none of its chunks yet.
+        InvalidInput: the chunks of these indexes are embedded by different models.
+        UnknownIndex: lists the known names.
     """
     source = Source.objects.select_related("artifact").filter(pk=source_id).first()
     if source is None or not source.artifact.is_visible_to(grant):
         raise UnknownSource(field="id")
-    build = IndexBuild.objects.live().filter(index=source.artifact.index).first()
+    own_index = source.artifact.index
+    build = IndexBuild.objects.live().filter(index=own_index).first()
     chunks = Node.objects.filter(
         build=build, source=source_id, kind="chunk", state=Node.State.SYNCED
     )
@@ -113,8 +116,20 @@ def compute_source_vector(source_id: UUID, grant: Grant) -> tuple[Source, DenseV
         raise NotYetIndexed(
             "None of the source's chunks is embedded yet.", field="id", fix="Try again shortly."
         )
+    names = [own_index] if index is None else index
+    builds = find_builds([own_index, *names], grant)
+    require_same_model(make_targets(builds.values(), ("chunk",), None))
     mean = np.mean(list(vectors.values()), axis=0)
-    return source, mean / np.linalg.norm(mean)
+    knowledge_query = KnowledgeQuery(names, vector=mean / np.linalg.norm(mean), grant=grant)
+    excluded = {"source_id": str(source_id)}
+    if other_documents:
+        excluded = {"artifact_id": str(source.artifact_id)}
+    found = search_sources(
+        knowledge_query,
+        SearchOptions(mode=Mode.DENSE, filter={"not": excluded}, **options),
+        window=window,
+    )
+    return knowledge_query.finish(KnowledgeAnswer, found=found)
 
 
 def read_vectors(
@@ -131,34 +146,6 @@ def read_vectors(
             if point.dense is not None:
                 vectors[pk] = point.dense / (np.linalg.norm(point.dense) or 1.0)
     return vectors
-
-
-def load_adjacent_sources(sources: Collection[Source], window: int) -> dict[UUID, list[Source]]:
-    """The sources up to ``window`` places before and after each in its artifact, in order."""
-    if not window or not sources:
-        return {}
-    artifacts = {source.artifact_id for source in sources}
-    places = {
-        (source.artifact_id, source.ordinal + step)
-        for source in sources
-        for step in range(-window, window + 1)
-    }
-    rows = Source.objects.filter(
-        artifact__in=artifacts, ordinal__in={ordinal for _, ordinal in places}
-    )
-    by_place = {
-        (row.artifact_id, row.ordinal): row
-        for row in rows.select_related("page").defer("page__text")
-    }
-    steps = [step for step in range(-window, window + 1) if step]
-    return {
-        source.pk: [
-            by_place[place]
-            for step in steps
-            if (place := (source.artifact_id, source.ordinal + step)) in by_place
-        ]
-        for source in sources
-    }
 
 
 def _find_chunks_by_source(

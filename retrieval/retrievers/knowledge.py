@@ -40,7 +40,7 @@ class KnowledgeRetriever(IndexRetriever[KnowledgeAnswer[Found]]):
     def to_nodes(self, answer: KnowledgeAnswer[Any]) -> list[NodeWithScore]:
         """The hits of all kinds, best first."""
         found = answer.found
-        if isinstance(found, RoutingResult | Subgraph):
+        if isinstance(found, RoutingResult):
             found = [*found.concepts, *found.sources, *found.types]
         return sorted((_to_node(hit) for hit in found), key=lambda node: -(node.score or 0.0))
 

@@ -1,6 +1,6 @@
 """Retrievers that rank chunks, summaries and questions, one kind or several at once."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -21,7 +21,6 @@ from retrieval.search import (
 from retrieval.search.flat import drop_repeated_chunks, keep_best_of_each, search_nodes
 from retrieval.search.hierarchy import search_hierarchical
 from retrieval.search.multi_query import search_by_queries
-from retrieval.search.targets import Candidate
 
 _RANKED_OPTIONS = MODE_OPTIONS | {"offset", "min_score", "with_similarity"}
 _QUESTIONS_PER_CHUNK = 3  # questions fetched for each wanted chunk: they rank close together
@@ -52,13 +51,14 @@ class ChunkRetriever(PassageRetriever):
         self.group_by = None if group_by is None else GroupBy(group_by)
 
     def search(self, query: str) -> SearchAnswer:
+        best_of_each = partial(keep_best_of_each, f"{self.group_by}_id")
         return search_nodes(
             self.indexes,
             query,
             ["chunk"],
             self.options,
             self.grant,
-            keep_distinct=KEEP_BEST_OF_EACH.get(self.group_by, drop_repeated_chunks),
+            keep_distinct=best_of_each if self.group_by else drop_repeated_chunks,
         )
 
 
@@ -76,7 +76,7 @@ class QuestionRetriever(PassageRetriever):
             ["question"],
             self.options,
             self.grant,
-            keep_distinct=_make_keep_best_of_each("chunk_id"),
+            keep_distinct=partial(keep_best_of_each, "chunk_id"),
             points_per_hit=_QUESTIONS_PER_CHUNK,
         )
 
@@ -175,18 +175,3 @@ class QueriesRetriever(IndexRetriever[MultiQueryAnswer]):
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return self.to_nodes(self.search_queries(query_bundle.embedding_strs))
-
-
-def _make_keep_best_of_each(field: str) -> Callable[[Sequence[Candidate]], list[Candidate]]:
-    """Make a function that keeps the best candidate of those with the same value of this field."""
-
-    def get_key(found: Candidate) -> Hashable:
-        return found.target.build_id, found.point.payload.get(field)
-
-    return partial(keep_best_of_each, group_key=get_key)
-
-
-KEEP_BEST_OF_EACH: dict[GroupBy | None, Callable[[Sequence[Candidate]], list[Candidate]]] = {
-    GroupBy.PAGE: _make_keep_best_of_each("page_id"),
-    GroupBy.ARTIFACT: _make_keep_best_of_each("artifact_id"),
-}

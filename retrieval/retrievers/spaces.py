@@ -1,6 +1,7 @@
 """Retrievers that rank artifacts in a separate vector space, and by passages."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 from llama_index.core.schema import NodeWithScore
@@ -8,9 +9,8 @@ from llama_index.core.schema import NodeWithScore
 from indexing import embedding
 from retrieval.retrievers.base import IndexRetriever
 from retrieval.retrievers.nodes import to_document_node, to_passage_nodes
-from retrieval.retrievers.ranked import KEEP_BEST_OF_EACH
-from retrieval.search import ArtifactsAnswer, GroupBy, Mode, SearchAnswer, SearchOptions
-from retrieval.search.flat import search_nodes
+from retrieval.search import ArtifactsAnswer, Mode, SearchAnswer, SearchOptions
+from retrieval.search.flat import keep_best_of_each, search_nodes
 from retrieval.search.targets import find_builds
 from retrieval.search.vector_spaces import (
     ARTIFACTS_PER_SPACE,
@@ -51,7 +51,7 @@ class SpaceRetriever(IndexRetriever[ArtifactsAnswer]):
             [kind],
             options,
             self.grant,
-            keep_distinct=KEEP_BEST_OF_EACH[GroupBy.ARTIFACT],
+            keep_distinct=partial(keep_best_of_each, "artifact_id"),
         )
 
     def to_nodes(self, answer: ArtifactsAnswer) -> list[NodeWithScore]:

@@ -133,7 +133,7 @@ def _render_head(answer: KnowledgeAnswer[Any]) -> dict[str, Any]:
     return render_answer_head(answer.builds, answer.took_ms)
 
 
-def _render_each_kind(found: RoutingResult | Subgraph) -> dict[str, Any]:
+def _render_each_kind(found: RoutingResult) -> dict[str, Any]:
     return {
         "concepts": [_render_hit(hit) for hit in found.concepts],
         "sources": [_render_hit(hit) for hit in found.sources],

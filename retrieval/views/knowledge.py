@@ -15,15 +15,13 @@ from access.authentication import get_grant
 from access.grants import Grant, Scope
 from concepts.emergent_pairs import accept_pair, dismiss_pair
 from concepts.exceptions import UnknownEmergentPair
-from concepts.models import EmergentPair, Relationship
+from concepts.models import Concept, EmergentPair, Relationship
 from concepts.serializers import EVIDENCE_DISCLAIMER, render_relationship
 from concepts.viewsets import get_concept
 from core.openapi import ERROR, body_of
 from core.paging import paginate, render_page_head
 from documents.index_catalog import require_index
 from retrieval.knowledge import concept_evidence, emergent, graph, sources
-from retrieval.knowledge.query import KnowledgeAnswer, KnowledgeQuery
-from retrieval.search import Mode, SearchOptions
 from retrieval.search_table import SearchResponse
 from retrieval.serializers import knowledge_answers as answers
 from retrieval.serializers import knowledge_requests as requests
@@ -31,9 +29,17 @@ from retrieval.serializers.requests import read_query_string
 from retrieval.views.searches import enqueue_planning_of_stale_hits, make_response
 
 
-class ConceptEvidenceView(APIView):
+class ConceptView(APIView):
+    """What is known of one concept."""
+
     scopes = Scope.SEARCH
 
+    def respond(self, concept: Concept, **content: Any) -> Response:
+        named = {"id": str(concept.pk), "label": concept.label}
+        return Response({"index": concept.index, "concept": named, **content})
+
+
+class ConceptEvidenceView(ConceptView):
     @extend_schema(
         operation_id="read_evidence",
         summary="Search the quotes of a concept",
@@ -63,20 +69,10 @@ class ConceptEvidenceView(APIView):
         concept = get_concept(concept_id, grant)
         ranked = concept_evidence.rank_instances(concept, parameters.get("query"), grant)
         page = ranked[parameters["offset"] : parameters["offset"] + parameters["limit"]]
-        hits = answers.render_ranked_instances(page)
-        return Response(
-            {
-                "index": concept.index,
-                "concept": {"id": str(concept.pk), "label": concept.label},
-                "count": len(ranked),
-                "hits": hits,
-            }
-        )
+        return self.respond(concept, count=len(ranked), hits=answers.render_ranked_instances(page))
 
 
-class ConceptContextView(APIView):
-    scopes = Scope.SEARCH
-
+class ConceptContextView(ConceptView):
     @extend_schema(
         operation_id="read_concept_context",
         summary="Read the sources that quote a concept",
@@ -89,19 +85,11 @@ class ConceptContextView(APIView):
         content = read_query_string(request.query_params)
         parameters = requests.ContextParametersSerializer.read(content)
         concept = get_concept(concept_id, get_grant(request))
-        sources = concept_evidence.read_concept_context(concept, **parameters)
-        return Response(
-            {
-                "index": concept.index,
-                "concept": {"id": str(concept.pk), "label": concept.label},
-                "sources": answers.render_concept_context(sources),
-            }
-        )
+        context = concept_evidence.read_concept_context(concept, **parameters)
+        return self.respond(concept, sources=answers.render_concept_context(context))
 
 
-class ConceptPathsView(APIView):
-    scopes = Scope.SEARCH
-
+class ConceptPathsView(ConceptView):
     @extend_schema(
         operation_id="find_paths",
         summary="Find chains of relationships from a concept",
@@ -113,21 +101,12 @@ class ConceptPathsView(APIView):
         """Chains of relationships from a concept whose types are similar to the given words."""
         content = read_query_string(request.query_params)
         parameters = requests.PathParametersSerializer.read(content)
-        concept = get_concept(concept_id, get_grant(request))
-        index = concept.index
-        words = parameters.pop("like")
-        paths, queries = graph.find_paths(
-            index, concept.pk, words, grant=get_grant(request), **parameters
-        )
+        grant = get_grant(request)
+        concept = get_concept(concept_id, grant)
+        paths, queries = graph.find_paths(concept, grant=grant, **parameters)
         for knowledge_query in queries:
             enqueue_planning_of_stale_hits(knowledge_query.stale_ids)
-        return Response(
-            {
-                "index": index,
-                "concept": {"id": str(concept.pk), "label": concept.label},
-                "paths": answers.render_paths(paths),
-            }
-        )
+        return self.respond(concept, paths=answers.render_paths(paths))
 
 
 class SimilarSourcesView(APIView):
@@ -138,28 +117,13 @@ class SimilarSourcesView(APIView):
         summary="Find sources similar to a given one",
         tags=["Search"],
         parameters=[requests.SimilarSourcesParametersSerializer],
-        responses={
-            200: body_of(strata_types.SourceSearchAnswer),
-            409: ERROR,
-        },
+        responses={200: body_of(strata_types.SourceSearchAnswer), 409: ERROR},
     )
     def get(self, request: Request, source_id: UUID) -> Response:
         """Sources of one or several indexes that are similar to a given source."""
         content = read_query_string(request.query_params)
         parameters = requests.SimilarSourcesParametersSerializer.read(content)
-        grant = get_grant(request)
-        source, vector = sources.compute_source_vector(source_id, grant)
-        index = source.artifact.index
-        names = parameters.pop("index", [index])
-        sources.require_same_model([index, *names], grant)
-        excluded = {"source_id": str(source_id)}
-        if parameters.pop("other_documents"):
-            excluded = {"artifact_id": str(source.artifact_id)}
-        window = parameters.pop("window")
-        options = SearchOptions(mode=Mode.DENSE, filter={"not": excluded}, **parameters)
-        knowledge_query = KnowledgeQuery(names, vector=vector, grant=grant)
-        found = sources.search_sources(knowledge_query, options, window=window)
-        answer = knowledge_query.finish(KnowledgeAnswer, found=found)
+        answer = sources.search_similar_sources(source_id, get_grant(request), **parameters)
         return make_response(SearchResponse(answers.render_hits(answer), answer.stale_ids))
 
 
@@ -171,22 +135,19 @@ class EmergentPairListView(APIView):
         summary="List similar concepts without a relationship",
         tags=["Concepts"],
         parameters=[requests.EmergentParametersSerializer],
-        responses={
-            200: body_of(strata_types.EmergentPairList),
-            404: ERROR,
-        },
+        responses={200: body_of(strata_types.EmergentPairList), 404: ERROR},
     )
     def get(self, request: Request) -> Response:
         """Pairs of similar concepts without a relationship, most similar first, with the sources
         that bridge them."""
         content = read_query_string(request.query_params)
         parameters = requests.EmergentParametersSerializer.read(content)
-        grant = get_grant(request)
-        grant.require(parameters["index"])
-        require_index(parameters["index"])
+        grant, index = get_grant(request), parameters["index"]
+        grant.require(index)
+        require_index(index)
         shown, answer = _find_pairs(request, parameters, grant)
         found = emergent.find_bridges(
-            parameters["index"], shown, grant, min_similarity=parameters["bridge_similarity"]
+            index, shown, grant, min_similarity=parameters["bridge_similarity"]
         )
         results = [answers.render_emergent_pair(pair, found.get(pair.pk, [])) for pair in shown]
         return Response({**answer, "results": results})
