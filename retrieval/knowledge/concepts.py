@@ -14,7 +14,6 @@ from retrieval.fusion import comb_sum
 from retrieval.knowledge.query import KnowledgeQuery
 from retrieval.search.hit_checks import Verdict
 from retrieval.search.request import SearchOptions
-from retrieval.search.run import Hit
 
 MAX_INSTANCES_SHOWN = 3  # per concept; concepts/{id}/evidence returns all
 MAX_EDGES_SHOWN = 10  # per type
@@ -64,7 +63,7 @@ class RelationshipTypeHit(EntityHit):
 
 
 def search_concepts(knowledge_query: KnowledgeQuery, options: SearchOptions) -> list[ConceptHit]:
-    hits = _find_page(knowledge_query, "concept", options)
+    hits = knowledge_query.find("concept", options)
     reasons = {hit.node_id: [MatchReason("concept", hit.score)] for hit in hits}
     return load_concepts(reasons, knowledge_query.grant, {hit.node_id: hit.verdict for hit in hits})
 
@@ -76,7 +75,7 @@ def search_relationship_types(
     edges_shown: int = MAX_EDGES_SHOWN,
 ) -> list[RelationshipTypeHit]:
     """Find relationship types, each with its first ``edges_shown`` relationships."""
-    hits = _find_page(knowledge_query, "relationship_type", options)
+    hits = knowledge_query.find("relationship_type", options)
     types = RelationshipType.objects.in_bulk([h.node_id for h in hits])
     edges = Relationship.objects.visible_to(knowledge_query.grant).filter(type__in=list(types))
     first_edges = _load_first_of_each(edges.with_concepts_and_type(), "type_id", edges_shown)
@@ -90,12 +89,6 @@ def search_relationship_types(
         for hit in hits
         if hit.node_id in types
     ]
-
-
-def _find_page(knowledge_query: KnowledgeQuery, kind: str, options: SearchOptions) -> list[Hit]:
-    end = options.offset + options.limit
-    found = knowledge_query.find(kind, end, min_similarity=options.min_similarity)
-    return found[options.offset :]
 
 
 def load_concepts(

@@ -74,11 +74,10 @@ def find_paths(
         StoreUnavailable, EmbeddingUnavailable: retry helps.
     """
     queries = [KnowledgeQuery([concept.index], word, grant=grant) for word in like]
+    options = SearchOptions(limit=_MAX_TYPES, min_similarity=min_similarity)
     type_similarities: dict[UUID, tuple[float, str]] = {}
     for knowledge_query in queries:
-        for hit in knowledge_query.find(
-            "relationship_type", _MAX_TYPES, min_similarity=min_similarity
-        ):
+        for hit in knowledge_query.find("relationship_type", options):
             if hit.score > type_similarities.get(hit.node_id, (-2.0, ""))[0]:
                 type_similarities[hit.node_id] = (hit.score, knowledge_query.query)
     frontier = [ConceptPath((), (concept.pk,))]

@@ -58,9 +58,7 @@ def blend_concepts(
     each_kind = SearchOptions(
         mode=Mode.DENSE, limit=_CANDIDATES_PER_KIND, min_similarity=options.min_similarity
     )
-    concepts = knowledge_query.find(
-        "concept", each_kind.limit, min_similarity=each_kind.min_similarity
-    )
+    concepts = knowledge_query.find("concept", each_kind)
     for hit in concepts:
         keep_best_reason(hit.node_id, "concept", hit.score, {})
     sources = search_sources(knowledge_query, each_kind)

@@ -60,9 +60,8 @@ def search_sources(
     window: int = 0,
     with_concepts: bool = False,
 ) -> list[SourceHit]:
-    """Find sources by their best chunk, best first. ``window``
-    adds the adjacent sources on each side, ``with_concepts`` the quotes in each source with their
-    concepts."""
+    """Find sources by their best chunk, best first. ``window`` adds the adjacent sources on each
+    side, ``with_concepts`` the quotes in each source with their concepts."""
     end = options.offset + options.limit
     chunks = _find_chunks_by_source(knowledge_query, end, options)
     found = list(chunks)[options.offset : end]

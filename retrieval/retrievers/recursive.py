@@ -1,6 +1,6 @@
 """Retriever of chunks by way of the summaries, questions and concepts above them."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -77,24 +77,16 @@ class RecursiveChunkRetriever(PassageRetriever):
     ) -> SearchAnswer | None:
         """Search the chunks below the nodes of one kind; None if no node was found."""
         options = {name: getattr(self.options, name) for name in self.takes}
-        below = {
-            name: list(dict.fromkeys(ids))
-            for name, ids in self._find_below(kind, indexes, query, options).items()
-            if ids
-        }
-        if not below:
+        below = self._find_below(kind, indexes, query, options)
+        conditions = [{name: list(dict.fromkeys(ids))} for name, ids in below.items() if ids]
+        if not conditions:
             return None
-        is_below = {"any_of": [{name: ids} for name, ids in below.items()]}
-        given = options["filter"]
+        is_below, given = {"any_of": conditions}, options["filter"]
         options["filter"] = {"all_of": [given, is_below]} if given else is_below
         return ChunkRetriever(indexes, grant=self.grant, **options).search(query)
 
     def _find_below(
-        self,
-        kind: str,
-        indexes: Sequence[str | IndexBuild],
-        query: str,
-        options: Mapping[str, Any],
+        self, kind: str, indexes: Sequence[str | IndexBuild], query: str, options: dict[str, Any]
     ) -> dict[str, list[str]]:
         """The pages, artifacts or sources of the best nodes of one kind: field -> ids."""
         if kind == "concept":
@@ -103,8 +95,8 @@ class RecursiveChunkRetriever(PassageRetriever):
             quotes = [quote for concept in concepts for quote in concept.instances]
             return {"source_id": [str(each.source_id) for each in quotes if each.source_id]}
         retriever = QuestionRetriever if kind == "question" else SummaryRetriever
-        hits = retriever(indexes, grant=self.grant, **options).search(query).hits
-        payloads = [hit.payload for hit in hits]
+        answer = retriever(indexes, grant=self.grant, **options).search(query)
+        payloads = [hit.payload for hit in answer.hits]
         if kind == "question":
             return {"source_id": [payload["source_id"] for payload in payloads]}
         return {

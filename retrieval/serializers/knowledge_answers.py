@@ -204,21 +204,17 @@ def _render_source_hit(hit: SourceHit) -> dict[str, Any]:
         "stale": hit.is_stale,
         "ways": [_render_match_reason(MatchReason("source", hit.similarity))],
         "chunks": [render_chunk(chunk, hit.score_kind) for chunk in hit.chunks],
-        "concepts": [_render_quoted_concept(instance) for instance in hit.instances],
+        "concepts": [
+            {
+                "id": str(each.concept_id),
+                "label": each.concept.label,
+                "evidence": render_instance(each),
+            }
+            for each in hit.instances
+        ],
         "neighbours": [render_source(neighbour) for neighbour in hit.neighbours],
     }
 
 
-def _render_quoted_concept(instance: Instance) -> dict[str, Any]:
-    return {
-        "id": str(instance.concept_id),
-        "label": instance.concept.label,
-        "evidence": render_instance(instance),
-    }
-
-
 def _render_source_fields(source: Source) -> dict[str, Any]:
-    return {
-        **render_source(source),
-        "artifact": render_reference(source.artifact),
-    }
+    return {**render_source(source), "artifact": render_reference(source.artifact)}

@@ -15,11 +15,11 @@ from retrieval.serializers.requests import (
     FiniteFloatField,
     IndexNameField,
     IndexNamesField,
+    QuerySerializer,
     SimilarityField,
     SourceParametersSerializer,
     StringsField,
     describe_strings,
-    merge_query_names,
 )
 
 DEFAULT_SUBGRAPH_SIMILARITY = 0.7
@@ -45,18 +45,15 @@ class WordsField(StringsField):
 
 
 @with_example({"index": "knowledge", "query": "wading birds", "limit": 5})
-class KnowledgeQuerySerializer(StrictSerializer):
+class KnowledgeQuerySerializer(QuerySerializer):
     """Parameters common to all knowledge searches."""
 
     index = IndexNamesField(required=False)
     collection = IndexNamesField(required=False, help_text="The same as index.")
-    query = StringField(required=False, max_length=MAX_QUERY_CHARS)
-    q = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="The same as query.")
-    limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
     min_similarity = SimilarityField()
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        attrs = merge_query_names(attrs)
+        attrs = super().validate(attrs)
         collection = attrs.pop("collection", None)
         if collection is not None and "index" in attrs:
             raise InvalidInput("Give index or collection, not both.", field="collection")

@@ -112,13 +112,28 @@ class SimilarityField(FiniteFloatField):
         super().__init__(min_value=-1.0, max_value=1.0, help_text=help_text, **kwargs)
 
 
-@with_example({"index": "handbook", "query": "when is the lamp lit", "limit": 5})
-class QueryParametersSerializer(StrictSerializer):
-    """The parameters of every search."""
+class QuerySerializer(StrictSerializer):
+    """The parameters of every search, and of a question."""
 
     index = IndexNamesField()
     query = StringField(required=False, max_length=MAX_QUERY_CHARS)
     q = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="The same as query.")
+    limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        query, q = attrs.get("query"), attrs.pop("q", None)
+        if query is not None and q is not None:
+            raise InvalidInput("Give query or q, not both.", field="q")
+        attrs["query"] = q if query is None else query
+        if attrs["query"] is None:
+            raise InvalidInput("Give a query.", field="query")
+        return attrs
+
+
+@with_example({"index": "handbook", "query": "when is the lamp lit", "limit": 5})
+class QueryParametersSerializer(QuerySerializer):
+    """The parameters of a search that has a mode."""
+
     mode = serializers.ChoiceField(choices=[str(mode) for mode in Mode], default="hybrid")
     filter = FilterField(
         required=False,
@@ -140,22 +155,8 @@ class QueryParametersSerializer(StrictSerializer):
         help_text="A write's revision. If the index does not show that write yet: 409.",
     )
 
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        return merge_query_names(attrs)
-
-
-def merge_query_names(attrs: dict[str, Any]) -> dict[str, Any]:
-    query, q = attrs.get("query"), attrs.pop("q", None)
-    if query is not None and q is not None:
-        raise InvalidInput("Give query or q, not both.", field="q")
-    attrs["query"] = q if query is None else query
-    if attrs["query"] is None:
-        raise InvalidInput("Give a query.", field="query")
-    return attrs
-
 
 class SearchParametersSerializer(QueryParametersSerializer):
-    limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
     offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_OFFSET)
     min_score = FiniteFloatField(required=False, help_text="On the scale of the mode's scores.")
 
@@ -183,20 +184,13 @@ class HierarchicalParametersSerializer(QueryParametersSerializer):
 
 class RecursiveParametersSerializer(QueryParametersSerializer):
     explain = None  # type: ignore[assignment]  # a score fuses several searches
-    limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
 
 
-class SpaceParametersSerializer(StrictSerializer):
+class SpaceParametersSerializer(QuerySerializer):
     """The parameters of a search that ranks artifacts in a separate vector space and by words."""
 
-    index = IndexNamesField()
-    query = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="Query text.")
-    q = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="The same as query.")
     limit = serializers.IntegerField(
-        default=10,
-        min_value=1,
-        max_value=MAX_LIMIT,
-        help_text="Maximum number of artifacts.",
+        default=10, min_value=1, max_value=MAX_LIMIT, help_text="Maximum number of artifacts."
     )
     offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_OFFSET)
     min_similarity = FiniteFloatField(
@@ -224,7 +218,7 @@ class StructureParametersSerializer(SpaceParametersSerializer):
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        text = merge_query_names(attrs)["query"] if {"query", "q"} & attrs.keys() else None
+        text = super().validate(attrs)["query"] if {"query", "q"} & attrs.keys() else None
         attrs |= {"query": attrs.pop("structure"), "text": text}
         return attrs
 
@@ -235,17 +229,12 @@ class ImageParametersSerializer(SpaceParametersSerializer):
 
     with_text = FlagField(default=True, help_text="Rank artifacts by their passages as well.")
 
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        return merge_query_names(attrs)
-
 
 @with_example({"index": "handbook", "query": "When is the lamp lit?"})
-class AskParametersSerializer(StrictSerializer):
+class AskParametersSerializer(QuerySerializer):
     """A user's question."""
 
     index = IndexNameField()
-    query = StringField(required=False, max_length=MAX_QUERY_CHARS)
-    q = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="The same as query.")
     filter = FilterField(
         required=False, help_text="Applied in addition to the filters found in the question."
     )
@@ -263,9 +252,6 @@ class AskParametersSerializer(StrictSerializer):
     why_not = serializers.UUIDField(
         required=False, help_text="Id of a node or artifact: explain which component dropped it."
     )
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        return merge_query_names(attrs)
 
 
 def read_query_string(params: QueryDict) -> dict[str, Any]:

@@ -50,7 +50,7 @@ class ConceptEvidenceView(ConceptView):
         responses=body_of(strata_types.ConceptEvidenceAnswer),
     )
     def get(self, request: Request, concept_id: UUID) -> Response:
-        return self._respond(request, concept_id, read_query_string(request.query_params))
+        return self._respond(request, concept_id, request.query_params)
 
     @extend_schema(
         operation_id="read_evidence_by_body",
@@ -82,8 +82,7 @@ class ConceptContextView(ConceptView):
     )
     def get(self, request: Request, concept_id: UUID) -> Response:
         """The sources that quote a concept, with their neighbours."""
-        content = read_query_string(request.query_params)
-        parameters = requests.ContextParametersSerializer.read(content)
+        parameters = requests.ContextParametersSerializer.read(request.query_params)
         concept = get_concept(concept_id, get_grant(request))
         context = concept_evidence.read_concept_context(concept, **parameters)
         return self.respond(concept, sources=answers.render_concept_context(context))
@@ -99,8 +98,7 @@ class ConceptPathsView(ConceptView):
     )
     def get(self, request: Request, concept_id: UUID) -> Response:
         """Chains of relationships from a concept whose types are similar to the given words."""
-        content = read_query_string(request.query_params)
-        parameters = requests.PathParametersSerializer.read(content)
+        parameters = requests.PathParametersSerializer.read(request.query_params)
         grant = get_grant(request)
         concept = get_concept(concept_id, grant)
         paths, queries = graph.find_paths(concept, grant=grant, **parameters)
@@ -140,8 +138,7 @@ class EmergentPairListView(APIView):
     def get(self, request: Request) -> Response:
         """Pairs of similar concepts without a relationship, most similar first, with the sources
         that bridge them."""
-        content = read_query_string(request.query_params)
-        parameters = requests.EmergentParametersSerializer.read(content)
+        parameters = requests.EmergentParametersSerializer.read(request.query_params)
         grant, index = get_grant(request), parameters["index"]
         grant.require(index)
         require_index(index)
