@@ -28,8 +28,7 @@ from evidence.services import (
 )
 from retrieval.search import MAX_LIMIT, MAX_QUERY_CHARS
 from retrieval.serializers.answers import render_chunk, render_search_answer
-from retrieval.serializers.knowledge_requests import SIMILARITY_RANGE
-from retrieval.serializers.requests import FiniteFloatField
+from retrieval.serializers.requests import FiniteFloatField, SimilarityField
 from strata_types.examples import FINDING
 
 MAX_AUTHORS = 1_000
@@ -120,9 +119,7 @@ class SingleEvidenceSerializer(EvidenceInputSerializer, ThresholdSerializer):
 class SimilarEvidenceParametersSerializer(StrictSerializer):
     q = StringField(max_length=MAX_QUERY_CHARS, help_text="A finding, a claim or a question.")
     limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
-    min_similarity = FiniteFloatField(
-        required=False, help_text="Cosine, from -1 to 1.", **SIMILARITY_RANGE
-    )
+    min_similarity = SimilarityField()
     min_revision = serializers.IntegerField(
         required=False,
         min_value=0,
@@ -140,9 +137,7 @@ class RelatedEvidenceParametersSerializer(StrictSerializer):
         help_text="URLs of findings to exclude.",
     )
     limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
-    min_similarity = FiniteFloatField(
-        required=False, help_text="Cosine, from -1 to 1.", **SIMILARITY_RANGE
-    )
+    min_similarity = SimilarityField()
     min_revision = serializers.IntegerField(required=False, min_value=0)
 
 

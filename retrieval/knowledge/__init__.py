@@ -5,10 +5,10 @@ Every hit says how it was found.
 
     query.py      one query, embedded once, against nodes of several kinds
     concepts.py   concepts and relationship types by meaning
-    sources.py    sources by their chunks, and similar sources
+    sources.py    sources by their chunks, similar sources, and the vectors of nodes
     routing.py    the best entry point of a query; concepts found in several ways, blended
     graph.py      relationship paths by type similarity, and the subgraph around a query
-    emergent.py   pairs of similar concepts, below the similarity from which pairs are stored
-    bridges.py    sources similar to both concepts of a pair
+    emergent.py   pairs of similar concepts, below the similarity from which pairs are stored, and
+                  the sources that bridge a pair
     concept_evidence.py  the quotes of a concept: by similarity to a query, and in their context
 """

@@ -1,11 +1,11 @@
 """Searches concepts and relationship types by meaning, with quotes and relationships."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
-from django.db.models import F, Window
+from django.db.models import F, QuerySet, Window
 from django.db.models.functions import RowNumber
 
 from access.grants import Grant
@@ -14,7 +14,6 @@ from retrieval.fusion import comb_sum
 from retrieval.knowledge.query import KnowledgeQuery
 from retrieval.search.hit_checks import Verdict
 from retrieval.search.request import SearchOptions
-from retrieval.search.run import Hit
 
 MAX_INSTANCES_SHOWN = 3  # per concept; concepts/{id}/evidence returns all
 MAX_EDGES_SHOWN = 10  # per type
@@ -35,14 +34,14 @@ class MatchReason:
 
 
 @dataclass(frozen=True, slots=True)
-class ConceptHit:
+class EntityHit:
     """``reasons``: the best of each name, best first; their scores are added. ``verdict`` is None
-    if the concept was read from the database, not from the vector store."""
+    if the entity was read from the database, not from the vector store."""
 
-    concept: Concept
+    kind: ClassVar[str]
+    entity: Concept | RelationshipType
     reasons: list[MatchReason]
-    instances: list[Instance]
-    verdict: Verdict | None = None
+    verdict: Verdict | None
 
     @property
     def score(self) -> float:
@@ -50,15 +49,21 @@ class ConceptHit:
 
 
 @dataclass(frozen=True, slots=True)
-class RelationshipTypeHit:
-    type: RelationshipType
-    reason: MatchReason
+class ConceptHit(EntityHit):
+    kind = "concept"
+    entity: Concept
+    instances: list[Instance]
+
+
+@dataclass(frozen=True, slots=True)
+class RelationshipTypeHit(EntityHit):
+    kind = "relationship_type"
+    entity: RelationshipType
     edges: list[Relationship]
-    verdict: Verdict | None
 
 
 def search_concepts(knowledge_query: KnowledgeQuery, options: SearchOptions) -> list[ConceptHit]:
-    hits = _find_page(knowledge_query, "concept", options)
+    hits = knowledge_query.find("concept", options)
     reasons = {hit.node_id: [MatchReason("concept", hit.score)] for hit in hits}
     return load_concepts(reasons, knowledge_query.grant, {hit.node_id: hit.verdict for hit in hits})
 
@@ -70,72 +75,51 @@ def search_relationship_types(
     edges_shown: int = MAX_EDGES_SHOWN,
 ) -> list[RelationshipTypeHit]:
     """Find relationship types, each with its first ``edges_shown`` relationships."""
-    hits = _find_page(knowledge_query, "relationship_type", options)
+    hits = knowledge_query.find("relationship_type", options)
     types = RelationshipType.objects.in_bulk([h.node_id for h in hits])
-    edges = _load_first_edges(types, edges_shown, knowledge_query.grant) if edges_shown else {}
+    edges = Relationship.objects.visible_to(knowledge_query.grant).filter(type__in=list(types))
+    first_edges = _load_first_of_each(edges.with_concepts_and_type(), "type_id", edges_shown)
     return [
         RelationshipTypeHit(
             types[hit.node_id],
-            MatchReason("relationship_type", hit.score),
-            edges.get(hit.node_id, []),
+            [MatchReason("relationship_type", hit.score)],
             hit.verdict,
+            first_edges.get(hit.node_id, []),
         )
         for hit in hits
         if hit.node_id in types
     ]
 
 
-def _find_page(knowledge_query: KnowledgeQuery, kind: str, options: SearchOptions) -> list[Hit]:
-    end = options.offset + options.limit
-    found = knowledge_query.find(kind, end, min_similarity=options.min_similarity)
-    return found[options.offset :]
-
-
 def load_concepts(
     reasons: Mapping[UUID, Sequence[MatchReason]],
     grant: Grant,
-    verdicts: Mapping[UUID, Verdict | None] | None = None,
+    verdicts: Mapping[UUID, Verdict | None],
 ) -> list[ConceptHit]:
     """Load the visible concepts as hits, best first; ties by id."""
     concepts = Concept.objects.visible_to(grant).in_bulk(list(reasons))
-    instances = load_first_instances(concepts, MAX_INSTANCES_SHOWN)
+    quotes = Instance.objects.not_lost().filter(concept__in=list(concepts))
+    first_quotes = _load_first_of_each(
+        quotes.select_related("artifact", "source"), "concept_id", MAX_INSTANCES_SHOWN
+    )
     hits = [
         ConceptHit(
             concept,
             sorted(reasons[pk], key=lambda reason: -reason.score),
-            instances.get(pk, []),
-            (verdicts or {}).get(pk),
+            verdicts.get(pk),
+            first_quotes.get(pk, []),
         )
         for pk, concept in concepts.items()
     ]
-    hits.sort(key=lambda hit: (-hit.score, hit.concept.pk))
-    return hits
+    return sorted(hits, key=lambda hit: (-hit.score, hit.entity.pk))
 
 
-def load_first_instances(concept_ids: Collection[UUID], limit: int) -> dict[UUID, list[Instance]]:
-    """The oldest quotes of each concept that are not lost, each with its source."""
-    return _load_first_per_group(
-        Instance.objects.not_lost().filter(concept__in=list(concept_ids)),
-        "concept_id",
-        limit,
-        ("artifact", "source"),
-    )
-
-
-def _load_first_edges(
-    type_ids: Collection[UUID], limit: int, grant: Grant
-) -> dict[UUID, list[Relationship]]:
-    edges = Relationship.objects.visible_to(grant).filter(type__in=list(type_ids))
-    return _load_first_per_group(edges, "type_id", limit, ("source", "type", "target"))
-
-
-def _load_first_per_group(
-    rows: Any, key: str, limit: int, related: Sequence[str]
-) -> dict[UUID, list[Any]]:
+def _load_first_of_each(rows: QuerySet[Any], key: str, limit: int) -> dict[UUID, list[Any]]:
     """The oldest rows of each ``key``, ``limit`` at most."""
+    if not limit:
+        return {}
     place = Window(RowNumber(), partition_by=F(key), order_by=["created_at", "pk"])
     grouped: dict[UUID, list[Any]] = {}
-    first = rows.order_by().annotate(place=place).filter(place__lte=limit)
-    for row in first.select_related(*related).order_by("place"):
+    for row in rows.order_by().annotate(place=place).filter(place__lte=limit).order_by("place"):
         grouped.setdefault(getattr(row, key), []).append(row)
     return grouped

@@ -1,21 +1,18 @@
 """Finds relationship paths by type similarity, and the subgraph around a query."""
 
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from django.db.models import Case, Q, Value, When
 
 from access.grants import Grant
-from concepts.models import Instance, Relationship
-from retrieval.knowledge.concepts import (
-    ConceptHit,
-    RelationshipTypeHit,
-    search_concepts,
-    search_relationship_types,
-)
+from concepts.models import Concept, Instance, Relationship
+from retrieval.knowledge.concepts import search_concepts, search_relationship_types
 from retrieval.knowledge.query import KnowledgeQuery
-from retrieval.knowledge.sources import SourceHit, search_sources
+from retrieval.knowledge.routing import RoutingResult
+from retrieval.knowledge.sources import search_sources
 from retrieval.search.request import SearchOptions
 
 MAX_DEPTH = 3
@@ -49,46 +46,41 @@ class ConceptPath:
 
 
 @dataclass(frozen=True, slots=True)
-class Subgraph:
+class Subgraph(RoutingResult):
     """The hits above a threshold, and the edges of their concepts: ``edges`` has those among them
     first, then those that lead to other concepts, ``MAX_SUBGRAPH_EDGES`` of ``edge_count`` in all.
     ``instances`` link concepts to sources."""
 
-    concepts: list[ConceptHit]
-    sources: list[SourceHit]
-    types: list[RelationshipTypeHit]
     edges: list[Relationship]
     edge_count: int
     instances: list[Instance]
 
 
 def find_paths(
-    index: str,
-    concept_id: UUID,
-    words: Sequence[str],
+    concept: Concept,
     *,
+    like: Sequence[str],
     grant: Grant,
     depth: int,
     limit: int,
     min_similarity: float | None = None,
 ) -> tuple[list[ConceptPath], list[KnowledgeQuery]]:
     """Find chains of up to ``depth`` relationships from a concept, in either direction, whose types
-    are similar to any of ``words``; most similar first, then shortest. A chain visits no concept
-    twice. The queries are returned too.
+    are similar to any of the words ``like``; most similar first, then shortest. A chain visits no
+    concept twice. The queries are returned too.
 
     Raises:
         InvalidInput: a word is blank.
         StoreUnavailable, EmbeddingUnavailable: retry helps.
     """
-    queries = [KnowledgeQuery([index], word, grant=grant) for word in words]
+    queries = [KnowledgeQuery([concept.index], word, grant=grant) for word in like]
+    options = SearchOptions(limit=_MAX_TYPES, min_similarity=min_similarity)
     type_similarities: dict[UUID, tuple[float, str]] = {}
     for knowledge_query in queries:
-        for hit in knowledge_query.find(
-            "relationship_type", _MAX_TYPES, min_similarity=min_similarity
-        ):
+        for hit in knowledge_query.find("relationship_type", options):
             if hit.score > type_similarities.get(hit.node_id, (-2.0, ""))[0]:
                 type_similarities[hit.node_id] = (hit.score, knowledge_query.query)
-    frontier = [ConceptPath((), (concept_id,))]
+    frontier = [ConceptPath((), (concept.pk,))]
     found: list[ConceptPath] = []
     for _ in range(depth):
         frontier = sorted(
@@ -105,7 +97,7 @@ def search_subgraph(knowledge_query: KnowledgeQuery, options: SearchOptions) -> 
     concepts = search_concepts(knowledge_query, options)
     sources = search_sources(knowledge_query, options)
     types = search_relationship_types(knowledge_query, options, edges_shown=0)
-    ids = [hit.concept.pk for hit in concepts]
+    ids = [hit.entity.pk for hit in concepts]
     edges = Relationship.objects.visible_to(knowledge_query.grant).with_concepts_and_type()
     edges = edges.filter(Q(source__in=ids) | Q(target__in=ids))
     is_inside = Q(source__in=ids, target__in=ids)
@@ -124,30 +116,22 @@ def search_subgraph(knowledge_query: KnowledgeQuery, options: SearchOptions) -> 
 def _extend_paths(
     paths: Sequence[ConceptPath], type_similarities: dict[UUID, tuple[float, str]], grant: Grant
 ) -> list[ConceptPath]:
-    ends = {path.concept_ids[-1] for path in paths}
-    edges = _load_edges_by_concept(ends, type_similarities, grant)
+    ends = list({path.concept_ids[-1] for path in paths})
+    rows = (
+        Relationship.objects.visible_to(grant)
+        .with_concepts_and_type()
+        .filter(Q(source__in=ends) | Q(target__in=ends), type__in=list(type_similarities))
+    )
+    edges: defaultdict[UUID, list[Relationship]] = defaultdict(list)
+    for row in rows.order_by("pk")[:_MAX_EDGES_PER_DEPTH]:
+        edges[row.source_id].append(row)
+        edges[row.target_id].append(row)
     extended = []
     for path in paths:
         last = path.concept_ids[-1]
-        for edge in edges.get(last, []):
+        for edge in edges[last]:
             other = edge.target_id if edge.source_id == last else edge.source_id
             if other not in path.concept_ids:
                 step = PathStep(edge, *type_similarities[edge.type_id])
                 extended.append(ConceptPath((*path.steps, step), (*path.concept_ids, other)))
     return extended
-
-
-def _load_edges_by_concept(
-    concept_ids: Collection[UUID], type_ids: Collection[UUID], grant: Grant
-) -> dict[UUID, list[Relationship]]:
-    ends = list(concept_ids)
-    rows = (
-        Relationship.objects.visible_to(grant)
-        .with_concepts_and_type()
-        .filter(Q(source__in=ends) | Q(target__in=ends), type__in=list(type_ids))
-    )
-    edges: dict[UUID, list[Relationship]] = {}
-    for row in rows.order_by("pk")[:_MAX_EDGES_PER_DEPTH]:
-        for end in (row.source_id, row.target_id):
-            edges.setdefault(end, []).append(row)
-    return edges

@@ -46,16 +46,18 @@ class KnowledgeQuery(SearchRun):
         super().__init__(indexes, [query] if vector is None else [], SearchOptions(), grant)
         self.query, self.vector = query, vector
 
-    def find(self, kind: str, count: int, *, min_similarity: float | None = None) -> list[Hit]:
-        """The ``count`` nearest nodes of a kind that can be served, best first; ties by id.
+    def find(self, kind: str, options: SearchOptions) -> list[Hit]:
+        """The nearest nodes of a kind that can be served, best first; ties by id. ``limit``,
+        ``offset`` and ``min_similarity`` of the options apply.
 
         Raises:
             InvalidInput: an index holds no such nodes.
             StoreUnavailable, EmbeddingUnavailable: retry helps.
         """
         targets = self._make_targets(kind, SearchOptions(mode=Mode.DENSE))
-        fetched = count
-        served = self._find_served(targets, Mode.DENSE, fetched, min_similarity)
+        count = fetched = options.offset + options.limit
+        lowest = options.min_similarity
+        served = self._find_served(targets, Mode.DENSE, fetched, lowest)
         # The database, not the store, knows which concepts a grant includes. A bound would leave
         # fewer hits than there are, which shows that others are hidden.
         while count_final(served, targets) < count and any(each.has_more for each in targets):
@@ -63,8 +65,8 @@ class KnowledgeQuery(SearchRun):
             for target in targets:
                 target.reset()
             fetched = max(2 * fetched, MIN_REFILL_POINTS)
-            served = self._find_served(targets, Mode.DENSE, fetched, min_similarity)
-        [hits] = self.make_hits(served[:count])
+            served = self._find_served(targets, Mode.DENSE, fetched, lowest)
+        [hits] = self.make_hits(served[options.offset : count])
         return hits
 
     def find_chunks(self, count: int, options: SearchOptions) -> list[tuple[Hit, float]]:
@@ -84,7 +86,11 @@ class KnowledgeQuery(SearchRun):
         similarities: dict[PointKey, float] = {}
         for _ in range(_MAX_FETCHES):
             served = drop_repeated_chunks(self._find_served(targets, mode, count, lowest))
-            similarities = self._measure(served, mode)
+            if mode == Mode.DENSE:
+                similarities = {each.key: each.point.score for each in served}
+            else:
+                [similarities] = measure_similarities([served])
+                self.stopwatch.lap("search")
             found = [
                 each
                 for each in served
@@ -132,15 +138,8 @@ class KnowledgeQuery(SearchRun):
         self.stopwatch.lap("verify")
         return ranking
 
-    def _measure(self, served: Sequence[Candidate], mode: Mode) -> dict[PointKey, float]:
-        if mode == Mode.DENSE:
-            return {found.key: found.point.score for found in served}
-        [similarities] = measure_similarities([served])
-        self.stopwatch.lap("search")
-        return similarities
 
-
-Found = TypeVar("Found")
+Found = TypeVar("Found", covariant=True)
 
 
 @dataclass(frozen=True, kw_only=True)

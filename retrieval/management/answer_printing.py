@@ -14,16 +14,16 @@ from rich.text import Text
 from indexing.management.api_client import ApiCommand, format_json
 
 # The lists of an answer, in the order in which they are printed.
-SECTIONS = {
-    "hits": "Hits",
-    "artifacts": "Artifacts",
-    "concepts": "Concepts",
-    "sources": "Sources",
-    "relationship_types": "Relationship types",
-    "relationships": "Relationships",
-    "paths": "Paths",
-    "results": "Results",
-}
+SECTIONS = (
+    "hits",
+    "artifacts",
+    "concepts",
+    "sources",
+    "relationship_types",
+    "relationships",
+    "paths",
+    "results",
+)
 
 
 class AnswerCommand(ApiCommand):
@@ -52,7 +52,8 @@ class AnswerPrinter:
         has_headings = sum(name in answer for name in SECTIONS) > 1
         for name, rows in filled.items():
             if has_headings:
-                self._console.print(Text(SECTIONS[name], style="bold underline"))
+                heading = name.replace("_", " ").capitalize()
+                self._console.print(Text(heading, style="bold underline"))
             for rank, row in enumerate(rows, start=1):
                 self._choose_printer(name, row)(rank, row)
 
@@ -67,8 +68,8 @@ class AnswerPrinter:
         for field, printer in (
             ("steps", self._print_path),
             ("pages", self._print_artifact),
-            ("structure", self._print_structure),
-            ("image", self._print_image),
+            ("structure", self._print_artifact_hit),
+            ("image", self._print_artifact_hit),
             ("target", self._print_relationship),
             ("quote", self._print_quote_hit),
             ("label", self._print_concept),
@@ -83,26 +84,20 @@ class AnswerPrinter:
 
     def print_hit(self, rank: int, hit: dict[str, Any]) -> None:
         self._print_line(_format_heading(rank, _get_title(hit), hit.get("page")), hit)
-        if "question" in hit:
-            self._print_note(hit["question"], 3)
-        if "url" in hit:
-            self._print_note(hit["url"], 3)
+        for name in ("question", "url"):
+            if hit.get(name):
+                self._print_note(hit[name], 3)
         self.print_text(hit.get("content") or hit["text"] or "", 3)
 
-    def _print_structure(self, rank: int, hit: dict[str, Any]) -> None:
-        structure, passage = hit["structure"], hit["passage"]
-        self._print_line(_format_heading(rank, _get_title(hit)), hit, structure or passage)
-        if structure is not None:
-            self.print_text(structure["smiles"], 3)
-        if passage is not None:
-            self.print_text(passage["text"], 3)
-
-    def _print_image(self, rank: int, hit: dict[str, Any]) -> None:
-        image, passage = hit["image"], hit["passage"]
+    def _print_artifact_hit(self, rank: int, hit: dict[str, Any]) -> None:
+        """Print an artifact that was found by its structure, by an image or by a passage."""
+        found, passage = hit.get("structure") or hit.get("image") or {}, hit["passage"]
         heading = _format_heading(rank, _get_title(hit))
-        if image is not None:
-            heading.append(f"  {image['media_type']}", style="cyan")
-        self._print_line(heading, hit, image or passage)
+        if "media_type" in found:
+            heading.append(f"  {found['media_type']}", style="cyan")
+        self._print_line(heading, hit, found or passage)
+        if "smiles" in found:
+            self.print_text(found["smiles"], 3)
         if passage is not None:
             self.print_text(passage["text"], 3)
 
@@ -142,13 +137,13 @@ class AnswerPrinter:
 
     def _print_source(self, rank: int, source: dict[str, Any]) -> None:
         self._print_line(_format_heading(rank, _get_title(source), source["page"]), source)
-        before = [each for each in source["neighbours"] if each["ordinal"] < source["ordinal"]]
-        after = [each for each in source["neighbours"] if each["ordinal"] > source["ordinal"]]
-        for neighbour in before:
-            self._print_note(neighbour["text"], 6)
+        for each in source["neighbours"]:
+            if each["ordinal"] < source["ordinal"]:
+                self._print_note(each["text"], 6)
         self.print_text(source["text"] or "", 3)
-        for neighbour in after:
-            self._print_note(neighbour["text"], 6)
+        for each in source["neighbours"]:
+            if each["ordinal"] > source["ordinal"]:
+                self._print_note(each["text"], 6)
         self._print_quotes(source.get("evidence", []))
         if concepts := source.get("concepts"):
             labels = ", ".join(concept["label"] for concept in concepts)
@@ -168,15 +163,14 @@ class AnswerPrinter:
         self.print_text(f"{rank}. {_format_relationship(relationship)}")
 
     def _print_path(self, rank: int, path: dict[str, Any]) -> None:
-        first = path["steps"][0]
-        parts = [first["target" if first["reversed"] else "source"]["label"]]
+        chain = ""
         for step in path["steps"]:
+            ends = step["source"]["label"], step["target"]["label"]
+            start, end = reversed(ends) if step["reversed"] else ends
             name = step["type"]["name"]
-            if step["reversed"]:
-                parts.append(f"<-[{name}]- {step['source']['label']}")
-            else:
-                parts.append(f"-[{name}]-> {step['target']['label']}")
-        self._print_line(_format_heading(rank, " ".join(parts)), path)
+            arrow = f"<-[{name}]-" if step["reversed"] else f"-[{name}]->"
+            chain = f"{chain or start} {arrow} {end}"
+        self._print_line(_format_heading(rank, chain), path)
 
     # --- Lines ---------------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@ which takes seconds: do it inside functions, or by ``retrieval.search_table``.
 """
 
 from retrieval.retrievers.base import IndexRetriever
-from retrieval.retrievers.hierarchical import HierarchicalRetriever
 from retrieval.retrievers.knowledge import (
     BlendRetriever,
     ConceptRetriever,
@@ -16,6 +15,7 @@ from retrieval.retrievers.knowledge import (
 )
 from retrieval.retrievers.ranked import (
     ChunkRetriever,
+    HierarchicalRetriever,
     QueriesRetriever,
     QuestionRetriever,
     SummaryRetriever,

@@ -4,9 +4,8 @@ from abc import abstractmethod
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo
+from llama_index.core.schema import NodeWithScore
 
-from indexing.stores import DenseVector
 from retrieval.knowledge.concepts import (
     ConceptHit,
     RelationshipTypeHit,
@@ -15,15 +14,10 @@ from retrieval.knowledge.concepts import (
 )
 from retrieval.knowledge.graph import Subgraph, search_subgraph
 from retrieval.knowledge.query import KnowledgeAnswer, KnowledgeQuery
-from retrieval.knowledge.routing import (
-    BlendWeights,
-    RoutingResult,
-    blend_concepts,
-    route_query,
-)
+from retrieval.knowledge.routing import RoutingResult, blend_concepts
 from retrieval.knowledge.sources import SourceHit, search_sources
 from retrieval.retrievers.base import IndexRetriever
-from retrieval.retrievers.nodes import make_hit_node
+from retrieval.retrievers.nodes import make_node, to_document_node
 from retrieval.search import Mode, SearchOptions
 
 Found = TypeVar("Found")
@@ -39,15 +33,16 @@ class KnowledgeRetriever(IndexRetriever[KnowledgeAnswer[Found]]):
         """Find the hits nearest to a query."""
 
     def search(self, query: str) -> KnowledgeAnswer[Found]:
-        return self._answer(KnowledgeQuery(self.indexes, query, grant=self.grant))
-
-    def search_by_vector(self, vector: DenseVector) -> KnowledgeAnswer[Found]:
-        """Search with a vector of the indexes' model instead of a query."""
-        return self._answer(KnowledgeQuery(self.indexes, vector=vector, grant=self.grant))
-
-    def _answer(self, knowledge_query: KnowledgeQuery) -> KnowledgeAnswer[Found]:
+        knowledge_query = KnowledgeQuery(self.indexes, query, grant=self.grant)
         found = self.find(knowledge_query)
         return knowledge_query.finish(KnowledgeAnswer, found=found)
+
+    def to_nodes(self, answer: KnowledgeAnswer[Any]) -> list[NodeWithScore]:
+        """The hits of all kinds, best first."""
+        found = answer.found
+        if isinstance(found, RoutingResult):
+            found = [*found.concepts, *found.sources, *found.types]
+        return sorted((_to_node(hit) for hit in found), key=lambda node: -(node.score or 0.0))
 
 
 class ConceptRetriever(KnowledgeRetriever[list[ConceptHit]]):
@@ -58,9 +53,6 @@ class ConceptRetriever(KnowledgeRetriever[list[ConceptHit]]):
     def find(self, knowledge_query: KnowledgeQuery) -> list[ConceptHit]:
         return search_concepts(knowledge_query, self.options)
 
-    def to_nodes(self, answer: KnowledgeAnswer[list[ConceptHit]]) -> list[NodeWithScore]:
-        return [_to_concept_node(hit) for hit in answer.found]
-
 
 class RelationshipTypeRetriever(KnowledgeRetriever[list[RelationshipTypeHit]]):
     """Relationship types by their meaning, each with relationships."""
@@ -69,9 +61,6 @@ class RelationshipTypeRetriever(KnowledgeRetriever[list[RelationshipTypeHit]]):
 
     def find(self, knowledge_query: KnowledgeQuery) -> list[RelationshipTypeHit]:
         return search_relationship_types(knowledge_query, self.options)
-
-    def to_nodes(self, answer: KnowledgeAnswer[list[RelationshipTypeHit]]) -> list[NodeWithScore]:
-        return [_to_relationship_type_node(hit) for hit in answer.found]
 
 
 class SourceRetriever(KnowledgeRetriever[list[SourceHit]]):
@@ -101,9 +90,6 @@ class SourceRetriever(KnowledgeRetriever[list[SourceHit]]):
             with_concepts=self.with_concepts,
         )
 
-    def to_nodes(self, answer: KnowledgeAnswer[list[SourceHit]]) -> list[NodeWithScore]:
-        return [_to_source_node(hit) for hit in answer.found]
-
 
 class RoutingRetriever(KnowledgeRetriever[RoutingResult]):
     """Concepts, sources and relationship types near a query, and which of them is nearest.
@@ -130,32 +116,28 @@ class RoutingRetriever(KnowledgeRetriever[RoutingResult]):
         **options: Any,
     ) -> None:
         super().__init__(index, mode=mode, **options)
-        self.concepts = self._limit(concept_limit, concept_min_similarity)
-        self.sources = self._limit(source_limit, source_min_similarity)
-        self.types = self._limit(relationship_limit, relationship_min_similarity)
+
+        def override(**limits: Any) -> SearchOptions:
+            given = {name: limit for name, limit in limits.items() if limit is not None}
+            return replace(self.options, **given)
+
+        self.concepts = override(limit=concept_limit, min_similarity=concept_min_similarity)
+        self.sources = override(limit=source_limit, min_similarity=source_min_similarity)
+        self.types = override(limit=relationship_limit, min_similarity=relationship_min_similarity)
         self.window = window
         self.with_concepts = with_concepts
 
     def find(self, knowledge_query: KnowledgeQuery) -> RoutingResult:
-        return route_query(
-            knowledge_query,
-            concepts=self.concepts,
-            sources=self.sources,
-            types=self.types,
-            window=self.window,
-            with_concepts=self.with_concepts,
+        return RoutingResult(
+            search_concepts(knowledge_query, self.concepts),
+            search_sources(
+                knowledge_query,
+                self.sources,
+                window=self.window,
+                with_concepts=self.with_concepts,
+            ),
+            search_relationship_types(knowledge_query, self.types),
         )
-
-    def _limit(self, limit: int | None, min_similarity: float | None) -> SearchOptions:
-        options = self.options
-        return replace(
-            options,
-            limit=options.limit if limit is None else limit,
-            min_similarity=options.min_similarity if min_similarity is None else min_similarity,
-        )
-
-    def to_nodes(self, answer: KnowledgeAnswer[RoutingResult]) -> list[NodeWithScore]:
-        return _to_nodes_of_each_kind(answer.found)
 
 
 class BlendRetriever(KnowledgeRetriever[list[ConceptHit]]):
@@ -172,13 +154,14 @@ class BlendRetriever(KnowledgeRetriever[list[ConceptHit]]):
         **options: Any,
     ) -> None:
         super().__init__(index, **options)
-        self.weights = BlendWeights(concept_weight, source_weight, relationship_weight)
+        self.weights = {
+            "concept": concept_weight,
+            "source": source_weight,
+            "relationship_type": relationship_weight,
+        }
 
     def find(self, knowledge_query: KnowledgeQuery) -> list[ConceptHit]:
         return blend_concepts(knowledge_query, self.options, self.weights)
-
-    def to_nodes(self, answer: KnowledgeAnswer[list[ConceptHit]]) -> list[NodeWithScore]:
-        return [_to_concept_node(hit) for hit in answer.found]
 
 
 class SubgraphRetriever(KnowledgeRetriever[Subgraph]):
@@ -193,64 +176,24 @@ class SubgraphRetriever(KnowledgeRetriever[Subgraph]):
     def find(self, knowledge_query: KnowledgeQuery) -> Subgraph:
         return search_subgraph(knowledge_query, self.options)
 
-    def to_nodes(self, answer: KnowledgeAnswer[Subgraph]) -> list[NodeWithScore]:
-        return _to_nodes_of_each_kind(answer.found)
 
-
-def _to_nodes_of_each_kind(found: RoutingResult | Subgraph) -> list[NodeWithScore]:
-    """Best first."""
-    nodes = (
-        [_to_concept_node(hit) for hit in found.concepts]
-        + [_to_source_node(hit) for hit in found.sources]
-        + [_to_relationship_type_node(hit) for hit in found.types]
-    )
-    return sorted(nodes, key=lambda each: -(each.score or 0.0))
-
-
-def _to_concept_node(hit: ConceptHit) -> NodeWithScore:
-    concept = hit.concept
-    metadata = {
-        "kind": "concept",
-        "index": concept.index,
-        "label": concept.label,
-        "description": concept.description,
-        "quotes": [instance.quote for instance in hit.instances],
-        "verdict": str(hit.verdict or "exact"),
-    }
-    node = make_hit_node(str(concept.pk), concept.text, metadata, {})
-    return NodeWithScore(node=node, score=hit.score)
-
-
-def _to_relationship_type_node(hit: RelationshipTypeHit) -> NodeWithScore:
-    relationship_type = hit.type
-    metadata = {
-        "kind": "relationship_type",
-        "index": relationship_type.index,
-        "name": relationship_type.name,
-        "category": relationship_type.category,
-        "verdict": str(hit.verdict),
-    }
-    return NodeWithScore(
-        node=make_hit_node(str(relationship_type.pk), relationship_type.text, metadata, {}),
-        score=hit.reason.score,
-    )
-
-
-def _to_source_node(hit: SourceHit) -> NodeWithScore:
-    """Convert a source hit. If an edit removed the source, use the text of its best chunk."""
-    payload, source = hit.chunks[0].payload, hit.source
-    metadata = {
-        **payload["metadata"],
-        "kind": "source",
-        "index": hit.index,
-        "artifact_id": payload["artifact_id"],
-        "title": payload["artifact_title"],
-        "file_name": payload.get("file_name"),
-        "page_id": payload["page_id"],
-        "page_index": payload["page_index"],
-        "verdict": "stale" if hit.is_stale else "exact",
-    }
-    artifact = RelatedNodeInfo(node_id=payload["artifact_id"])
-    text = payload["text"] if source is None else source.text
-    node = make_hit_node(str(hit.source_id), text, metadata, {NodeRelationship.SOURCE: artifact})
-    return NodeWithScore(node=node, score=hit.score)
+def _to_node(hit: ConceptHit | RelationshipTypeHit | SourceHit) -> NodeWithScore:
+    if isinstance(hit, SourceHit):
+        # If an edit removed the source, use the text of its best chunk.
+        text = hit.chunks[0].payload["text"] if hit.source is None else hit.source.text
+        metadata: dict[str, Any] = {
+            "kind": "source",
+            "verdict": "stale" if hit.is_stale else "exact",
+        }
+        return to_document_node(hit.chunks[0], text, hit.score, metadata, id=str(hit.source_id))
+    entity = hit.entity
+    metadata = {"kind": hit.kind, "index": entity.index, "verdict": str(hit.verdict or "exact")}
+    if isinstance(hit, ConceptHit):
+        metadata |= {
+            "label": hit.entity.label,
+            "description": hit.entity.description,
+            "quotes": [instance.quote for instance in hit.instances],
+        }
+    else:
+        metadata |= {"name": hit.entity.name, "category": hit.entity.category}
+    return make_node(str(entity.pk), entity.text, hit.score, metadata)

@@ -25,7 +25,112 @@ from summaries.models import Annotation
 ChunkPosition = tuple[int, UUID | None, str, int | None]
 
 
-def find_neighbour_ids(hits: Sequence[Hit]) -> dict[ChunkPosition, UUID]:
+def to_passage_nodes(
+    hits: Sequence[Hit], extra_metadata: Sequence[Mapping[str, Any]] | None = None
+) -> list[NodeWithScore]:
+    """Convert hits on chunks, and hits on questions to the chunks that answer them. SOURCE is the
+    source that a chunk's offsets count in, PARENT the page, PREVIOUS and NEXT the neighbouring
+    chunks of the source."""
+    neighbours = _find_neighbour_ids(hits)
+    return [
+        _to_passage_node(hit, neighbours, extra)
+        for hit, extra in zip(hits, extra_metadata or [{}] * len(hits), strict=True)
+    ]
+
+
+def _to_passage_node(
+    hit: Hit, neighbours: Mapping[ChunkPosition, UUID], extra_metadata: Mapping[str, Any]
+) -> NodeWithScore:
+    payload = hit.payload
+    text_field = "text"
+    if payload.get("kind") == "question":
+        text_field = "chunk_text"
+        extra_metadata = {name: payload[name] for name in hit.spec.metadata if name in payload} | {
+            "question": payload["question"],
+            "question_id": str(hit.node_id),
+            "summary": payload["summary"],
+        }
+    metadata = {
+        **payload["metadata"],
+        **extra_metadata,
+        **_make_document_metadata(hit),
+        "source_id": payload["source_id"],
+        "source_ordinal": payload["source_ordinal"],
+        "strategy": payload["strategy"],
+        "chunk_index": payload["chunk_index"],
+        "start_offset": payload["start_offset"],
+        "end_offset": payload["end_offset"],
+    }
+    return make_node(
+        hit.passage_id,
+        payload[text_field],
+        hit.score,
+        metadata,
+        _make_relationships(hit, neighbours),
+        start_char_idx=payload["start_offset"],
+        end_char_idx=payload["end_offset"],
+    )
+
+
+def to_document_node(
+    hit: Hit, text: str, score: float, metadata: Mapping[str, Any], *, id: str | None = None
+) -> NodeWithScore:
+    """Convert a hit that no chunk answers. Its id is by default that of the hit, its SOURCE the
+    artifact; ``metadata`` is added to what the hit says of its document."""
+    artifact_id = hit.payload["artifact_id"]
+    artifact = RelatedNodeInfo(node_id=artifact_id, node_type=ObjectType.DOCUMENT)
+    return make_node(
+        id or str(hit.node_id),
+        text,
+        score,
+        {**hit.payload["metadata"], **_make_document_metadata(hit), **metadata},
+        {NodeRelationship.SOURCE: artifact},
+    )
+
+
+def to_summary_node(hit: Hit) -> NodeWithScore:
+    """Convert a summary hit. Its id is that of its page or artifact."""
+    payload = hit.payload
+    names = ("type", "model_name", "date_embedded", "page_count")
+    metadata = {name: payload[name] for name in names if name in payload}
+    return to_document_node(hit, payload["summary_text"], hit.score, metadata)
+
+
+def make_node(
+    node_id: str,
+    text: str,
+    score: float,
+    metadata: dict[str, Any],
+    relationships: dict[NodeRelationship, RelatedNodeType] | None = None,
+    **fields: Any,
+) -> NodeWithScore:
+    hidden_keys = list(metadata)
+    node = TextNode(
+        id_=node_id,
+        text=text,
+        metadata=metadata,
+        excluded_embed_metadata_keys=hidden_keys,
+        excluded_llm_metadata_keys=hidden_keys,
+        relationships=relationships or {},
+        **fields,
+    )
+    return NodeWithScore(node=node, score=score)
+
+
+def _make_document_metadata(hit: Hit) -> dict[str, Any]:
+    payload = hit.payload
+    return {
+        "index": hit.index,
+        "artifact_id": payload["artifact_id"],
+        "title": payload["artifact_title"],
+        "file_name": payload.get("file_name"),
+        "page_id": payload.get("page_id"),
+        "page_index": payload.get("page_index"),
+        "verdict": None if hit.verdict is None else str(hit.verdict),
+    }
+
+
+def _find_neighbour_ids(hits: Sequence[Hit]) -> dict[ChunkPosition, UUID]:
     """Map the place of every chunk of the hits' sources to its id.
 
     Chunks that are not embedded have no ledger rows; their ids are read from their annotations.
@@ -52,125 +157,6 @@ def _find_positions(
             "build_id", "source_id", "strategy", "chunk_index", id_field
         )
     }
-
-
-def to_passage_nodes(scored_hits: Sequence[tuple[Hit, float]]) -> list[NodeWithScore]:
-    """Convert hits on chunks and questions, each given with its score."""
-    neighbours = find_neighbour_ids([hit for hit, _ in scored_hits])
-    return [
-        NodeWithScore(
-            node=(
-                to_question_chunk_node if hit.payload.get("kind") == "question" else to_chunk_node
-            )(hit, neighbours),
-            score=score,
-        )
-        for hit, score in scored_hits
-    ]
-
-
-def to_chunk_node(
-    hit: Hit,
-    neighbours: Mapping[ChunkPosition, UUID],
-    *,
-    extra_metadata: Mapping[str, Any] | None = None,
-) -> TextNode:
-    """Convert a chunk hit. SOURCE is the source that its offsets count in, PARENT the page,
-    PREVIOUS and NEXT the neighbouring chunks of the source."""
-    return _make_passage_node(
-        hit,
-        str(hit.node_id),
-        hit.payload["text"],
-        neighbours,
-        {} if extra_metadata is None else extra_metadata,
-    )
-
-
-def to_question_chunk_node(hit: Hit, neighbours: Mapping[ChunkPosition, UUID]) -> TextNode:
-    """Convert a question hit to the node of the chunk that answers it."""
-    payload = hit.payload
-    declared = {name: payload[name] for name in hit.spec.metadata if name in payload}
-    question_metadata = {
-        "question": payload["question"],
-        "question_id": str(hit.node_id),
-        "summary": payload["summary"],
-    }
-    chunk_id, text = payload["chunk_id"], payload["chunk_text"]
-    return _make_passage_node(hit, chunk_id, text, neighbours, declared | question_metadata)
-
-
-def to_summary_node(hit: Hit) -> TextNode:
-    """Convert a summary hit. Its id is that of its page or artifact, its SOURCE the artifact."""
-    payload = hit.payload
-    metadata = {
-        **payload["metadata"],
-        **_make_document_metadata(hit),
-        "type": payload["type"],
-        "model_name": payload["model_name"],
-        "date_embedded": payload["date_embedded"],
-    }
-    if "page_count" in payload:
-        metadata["page_count"] = payload["page_count"]
-    artifact = RelatedNodeInfo(node_id=payload["artifact_id"], node_type=ObjectType.DOCUMENT)
-    return make_hit_node(
-        str(hit.node_id),
-        payload["summary_text"],
-        metadata,
-        {NodeRelationship.SOURCE: artifact},
-    )
-
-
-def _make_passage_node(
-    hit: Hit,
-    node_id: str,
-    text: str,
-    neighbours: Mapping[ChunkPosition, UUID],
-    extra_metadata: Mapping[str, Any],
-) -> TextNode:
-    payload = hit.payload
-    metadata = {
-        **payload["metadata"],
-        **extra_metadata,
-        **_make_document_metadata(hit),
-        "source_id": payload["source_id"],
-        "source_ordinal": payload["source_ordinal"],
-        "strategy": payload["strategy"],
-        "chunk_index": payload["chunk_index"],
-        "start_offset": payload["start_offset"],
-        "end_offset": payload["end_offset"],
-    }
-    node = make_hit_node(node_id, text, metadata, _make_relationships(hit, neighbours))
-    node.start_char_idx, node.end_char_idx = payload["start_offset"], payload["end_offset"]
-    return node
-
-
-def _make_document_metadata(hit: Hit) -> dict[str, Any]:
-    payload = hit.payload
-    return {
-        "index": hit.index,
-        "artifact_id": payload["artifact_id"],
-        "title": payload["artifact_title"],
-        "file_name": payload.get("file_name"),
-        "page_id": payload["page_id"],
-        "page_index": payload["page_index"],
-        "verdict": None if hit.verdict is None else str(hit.verdict),
-    }
-
-
-def make_hit_node(
-    node_id: str,
-    text: str,
-    metadata: dict[str, Any],
-    relationships: dict[NodeRelationship, RelatedNodeType],
-) -> TextNode:
-    hidden_keys = list(metadata)
-    return TextNode(
-        id_=node_id,
-        text=text,
-        metadata=metadata,
-        excluded_embed_metadata_keys=hidden_keys,
-        excluded_llm_metadata_keys=hidden_keys,
-        relationships=relationships,
-    )
 
 
 def _make_relationships(

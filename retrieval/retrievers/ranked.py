@@ -1,6 +1,6 @@
-"""Retrievers that rank chunks, summaries and questions."""
+"""Retrievers that rank chunks, summaries and questions, one kind or several at once."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,10 +10,17 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from retrieval.fusion import reciprocal_rank_fusion
 from retrieval.retrievers.base import MODE_OPTIONS, IndexRetriever
 from retrieval.retrievers.nodes import to_passage_nodes, to_summary_node
-from retrieval.search import GroupBy, Hit, MultiQueryAnswer, SearchAnswer, SummaryType
+from retrieval.search import (
+    GroupBy,
+    HierarchicalAnswer,
+    Hit,
+    MultiQueryAnswer,
+    SearchAnswer,
+    SummaryType,
+)
 from retrieval.search.flat import drop_repeated_chunks, keep_best_of_each, search_nodes
+from retrieval.search.hierarchy import search_hierarchical
 from retrieval.search.multi_query import search_by_queries
-from retrieval.search.targets import Candidate
 
 _RANKED_OPTIONS = MODE_OPTIONS | {"offset", "min_score", "with_similarity"}
 _QUESTIONS_PER_CHUNK = 3  # questions fetched for each wanted chunk: they rank close together
@@ -26,7 +33,7 @@ class PassageRetriever(IndexRetriever[SearchAnswer]):
     takes = _RANKED_OPTIONS
 
     def to_nodes(self, answer: SearchAnswer) -> list[NodeWithScore]:
-        return to_passage_nodes([(hit, hit.score) for hit in answer.hits])
+        return to_passage_nodes(answer.hits)
 
 
 class ChunkRetriever(PassageRetriever):
@@ -44,13 +51,14 @@ class ChunkRetriever(PassageRetriever):
         self.group_by = None if group_by is None else GroupBy(group_by)
 
     def search(self, query: str) -> SearchAnswer:
+        best_of_each = partial(keep_best_of_each, f"{self.group_by}_id")
         return search_nodes(
             self.indexes,
             query,
             ["chunk"],
             self.options,
             self.grant,
-            keep_distinct=KEEP_BEST_OF_EACH.get(self.group_by, drop_repeated_chunks),
+            keep_distinct=best_of_each if self.group_by else drop_repeated_chunks,
         )
 
 
@@ -68,7 +76,7 @@ class QuestionRetriever(PassageRetriever):
             ["question"],
             self.options,
             self.grant,
-            keep_distinct=_make_keep_best_of_each("chunk_id"),
+            keep_distinct=partial(keep_best_of_each, "chunk_id"),
             points_per_hit=_QUESTIONS_PER_CHUNK,
         )
 
@@ -88,7 +96,50 @@ class SummaryRetriever(IndexRetriever[SearchAnswer]):
         return search_nodes(self.indexes, query, self.type.kinds, self.options, self.grant)
 
     def to_nodes(self, answer: SearchAnswer) -> list[NodeWithScore]:
-        return [NodeWithScore(node=to_summary_node(hit), score=hit.score) for hit in answer.hits]
+        return [to_summary_node(hit) for hit in answer.hits]
+
+
+class HierarchicalRetriever(IndexRetriever[HierarchicalAnswer]):
+    """The best artifacts of an index, ``limit`` of them, with their best pages and chunks.
+
+    The nodes are the first ``limit`` chunks of the best pages of these artifacts, in that order.
+    Their metadata hold the scores of page and artifact, the page's summary, and the artifact's if
+    it was found. With ``with_summaries`` the found summaries are nodes too: they come before all
+    chunks, each artifact's before its pages', and ``limit`` does not count them.
+    """
+
+    takes = MODE_OPTIONS
+
+    def __init__(self, index: Any, *, with_summaries: bool = False, **options: Any) -> None:
+        super().__init__(index, **options)
+        self.with_summaries = with_summaries
+
+    def search(self, query: str) -> HierarchicalAnswer:
+        return search_hierarchical(self.indexes, query, self.options, self.grant)
+
+    def to_nodes(self, answer: HierarchicalAnswer) -> list[NodeWithScore]:
+        summaries: list[Hit | None] = []
+        chunks: list[Hit] = []
+        metadata: list[dict[str, Any]] = []
+        for artifact in answer.artifacts:
+            summaries.append(artifact.summary)
+            for page in artifact.pages:
+                summaries.append(page.summary)
+                chunks += page.chunks
+                of_page = {
+                    "artifact_score": artifact.score,
+                    "artifact_summary": artifact.summary
+                    and artifact.summary.payload["summary_text"],
+                    "page_score": page.score,
+                    "page_summary": page.summary_text,
+                }
+                metadata += [of_page] * len(page.chunks)
+        shown = summaries if self.with_summaries else []
+        limit = self.options.limit
+        return [
+            *(to_summary_node(summary) for summary in shown if summary is not None),
+            *to_passage_nodes(chunks[:limit], metadata[:limit]),
+        ]
 
 
 class QueriesRetriever(IndexRetriever[MultiQueryAnswer]):
@@ -120,22 +171,7 @@ class QueriesRetriever(IndexRetriever[MultiQueryAnswer]):
             hits.setdefault(hit.passage_id, hit)
         ids = [[hit.passage_id for hit in ranking] for ranking in answer.rankings]
         fused = reciprocal_rank_fusion(ids)[: self.options.limit]
-        return to_passage_nodes([(hits[id], score) for id, score in fused])
+        return to_passage_nodes([replace(hits[id], score=score) for id, score in fused])
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return self.to_nodes(self.search_queries(query_bundle.embedding_strs))
-
-
-def _make_keep_best_of_each(field: str) -> Callable[[Sequence[Candidate]], list[Candidate]]:
-    """Make a function that keeps the best candidate of those with the same value of this field."""
-
-    def get_key(found: Candidate) -> Hashable:
-        return found.target.build_id, found.point.payload.get(field)
-
-    return partial(keep_best_of_each, group_key=get_key)
-
-
-KEEP_BEST_OF_EACH: dict[GroupBy | None, Callable[[Sequence[Candidate]], list[Candidate]]] = {
-    GroupBy.PAGE: _make_keep_best_of_each("page_id"),
-    GroupBy.ARTIFACT: _make_keep_best_of_each("artifact_id"),
-}

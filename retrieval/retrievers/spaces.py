@@ -1,24 +1,16 @@
 """Retrievers that rank artifacts in a separate vector space, and by passages."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
-from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo
+from llama_index.core.schema import NodeWithScore
 
 from indexing import embedding
 from retrieval.retrievers.base import IndexRetriever
-from retrieval.retrievers.nodes import make_hit_node, to_passage_nodes
-from retrieval.retrievers.ranked import KEEP_BEST_OF_EACH
-from retrieval.search import (
-    ArtifactHit,
-    ArtifactsAnswer,
-    GroupBy,
-    Hit,
-    Mode,
-    SearchAnswer,
-    SearchOptions,
-)
-from retrieval.search.flat import search_nodes
+from retrieval.retrievers.nodes import to_document_node, to_passage_nodes
+from retrieval.search import ArtifactsAnswer, Mode, SearchAnswer, SearchOptions
+from retrieval.search.flat import keep_best_of_each, search_nodes
 from retrieval.search.targets import find_builds
 from retrieval.search.vector_spaces import (
     ARTIFACTS_PER_SPACE,
@@ -59,16 +51,28 @@ class SpaceRetriever(IndexRetriever[ArtifactsAnswer]):
             [kind],
             options,
             self.grant,
-            keep_distinct=KEEP_BEST_OF_EACH[GroupBy.ARTIFACT],
+            keep_distinct=partial(keep_best_of_each, "artifact_id"),
         )
 
     def to_nodes(self, answer: ArtifactsAnswer) -> list[NodeWithScore]:
         """For each artifact, the best node of the space, or its best passage if there is none."""
-        return [
-            NodeWithScore(node=_to_space_node(found), score=hit.score)
-            if (found := hit.hit_by_space.get(self.space)) is not None
-            else _to_passage_node(hit)
+        passages = [
+            replace(hit.hit_by_space[TEXT_SPACE], score=hit.score)
             for hit in answer.hits
+            if self.space not in hit.hit_by_space
+        ]
+        passage_nodes = iter(to_passage_nodes(passages))
+        return [
+            next(passage_nodes)
+            if found is None
+            else to_document_node(
+                found,
+                found.payload["text"],
+                hit.score,
+                {"media_type": found.payload["media_type"]},
+            )
+            for hit in answer.hits
+            for found in [hit.hit_by_space.get(self.space)]
         ]
 
 
@@ -106,25 +110,3 @@ class ImageRetriever(SpaceRetriever):
 
     def search(self, query: str) -> ArtifactsAnswer:
         return self.search_space_and_passages(query, query if self.with_text else None)
-
-
-def _to_space_node(hit: Hit) -> Any:
-    payload = hit.payload
-    metadata = {
-        **payload["metadata"],
-        "index": hit.index,
-        "artifact_id": payload["artifact_id"],
-        "title": payload["artifact_title"],
-        "file_name": payload.get("file_name"),
-        "media_type": payload["media_type"],
-        "verdict": None if hit.verdict is None else str(hit.verdict),
-    }
-    artifact = RelatedNodeInfo(node_id=payload["artifact_id"])
-    return make_hit_node(
-        str(hit.node_id), payload["text"], metadata, {NodeRelationship.SOURCE: artifact}
-    )
-
-
-def _to_passage_node(hit: ArtifactHit) -> NodeWithScore:
-    [node] = to_passage_nodes([(hit.hit_by_space[TEXT_SPACE], hit.score)])
-    return node

@@ -70,12 +70,11 @@ def search_nodes(
     return run.finish(SearchAnswer, score_kind=run.score_kind, hits=hits)
 
 
-def keep_best_of_each(
-    ranking: Sequence[Candidate], group_key: Callable[[Candidate], Hashable]
-) -> list[Candidate]:
+def keep_best_of_each(field: str, ranking: Sequence[Candidate]) -> list[Candidate]:
+    """Keep the best candidate of those of a build with the same value of this field."""
     best: dict[Hashable, Candidate] = {}
     for found in ranking:
-        best.setdefault(group_key(found), found)
+        best.setdefault((found.target.build_id, found.point.payload.get(field)), found)
     return list(best.values())
 
 

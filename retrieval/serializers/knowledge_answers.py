@@ -3,12 +3,16 @@
 from collections.abc import Sequence
 from typing import Any
 
-from concepts.models import EmergentPair, Entity, Instance
+from concepts.models import EmergentPair, Instance
 from concepts.serializers import render_instance, render_relationship
 from documents.models import Source
 from documents.serializers import render_reference
-from retrieval.knowledge.concept_evidence import ConceptSource, RankedInstance
-from retrieval.knowledge.concepts import ConceptHit, MatchReason, RelationshipTypeHit
+from retrieval.knowledge.concepts import (
+    ConceptHit,
+    EntityHit,
+    MatchReason,
+    RelationshipTypeHit,
+)
 from retrieval.knowledge.emergent import Bridge
 from retrieval.knowledge.graph import ConceptPath, Subgraph
 from retrieval.knowledge.query import KnowledgeAnswer
@@ -26,24 +30,13 @@ COSINE = "cosine"
 WEIGHTED_SUM = "weighted_sum"  # of the similarities by which a concept was found
 
 
-def render_concept_hits(answer: KnowledgeAnswer[list[ConceptHit]]) -> dict[str, Any]:
-    return _render_head(answer) | {"hits": [_render_concept_hit(hit) for hit in answer.found]}
+def render_hits(answer: KnowledgeAnswer[Sequence[EntityHit | SourceHit]]) -> dict[str, Any]:
+    return _render_head(answer) | {"hits": [_render_hit(hit) for hit in answer.found]}
 
 
 def render_blended_concepts(answer: KnowledgeAnswer[list[ConceptHit]]) -> dict[str, Any]:
-    hits = [_render_concept_hit(hit) | {"score_kind": WEIGHTED_SUM} for hit in answer.found]
+    hits = [_render_hit(hit) | {"score_kind": WEIGHTED_SUM} for hit in answer.found]
     return _render_head(answer) | {"hits": hits}
-
-
-def render_relationship_type_hits(
-    answer: KnowledgeAnswer[list[RelationshipTypeHit]],
-) -> dict[str, Any]:
-    hits = [_render_relationship_type_hit(hit) for hit in answer.found]
-    return _render_head(answer) | {"hits": hits}
-
-
-def render_source_hits(answer: KnowledgeAnswer[list[SourceHit]]) -> dict[str, Any]:
-    return _render_head(answer) | {"hits": [_render_source_hit(hit) for hit in answer.found]}
 
 
 def render_routing(answer: KnowledgeAnswer[RoutingResult]) -> dict[str, Any]:
@@ -51,20 +44,14 @@ def render_routing(answer: KnowledgeAnswer[RoutingResult]) -> dict[str, Any]:
     if routes.best_entry_point is not None:
         kind, entry_id, similarity = routes.best_entry_point
         entry = {"kind": kind, "id": str(entry_id), "similarity": similarity}
-    return _render_head(answer) | {
-        "entry": entry,
-        "concepts": [_render_concept_hit(hit) for hit in routes.concepts],
-        "sources": [_render_source_hit(hit) for hit in routes.sources],
-        "relationship_types": [_render_relationship_type_hit(hit) for hit in routes.types],
-    }
+    return _render_head(answer) | {"entry": entry} | _render_each_kind(routes)
 
 
 def render_subgraph(answer: KnowledgeAnswer[Subgraph]) -> dict[str, Any]:
     graph = answer.found
-    return _render_head(answer) | {
-        "concepts": [_render_concept_hit(hit) for hit in graph.concepts],
-        "sources": [_render_source_hit(hit) for hit in graph.sources],
-        "relationship_types": [_render_relationship_type_hit(hit) for hit in graph.types],
+    return {
+        **_render_head(answer),
+        **_render_each_kind(graph),
         "relationships": [render_relationship(edge) for edge in graph.edges],
         "relationship_count": graph.edge_count,
         "evidence": [
@@ -73,21 +60,25 @@ def render_subgraph(answer: KnowledgeAnswer[Subgraph]) -> dict[str, Any]:
     }
 
 
-def render_ranked_instances(evidence: Sequence[RankedInstance]) -> list[dict[str, Any]]:
+def render_ranked_instances(
+    ranked: Sequence[tuple[Instance, float | None]],
+) -> list[dict[str, Any]]:
     return [
-        {**render_instance(each.instance), "similarity": each.similarity, "way": "evidence"}
-        for each in evidence
+        {**render_instance(instance), "similarity": similarity, "way": "evidence"}
+        for instance, similarity in ranked
     ]
 
 
-def render_concept_context(sources: Sequence[ConceptSource]) -> list[dict[str, Any]]:
+def render_concept_context(
+    context: Sequence[tuple[Source, list[Instance], list[Source]]],
+) -> list[dict[str, Any]]:
     return [
         {
-            **_render_source_fields(each.source),
-            "evidence": [render_instance(instance) for instance in each.instances],
-            "neighbours": [render_source(neighbour) for neighbour in each.neighbours],
+            **_render_source_fields(source),
+            "evidence": [render_instance(instance) for instance in instances],
+            "neighbours": [render_source(neighbour) for neighbour in neighbours],
         }
-        for each in sources
+        for source, instances, neighbours in context
     ]
 
 
@@ -142,51 +133,43 @@ def _render_head(answer: KnowledgeAnswer[Any]) -> dict[str, Any]:
     return render_answer_head(answer.builds, answer.took_ms)
 
 
-def _render_concept_hit(hit: ConceptHit) -> dict[str, Any]:
-    concept = hit.concept
-    return _render_entity_fields("concept", concept, hit.score) | {
-        "id": str(concept.pk),
-        "index": concept.index,
-        "label": concept.label,
-        "description": concept.description,
-        "search_terms": concept.search_terms,
-        # Without a verdict, the concept was read from the database and is therefore current.
-        "verdict": hit.verdict or "exact",
-        "ways": [_render_match_reason(reason) for reason in hit.reasons],
-        "evidence": [render_instance(instance) for instance in hit.instances],
-    }
-
-
-def _render_relationship_type_hit(hit: RelationshipTypeHit) -> dict[str, Any]:
-    relationship_type = hit.type
-    return _render_entity_fields("relationship_type", relationship_type, hit.reason.score) | {
-        "id": str(relationship_type.pk),
-        "index": relationship_type.index,
-        "name": relationship_type.name,
-        "category": relationship_type.category,
-        "description": relationship_type.description,
-        "verdict": hit.verdict,
-        "ways": [_render_match_reason(hit.reason)],
-        "relationships": [render_relationship(edge) for edge in hit.edges],
-    }
-
-
-def _render_entity_fields(kind: str, entity: Entity, score: float) -> dict[str, Any]:
-    """The fields of every hit on an entity. Artifact and offsets are empty, because no document
-    holds an entity's text."""
+def _render_each_kind(found: RoutingResult) -> dict[str, Any]:
     return {
-        "score": score,
+        "concepts": [_render_hit(hit) for hit in found.concepts],
+        "sources": [_render_hit(hit) for hit in found.sources],
+        "relationship_types": [_render_hit(hit) for hit in found.types],
+    }
+
+
+def _render_hit(hit: EntityHit | SourceHit) -> dict[str, Any]:
+    if isinstance(hit, SourceHit):
+        return _render_source_hit(hit)
+    entity = hit.entity
+    content: dict[str, Any] = {
+        "id": str(entity.pk),
+        "index": entity.index,
+        "description": entity.description,
+        "score": hit.score,
         "score_kind": COSINE,
         "node_id": str(entity.pk),
-        "kind": kind,
+        "kind": hit.kind,
         "text": entity.text,
-        "start_offset": None,
-        "end_offset": None,
-        "artifact": None,
-        "page": None,
-        "source": None,
+        # No document holds an entity's text.
+        **dict.fromkeys(("start_offset", "end_offset", "artifact", "page", "source")),
         "metadata": {},
+        # Without a verdict, the entity was read from the database and is therefore current.
+        "verdict": hit.verdict or "exact",
+        "ways": [_render_match_reason(reason) for reason in hit.reasons],
     }
+    if isinstance(hit, ConceptHit):
+        content["label"] = hit.entity.label
+        content["search_terms"] = hit.entity.search_terms
+        content["evidence"] = [render_instance(instance) for instance in hit.instances]
+    elif isinstance(hit, RelationshipTypeHit):
+        content["name"] = hit.entity.name
+        content["category"] = hit.entity.category
+        content["relationships"] = [render_relationship(edge) for edge in hit.edges]
+    return content
 
 
 def _render_match_reason(reason: MatchReason) -> dict[str, Any]:
@@ -221,21 +204,17 @@ def _render_source_hit(hit: SourceHit) -> dict[str, Any]:
         "stale": hit.is_stale,
         "ways": [_render_match_reason(MatchReason("source", hit.similarity))],
         "chunks": [render_chunk(chunk, hit.score_kind) for chunk in hit.chunks],
-        "concepts": [_render_quoted_concept(instance) for instance in hit.instances],
+        "concepts": [
+            {
+                "id": str(each.concept_id),
+                "label": each.concept.label,
+                "evidence": render_instance(each),
+            }
+            for each in hit.instances
+        ],
         "neighbours": [render_source(neighbour) for neighbour in hit.neighbours],
     }
 
 
-def _render_quoted_concept(instance: Instance) -> dict[str, Any]:
-    return {
-        "id": str(instance.concept_id),
-        "label": instance.concept.label,
-        "evidence": render_instance(instance),
-    }
-
-
 def _render_source_fields(source: Source) -> dict[str, Any]:
-    return {
-        **render_source(source),
-        "artifact": render_reference(source.artifact),
-    }
+    return {**render_source(source), "artifact": render_reference(source.artifact)}

@@ -34,34 +34,40 @@ from retrieval.search import (
 from retrieval.source_context import MAX_WINDOW
 
 
-@extend_schema_field(
-    {
+def describe_strings(count: int, chars: int, description: str) -> dict[str, Any]:
+    """The schema of a ``StringsField`` of at most ``count`` strings of ``chars`` characters."""
+    items = {"type": "string", "maxLength": chars}
+    return {
         "oneOf": [
-            {"type": "string", "maxLength": MAX_INDEXES * (MAX_NAME_CHARS + 1)},
-            {
-                "type": "array",
-                "items": {"type": "string", "maxLength": MAX_NAME_CHARS},
-                "maxItems": MAX_INDEXES,
-            },
+            {"type": "string", "maxLength": count * (chars + 1)},
+            {"type": "array", "items": items, "maxItems": count},
         ],
-        "description": "One name, or several.",
+        "description": description,
     }
-)
-class IndexNamesField(serializers.Field):
-    """A name, several names separated by commas, or a list of names."""
 
+
+class StringsField(serializers.Field):
+    """Strings separated by commas, or a list of strings; none of them is blank."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        strings = data.split(",") if isinstance(data, str) else data
+        if not isinstance(strings, list) or not all(isinstance(each, str) for each in strings):
+            self.fail("invalid")
+        strings = [each.strip() for each in strings]
+        if not strings or "" in strings:
+            self.fail("invalid")
+        return strings
+
+
+@extend_schema_field(describe_strings(MAX_INDEXES, MAX_NAME_CHARS, "One name, or several."))
+class IndexNamesField(StringsField):
     default_error_messages = {
         "invalid": "The value must be the name of an index, or a list of names.",
         "too_many": f"A search takes at most {MAX_INDEXES} indexes.",
     }
 
-    def to_internal_value(self, data: Any) -> list[str]:
-        names = data.split(",") if isinstance(data, str) else data
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            self.fail("invalid")
-        names = [name.strip() for name in names]
-        if not names or "" in names:
-            self.fail("invalid")
+    def to_internal_value(self, data: Any) -> Any:
+        names = super().to_internal_value(data)
         if len(names) > MAX_INDEXES:
             self.fail("too_many")
         return names
@@ -98,13 +104,36 @@ class FiniteFloatField(serializers.FloatField):
         return number
 
 
-@with_example({"index": "handbook", "query": "when is the lamp lit", "limit": 5})
-class QueryParametersSerializer(StrictSerializer):
-    """The parameters of every search."""
+class SimilarityField(FiniteFloatField):
+    """A cosine; optional if it has no default."""
+
+    def __init__(self, *, help_text: str = "Cosine, from -1 to 1.", **kwargs: Any) -> None:
+        kwargs.setdefault("required", False)
+        super().__init__(min_value=-1.0, max_value=1.0, help_text=help_text, **kwargs)
+
+
+class QuerySerializer(StrictSerializer):
+    """The parameters of every search, and of a question."""
 
     index = IndexNamesField()
     query = StringField(required=False, max_length=MAX_QUERY_CHARS)
     q = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="The same as query.")
+    limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        query, q = attrs.get("query"), attrs.pop("q", None)
+        if query is not None and q is not None:
+            raise InvalidInput("Give query or q, not both.", field="q")
+        attrs["query"] = q if query is None else query
+        if attrs["query"] is None:
+            raise InvalidInput("Give a query.", field="query")
+        return attrs
+
+
+@with_example({"index": "handbook", "query": "when is the lamp lit", "limit": 5})
+class QueryParametersSerializer(QuerySerializer):
+    """The parameters of a search that has a mode."""
+
     mode = serializers.ChoiceField(choices=[str(mode) for mode in Mode], default="hybrid")
     filter = FilterField(
         required=False,
@@ -126,22 +155,8 @@ class QueryParametersSerializer(StrictSerializer):
         help_text="A write's revision. If the index does not show that write yet: 409.",
     )
 
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        return merge_query_names(attrs)
-
-
-def merge_query_names(attrs: dict[str, Any]) -> dict[str, Any]:
-    query, q = attrs.get("query"), attrs.pop("q", None)
-    if query is not None and q is not None:
-        raise InvalidInput("Give query or q, not both.", field="q")
-    attrs["query"] = q if query is None else query
-    if attrs["query"] is None:
-        raise InvalidInput("Give a query.", field="query")
-    return attrs
-
 
 class SearchParametersSerializer(QueryParametersSerializer):
-    limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
     offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_OFFSET)
     min_score = FiniteFloatField(required=False, help_text="On the scale of the mode's scores.")
 
@@ -169,20 +184,13 @@ class HierarchicalParametersSerializer(QueryParametersSerializer):
 
 class RecursiveParametersSerializer(QueryParametersSerializer):
     explain = None  # type: ignore[assignment]  # a score fuses several searches
-    limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
 
 
-class SpaceParametersSerializer(StrictSerializer):
+class SpaceParametersSerializer(QuerySerializer):
     """The parameters of a search that ranks artifacts in a separate vector space and by words."""
 
-    index = IndexNamesField()
-    query = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="Query text.")
-    q = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="The same as query.")
     limit = serializers.IntegerField(
-        default=10,
-        min_value=1,
-        max_value=MAX_LIMIT,
-        help_text="Maximum number of artifacts.",
+        default=10, min_value=1, max_value=MAX_LIMIT, help_text="Maximum number of artifacts."
     )
     offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_OFFSET)
     min_similarity = FiniteFloatField(
@@ -210,7 +218,7 @@ class StructureParametersSerializer(SpaceParametersSerializer):
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        text = merge_query_names(attrs)["query"] if {"query", "q"} & attrs.keys() else None
+        text = super().validate(attrs)["query"] if {"query", "q"} & attrs.keys() else None
         attrs |= {"query": attrs.pop("structure"), "text": text}
         return attrs
 
@@ -221,17 +229,12 @@ class ImageParametersSerializer(SpaceParametersSerializer):
 
     with_text = FlagField(default=True, help_text="Rank artifacts by their passages as well.")
 
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        return merge_query_names(attrs)
-
 
 @with_example({"index": "handbook", "query": "When is the lamp lit?"})
-class AskParametersSerializer(StrictSerializer):
+class AskParametersSerializer(QuerySerializer):
     """A user's question."""
 
     index = IndexNameField()
-    query = StringField(required=False, max_length=MAX_QUERY_CHARS)
-    q = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="The same as query.")
     filter = FilterField(
         required=False, help_text="Applied in addition to the filters found in the question."
     )
@@ -249,9 +252,6 @@ class AskParametersSerializer(StrictSerializer):
     why_not = serializers.UUIDField(
         required=False, help_text="Id of a node or artifact: explain which component dropped it."
     )
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        return merge_query_names(attrs)
 
 
 def read_query_string(params: QueryDict) -> dict[str, Any]:

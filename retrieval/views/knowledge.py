@@ -15,14 +15,13 @@ from access.authentication import get_grant
 from access.grants import Grant, Scope
 from concepts.emergent_pairs import accept_pair, dismiss_pair
 from concepts.exceptions import UnknownEmergentPair
-from concepts.models import EmergentPair, Relationship
+from concepts.models import Concept, EmergentPair, Relationship
 from concepts.serializers import EVIDENCE_DISCLAIMER, render_relationship
 from concepts.viewsets import get_concept
 from core.openapi import ERROR, body_of
 from core.paging import paginate, render_page_head
 from documents.index_catalog import require_index
 from retrieval.knowledge import concept_evidence, emergent, graph, sources
-from retrieval.search import Mode
 from retrieval.search_table import SearchResponse
 from retrieval.serializers import knowledge_answers as answers
 from retrieval.serializers import knowledge_requests as requests
@@ -30,9 +29,17 @@ from retrieval.serializers.requests import read_query_string
 from retrieval.views.searches import enqueue_planning_of_stale_hits, make_response
 
 
-class ConceptEvidenceView(APIView):
+class ConceptView(APIView):
+    """What is known of one concept."""
+
     scopes = Scope.SEARCH
 
+    def respond(self, concept: Concept, **content: Any) -> Response:
+        named = {"id": str(concept.pk), "label": concept.label}
+        return Response({"index": concept.index, "concept": named, **content})
+
+
+class ConceptEvidenceView(ConceptView):
     @extend_schema(
         operation_id="read_evidence",
         summary="Search the quotes of a concept",
@@ -43,7 +50,7 @@ class ConceptEvidenceView(APIView):
         responses=body_of(strata_types.ConceptEvidenceAnswer),
     )
     def get(self, request: Request, concept_id: UUID) -> Response:
-        return self._respond(request, concept_id, read_query_string(request.query_params))
+        return self._respond(request, concept_id, request.query_params)
 
     @extend_schema(
         operation_id="read_evidence_by_body",
@@ -62,20 +69,10 @@ class ConceptEvidenceView(APIView):
         concept = get_concept(concept_id, grant)
         ranked = concept_evidence.rank_instances(concept, parameters.get("query"), grant)
         page = ranked[parameters["offset"] : parameters["offset"] + parameters["limit"]]
-        hits = answers.render_ranked_instances(page)
-        return Response(
-            {
-                "index": concept.index,
-                "concept": {"id": str(concept.pk), "label": concept.label},
-                "count": len(ranked),
-                "hits": hits,
-            }
-        )
+        return self.respond(concept, count=len(ranked), hits=answers.render_ranked_instances(page))
 
 
-class ConceptContextView(APIView):
-    scopes = Scope.SEARCH
-
+class ConceptContextView(ConceptView):
     @extend_schema(
         operation_id="read_concept_context",
         summary="Read the sources that quote a concept",
@@ -85,22 +82,13 @@ class ConceptContextView(APIView):
     )
     def get(self, request: Request, concept_id: UUID) -> Response:
         """The sources that quote a concept, with their neighbours."""
-        content = read_query_string(request.query_params)
-        parameters = requests.ContextParametersSerializer.read(content)
+        parameters = requests.ContextParametersSerializer.read(request.query_params)
         concept = get_concept(concept_id, get_grant(request))
-        sources = concept_evidence.read_concept_context(concept, **parameters)
-        return Response(
-            {
-                "index": concept.index,
-                "concept": {"id": str(concept.pk), "label": concept.label},
-                "sources": answers.render_concept_context(sources),
-            }
-        )
+        context = concept_evidence.read_concept_context(concept, **parameters)
+        return self.respond(concept, sources=answers.render_concept_context(context))
 
 
-class ConceptPathsView(APIView):
-    scopes = Scope.SEARCH
-
+class ConceptPathsView(ConceptView):
     @extend_schema(
         operation_id="find_paths",
         summary="Find chains of relationships from a concept",
@@ -110,23 +98,13 @@ class ConceptPathsView(APIView):
     )
     def get(self, request: Request, concept_id: UUID) -> Response:
         """Chains of relationships from a concept whose types are similar to the given words."""
-        content = read_query_string(request.query_params)
-        parameters = requests.PathParametersSerializer.read(content)
-        concept = get_concept(concept_id, get_grant(request))
-        index = concept.index
-        words = parameters.pop("like")
-        paths, queries = graph.find_paths(
-            index, concept.pk, words, grant=get_grant(request), **parameters
-        )
+        parameters = requests.PathParametersSerializer.read(request.query_params)
+        grant = get_grant(request)
+        concept = get_concept(concept_id, grant)
+        paths, queries = graph.find_paths(concept, grant=grant, **parameters)
         for knowledge_query in queries:
             enqueue_planning_of_stale_hits(knowledge_query.stale_ids)
-        return Response(
-            {
-                "index": index,
-                "concept": {"id": str(concept.pk), "label": concept.label},
-                "paths": answers.render_paths(paths),
-            }
-        )
+        return self.respond(concept, paths=answers.render_paths(paths))
 
 
 class SimilarSourcesView(APIView):
@@ -137,30 +115,14 @@ class SimilarSourcesView(APIView):
         summary="Find sources similar to a given one",
         tags=["Search"],
         parameters=[requests.SimilarSourcesParametersSerializer],
-        responses={
-            200: body_of(strata_types.SourceSearchAnswer),
-            409: ERROR,
-        },
+        responses={200: body_of(strata_types.SourceSearchAnswer), 409: ERROR},
     )
     def get(self, request: Request, source_id: UUID) -> Response:
         """Sources of one or several indexes that are similar to a given source."""
         content = read_query_string(request.query_params)
         parameters = requests.SimilarSourcesParametersSerializer.read(content)
-        from retrieval.retrievers import SourceRetriever  # imports LlamaIndex
-
-        grant = get_grant(request)
-        source, vector = sources.compute_source_vector(source_id, grant)
-        index = source.artifact.index
-        names = parameters.pop("index", [index])
-        sources.require_same_model([index, *names], grant)
-        excluded = {"source_id": str(source_id)}
-        if parameters.pop("other_documents"):
-            excluded = {"artifact_id": str(source.artifact_id)}
-        retriever = SourceRetriever(
-            names, grant=grant, mode=Mode.DENSE, filter={"not": excluded}, **parameters
-        )
-        answer = retriever.search_by_vector(vector)
-        return make_response(SearchResponse(answers.render_source_hits(answer), answer.stale_ids))
+        answer = sources.search_similar_sources(source_id, get_grant(request), **parameters)
+        return make_response(SearchResponse(answers.render_hits(answer), answer.stale_ids))
 
 
 class EmergentPairListView(APIView):
@@ -171,22 +133,18 @@ class EmergentPairListView(APIView):
         summary="List similar concepts without a relationship",
         tags=["Concepts"],
         parameters=[requests.EmergentParametersSerializer],
-        responses={
-            200: body_of(strata_types.EmergentPairList),
-            404: ERROR,
-        },
+        responses={200: body_of(strata_types.EmergentPairList), 404: ERROR},
     )
     def get(self, request: Request) -> Response:
         """Pairs of similar concepts without a relationship, most similar first, with the sources
         that bridge them."""
-        content = read_query_string(request.query_params)
-        parameters = requests.EmergentParametersSerializer.read(content)
-        grant = get_grant(request)
-        grant.require(parameters["index"])
-        require_index(parameters["index"])
+        parameters = requests.EmergentParametersSerializer.read(request.query_params)
+        grant, index = get_grant(request), parameters["index"]
+        grant.require(index)
+        require_index(index)
         shown, answer = _find_pairs(request, parameters, grant)
         found = emergent.find_bridges(
-            parameters["index"], shown, grant, min_similarity=parameters["bridge_similarity"]
+            index, shown, grant, min_similarity=parameters["bridge_similarity"]
         )
         results = [answers.render_emergent_pair(pair, found.get(pair.pk, [])) for pair in shown]
         return Response({**answer, "results": results})

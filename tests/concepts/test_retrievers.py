@@ -44,7 +44,7 @@ class TestRetrieversOfKnowledge:
         nodes = retriever.retrieve("heron bird")
 
         found = retriever.search("heron bird").found
-        assert [node.node_id for node in nodes] == [str(hit.concept.pk) for hit in found]
+        assert [node.node_id for node in nodes] == [str(hit.entity.pk) for hit in found]
         assert nodes[0].metadata["quotes"] == ["The heron stands"]
 
     def test_descend_from_a_concept_to_the_passage_that_it_quotes(self, knowledge):

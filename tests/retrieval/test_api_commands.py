@@ -97,6 +97,17 @@ class TestAnswerPrinter:
         ]
         assert not missing, "\n".join(missing)
 
+    def test_prints_a_passage_that_has_no_questions(self, capsys):
+        hit = {
+            "artifact": {"title": "Notes"}, "page": {"index": 0}, "score": 0.5,
+            "score_kind": "rrf", "verdict": "exact", "question": None, "text": "Granite cools.",
+        }  # fmt: skip
+
+        AnswerPrinter(OutputWrapper(sys.stdout)).print_answer({"hits": [hit]})
+
+        printed = capsys.readouterr().out
+        assert printed == "1. Notes  page 1  rrf 0.5000\n   Granite cools.\n"
+
 
 class TestSearch:
     def test_finds_sources_concepts_and_relationships(self, run):

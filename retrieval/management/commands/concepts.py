@@ -3,11 +3,7 @@ from urllib.parse import quote
 
 from django.core.management.base import CommandParser
 
-from indexing.management.api_client import (
-    ApiClient,
-    add_json_option,
-    open_api,
-)
+from indexing.management.api_client import add_json_option, open_api
 from retrieval.management.answer_printing import AnswerCommand
 
 
@@ -46,22 +42,19 @@ class Command(AnswerCommand):
             add_json_option(action)
 
     def handle(self, *, action: str, json: bool, **options: Any) -> None:
+        names = {
+            "list": ("label", "evidence", "limit", "offset"),
+            "search": ("index", "query", "limit", "min_similarity"),
+            "evidence": ("query", "limit", "offset"),
+            "context": ("window", "limit", "offset"),
+            "paths": ("like", "depth", "limit", "min_similarity"),
+        }[action]
+        if action == "search":
+            path = "search/concepts"
+        elif action == "list":
+            path = f"indexes/{quote(options['index'], safe='')}/concepts/"
+        else:
+            path = f"concepts/{quote(options['concept'], safe='')}/{action}"
         with open_api() as api:
-            answer = _ask(api, action, options)
+            answer = api.get(path, **{name: options[name] for name in names})
         self.print_answer(answer, as_json=json)
-
-
-def _ask(api: ApiClient, action: str, options: dict[str, Any]) -> Any:
-    names = {
-        "list": ("label", "evidence", "limit", "offset"),
-        "search": ("index", "query", "limit", "min_similarity"),
-        "evidence": ("query", "limit", "offset"),
-        "context": ("window", "limit", "offset"),
-        "paths": ("like", "depth", "limit", "min_similarity"),
-    }[action]
-    parameters = {name: options[name] for name in names}
-    if action == "list":
-        return api.get(f"indexes/{quote(options['index'], safe='')}/concepts/", **parameters)
-    if action == "search":
-        return api.get("search/concepts", **parameters)
-    return api.get(f"concepts/{quote(options['concept'], safe='')}/{action}", **parameters)

@@ -1,4 +1,4 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -32,10 +32,20 @@ class Command(AnswerCommand):
         assignments = parse_assignments(arguments, "An argument")
         path = f"indexes/{quote(index, safe='')}/tools/"
         with open_api() as api:
-            answer = listed = api.get(path)
+            answer = api.get(path)
             if tool is not None:
-                values = _read_values(assignments, _find_properties(listed["results"], tool))
-                answer = api.post(f"{path}{quote(tool, safe='')}/", values)
+                schemas = {each["name"]: each["parameters"] for each in answer["results"]}
+                # The API refuses an unknown tool.
+                properties = schemas.get(tool, {"properties": {}})["properties"]
+                answer = api.post(
+                    f"{path}{quote(tool, safe='')}/",
+                    {
+                        name: parse_json(value, name)
+                        if properties.get(name, {}).get("type") in TYPES_READ_AS_JSON
+                        else value
+                        for name, value in assignments.items()
+                    },
+                )
         if tool is None and not json:
             self._print_tools(answer["results"])
         else:
@@ -50,21 +60,3 @@ class Command(AnswerCommand):
                 values = ", ".join(schema["enum"]) if "enum" in schema else schema["type"]
                 description = f": {schema['description']}" if "description" in schema else ""
                 self.stdout.write(f"   {name} ({values}){description}")
-
-
-def _find_properties(tools: Sequence[dict[str, Any]], name: str) -> Mapping[str, Any]:
-    """The schemas of a tool's arguments; none for an unknown tool, which the API refuses."""
-    [properties] = [tool["parameters"]["properties"] for tool in tools if tool["name"] == name] or [
-        {}
-    ]
-    return properties
-
-
-def _read_values(assignments: Mapping[str, str], properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert the arguments to the types that the tool declares."""
-    return {
-        name: parse_json(value, name)
-        if properties.get(name, {}).get("type") in TYPES_READ_AS_JSON
-        else value
-        for name, value in assignments.items()
-    }
