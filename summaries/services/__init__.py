@@ -4,12 +4,7 @@ The rows are the queue, as in the ledger: every service may run twice, late, or 
 on another machine. Nothing here enqueues tasks.
 """
 
-from summaries.services.by_hand import (
-    clean_chunk_fields,
-    edit_annotation,
-    edit_summary,
-    request_rewrite,
-)
+from summaries.services.by_hand import edit_summary, request_rewrite
 from summaries.services.planning import draft_annotations, plan_written_texts
 from summaries.services.retrying import Retried, retry_failed_work
 from summaries.services.rows import (
