@@ -12,6 +12,7 @@ from indexing.estimates import NodeEstimate
 from indexing.models import IndexBuild
 from indexing.text_nodes import make_text_node
 from summaries import llm
+from summaries.exceptions import LanguageModelCost
 from summaries.models import Summary, WrittenText
 from summaries.reuse import reuse_annotations, reuse_artifact_summary, reuse_page_summaries
 from summaries.services import draft_annotations, hash_inputs
@@ -19,7 +20,6 @@ from summaries.text_nodes import make_question_id, measure_texts
 from summaries.writers import (
     AnnotationInput,
     DraftOutcome,
-    LanguageModelCost,
     LanguageModelWriter,
     SummaryInput,
 )
@@ -98,7 +98,7 @@ def estimate_questions(artifact: Artifact, build: IndexBuild) -> NodeEstimate:
             key: AnnotationInput(row.text, row.heading, artifact.title) for key, row in due.items()
         }
         for outcome in LanguageModelWriter(may_call_model=False).annotate(inputs, build.spec):
-            _add_cost(cost, outcome.cost)
+            cost += outcome.cost
             draft: Any = outcome.draft
             if draft is not None:
                 texts[outcome.key] = draft.questions
@@ -134,7 +134,7 @@ def _estimate_page_texts(artifact: Artifact, build: IndexBuild) -> _PageTexts:
             inputs[page.pk] = SummaryInput([page.text], True)
     if inputs and llm.is_configured():
         for outcome in LanguageModelWriter(may_call_model=False).summarise(inputs, build.spec):
-            _add_cost(texts.cost, outcome.cost)
+            texts.cost += outcome.cost
             texts.text_by_page[pages[outcome.key]] = _get_draft_text(outcome)
     return texts
 
@@ -142,11 +142,6 @@ def _estimate_page_texts(artifact: Artifact, build: IndexBuild) -> _PageTexts:
 def _get_draft_text(outcome: DraftOutcome[Any]) -> str | None:
     draft: Any = outcome.draft
     return None if draft is None else str(draft.text)
-
-
-def _add_cost(total: LanguageModelCost, cost: LanguageModelCost) -> None:
-    for name in LanguageModelCost.__slots__:
-        setattr(total, name, getattr(total, name) + getattr(cost, name))
 
 
 def _make_nodes(

@@ -20,6 +20,7 @@ from indexing.exceptions import InvalidSpec
 from indexing.models import Index, IndexBuild
 from indexing.services import plan_nodes
 from summaries import llm
+from summaries.exceptions import LanguageModelCost
 from summaries.models import EXTRACTIVE_MODEL_NAME
 from summaries.processing.chunks import (
     CHUNKS_FILE_NAME,
@@ -45,7 +46,6 @@ from summaries.writers import (
     BY_HAND_MODEL_NAME,
     AnnotationDraft,
     AnnotationInput,
-    LanguageModelCost,
     get_writer,
 )
 
@@ -260,7 +260,7 @@ class FileInspection:
         outage: StrataError | None = None
         with self._measure_stage("write") as warnings:
             for outcome in get_writer().annotate(inputs, self.build.spec):
-                _add_cost(total, outcome.cost)
+                total += outcome.cost
                 advance(1)
                 chunk, draft, error = chunks[outcome.key], outcome.draft, outcome.error
                 if isinstance(draft, AnnotationDraft):
@@ -387,8 +387,3 @@ class _CutDocument:
     pages: list[ParsedPage]
     sources: list[Source]
     chunks: list[AnnotatedChunk]  # without annotations
-
-
-def _add_cost(total: LanguageModelCost, cost: LanguageModelCost) -> None:
-    for name in LanguageModelCost.__slots__:
-        setattr(total, name, getattr(total, name) + getattr(cost, name))

@@ -20,7 +20,7 @@ from indexing.lifecycle import pause_build
 from indexing.models import IndexBuild
 from indexing.services import make_documents_due
 from indexing.throughput import LANGUAGE_MODEL_CALLS, add_throughput_sample
-from summaries.exceptions import LanguageModelCallsSpent
+from summaries.exceptions import LanguageModelCallsSpent, LanguageModelCost
 from summaries.models import (
     EXTRACTIVE_MODEL_NAME,
     Annotation,
@@ -41,7 +41,6 @@ from summaries.writers import (
     AnnotationDraft,
     AnnotationInput,
     DraftOutcome,
-    LanguageModelCost,
     SummaryDraft,
     SummaryInput,
     get_claim_batch_size,
@@ -252,7 +251,7 @@ def _is_worse_than_stored(row: WrittenText, draft: SummaryDraft | AnnotationDraf
 def _summary_field_values(row: Summary, draft: SummaryDraft) -> dict[str, Any]:
     citations = [
         {"page_index": row.page.index, "start": start, "end": end}
-        for _, start, end in draft.citations
+        for start, end in draft.citations
         if row.page is not None
     ]
     return {"text": draft.text, "text_hash": hash_text(draft.text), "citations": citations}

@@ -21,6 +21,7 @@ from indexing import services as indexing
 from indexing.models import IndexBuild, Node
 from indexing.verification import verify_build
 from summaries import llm, services
+from summaries.exceptions import LanguageModelCost
 from summaries.management.commands import process as command
 from summaries.models import Annotation
 from summaries.processing import (
@@ -33,7 +34,7 @@ from summaries.processing import (
     read_pages,
     stages,
 )
-from summaries.writers import AnnotationDraft, DraftOutcome, LanguageModelCost
+from summaries.writers import AnnotationDraft, DraftOutcome
 from tests.factories import load_index
 from tests.faults.armed import ArmedService, armed
 from tests.indexed import list_unplanned, list_unwritten

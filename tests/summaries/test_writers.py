@@ -24,8 +24,13 @@ from indexing.text_faults import find_text_faults
 from indexing.verification import verify_build
 from retrieval.retrievers import QuestionRetriever
 from summaries import llm, services
-from summaries.exceptions import InvalidCompletion, LanguageModelRefused, LanguageModelUnavailable
-from summaries.llm.truncation import ASK_FOR_LESS, MAX_TOKENS, MORE_MAX_TOKENS
+from summaries.exceptions import (
+    InvalidCompletion,
+    LanguageModelCost,
+    LanguageModelRefused,
+    LanguageModelUnavailable,
+)
+from summaries.llm.language_model import ASK_FOR_LESS, MAX_TOKENS, MORE_MAX_TOKENS
 from summaries.models import Annotation, BuildLanguageModelCost, StoredCompletion, Summary
 from summaries.prompts import join_texts_within_limit
 from summaries.services import by_hand
@@ -68,7 +73,8 @@ class ObedientModel:
         else:
             said = {"summary": f"Of {len(user)} characters.", "questions": ["What is it?"]}
             value = schema.model_validate(said)
-        return llm.Completion(value, self.name, 100, 10, 1)
+        cost = LanguageModelCost(call_count=1, prompt_tokens=100, completion_tokens=10)
+        return llm.Completion(value, self.name, cost)
 
 
 @pytest.fixture
@@ -274,7 +280,8 @@ class TestStoredCompletions:
 @pytest.mark.django_db
 class TestFailures:
     def test_count_no_attempt_in_an_outage(self, wide, model):
-        model.fails_on["One"] = LanguageModelUnavailable(call_count=3)
+        model.fails_on["One"] = LanguageModelUnavailable()
+        model.fails_on["One"].cost.call_count = 3
         artifact, _ = add_artifact("wide", TextContent(("One page.", "Two pages.")), title="T")
 
         with pytest.raises(LanguageModelUnavailable):
@@ -290,7 +297,7 @@ class TestFailures:
 
     @pytest.mark.parametrize("kind", [InvalidCompletion, LanguageModelRefused])
     def test_rules_write_what_the_model_cannot(self, wide, model, kind):
-        model.fails_on["One"] = kind("Not this one.", call_count=2)
+        model.fails_on["One"] = kind("Not this one.")
         artifact, _ = add_artifact("wide", TextContent(("One page.", "Two pages.")), title="T")
 
         write_all(wide, artifact)
@@ -343,7 +350,7 @@ class TestFailures:
             assert set(rows.values_list("model_name", flat=True)) == {model.name}
 
     def test_a_truncated_response_is_asked_for_with_more_room_then_shorter(self, wide, model):
-        truncated = InvalidCompletion("Truncated.", call_count=1, completion_tokens=9)
+        truncated = InvalidCompletion("Truncated.")
         truncated.is_truncated = True
         model.fails_on = {"One": truncated}
         artifact, _ = add_artifact("wide", TextContent(("One page.", "Two pages.")), title="T")
