@@ -5,7 +5,7 @@ on another machine. Nothing here enqueues tasks.
 """
 
 from summaries.services.by_hand import edit_summary, request_rewrite
-from summaries.services.planning import draft_annotations, plan_written_texts
+from summaries.services.planning import draft_annotations, make_annotation, plan_written_texts
 from summaries.services.retrying import Retried, retry_failed_work
 from summaries.services.rows import (
     KINDS_BY_MODEL,

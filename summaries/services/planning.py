@@ -12,7 +12,7 @@ from core.text import hash_text
 from documents.exceptions import Unparsable
 from documents.models import Artifact, Page
 from documents.services import mark_artifact_failed
-from indexing.drafting.chunk import draft_chunks
+from indexing.drafting.chunk import DraftedChunk, draft_chunks
 from indexing.exceptions import UnchunkableText
 from indexing.models import IndexBuild
 from summaries.models import Annotation, Summary, WrittenText
@@ -147,24 +147,27 @@ def _has_current_annotations(artifact: Artifact, build: IndexBuild) -> bool:
 
 def draft_annotations(artifact: Artifact, build: IndexBuild) -> list[Annotation]:
     """Make one unsaved annotation for each chunk of the recipe, even if chunks are not embedded."""
-    return [
-        Annotation(
-            build=build,
-            artifact=artifact,
-            chunk_id=chunk.id,
-            page=chunk.source.page,
-            source=chunk.source,
-            source_hash=chunk.source_hash,
-            strategy=chunk.strategy,
-            chunk_index=chunk.index,
-            start_offset=chunk.start,
-            end_offset=chunk.end,
-            text=chunk.text,
-            heading=chunk.source.heading,
-            input_hash=hash_inputs([chunk.source.heading, chunk.text]),
-        )
-        for chunk in draft_chunks(artifact, artifact.sources.all(), build)
-    ]
+    chunks = draft_chunks(artifact, artifact.sources.all(), build)
+    return [make_annotation(artifact, build, chunk) for chunk in chunks]
+
+
+def make_annotation(artifact: Artifact, build: IndexBuild, chunk: DraftedChunk) -> Annotation:
+    """Make the unsaved annotation of a chunk, which is due."""
+    return Annotation(
+        build=build,
+        artifact=artifact,
+        chunk_id=chunk.id,
+        page=chunk.source.page,
+        source=chunk.source,
+        source_hash=chunk.source_hash,
+        strategy=chunk.strategy,
+        chunk_index=chunk.index,
+        start_offset=chunk.start,
+        end_offset=chunk.end,
+        text=chunk.text,
+        heading=chunk.source.heading,
+        input_hash=hash_inputs([chunk.source.heading, chunk.text]),
+    )
 
 
 def _save_annotations(artifact: Artifact, build: IndexBuild, drafts: Sequence[Annotation]) -> None:

@@ -18,6 +18,7 @@ from documents.parsing import ParsedPage
 from documents.parsing.document import clean_label
 from documents.services import TextContent, add_artifact, parse_artifact
 from indexing import services as indexing
+from indexing.management import base_command
 from indexing.models import IndexBuild, Node
 from indexing.verification import verify_build
 from summaries import llm, services
@@ -107,7 +108,8 @@ def out(tmp_path: Path) -> Path:
 def server(monkeypatch: pytest.MonkeyPatch) -> RecordingServer:
     """A fake running server, which does not sync, and for which no command waits."""
     fake = RecordingServer()
-    monkeypatch.setattr(command, "find_server", lambda: fake)
+    for module in (command, base_command):
+        monkeypatch.setattr(module, "find_server", lambda: fake)
     monkeypatch.setattr(command, "wait_for_artifacts", lambda *of: fake.awaited.append(of))
     return fake
 
@@ -788,7 +790,7 @@ class TestTheCommand:
             ("nowhere.md", "physio", "nowhere.md does not exist"),
             ("", "physio", "is a folder"),
             ("broken.pdf", "physio", "its content is something else"),
-            ("knee.md", "nil", "There is no index named 'nil'; allowed: "),
+            ("knee.md", "nil", "There is no index named 'nil'. Allowed: "),
         ],
     )
     def test_reports_wrong_files_and_indexes(self, physio, file, tmp_path, out, name, index, said):
