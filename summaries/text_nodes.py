@@ -57,7 +57,12 @@ class _SummaryDrafter(_WrittenTextDrafter):
         summaries = Summary.objects.filter(
             build=build, artifact=artifact, page__isnull=not self.is_of_page
         ).not_empty()
-        rows = list(summaries.select_related("page").defer("page__text").order_by("page__index"))
+        rows = summaries.select_related("page").defer("page__text").order_by("page__index")
+        return self.make_nodes(list(rows), artifact, build)
+
+    def make_nodes(
+        self, rows: Sequence[Summary], artifact: Artifact, build: IndexBuild
+    ) -> list["TextNode"]:
         context, token_counts = measure_texts([row.text for row in rows], artifact.title, build)
         return [
             make_text_node(
@@ -68,7 +73,7 @@ class _SummaryDrafter(_WrittenTextDrafter):
                 page_index=row.page.index if row.page else None,
                 text=row.text,
                 context=context,
-                text_hash=row.text_hash,
+                text_hash=hash_text(row.text),
                 source_hash=row.written_input_hash,
                 token_count=token_count,
                 details=self.describe(row),
@@ -137,8 +142,6 @@ class ArtifactSummaryDrafter(_SummaryDrafter):
 
 class QuestionDrafter(_WrittenTextDrafter):
     def draft(self, artifact: Artifact, build: IndexBuild) -> list["TextNode"]:
-        """Make one node for each question, with the offsets of the chunk that answers it. A chunk
-        without questions gets one node with its own text, embedded like a chunk."""
         annotations = (
             Annotation.objects.filter(build=build, artifact=artifact)
             .exclude(written_input_hash="")
@@ -146,6 +149,13 @@ class QuestionDrafter(_WrittenTextDrafter):
             .defer("page__text", "source__text")
             .order_by("source__ordinal", "strategy", "chunk_index")
         )
+        return self.make_nodes(list(annotations), artifact, build)
+
+    def make_nodes(
+        self, annotations: Sequence[Annotation], artifact: Artifact, build: IndexBuild
+    ) -> list["TextNode"]:
+        """Make one node for each question, with the offsets of the chunk that answers it. A chunk
+        without questions gets one node with its own text, embedded like a chunk."""
         questions = [
             (annotation, text) for annotation in annotations for text in annotation.searched_texts
         ]
@@ -167,7 +177,7 @@ class QuestionDrafter(_WrittenTextDrafter):
         return [
             make_text_node(
                 kind="question",
-                point_id=make_question_id(annotation.chunk_id, text),
+                point_id=uuid.uuid5(annotation.chunk_id, f"question {text}"),
                 artifact_id=artifact.pk,
                 page_id=annotation.page_id,
                 page_index=annotation.page.index,
@@ -248,10 +258,6 @@ def _make_rows_due(rows: QuerySet[Any], only_failed: bool) -> int:
     if only_failed:
         return rows.filter(NOT_WRITTEN_BY_MODEL).update(**due_field_values())
     return rows.filter(is_by_hand=False).update(**due_field_values(is_cache_bypassed=True))
-
-
-def make_question_id(chunk_id: UUID, question: str) -> UUID:
-    return uuid.uuid5(chunk_id, f"question {question}")
 
 
 def measure_texts(texts: Sequence[str], title: str, build: IndexBuild) -> tuple[str, list[int]]:
