@@ -3,6 +3,7 @@
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -43,10 +44,20 @@ class _WrittenTextDrafter(ABC):
         """The written texts of these artifacts."""
 
     def find_unwritten(self, artifact_ids: Collection[UUID], build: IndexBuild) -> set[UUID]:
-        return _artifact_ids(self._rows(artifact_ids, build).filter(state=State.DUE))
+        rows = self._rows(artifact_ids, build).filter(state=State.DUE)
+        return set(rows.values_list("artifact", flat=True))
 
     def find_unwritable(self, artifact_ids: Collection[UUID], build: IndexBuild) -> set[UUID]:
-        return _artifact_ids(self._rows(artifact_ids, build).filter(NOT_WRITTEN_BY_MODEL))
+        rows = self._rows(artifact_ids, build).filter(NOT_WRITTEN_BY_MODEL)
+        return set(rows.values_list("artifact", flat=True))
+
+    def rewrite_inputs(self, artifact: UUID, build: IndexBuild, *, only_failed: bool) -> int:
+        rows = self._rows([artifact], build)
+        if only_failed:
+            return rows.filter(NOT_WRITTEN_BY_MODEL).update(**due_field_values())
+        # The summary of a blank page is empty and has no model name.
+        by_writers = rows.filter(is_by_hand=False).exclude(state=State.WRITTEN, model_name="")
+        return by_writers.update(**due_field_values(is_cache_bypassed=True))
 
 
 class _SummaryDrafter(_WrittenTextDrafter):
@@ -54,9 +65,7 @@ class _SummaryDrafter(_WrittenTextDrafter):
     is_of_page: bool
 
     def draft(self, artifact: Artifact, build: IndexBuild) -> list["TextNode"]:
-        summaries = Summary.objects.filter(
-            build=build, artifact=artifact, page__isnull=not self.is_of_page
-        ).not_empty()
+        summaries = self._rows([artifact.pk], build).not_empty()
         rows = summaries.select_related("page").defer("page__text").order_by("page__index")
         return self.make_nodes(list(rows), artifact, build)
 
@@ -110,12 +119,6 @@ class _SummaryDrafter(_WrittenTextDrafter):
             }
         )
 
-    def rewrite_inputs(self, artifact: UUID, build: IndexBuild, *, only_failed: bool) -> int:
-        mine = Summary.objects.filter(page__isnull=not self.is_of_page, build=build)
-        # The summary of a blank page is empty and has no model name.
-        not_blank = mine.exclude(state=State.WRITTEN, model_name="")
-        return _make_rows_due(not_blank.filter(artifact=artifact), only_failed)
-
 
 class PageSummaryDrafter(_SummaryDrafter):
     kind = "page_summary"
@@ -156,23 +159,14 @@ class QuestionDrafter(_WrittenTextDrafter):
     ) -> list["TextNode"]:
         """Make one node for each question, with the offsets of the chunk that answers it. A chunk
         without questions gets one node with its own text, embedded like a chunk."""
+        fit_context_of = cache(lambda source: fit_chunk_context(artifact, source, build))
         questions = [
-            (annotation, text) for annotation in annotations for text in annotation.searched_texts
-        ]
-        contexts = {
-            annotation.source_id: fit_chunk_context(artifact, annotation.source, build)
-            for annotation, _ in questions
-            if not annotation.questions
-        }
-        context_by_node = [
-            "" if annotation.questions else contexts[annotation.source_id]
-            for annotation, _ in questions
+            (each, text, "" if each.questions else fit_context_of(each.source))
+            for each in annotations
+            for text in each.searched_texts
         ]
         token_counts = embedding.get_embedder(build.spec.embedding).count_tokens(
-            [
-                prepend_context(context, text)
-                for context, (_, text) in zip(context_by_node, questions, strict=True)
-            ]
+            [prepend_context(context, text) for _, text, context in questions]
         )
         return [
             make_text_node(
@@ -203,8 +197,8 @@ class QuestionDrafter(_WrittenTextDrafter):
                     "annotation_hash": annotation.output_hash,
                 },
             )
-            for (annotation, text), context, token_count in zip(
-                questions, context_by_node, token_counts, strict=True
+            for (annotation, text, context), token_count in zip(
+                questions, token_counts, strict=True
             )
         ]
 
@@ -237,27 +231,12 @@ class QuestionDrafter(_WrittenTextDrafter):
             }
         )
 
-    def rewrite_inputs(self, artifact: UUID, build: IndexBuild, *, only_failed: bool) -> int:
-        return _make_rows_due(
-            Annotation.objects.filter(build=build, artifact=artifact), only_failed
-        )
-
 
 def _hash_rows_by_artifact(rows: QuerySet[Any], *fields: str) -> dict[UUID, str]:
     values: dict[UUID, list[str]] = {}
     for artifact_id, *row in rows.values_list("artifact", *fields):
         values.setdefault(artifact_id, []).append(repr(row))
     return {artifact_id: hash_text("\n".join(sorted(each))) for artifact_id, each in values.items()}
-
-
-def _artifact_ids(rows: QuerySet[Any]) -> set[UUID]:
-    return set(rows.values_list("artifact", flat=True))
-
-
-def _make_rows_due(rows: QuerySet[Any], only_failed: bool) -> int:
-    if only_failed:
-        return rows.filter(NOT_WRITTEN_BY_MODEL).update(**due_field_values())
-    return rows.filter(is_by_hand=False).update(**due_field_values(is_cache_bypassed=True))
 
 
 def measure_texts(texts: Sequence[str], title: str, build: IndexBuild) -> tuple[str, list[int]]:

@@ -46,24 +46,17 @@ def describe_missing_texts(specs: Mapping[str, IndexSpec]) -> str | None:
     """Say which of these indexes lack texts that only a language model writes; None if none."""
     if llm.is_configured():
         return None
-    without_questions = [name for name, spec in specs.items() if spec.questions is not None]
-    without_summaries = [name for name, spec in specs.items() if spec.page_summaries is not None]
-    without_concepts = [name for name, spec in specs.items() if spec.extracts_concepts]
-    missing = []
-    if without_questions:
-        missing.append(
-            f"{', '.join(without_questions)}: without questions; passages are found by their words."
-        )
-    if without_summaries:
-        missing.append(
-            f"{', '.join(without_summaries)}: summaries quote the text and do not count in "
-            "hierarchical searches."
-        )
-    if without_concepts:
-        missing.append(
-            f"{', '.join(without_concepts)}: no concepts are found in documents; those that are "
-            "imported or added by hand are searched."
-        )
+    names_by_fault = {
+        "without questions; passages are found by their words.": [
+            name for name, spec in specs.items() if spec.questions is not None
+        ],
+        "summaries quote the text and do not count in hierarchical searches.": [
+            name for name, spec in specs.items() if spec.page_summaries is not None
+        ],
+        "no concepts are found in documents; those that are imported or added by hand are "
+        "searched.": [name for name, spec in specs.items() if spec.extracts_concepts],
+    }
+    missing = [f"{', '.join(names)}: {fault}" for fault, names in names_by_fault.items() if names]
     return f"No language model is set. {' '.join(missing)}" if missing else None
 
 

@@ -90,6 +90,14 @@ class Manifest(_ManifestSection):
     warnings: dict[str, list[str]] = Field(default_factory=dict)  # of each stage
     embedded: ManifestEmbedding | None = None
 
+    @property
+    def content_id(self) -> uuid.UUID:
+        """The document's id until it is in the index: of its content, the suffix that selects its
+        reader, and the index."""
+        suffix = Path(self.file.name).suffix.lower()
+        name = f"strata {self.index} {self.file.sha256} {suffix}"
+        return uuid.uuid5(uuid.NAMESPACE_OID, name)
+
 
 @dataclass(slots=True)
 class InspectionFolder:
@@ -118,7 +126,7 @@ class InspectionFolder:
                 fix="Name another folder with --out.",
             )
         folder = cls(path, existing_manifest)
-        if _content_identity(existing_manifest) != _content_identity(manifest):
+        if existing_manifest.content_id != manifest.content_id:
             if not may_discard_outdated or any(
                 folder.is_edited(name) for name in (PARSED_FILE_NAME, CHUNKS_FILE_NAME)
             ):
@@ -209,11 +217,6 @@ def describe_file(path: Path) -> InputFile:
 
 def hash_bytes(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def _content_identity(manifest: Manifest) -> tuple[str, str]:
-    """What identifies a file's content: its SHA-256, and the suffix that selects its reader."""
-    return manifest.file.sha256, Path(manifest.file.name).suffix.lower()
 
 
 def _read_manifest(path: Path) -> Manifest | None:

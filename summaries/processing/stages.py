@@ -1,7 +1,6 @@
 """The stages of processing a file. Each reads the previous stage's files and writes its own."""
 
 import time
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -218,15 +217,9 @@ class FileInspection:
             title = existing.title
         else:
             title = document.title or title_from_file_name(file.name)
-        return Artifact(pk=existing.pk if existing else self._content_id, index=index, title=title)
-
-    @property
-    def _content_id(self) -> uuid.UUID:
-        """The artifact's id until the document is in the index."""
-        file = self.manifest.file
-        suffix = Path(file.name).suffix.lower()
-        name = f"strata {self.build.index_id} {file.sha256} {suffix}"
-        return uuid.uuid5(uuid.NAMESPACE_OID, name)
+        return Artifact(
+            pk=existing.pk if existing else self.manifest.content_id, index=index, title=title
+        )
 
     def _annotate_chunks(
         self, cut: "_CutDocument", advance: Callable[[int], None]
@@ -288,7 +281,7 @@ class FileInspection:
     def _read_checked_chunks(self, cut: "_CutDocument") -> list[AnnotatedChunk]:
         with self._measure_stage("check") as warnings:
             text = self.folder.read(CHUNKS_FILE_NAME)
-            chunks = read_chunks(text, self.build.spec, cut.chunks, self._content_id)
+            chunks = read_chunks(text, self.build.spec, cut.chunks, self.manifest.content_id)
             if self.manifest.spec_fingerprint != self.build.fingerprint:
                 warnings.append(
                     f"{CHUNKS_FILE_NAME} was made by another recipe than that of {self.build}; "

@@ -1,4 +1,4 @@
-"""Edits by people: save texts by hand, and request that texts be rewritten or retried."""
+"""Edits by people: save texts by hand, and request that texts be rewritten."""
 
 from typing import Any
 from uuid import UUID
@@ -12,7 +12,7 @@ from documents.exceptions import UnknownArtifact
 from documents.models import Artifact, Page
 from documents.services import assign_next_revision
 from indexing.models import IndexBuild
-from summaries.models import NOT_WRITTEN_BY_MODEL, Summary, WrittenText
+from summaries.models import Summary, WrittenText
 from summaries.services.rows import (
     get_page_summary_texts,
     hash_inputs,
@@ -93,10 +93,3 @@ def request_rewrite(rows: models.QuerySet[Any]) -> int:
     """Make these rows due, those by hand included, without reusing stored completions. Return
     their count."""
     return make_texts_due(rows, is_cache_bypassed=True)
-
-
-def retry_failed_texts(rows: models.QuerySet[Any]) -> int:
-    """Make those of these rows due again, with all attempts, that the language model could not
-    write. Return their count."""
-    builds = IndexBuild.objects.not_retired().values("pk")
-    return make_texts_due(rows.filter(NOT_WRITTEN_BY_MODEL, build__in=builds))

@@ -16,10 +16,7 @@ from summaries.writers import AnnotationDraft
 
 ROWS_PER_STATEMENT = 500
 
-KINDS_BY_MODEL: dict[type[WrittenText], tuple[str, ...]] = {
-    Summary: ("page_summary", "artifact_summary"),
-    Annotation: ("question",),
-}
+TEXT_MODELS: tuple[type[WrittenText], ...] = (Summary, Annotation)
 
 
 def make_due(row: WrittenText) -> None:

@@ -30,7 +30,7 @@ from summaries.models import (
     WrittenText,
 )
 from summaries.services.rows import (
-    KINDS_BY_MODEL,
+    TEXT_MODELS,
     annotation_field_values,
     get_page_summary_texts,
     hash_inputs,
@@ -78,7 +78,7 @@ def write_due_texts(
     limit = limit_to_calls_left(build, get_claim_batch_size())
     if not limit:
         return
-    for model in (Summary, Annotation):
+    for model in TEXT_MODELS:
         claimable_texts(build, model).give_up_exhausted()
         claim = claimable_texts(build, model).order_by("pk").claim_batch(limit)
         if claim is not None:
@@ -123,12 +123,12 @@ def claimable_texts(build: IndexBuild, model: type[WrittenText]) -> LeasedQueryS
 
 
 def has_claimable_texts(build: IndexBuild) -> bool:
-    return any(claimable_texts(build, model).exists() for model in KINDS_BY_MODEL)
+    return any(claimable_texts(build, model).exists() for model in TEXT_MODELS)
 
 
 def count_due_texts(build: IndexBuild) -> int:
     """The number of texts that are still due, including those that wait for others."""
-    due = [model._default_manager.filter(build=build, state="due") for model in KINDS_BY_MODEL]
+    due = [model._default_manager.filter(build=build, state="due") for model in TEXT_MODELS]
     return sum(rows.count() for rows in due)
 
 

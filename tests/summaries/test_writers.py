@@ -19,6 +19,7 @@ from documents.index_catalog import get_catalog
 from documents.models import Artifact
 from documents.serializers import render_artifacts
 from documents.services import TextContent, add_artifact, remove_artifact
+from indexing.models import Node
 from indexing.spec import IndexSpec
 from indexing.text_faults import find_text_faults
 from indexing.verification import verify_build
@@ -33,7 +34,6 @@ from summaries.exceptions import (
 from summaries.llm.language_model import ASK_FOR_LESS, MAX_TOKENS, MORE_MAX_TOKENS
 from summaries.models import Annotation, BuildLanguageModelCost, StoredCompletion, Summary
 from summaries.prompts import join_texts_within_limit
-from summaries.services import by_hand
 from summaries.tasks import reconcile_written_texts
 from summaries.text_nodes import PageSummaryDrafter, QuestionDrafter
 from summaries.writers import (
@@ -342,8 +342,9 @@ class TestFailures:
 
         for drafter in (PageSummaryDrafter(), QuestionDrafter()):
             assert drafter.find_unwritable([artifact.pk], wide) == {artifact.pk}
-        assert by_hand.retry_failed_texts(Summary.objects.of_pages()) == 1
         assert QuestionDrafter().rewrite_inputs(artifact.pk, wide, only_failed=True) == 1
+        retried = services.retry_failed_work(Artifact.objects.all(), Node.objects.none())
+        assert retried.texts == 2  # the summaries of the page and of the document
         write_all(wide, artifact)
 
         for rows in (Summary.objects.of_pages(), Annotation.objects.all()):
