@@ -25,9 +25,8 @@ SUMMARY_PREVIEW_CHARS = 120  # in a list of summaries
 def rewrite_and_show(
     model_admin: ServiceRowAdmin, request: HttpRequest, rows: QuerySet[Any]
 ) -> None:
-    count = services.request_rewrite(
-        rows.filter(build__in=IndexBuild.objects.not_retired().values("pk"))
-    )
+    builds = IndexBuild.objects.not_retired().values("pk")
+    count = services.make_texts_due(rows.filter(build__in=builds), is_cache_bypassed=True)
     enqueue_on_commit(tasks.reconcile_written_texts)
     one, many = ("summary", "summaries") if rows.model is Summary else ("chunk", "chunks")
     model_admin.show_count(request, f"%d {one} queued.", f"%d {many} queued.", count)

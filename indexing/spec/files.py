@@ -74,7 +74,7 @@ def write_spec_text(name: str, text: str, *, replaces: str | None) -> IndexSpec:
             fix="Read it again, and repeat your change.",
         )
     try:
-        _write_atomically(_path(name), text)
+        write_atomically(_path(name), text)
     except OSError as error:
         raise SpecNotWritten(
             f"The file cannot be written: {error.strerror}.",
@@ -94,7 +94,8 @@ def _find_current_endpoints(name: str) -> set[EndpointSpec]:
         return set()
 
 
-def _write_atomically(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str) -> None:
+    """Write the file so that it is complete or unchanged, also after a crash."""
     descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:

@@ -84,7 +84,7 @@ def get_language_model(name: str = "") -> "LanguageModel":
     """
     if not is_configured():
         raise LanguageModelMissing(fix="Set STRATA_LLM_BASE_URL and STRATA_LLM_MODEL.")
-    return _get_cached_model(
+    return _make_model(
         name or settings.STRATA_LLM_MODEL,
         settings.STRATA_LLM_BASE_URL,
         settings.STRATA_LLM_API_KEY,
@@ -95,11 +95,6 @@ def get_language_model(name: str = "") -> "LanguageModel":
 def _get_breaker(base_url: str) -> CircuitBreaker:
     """One for all models of an endpoint."""
     return CircuitBreaker(LanguageModelUnavailable, except_for=(LanguageModelBusy,))
-
-
-@cache
-def _get_cached_model(name: str, base_url: str, api_key: str) -> "LanguageModel":
-    return LanguageModel(name, base_url, api_key)
 
 
 class LanguageModel:
@@ -241,9 +236,7 @@ class LanguageModel:
             except LanguageModelUnavailable as error:
                 if has_begun:
                     raise
-                wait = next_retry_delay(error, waits)
-                if deadline.expires_within(wait):
-                    raise
+                wait = next_retry_delay(error, waits, deadline)
             await asyncio.sleep(wait)
 
     def _complete_turn(
@@ -274,9 +267,7 @@ class LanguageModel:
                     usage, [choice, *_] = raw.usage, raw.choices
                 break
             except LanguageModelUnavailable as error:
-                wait = next_retry_delay(error, waits)
-                if deadline.expires_within(wait):
-                    raise
+                wait = next_retry_delay(error, waits, deadline)
             time.sleep(wait)
         if usage is not None:
             cost.prompt_tokens += usage.prompt_tokens or 0
@@ -407,6 +398,9 @@ class LanguageModel:
                 f"The model {self.name} does not support chat completions.",
                 fix="Set STRATA_LLM_MODEL to another model.",
             ) from None
+
+
+_make_model = cache(LanguageModel)  # one for each name, address and key
 
 
 @contextmanager

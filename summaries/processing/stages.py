@@ -158,7 +158,15 @@ class FileInspection:
         """
         self._require_questions_in_spec()
         cut = self._cut_document()
-        chunks = self._read_checked_chunks(cut)
+        with self._measure_stage("check") as warnings:
+            text = self.folder.read(CHUNKS_FILE_NAME)
+            chunks = read_chunks(text, self.build.spec, cut.chunks, self.manifest.content_id)
+            if self.manifest.spec_fingerprint != self.build.fingerprint:
+                warnings.append(
+                    f"{CHUNKS_FILE_NAME} was made by another recipe than that of {self.build}; "
+                    "all its values are valid in this one."
+                )
+        self._count_chunks(chunks, self.manifest.counts.dropped_values)
         has_questions = any(chunk.questions for chunk in chunks)
         if cut.sources and llm.is_configured() and not has_questions:
             raise InvalidInput(
@@ -277,18 +285,6 @@ class FileInspection:
             prompt=question_spec.prompt,
             prompt_fingerprint=hash_text(read_prompt_template(question_spec.prompt)),
         )
-
-    def _read_checked_chunks(self, cut: "_CutDocument") -> list[AnnotatedChunk]:
-        with self._measure_stage("check") as warnings:
-            text = self.folder.read(CHUNKS_FILE_NAME)
-            chunks = read_chunks(text, self.build.spec, cut.chunks, self.manifest.content_id)
-            if self.manifest.spec_fingerprint != self.build.fingerprint:
-                warnings.append(
-                    f"{CHUNKS_FILE_NAME} was made by another recipe than that of {self.build}; "
-                    "all its values are valid in this one."
-                )
-        self._count_chunks(chunks, self.manifest.counts.dropped_values)
-        return chunks
 
     def _count_chunks(self, chunks: Sequence[AnnotatedChunk], dropped_value_count: int) -> None:
         counts = self.manifest.counts

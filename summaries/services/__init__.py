@@ -4,13 +4,14 @@ The rows are the queue, as in the ledger: every service may run twice, late, or 
 on another machine. Nothing here enqueues tasks.
 """
 
-from summaries.services.by_hand import edit_summary, request_rewrite
+from summaries.services.by_hand import edit_summary
 from summaries.services.failures import Retried, retry_failed_work
 from summaries.services.planning import draft_annotations, make_annotation, plan_written_texts
 from summaries.services.rows import (
     ROWS_PER_STATEMENT,
     annotation_field_values,
     hash_inputs,
+    make_texts_due,
 )
 from summaries.services.writing import (
     WriteBatchResult,

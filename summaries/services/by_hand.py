@@ -1,9 +1,8 @@
-"""Edits by people: save texts by hand, and request that texts be rewritten."""
+"""Saves summaries that people write by hand."""
 
-from typing import Any
 from uuid import UUID
 
-from django.db import models, transaction
+from django.db import transaction
 from django.db.models.functions import Now
 
 from core.exceptions import InvalidInput
@@ -18,7 +17,6 @@ from summaries.services.rows import (
     hash_inputs,
     make_artifact_summary_due,
     make_due,
-    make_texts_due,
 )
 from summaries.writers import BY_HAND_MODEL_NAME
 
@@ -87,9 +85,3 @@ def _edit_summary_in_build(
     if page is not None:
         make_artifact_summary_due(build, artifact.pk)
     return row
-
-
-def request_rewrite(rows: models.QuerySet[Any]) -> int:
-    """Make these rows due, those by hand included, without reusing stored completions. Return
-    their count."""
-    return make_texts_due(rows, is_cache_bypassed=True)

@@ -30,7 +30,6 @@ from summaries.processing import (
     MANIFEST_FILE_NAME,
     PARSED_FILE_NAME,
     FileInspection,
-    folder,
     format_pages,
     read_pages,
     stages,
@@ -756,7 +755,7 @@ class TestFolder:
         def fail(descriptor: int) -> None:
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(folder.os, "fsync", fail)
+        monkeypatch.setattr("os.fsync", fail)
         with pytest.raises(CommandError, match="No space left on device"):
             process(file, out, "--chunk-only")
 

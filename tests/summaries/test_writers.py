@@ -211,7 +211,7 @@ class TestStoredCompletions:
         write_all(wide, artifact)
         calls = len(model.asked)
 
-        services.request_rewrite(Summary.objects.of_pages())
+        services.make_texts_due(Summary.objects.of_pages(), is_cache_bypassed=True)
         write_all(wide, artifact)
 
         assert len(model.asked) == calls + 2
@@ -315,8 +315,8 @@ class TestFailures:
         before = list(Summary.objects.order_by("pk").values_list("text", "model_name"))
         model.fails_on["page"] = LanguageModelRefused("Not today.")
 
-        services.request_rewrite(Summary.objects.all())
-        services.request_rewrite(Annotation.objects.all())
+        services.make_texts_due(Summary.objects.all(), is_cache_bypassed=True)
+        services.make_texts_due(Annotation.objects.all(), is_cache_bypassed=True)
         write_all(wide, artifact)
 
         assert list(Summary.objects.order_by("pk").values_list("text", "model_name")) == before
@@ -329,7 +329,7 @@ class TestFailures:
         [summary] = services.edit_summary(artifact.pk, artifact.pages.get().pk, "By hand.")
         model.fails_on["page"] = LanguageModelRefused("Not today.")
 
-        services.request_rewrite(Summary.objects.filter(pk=summary.pk))
+        services.make_texts_due(Summary.objects.filter(pk=summary.pk), is_cache_bypassed=True)
         write_all(wide, artifact)
 
         assert Summary.objects.get(pk=summary.pk).text == "One page."
