@@ -10,9 +10,10 @@ from pydantic import BaseModel, Field
 
 from core.exceptions import StrataError
 from indexing.spec import IndexSpec
+from summaries.exceptions import LanguageModelCost
 from summaries.llm.response_schemas import max_chars, max_items
 from summaries.prompts import render_prompt
-from summaries.writers import LanguageModelCost, LanguageModelWriter, ModelCall
+from summaries.writers import LanguageModelWriter, ModelCall
 
 QUOTES_PER_CONCEPT = 3
 MAX_CONCEPTS = 50  # the largest ``per_source``

@@ -10,7 +10,7 @@ class SummariesConfig(AppConfig):
         from indexing.text_faults import register_text_faults
         from summaries import checks, estimates, signals  # noqa: F401
         from summaries.services import plan_written_texts
-        from summaries.services.faults import find_written_text_faults
+        from summaries.services.failures import find_written_text_faults
 
         register_input_planner(plan_written_texts)
         register_text_faults(find_written_text_faults)

@@ -1,6 +1,25 @@
-"""Errors of language model calls."""
+"""Errors of language model calls, and what calls cost, which their errors say too."""
+
+from dataclasses import dataclass
+from typing import Self
 
 from core.exceptions import StrataError
+
+
+@dataclass(slots=True)
+class LanguageModelCost:
+    """Language model calls and tokens, as the endpoint counts them, added to the build's total."""
+
+    call_count: int = 0  # HTTP calls, including failed ones
+    reused_count: int = 0  # stored completions
+    failure_count: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    def __iadd__(self, other: Self) -> Self:
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        return self
 
 
 class LanguageModelError(StrataError):
@@ -8,20 +27,9 @@ class LanguageModelError(StrataError):
 
     code = "language_model_error"
 
-    def __init__(
-        self,
-        detail: str | None = None,
-        *,
-        fix: str | None = None,
-        call_count: int = 0,
-        prompt_tokens: int = 0,
-        completion_tokens: int = 0,
-    ) -> None:
+    def __init__(self, detail: str | None = None, *, fix: str | None = None) -> None:
         super().__init__(detail, fix=fix)
-        # Calls and tokens used before the failure: they are billed too.
-        self.call_count = call_count
-        self.prompt_tokens = prompt_tokens
-        self.completion_tokens = completion_tokens
+        self.cost = LanguageModelCost()  # of the calls before the failure: they are billed too
 
 
 class LanguageModelMissing(LanguageModelError):
@@ -50,7 +58,6 @@ class LanguageModelUnavailable(LanguageModelError):
 
     code = "language_model_unavailable"
     is_retryable = True
-    retry_after: float | None = None  # seconds, where the endpoint says when to come back
 
 
 class LanguageModelBusy(LanguageModelUnavailable):

@@ -1,7 +1,8 @@
 """Read and render prompt templates from ``templates/prompts/``.
 
 A file holds the system prompt, a line ``=== user ===``, and the user prompt. A document's text is
-untrusted data: it is put between two fence lines that cannot occur in it.
+untrusted data: it is put between two fence lines that cannot occur in it. A model that repeats such
+a line would leave it in summaries, questions and answers, so it is removed from responses.
 """
 
 import hashlib
@@ -10,14 +11,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import regex  # for partial matches, which re lacks
 from django.conf import settings
 from django.template import Context, Engine, TemplateSyntaxError
 
+from core.text import hash_text
 from indexing.exceptions import InvalidSpec
+<<<<<<< HEAD
 from indexing.spec import IndexSpec
 from summaries.fences import make_fence
+=======
+>>>>>>> less-summaries
 
 USER_PART_MARKER = "=== user ===\n"
+_FENCE = regex.compile(r"--- [0-9a-f]{24} ---")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,3 +98,32 @@ def join_texts_within_limit(texts: Sequence[str], limit: int) -> str:
         if length > share:
             break
     return "\n\n".join(text[:share] for text in texts)
+
+
+def make_fence(text: str) -> str:
+    """A line with the hash of the text, so that the text cannot contain it."""
+    return f"--- {hash_text(text)[:24]} ---"
+
+
+def remove_fences(text: str) -> str:
+    return _FENCE.sub("", text)
+
+
+class FenceFilter:
+    """Removes fences from a text that comes in pieces; a piece may end within one."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        """The text that can be passed on, which may be empty."""
+        text = remove_fences(self._held + piece)
+        found = _FENCE.search(text, partial=True)
+        end = len(text) if found is None else found.start()
+        self._held = text[end:]
+        return text[:end]
+
+    def finish(self) -> str:
+        """The rest, which was no fence."""
+        rest, self._held = self._held, ""
+        return rest

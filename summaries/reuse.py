@@ -24,26 +24,36 @@ def reuse_page_summaries(build: IndexBuild, rows: Sequence[Summary]) -> None:
     recipe are equal. Language model completions are reused through ``StoredCompletion`` instead.
     """
     found = Summary.objects.of_pages().filter(page__in=[row.page_id for row in rows])
-    by_page = {each.page_id: each for each in _find_reusable_rows(build, found, "page_summaries")}
-    for row in rows:
-        _copy_fields(row, by_page.get(row.page_id), REUSED_SUMMARY_FIELDS)
+    _reuse(build, rows, found, "page_id", "page_summaries", REUSED_SUMMARY_FIELDS)
 
 
 def reuse_artifact_summary(build: IndexBuild, row: Summary) -> bool:
     """Copy another build's artifact summary into this new row; return whether one was found."""
     found = Summary.objects.of_artifacts().filter(artifact=row.artifact_id)
-    for written in _find_reusable_rows(build, found, "artifact_summaries"):
-        if _copy_fields(row, written, REUSED_SUMMARY_FIELDS):
-            return True
-    return False
+    _reuse(build, [row], found, "artifact_id", "artifact_summaries", REUSED_SUMMARY_FIELDS)
+    return row.state == WrittenText.State.WRITTEN
 
 
 def reuse_annotations(build: IndexBuild, rows: Sequence[Annotation]) -> None:
     """Like ``reuse_page_summaries``, for the annotations of chunks with the same chunk id."""
     found = Annotation.objects.filter(chunk_id__in=[row.chunk_id for row in rows])
-    by_chunk = {each.chunk_id: each for each in _find_reusable_rows(build, found, "questions")}
-    for row in rows:
-        _copy_fields(row, by_chunk.get(row.chunk_id), _REUSED_ANNOTATION_FIELDS)
+    _reuse(build, rows, found, "chunk_id", "questions", _REUSED_ANNOTATION_FIELDS)
+
+
+def _reuse(
+    build: IndexBuild,
+    rows: Sequence[WrittenText],
+    found: Any,
+    key: str,
+    section: str,
+    fields: Sequence[str],
+) -> None:
+    row_by_key = {getattr(row, key): row for row in rows}
+    for written in _find_reusable_rows(build, found, section):
+        row = row_by_key[getattr(written, key)]
+        if written.is_by_hand or written.written_input_hash == row.input_hash:
+            for field in fields:
+                setattr(row, field, getattr(written, field))
 
 
 def _find_reusable_rows(build: IndexBuild, candidates: Any, section: str) -> Any:
@@ -73,13 +83,3 @@ def _find_reusable_rows(build: IndexBuild, candidates: Any, section: str) -> Any
 def _extractive_recipe(spec: IndexSpec, section: str) -> Mapping[str, Any]:
     """The spec sections that decide what the rules write. Summaries depend on the embedding."""
     return spec.model_dump(include={section, "metadata" if section == "questions" else "embedding"})
-
-
-def _copy_fields(row: Any, source_row: Any | None, fields: Sequence[str]) -> bool:
-    if source_row is None or not (
-        source_row.is_by_hand or source_row.written_input_hash == row.input_hash
-    ):
-        return False
-    for field in fields:
-        setattr(row, field, getattr(source_row, field))
-    return True

@@ -21,7 +21,7 @@ from indexing.services import make_documents_due
 from indexing.signals import make_due_and_enqueue
 from indexing.tasks import documents_planned, plan_build
 from summaries import services, tasks
-from summaries.models import Annotation, Summary
+from summaries.models import Summary
 
 
 @receiver(documents_planned, dispatch_uid="summaries.documents_planned")
@@ -37,9 +37,8 @@ def enqueue_text_planning(instance: Page, *, raw: bool = False, **kwargs: Any) -
 
 
 @receiver(post_save, sender=Summary, dispatch_uid="summaries.summary_saved")
-@receiver(post_save, sender=Annotation, dispatch_uid="summaries.annotation_saved")
 def enqueue_node_planning_and_writing(
-    instance: Summary | Annotation, *, raw: bool = False, **kwargs: Any
+    instance: Summary, *, raw: bool = False, **kwargs: Any
 ) -> None:
     if raw:
         return

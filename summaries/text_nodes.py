@@ -3,6 +3,7 @@
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -43,10 +44,20 @@ class _WrittenTextDrafter(ABC):
         """The written texts of these artifacts."""
 
     def find_unwritten(self, artifact_ids: Collection[UUID], build: IndexBuild) -> set[UUID]:
-        return _artifact_ids(self._rows(artifact_ids, build).filter(state=State.DUE))
+        rows = self._rows(artifact_ids, build).filter(state=State.DUE)
+        return set(rows.values_list("artifact", flat=True))
 
     def find_unwritable(self, artifact_ids: Collection[UUID], build: IndexBuild) -> set[UUID]:
-        return _artifact_ids(self._rows(artifact_ids, build).filter(NOT_WRITTEN_BY_MODEL))
+        rows = self._rows(artifact_ids, build).filter(NOT_WRITTEN_BY_MODEL)
+        return set(rows.values_list("artifact", flat=True))
+
+    def rewrite_inputs(self, artifact: UUID, build: IndexBuild, *, only_failed: bool) -> int:
+        rows = self._rows([artifact], build)
+        if only_failed:
+            return rows.filter(NOT_WRITTEN_BY_MODEL).update(**due_field_values())
+        # The summary of a blank page is empty and has no model name.
+        by_writers = rows.filter(is_by_hand=False).exclude(state=State.WRITTEN, model_name="")
+        return by_writers.update(**due_field_values(is_cache_bypassed=True))
 
 
 class _SummaryDrafter(_WrittenTextDrafter):
@@ -54,10 +65,13 @@ class _SummaryDrafter(_WrittenTextDrafter):
     is_of_page: bool
 
     def draft(self, artifact: Artifact, build: IndexBuild) -> list["TextNode"]:
-        summaries = Summary.objects.filter(
-            build=build, artifact=artifact, page__isnull=not self.is_of_page
-        ).not_empty()
-        rows = list(summaries.select_related("page").defer("page__text").order_by("page__index"))
+        summaries = self._rows([artifact.pk], build).not_empty()
+        rows = summaries.select_related("page").defer("page__text").order_by("page__index")
+        return self.make_nodes(list(rows), artifact, build)
+
+    def make_nodes(
+        self, rows: Sequence[Summary], artifact: Artifact, build: IndexBuild
+    ) -> list["TextNode"]:
         context, token_counts = measure_texts([row.text for row in rows], artifact.title, build)
         return [
             make_text_node(
@@ -68,7 +82,7 @@ class _SummaryDrafter(_WrittenTextDrafter):
                 page_index=row.page.index if row.page else None,
                 text=row.text,
                 context=context,
-                text_hash=row.text_hash,
+                text_hash=hash_text(row.text),
                 source_hash=row.written_input_hash,
                 token_count=token_count,
                 details=self.describe(row),
@@ -105,12 +119,6 @@ class _SummaryDrafter(_WrittenTextDrafter):
             }
         )
 
-    def rewrite_inputs(self, artifact: UUID, build: IndexBuild, *, only_failed: bool) -> int:
-        mine = Summary.objects.filter(page__isnull=not self.is_of_page, build=build)
-        # The summary of a blank page is empty and has no model name.
-        not_blank = mine.exclude(state=State.WRITTEN, model_name="")
-        return _make_rows_due(not_blank.filter(artifact=artifact), only_failed)
-
 
 class PageSummaryDrafter(_SummaryDrafter):
     kind = "page_summary"
@@ -137,8 +145,6 @@ class ArtifactSummaryDrafter(_SummaryDrafter):
 
 class QuestionDrafter(_WrittenTextDrafter):
     def draft(self, artifact: Artifact, build: IndexBuild) -> list["TextNode"]:
-        """Make one node for each question, with the offsets of the chunk that answers it. A chunk
-        without questions gets one node with its own text, embedded like a chunk."""
         annotations = (
             Annotation.objects.filter(build=build, artifact=artifact)
             .exclude(written_input_hash="")
@@ -146,28 +152,26 @@ class QuestionDrafter(_WrittenTextDrafter):
             .defer("page__text", "source__text")
             .order_by("source__ordinal", "strategy", "chunk_index")
         )
+        return self.make_nodes(list(annotations), artifact, build)
+
+    def make_nodes(
+        self, annotations: Sequence[Annotation], artifact: Artifact, build: IndexBuild
+    ) -> list["TextNode"]:
+        """Make one node for each question, with the offsets of the chunk that answers it. A chunk
+        without questions gets one node with its own text, embedded like a chunk."""
+        fit_context_of = cache(lambda source: fit_chunk_context(artifact, source, build))
         questions = [
-            (annotation, text) for annotation in annotations for text in annotation.searched_texts
-        ]
-        contexts = {
-            annotation.source_id: fit_chunk_context(artifact, annotation.source, build)
-            for annotation, _ in questions
-            if not annotation.questions
-        }
-        context_by_node = [
-            "" if annotation.questions else contexts[annotation.source_id]
-            for annotation, _ in questions
+            (each, text, "" if each.questions else fit_context_of(each.source))
+            for each in annotations
+            for text in each.searched_texts
         ]
         token_counts = embedding.get_embedder(build.spec.embedding).count_tokens(
-            [
-                prepend_context(context, text)
-                for context, (_, text) in zip(context_by_node, questions, strict=True)
-            ]
+            [prepend_context(context, text) for _, text, context in questions]
         )
         return [
             make_text_node(
                 kind="question",
-                point_id=make_question_id(annotation.chunk_id, text),
+                point_id=uuid.uuid5(annotation.chunk_id, f"question {text}"),
                 artifact_id=artifact.pk,
                 page_id=annotation.page_id,
                 page_index=annotation.page.index,
@@ -193,8 +197,8 @@ class QuestionDrafter(_WrittenTextDrafter):
                     "annotation_hash": annotation.output_hash,
                 },
             )
-            for (annotation, text), context, token_count in zip(
-                questions, context_by_node, token_counts, strict=True
+            for (annotation, text, context), token_count in zip(
+                questions, token_counts, strict=True
             )
         ]
 
@@ -227,31 +231,12 @@ class QuestionDrafter(_WrittenTextDrafter):
             }
         )
 
-    def rewrite_inputs(self, artifact: UUID, build: IndexBuild, *, only_failed: bool) -> int:
-        return _make_rows_due(
-            Annotation.objects.filter(build=build, artifact=artifact), only_failed
-        )
-
 
 def _hash_rows_by_artifact(rows: QuerySet[Any], *fields: str) -> dict[UUID, str]:
     values: dict[UUID, list[str]] = {}
     for artifact_id, *row in rows.values_list("artifact", *fields):
         values.setdefault(artifact_id, []).append(repr(row))
     return {artifact_id: hash_text("\n".join(sorted(each))) for artifact_id, each in values.items()}
-
-
-def _artifact_ids(rows: QuerySet[Any]) -> set[UUID]:
-    return set(rows.values_list("artifact", flat=True))
-
-
-def _make_rows_due(rows: QuerySet[Any], only_failed: bool) -> int:
-    if only_failed:
-        return rows.filter(NOT_WRITTEN_BY_MODEL).update(**due_field_values())
-    return rows.filter(is_by_hand=False).update(**due_field_values(is_cache_bypassed=True))
-
-
-def make_question_id(chunk_id: UUID, question: str) -> UUID:
-    return uuid.uuid5(chunk_id, f"question {question}")
 
 
 def measure_texts(texts: Sequence[str], title: str, build: IndexBuild) -> tuple[str, list[int]]:

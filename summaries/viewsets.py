@@ -20,7 +20,7 @@ from documents.groups import is_visible
 from documents.models import Artifact, Page
 from indexing.models import Index, Node
 from indexing.tasks import enqueue_reconciliation
-from summaries.models import Summary, SummaryQuerySet
+from summaries.models import Summary
 from summaries.serializers import SummaryPatchSerializer, render_stored_summary
 from summaries.services import edit_summary, retry_failed_work
 
@@ -34,8 +34,7 @@ class PageSummaryView(APIView):
     @extend_schema(operation_id="read_page_summary", responses=body_of(strata_types.Summary))
     def get(self, request: Request, page_id: UUID) -> Response:
         """Read a page's summary."""
-        summaries = _list_visible(request).filter(page=page_id)
-        return _render_or_404(summaries.order_by("-build__number").first())
+        return _read_newest(request, page=page_id)
 
     @extend_schema(
         operation_id="write_page_summary",
@@ -66,8 +65,7 @@ class ArtifactSummaryView(APIView):
     @extend_schema(operation_id="read_artifact_summary", responses=body_of(strata_types.Summary))
     def get(self, request: Request, artifact_id: UUID) -> Response:
         """Read an artifact's summary."""
-        summaries = _list_visible(request).of_artifacts().filter(artifact=artifact_id)
-        return _render_or_404(summaries.order_by("-build__number").first())
+        return _read_newest(request, artifact=artifact_id, page=None)
 
     @extend_schema(
         operation_id="write_artifact_summary",
@@ -85,13 +83,10 @@ class ArtifactSummaryView(APIView):
         return _save_edit(request, artifact_id, None)
 
 
-def _list_visible(request: Request) -> SummaryQuerySet:
+def _read_newest(request: Request, **of: UUID | None) -> Response:
     grant = get_grant(request)
-    visible = Summary.objects.filter(is_visible(grant, "artifact__"))
-    return grant.limit(visible, "artifact__index")
-
-
-def _render_or_404(summary: Summary | None) -> Response:
+    visible = Summary.objects.filter(is_visible(grant, "artifact__"), **of)
+    summary = grant.limit(visible, "artifact__index").order_by("-build__number").first()
     if summary is None:
         raise Http404
     return Response(render_stored_summary(summary))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Generic, Protocol, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 from uuid import UUID
 
 from django.conf import settings
@@ -21,10 +21,12 @@ from pydantic import BaseModel, Field, create_model
 from core.exceptions import StrataError
 from indexing import embedding
 from indexing.spec import FieldSpec, IndexSpec, QuestionSpec
+from indexing.spec.sections import PageSummarySpec
 from summaries import extractive, llm
-from summaries.exceptions import LanguageModelError
+from summaries.exceptions import LanguageModelCost, LanguageModelError
+from summaries.llm.call_counts import estimate_tokens
+from summaries.llm.language_model import complete_in_room
 from summaries.llm.response_schemas import max_chars, max_items
-from summaries.llm.truncation import complete_in_room
 from summaries.models import EXTRACTIVE_MODEL_NAME, StoredCompletion
 from summaries.prompts import Prompt, join_texts_within_limit, render_prompt
 
@@ -44,24 +46,17 @@ def describe_missing_texts(specs: Mapping[str, IndexSpec]) -> str | None:
     """Say which of these indexes lack texts that only a language model writes; None if none."""
     if llm.is_configured():
         return None
-    without_questions = [name for name, spec in specs.items() if spec.questions is not None]
-    without_summaries = [name for name, spec in specs.items() if spec.page_summaries is not None]
-    without_concepts = [name for name, spec in specs.items() if spec.extracts_concepts]
-    missing = []
-    if without_questions:
-        missing.append(
-            f"{', '.join(without_questions)}: without questions; passages are found by their words."
-        )
-    if without_summaries:
-        missing.append(
-            f"{', '.join(without_summaries)}: summaries quote the text and do not count in "
-            "hierarchical searches."
-        )
-    if without_concepts:
-        missing.append(
-            f"{', '.join(without_concepts)}: no concepts are found in documents; those that are "
-            "imported or added by hand are searched."
-        )
+    names_by_fault = {
+        "without questions; passages are found by their words.": [
+            name for name, spec in specs.items() if spec.questions is not None
+        ],
+        "summaries quote the text and do not count in hierarchical searches.": [
+            name for name, spec in specs.items() if spec.page_summaries is not None
+        ],
+        "no concepts are found in documents; those that are imported or added by hand are "
+        "searched.": [name for name, spec in specs.items() if spec.extracts_concepts],
+    }
+    missing = [f"{', '.join(names)}: {fault}" for fault, names in names_by_fault.items() if names]
     return f"No language model is set. {' '.join(missing)}" if missing else None
 
 
@@ -87,12 +82,12 @@ class AnnotationInput:
 
 @dataclass(frozen=True, slots=True)
 class SummaryDraft:
-    """A written summary. ``citations``: for each sentence quoted from the input, the number of its
-    text (from 0), and the offsets of its first and one past its last character there."""
+    """A written summary. ``citations``: for each sentence quoted from a page, the offsets of its
+    first and one past its last character there."""
 
     text: str
     model_name: str
-    citations: Sequence[tuple[int, int, int]] = ()
+    citations: Sequence[tuple[int, int]] = ()
     note: str = ""  # why rules wrote it although a language model is configured
 
 
@@ -108,36 +103,18 @@ class AnnotationDraft:
     note: str = ""  # a fault with which the annotation is still stored
 
 
-@dataclass(slots=True)
-class LanguageModelCost:
-    """Language model calls and tokens of one outcome, added to the build's total."""
-
-    call_count: int = 0
-    reused_count: int = 0
-    failure_count: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+Draft = SummaryDraft | AnnotationDraft
 
 
 @dataclass(frozen=True, slots=True)
 class DraftOutcome(Generic[Key]):
     key: Key
-    draft: SummaryDraft | AnnotationDraft | None
+    draft: Draft | None
     error: StrataError | None = None
     cost: LanguageModelCost = field(default_factory=LanguageModelCost)
 
 
-class Writer(Protocol):
-    def summarise(
-        self, inputs: Mapping[Key, SummaryInput], spec: IndexSpec
-    ) -> Iterator[DraftOutcome[Key]]: ...
-
-    def annotate(
-        self, inputs: Mapping[Key, AnnotationInput], spec: IndexSpec
-    ) -> Iterator[DraftOutcome[Key]]: ...
-
-
-def get_writer() -> Writer:
+def get_writer() -> "LanguageModelWriter | ExtractiveWriter":
     return LanguageModelWriter() if llm.is_configured() else ExtractiveWriter()
 
 
@@ -161,7 +138,7 @@ class ExtractiveWriter:
             if not keys:
                 continue
             texts = ["\n\n".join(inputs[key].texts) for key in keys]
-            count = _sentence_count(spec, is_of_page=is_of_page)
+            count = _get_summary_spec(spec, is_of_page).sentences
             summaries = extractive.summarise_texts(texts, sentence_count=count, embed=embed)
             for key, sentences in zip(keys, summaries, strict=True):
                 yield DraftOutcome(
@@ -169,7 +146,7 @@ class ExtractiveWriter:
                     SummaryDraft(
                         text=" ".join(sentence.text for sentence in sentences),
                         model_name=EXTRACTIVE_MODEL_NAME,
-                        citations=_map_citations_to_texts(inputs[key].texts, sentences),
+                        citations=[(each.start, each.end) for each in sentences if is_of_page],
                     ),
                 )
 
@@ -195,20 +172,6 @@ class ExtractiveWriter:
             )
 
 
-def _map_citations_to_texts(
-    texts: Sequence[str], sentences: Sequence[extractive.LocatedSentence]
-) -> list[tuple[int, int, int]]:
-    """Convert offsets in the joined texts to a text number and offsets in that text."""
-    citations, starts, position = [], [], 0
-    for text in texts:
-        starts.append(position)
-        position += len(text) + 2
-    for sentence in sentences:
-        number = max(n for n, start in enumerate(starts) if start <= sentence.start)
-        citations.append((number, sentence.start - starts[number], sentence.end - starts[number]))
-    return citations
-
-
 # --- Language models -------------------------------------------------------------------------
 
 
@@ -221,6 +184,10 @@ class ModelCall:
     model: str
     is_cache_bypassed: bool
     artifact_id: UUID | None
+
+
+# Of one call: its key, and the completion or the error. Neither, if no call was made.
+CompletionOutcome = tuple[Key, llm.Completion[Any] | None, StrataError | None, LanguageModelCost]
 
 
 class SummaryResponse(BaseModel):
@@ -243,8 +210,7 @@ class LanguageModelWriter:
     ) -> Iterator[DraftOutcome[Key]]:
         calls = {}
         for key, each in inputs.items():
-            summary_spec = spec.page_summaries if each.is_of_page else spec.artifact_summaries
-            assert summary_spec is not None
+            summary_spec = _get_summary_spec(spec, each.is_of_page)
             text = join_texts_within_limit(each.texts, settings.STRATA_LLM_CONTEXT_CHARS)
             calls[key] = ModelCall(
                 render_prompt(summary_spec.prompt, text, sentences=summary_spec.sentences),
@@ -252,17 +218,11 @@ class LanguageModelWriter:
                 each.is_cache_bypassed,
                 each.artifact_id,
             )
-        for key, answer, error, cost in self.complete(calls, SummaryResponse):
-            if isinstance(error, LanguageModelError) and not error.is_expected:
-                yield _write_by_rules(
-                    ExtractiveWriter().summarise, key, inputs[key], spec, error, cost
-                )
-                continue
-            draft = None
-            if answer is not None:
-                response: Any = answer.value
-                draft = SummaryDraft(response.summary.strip(), answer.model_name)
-            yield DraftOutcome(key, draft, error, cost)
+        return self._draft(
+            self.complete(calls, SummaryResponse),
+            lambda value, model_name: SummaryDraft(value.summary.strip(), model_name),
+            lambda key: ExtractiveWriter().summarise({key: inputs[key]}, spec),
+        )
 
     def annotate(
         self, inputs: Mapping[Key, AnnotationInput], spec: IndexSpec
@@ -297,17 +257,28 @@ class LanguageModelWriter:
                 f"least {min_count}."
             )
 
-        for key, answer, error, cost in self.complete(
-            calls, make_annotation_schema(fields), find_missing_questions
-        ):
-            if isinstance(error, LanguageModelError) and not error.is_expected:
-                yield _write_by_rules(
-                    ExtractiveWriter().annotate, key, inputs[key], spec, error, cost
-                )
-                continue
+        return self._draft(
+            self.complete(calls, make_annotation_schema(fields), find_missing_questions),
+            lambda value, model_name: parse_annotation(value, model_name, fields, question_spec),
+            lambda key: ExtractiveWriter().annotate({key: inputs[key]}, spec),
+        )
+
+    def _draft(
+        self,
+        completions: Iterator["CompletionOutcome[Key]"],
+        parse: Callable[[Any, str], Draft],
+        write_by_rules: Callable[[Key], Iterator[DraftOutcome[Key]]],
+    ) -> Iterator[DraftOutcome[Key]]:
+        """Make a draft of each completion; rules write what the model cannot."""
+        for key, completion, error, cost in completions:
             draft = None
-            if answer is not None:
-                draft = parse_annotation(answer.value, answer.model_name, fields, question_spec)
+            if completion is not None:
+                draft = parse(completion.value, completion.model_name)
+            elif isinstance(error, LanguageModelError) and not error.is_expected:
+                [by_rules] = write_by_rules(key)
+                assert by_rules.draft is not None
+                draft = replace(by_rules.draft, note=f"Written by rules instead: {error}")
+                error = None
             yield DraftOutcome(key, draft, error, cost)
 
     def complete(
@@ -315,7 +286,7 @@ class LanguageModelWriter:
         calls: Mapping[Key, ModelCall],
         schema: type[BaseModel],
         find_fault: Callable[[Any], str | None] | None = None,
-    ) -> Iterator[tuple[Key, "CompletionValue | None", StrataError | None, LanguageModelCost]]:
+    ) -> Iterator["CompletionOutcome[Key]"]:
         """Yield the completion or the error of each call. After an outage no further call is
         made: running calls finish, and nothing is yielded for the remaining ones.
 
@@ -328,14 +299,10 @@ class LanguageModelWriter:
         keys_to_call: dict[str, list[Key]] = {}
         for key, completion_key in completion_keys.items():
             if completion_key in stored_completions and not calls[key].is_cache_bypassed:
-                answer = stored_completions[completion_key]
-                value = schema.model_validate(answer.content)
-                yield (
-                    key,
-                    CompletionValue(value, answer.model_name),
-                    None,
-                    LanguageModelCost(reused_count=1),
-                )
+                stored = stored_completions[completion_key]
+                value = schema.model_validate(stored.content)
+                cost = LanguageModelCost(reused_count=1)
+                yield key, llm.Completion(value, stored.model_name, cost), None, cost
             else:
                 keys_to_call.setdefault(completion_key, []).append(key)
         if not self._may_call_model:
@@ -369,7 +336,7 @@ class LanguageModelWriter:
                     except LanguageModelError as error:
                         if error.is_expected:
                             queued.clear()
-                        yield first, None, error, _cost_of(error, failure_count=1)
+                        yield first, None, error, replace(error.cost, failure_count=1)
                         for key in duplicate_keys:
                             yield key, None, error, LanguageModelCost()
                         continue
@@ -382,51 +349,19 @@ class LanguageModelWriter:
                                 "content": completion.value.model_dump(mode="json"),
                             },
                         )
-                    answered = CompletionValue(completion.value, completion.model_name)
-                    yield first, answered, None, _cost_of(completion)
+                    yield first, completion, None, completion.cost
                     for key in duplicate_keys:
-                        yield key, answered, None, LanguageModelCost(reused_count=1)
+                        yield key, completion, None, LanguageModelCost(reused_count=1)
         finally:  # if the caller stops early, queued calls are not sent
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _write_by_rules(
-    write: Callable[[dict[Key, Any], IndexSpec], Iterator[DraftOutcome[Key]]],
-    key: Key,
-    given: Any,
-    spec: IndexSpec,
-    error: LanguageModelError,
-    cost: LanguageModelCost,
-) -> DraftOutcome[Key]:
-    [outcome] = write({key: given}, spec)
-    assert outcome.draft is not None
-    draft = replace(outcome.draft, note=f"Written by rules instead: {error}")
-    return DraftOutcome(key, draft, cost=cost)
-
-
-def _cost_of(
-    result: llm.Completion[Any] | LanguageModelError, failure_count: int = 0
-) -> LanguageModelCost:
-    return LanguageModelCost(
-        call_count=result.call_count,
-        failure_count=failure_count,
-        prompt_tokens=result.prompt_tokens,
-        completion_tokens=result.completion_tokens,
-    )
-
-
 def _estimate_call_cost(prompt: Prompt) -> LanguageModelCost:
-    """Estimate the cost of a call, assuming four characters per token."""
-    prompt_chars = len(prompt.system) + len(prompt.user)
     return LanguageModelCost(
-        call_count=1, prompt_tokens=prompt_chars // 4, completion_tokens=ESTIMATED_COMPLETION_TOKENS
+        call_count=1,
+        prompt_tokens=estimate_tokens(len(prompt.system) + len(prompt.user)),
+        completion_tokens=ESTIMATED_COMPLETION_TOKENS,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class CompletionValue:
-    value: BaseModel
-    model_name: str
 
 
 def make_annotation_schema(fields: Mapping[str, FieldSpec]) -> type[BaseModel]:
@@ -513,7 +448,7 @@ def _completion_key(prompt: Prompt, schema: type[BaseModel], model_name: str) ->
     return hashlib.sha256(json.dumps(call_inputs, sort_keys=True).encode()).hexdigest()
 
 
-def _sentence_count(spec: IndexSpec, *, is_of_page: bool) -> int:
+def _get_summary_spec(spec: IndexSpec, is_of_page: bool) -> PageSummarySpec:
     summary_spec = spec.page_summaries if is_of_page else spec.artifact_summaries
     assert summary_spec is not None
-    return summary_spec.sentences
+    return summary_spec

@@ -58,7 +58,7 @@ from retrieval.questions.english.rules import MAX_PARSED_CHARS, find_quoted_span
 from retrieval.questions.english.years import find_year_clauses
 from retrieval.questions.values import MarkLookup, NameLookup, PersonLookup
 from retrieval.questions.wordings import extract_keywords, is_question
-from summaries.extractive import match_field_values, summarise_in_one_line, summarise_text
+from summaries.extractive import match_field_values, summarise_in_one_line, summarise_texts
 from summaries.extractive.sentences import find_quotable_sentences
 from summaries.processing.pages import format_pages, read_pages
 from tests.documents.parsing.conftest import LIMITS
@@ -243,7 +243,7 @@ PASSES = {
     },
     "sparse vector": on_text(lambda text: get_bm25_encoder(SPEC.sparse).encode_document(text)),
     "quotable sentences": on_text(find_quotable_sentences),
-    "summary": on_text(lambda text: summarise_text(text, sentence_count=3, embed=embed)),
+    "summary": on_text(lambda text: summarise_texts([text], sentence_count=3, embed=embed)),
     "one line": on_text(lambda text: summarise_in_one_line(text, heading="word one")),
     "field values": on_text(lambda text: match_field_values(text, FIELDS)),
     "parsed pages": on_text(lambda text: read_pages(format_pages([ParsedPage(text)]))),

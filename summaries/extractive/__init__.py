@@ -2,16 +2,8 @@
 
 They select sentences and values of the text itself, and are deterministic. They use no
 database; the caller passes the function that embeds sentences.
-
-    sentences -> centrality -> summarising          languages
-              -> one_line_summary                   values
 """
 
 from summaries.extractive.sentences import LocatedSentence
-from summaries.extractive.summarising import (
-    EmbedFunction,
-    summarise_in_one_line,
-    summarise_text,
-    summarise_texts,
-)
+from summaries.extractive.summarising import summarise_in_one_line, summarise_texts
 from summaries.extractive.values import match_field_values

@@ -43,19 +43,14 @@ def guess_language(text: str, expected: str) -> str:
     return expected
 
 
-def load_stop_word_lists() -> None:
-    """Load the stop words of all languages, which takes a moment."""
-    _languages_by_stop_word()
-
-
 def find_languages_of_stop_word(word: str) -> tuple[str, ...]:
     """The languages of which this word in lower case is a stop word."""
-    return _languages_by_stop_word().get(word, ())
+    return load_stop_word_lists().get(word, ())
 
 
 @lru_cache(maxsize=1)
-def _languages_by_stop_word() -> dict[str, tuple[str, ...]]:
-
+def load_stop_word_lists() -> dict[str, tuple[str, ...]]:
+    """Load the stop words of all languages, which takes a moment: each with its languages."""
     languages: dict[str, list[str]] = {}
     for language in STOP_WORD_LANGUAGES:
         for word in load_stop_words(language):

@@ -72,22 +72,16 @@ def choose_by_marginal_relevance(
     return chosen
 
 
-def summarise_text(
-    text: str, *, sentence_count: int, embed: EmbedFunction
-) -> list[LocatedSentence]:
-    """Choose at most ``sentence_count`` sentences closest to the text's centroid, in reading order.
+def summarise_texts(
+    texts: Sequence[str], *, sentence_count: int, embed: EmbedFunction
+) -> list[list[LocatedSentence]]:
+    """Choose at most ``sentence_count`` sentences of each text, those closest to its centroid, in
+    reading order, with at most one call of ``embed``.
 
     A text with no more sentences is returned whole. Duplicate sentences are left out, so there
     may be fewer. Of long texts, an even sample of ``MAX_EMBEDDED_SENTENCES`` is considered.
     Formulas and their sources: ``choose_by_centroid``.
     """
-    return summarise_texts([text], sentence_count=sentence_count, embed=embed)[0]
-
-
-def summarise_texts(
-    texts: Sequence[str], *, sentence_count: int, embed: EmbedFunction
-) -> list[list[LocatedSentence]]:
-    """Run ``summarise_text`` on each text, with at most one call of ``embed``."""
     candidates = [_sample_distinct_sentences(text) for text in texts]
     flat = [sentence.text for those in candidates for sentence in those]
     if not flat or sentence_count < 1:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import regex  # for scripts and Unicode properties, which re lacks
 
 from core.text import normalise
-from indexing.spec import FieldSpec
+from indexing.spec import FieldSpec, ValueSpec
 from summaries.extractive.sentences import UNSPACED_SCRIPTS
 
 WordSequence = tuple[str, ...]
@@ -24,49 +24,28 @@ _SINGULAR = regex.compile(r"(?:\p{L}{3,}(?:[sxz]|[cs]h)(?=es$)|\p{L}{3,}[^\W\dsu
 MIN_PLURAL_LETTERS = 3  # shorter words get no plural -s
 
 
-class _DeclaredField(NamedTuple):
-    name: str
-    many: bool
-    lowercase: bool
-    values: tuple[tuple[str, tuple[str, ...]], ...]  # each with its synonyms
-
-
 class _WordingIndex(NamedTuple):
     values: Mapping[WordSequence, tuple[str, ...]]  # wording -> the values it means
     lengths: Mapping[str, tuple[int, ...]]  # first word -> lengths of the wordings, longest first
 
 
-def match_field_values(text: str, fields: Mapping[str, FieldSpec]) -> dict[str, str | list[str]]:
-    """Return the declared values that a text mentions, directly or by a synonym, in any case.
+def match_field_values(text: str, fields: Mapping[str, FieldSpec]) -> dict[str, list[str]]:
+    """Return the declared values that a text mentions, directly or by a synonym, in any case, and
+    in the spec's order.
 
-    A many-valued field gets all of them, in the spec's order. Any other field gets the value
-    mentioned most often; the first one wins a tie. ``_`` in a value also matches a space or hyphen,
-    and the last word matches in singular and plural (-s, -es). The longest of overlapping wordings
-    counts. Fields without listed values, and fields without a mentioned value, are left out.
+    ``_`` in a value also matches a space or hyphen, and the last word matches in singular and
+    plural (-s, -es). The longest of overlapping wordings counts. Fields without listed values, and
+    fields without a mentioned value, are left out.
     """
-    declared = tuple(
-        _DeclaredField(
-            name,
-            field.many,
-            field.lowercase,
-            tuple((each.value, each.synonyms) for each in field.values),
-        )
-        for name, field in fields.items()
-        if field.values
-    )
+    declared = {name: field for name, field in fields.items() if field.values}
     words = _tokenize(text) if declared else ()
-    found: dict[str, str | list[str]] = {}
-    for field in declared:
-        mention_counts = _count_values(words, _index_wordings(field))
-        if not mention_counts:
-            continue
-        if field.many:
-            chosen = [value for value, _ in field.values if value in mention_counts]
-        else:  # max and dict return the first one of a tie
-            chosen = [max(mention_counts, key=mention_counts.__getitem__)]
-        if field.lowercase:
-            chosen = [value.lower() for value in chosen]
-        found[field.name] = chosen if field.many else chosen[0]
+    found: dict[str, list[str]] = {}
+    for name, field in declared.items():
+        values = field.values or ()
+        mentioned = _find_mentioned(words, _index_wordings(values))
+        chosen = [each.value for each in values if each.value in mentioned]
+        if chosen:
+            found[name] = [value.lower() for value in chosen] if field.lowercase else chosen
     return found
 
 
@@ -76,12 +55,12 @@ def _tokenize(text: str) -> WordSequence:
 
 
 @lru_cache(maxsize=256)
-def _index_wordings(field: _DeclaredField) -> _WordingIndex:
+def _index_wordings(declared: tuple[ValueSpec, ...]) -> _WordingIndex:
     values: dict[WordSequence, dict[str, None]] = {}
-    for value, synonyms in field.values:
-        for wording in (value, *synonyms):
+    for each in declared:
+        for wording in (each.value, *each.synonyms):
             for words in _singular_and_plural_forms(_tokenize(wording)):
-                values.setdefault(words, {})[value] = None
+                values.setdefault(words, {})[each.value] = None
     lengths: dict[str, set[int]] = {}
     for words in values:
         lengths.setdefault(words[0], set()).add(len(words))
@@ -108,22 +87,17 @@ def _singular_and_plural_forms(words: WordSequence) -> list[WordSequence]:
     return [(*before, form) for form in forms]
 
 
-def _count_values(words: WordSequence, phrases: _WordingIndex) -> dict[str, int]:
-    """Count the mentions of each value; keys in the order of first mention."""
+def _find_mentioned(words: WordSequence, index: _WordingIndex) -> set[str]:
     spans = [
         (start, start + length)
         for start, word in enumerate(words)
-        for length in phrases.lengths.get(word, ())
-        if words[start : start + length] in phrases.values
+        for length in index.lengths.get(word, ())
+        if words[start : start + length] in index.values
     ]
     is_covered = [False] * len(words)
-    chosen_spans = []
+    mentioned: set[str] = set()
     for start, end in sorted(spans, key=lambda span: (span[0] - span[1], span[0])):  # longest first
         if not any(is_covered[start:end]):
             is_covered[start:end] = [True] * (end - start)
-            chosen_spans.append((start, end))
-    named: dict[str, int] = {}
-    for start, end in sorted(chosen_spans):
-        for value in phrases.values[words[start:end]]:
-            named[value] = named.get(value, 0) + 1
-    return named
+            mentioned.update(index.values[words[start:end]])
+    return mentioned

@@ -111,10 +111,16 @@ def make_retry_delays() -> Iterator[float]:
         yield spread * min(longest, settings.STRATA_LLM_MAX_WAIT_SECONDS)
 
 
-def next_retry_delay(error: LanguageModelUnavailable, delays: Iterator[float]) -> float:
-    """Return the seconds until the next retry; raise the error if no retry is left."""
+def next_retry_delay(
+    error: LanguageModelUnavailable, delays: Iterator[float], deadline: Deadline
+) -> float:
+    """Return the seconds until the next retry; raise the error if there is none before the
+    deadline."""
     delay = next(delays, None)
     requested_seconds = error.retry_after or 0
     if delay is None or requested_seconds > settings.STRATA_LLM_MAX_WAIT_SECONDS:
         raise error
-    return max(delay, requested_seconds)
+    delay = max(delay, requested_seconds)
+    if deadline.expires_within(delay):
+        raise error
+    return delay

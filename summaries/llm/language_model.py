@@ -4,8 +4,8 @@ import asyncio
 import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext, suppress
-from dataclasses import asdict, dataclass
+from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
@@ -18,6 +18,8 @@ from core.retry_after import parse_retry_after
 from summaries.exceptions import (
     InvalidCompletion,
     LanguageModelBusy,
+    LanguageModelCost,
+    LanguageModelError,
     LanguageModelMisconfigured,
     LanguageModelMissing,
     LanguageModelRefused,
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     import openai
     from llama_index.llms.openai_like import OpenAILike
 
-from summaries.fences import FenceFilter, remove_fences
 from summaries.llm.call_counts import estimate_tokens, note_use
 from summaries.llm.concurrency import (
     Deadline,
@@ -41,6 +42,7 @@ from summaries.llm.response_schemas import (
     make_correction_prompt,
     make_response_format,
 )
+from summaries.prompts import FenceFilter, remove_fences
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -49,6 +51,12 @@ REFUSED_STATUSES: Final = {400, 413, 422}  # the endpoint rejects the request's 
 RETRYABLE_STATUSES: Final = {408, 409, 429}  # and all from 500 on
 # Sent if no key is set. Without any key, the client would look for one in the environment.
 PLACEHOLDER_API_KEY: Final = "none"
+MAX_TOKENS: Final = 1_024  # of a response
+MORE_MAX_TOKENS: Final = 4_096  # of a response that was truncated at MAX_TOKENS
+ASK_FOR_LESS: Final = (
+    "Your last answer was too long and was cut off. Write much shorter texts and shorter lists, "
+    "and end the JSON."
+)
 SETTINGS_FIX: Final = "Check STRATA_LLM_BASE_URL, STRATA_LLM_MODEL and STRATA_LLM_API_KEY."
 
 
@@ -58,9 +66,7 @@ class Completion(Generic[T]):
 
     value: T
     model_name: str  # as requested, not as the endpoint reports it
-    prompt_tokens: int
-    completion_tokens: int
-    call_count: int  # HTTP calls, including failed ones
+    cost: LanguageModelCost
 
 
 def is_configured() -> bool:
@@ -78,7 +84,7 @@ def get_language_model(name: str = "") -> "LanguageModel":
     """
     if not is_configured():
         raise LanguageModelMissing(fix="Set STRATA_LLM_BASE_URL and STRATA_LLM_MODEL.")
-    return _get_cached_model(
+    return _make_model(
         name or settings.STRATA_LLM_MODEL,
         settings.STRATA_LLM_BASE_URL,
         settings.STRATA_LLM_API_KEY,
@@ -89,11 +95,6 @@ def get_language_model(name: str = "") -> "LanguageModel":
 def _get_breaker(base_url: str) -> CircuitBreaker:
     """One for all models of an endpoint."""
     return CircuitBreaker(LanguageModelUnavailable, except_for=(LanguageModelBusy,))
-
-
-@cache
-def _get_cached_model(name: str, base_url: str, api_key: str) -> "LanguageModel":
-    return LanguageModel(name, base_url, api_key)
 
 
 class LanguageModel:
@@ -124,7 +125,7 @@ class LanguageModel:
         user: str,
         schema: type[T],
         *,
-        max_tokens: int = 1024,
+        max_tokens: int = MAX_TOKENS,
         patience_seconds: float | None = None,
         find_fault: Callable[[T], str | None] | None = None,
     ) -> Completion[T]:
@@ -139,57 +140,53 @@ class LanguageModel:
             InvalidCompletion: invalid twice, or truncated at ``max_tokens``; the same call would
                 fail again.
         """
+        messages, cost = [("system", system), ("user", user)], LanguageModelCost()
+        deadline = Deadline(patience_seconds)
         # In the background, each text is tried again until its queue gives up.
         guard = nullcontext() if patience_seconds is None else self._breaker.guarding()
-        with guard:
-            return self._complete(
-                [("system", system), ("user", user)],
+        with _stating_cost(cost), guard:
+            value = self._ask_twice_if_faulty(
+                lambda: self._complete_turn(messages, schema, max_tokens, cost, deadline),
+                messages,
                 schema,
-                max_tokens,
-                Deadline(patience_seconds),
                 find_fault,
             )
+        return Completion(value, self.name, cost)
 
-    def _complete(
+    def _ask_twice_if_faulty(
         self,
+        ask: Callable[[], str],
         messages: list[tuple[str, str]],
         schema: type[T],
-        max_tokens: int,
-        deadline: Deadline,
         find_fault: Callable[[T], str | None] | None,
-    ) -> Completion[T]:
-        call_cost = _CallCost()
-        response = self._complete_turn(messages, schema, max_tokens, call_cost, deadline)
+    ) -> T:
+        response, value = ask(), None
         try:
             value = schema.model_validate_json(response)
-        except ValidationError as error:
-            messages += [("assistant", response), ("user", make_correction_prompt(error))]
-            response = self._complete_turn(messages, schema, max_tokens, call_cost, deadline)
-            try:
-                value = schema.model_validate_json(response)
-            except ValidationError as second_error:
-                raise InvalidCompletion(
-                    f"The language model's response does not match {schema.__name__} after two "
-                    f"attempts: {'; '.join(list_validation_errors(second_error))}",
-                    **asdict(call_cost),
-                ) from None
-        else:
             fault = None if find_fault is None else find_fault(value)
-            if fault is not None:
-                messages += [("assistant", response), ("user", fault)]
-                with suppress(ValidationError, InvalidCompletion):
-                    response = self._complete_turn(
-                        messages, schema, max_tokens, call_cost, deadline
-                    )
-                    value = schema.model_validate_json(response)
-        return Completion(value=value, model_name=self.name, **asdict(call_cost))
+            if fault is None:
+                return value
+        except ValidationError as error:
+            fault = make_correction_prompt(error)
+        messages += [("assistant", response), ("user", fault)]
+        try:
+            return schema.model_validate_json(ask())
+        except (ValidationError, InvalidCompletion) as error:
+            if value is not None:
+                return value
+            if isinstance(error, InvalidCompletion):
+                raise
+            raise InvalidCompletion(
+                f"The language model's response does not match {schema.__name__} after two "
+                f"attempts: {'; '.join(list_validation_errors(error))}"
+            ) from None
 
     async def astream(
         self,
         system: str,
         user: str,
         *,
-        max_tokens: int = 1024,
+        max_tokens: int = MAX_TOKENS,
         patience_seconds: float | None = None,
     ) -> AsyncIterator[str]:
         """Yield the response text piece by piece.
@@ -201,17 +198,17 @@ class LanguageModel:
         may be cancelled between two pieces must close the iterator:
         ``async with contextlib.aclosing(model.astream(…)) as pieces``.
         """
-        pieces = self._astream(system, user, max_tokens, Deadline(patience_seconds))
-        with self._breaker.guarding():
+        cost = LanguageModelCost()
+        pieces = self._astream(system, user, max_tokens, cost, Deadline(patience_seconds))
+        with _stating_cost(cost), self._breaker.guarding():
             async with aclosing(pieces):
                 async for piece in pieces:
                     yield piece
 
     async def _astream(
-        self, system: str, user: str, max_tokens: int, deadline: Deadline
+        self, system: str, user: str, max_tokens: int, cost: LanguageModelCost, deadline: Deadline
     ) -> AsyncGenerator[str, None]:
-        messages = [("system", system), ("user", user)]
-        waits, spent = make_retry_delays(), _CallCost()
+        messages, waits = [("system", system), ("user", user)], make_retry_delays()
         await asyncio.to_thread(_import_clients)
         while True:
             has_begun, fences = False, FenceFilter()
@@ -219,7 +216,7 @@ class LanguageModel:
                 async with call_semaphore.ahold_slot(
                     goes_first=True, max_seconds=deadline.remaining_seconds()
                 ):
-                    with self._count_and_translate_errors(spent):
+                    with self._count_and_translate_errors(cost):
                         async with self._aopen_client(deadline.remaining_seconds()) as model:
                             note_use(tokens=estimate_tokens(len(system) + len(user)))
                             chunks = await model.astream_chat(
@@ -239,9 +236,7 @@ class LanguageModel:
             except LanguageModelUnavailable as error:
                 if has_begun:
                     raise
-                wait = next_retry_delay(error, waits)
-                if deadline.expires_within(wait):
-                    raise
+                wait = next_retry_delay(error, waits, deadline)
             await asyncio.sleep(wait)
 
     def _complete_turn(
@@ -249,7 +244,7 @@ class LanguageModel:
         messages: list[tuple[str, str]],
         schema: type[T],
         max_tokens: int,
-        call_cost: "_CallCost",
+        cost: LanguageModelCost,
         deadline: Deadline,
     ) -> str:
         """Return one complete response text, with the retries that the settings allow."""
@@ -260,7 +255,7 @@ class LanguageModel:
                 seconds = deadline.remaining_seconds()
                 with (
                     call_semaphore.hold_slot(goes_first=seconds is not None, max_seconds=seconds),
-                    self._count_and_translate_errors(call_cost),
+                    self._count_and_translate_errors(cost),
                     self._open_client(deadline.remaining_seconds()) as model,
                 ):
                     answer = model.chat(
@@ -272,29 +267,24 @@ class LanguageModel:
                     usage, [choice, *_] = raw.usage, raw.choices
                 break
             except LanguageModelUnavailable as error:
-                wait = next_retry_delay(error, waits)
-                if deadline.expires_within(wait):
-                    raise
+                wait = next_retry_delay(error, waits, deadline)
             time.sleep(wait)
         if usage is not None:
-            call_cost.prompt_tokens += usage.prompt_tokens or 0
-            call_cost.completion_tokens += usage.completion_tokens or 0
+            cost.prompt_tokens += usage.prompt_tokens or 0
+            cost.completion_tokens += usage.completion_tokens or 0
             note_use(tokens=(usage.prompt_tokens or 0) + (usage.completion_tokens or 0))
         if choice.finish_reason == "length":
             truncated = InvalidCompletion(
-                f"The language model's response was truncated at {max_tokens} tokens.",
-                **asdict(call_cost),
+                f"The language model's response was truncated at {max_tokens} tokens."
             )
             truncated.is_truncated = True
             raise truncated
         if choice.finish_reason == "content_filter" or getattr(choice.message, "refusal", None):
-            raise LanguageModelRefused(
-                "The language model declines to answer about this text.", **asdict(call_cost)
-            )
+            raise LanguageModelRefused("The language model declines to answer about this text.")
         return remove_fences(choice.message.content or "")
 
     @contextmanager
-    def _count_and_translate_errors(self, call_cost: "_CallCost") -> Iterator[None]:
+    def _count_and_translate_errors(self, cost: LanguageModelCost) -> Iterator[None]:
         """Count the call, and translate the libraries' exceptions into Strata's.
 
         The cause is left out, because the libraries' messages may contain the API key.
@@ -306,41 +296,39 @@ class LanguageModel:
         misconfigured = LanguageModelMisconfigured(
             "The language model's address or key is not valid.", fix=SETTINGS_FIX
         )
-        call_cost.call_count += 1
+        cost.call_count += 1
         note_use(calls=1)
         try:
             yield
         except openai.APIStatusError as error:
-            raise self._translate_status_error(error, call_cost) from None
+            raise self._translate_status_error(error) from None
         except (openai.APITimeoutError, httpx.TimeoutException):
             seconds = settings.STRATA_LLM_TIMEOUT_SECONDS
             raise LanguageModelUnavailable(
-                f"The language model did not answer within {seconds:g} s.", **asdict(call_cost)
+                f"The language model did not answer within {seconds:g} s."
             ) from None
         except (openai.APIError, httpx.HTTPError, httpx.InvalidURL) as error:
             cause = error.__cause__ or error
             if isinstance(cause, unsendable):  # its message may quote the key in an encoded form
                 raise misconfigured from None
             raise LanguageModelUnavailable(
-                f"The language model did not answer: {self._redact(str(cause))}",
-                **asdict(call_cost),
+                f"The language model did not answer: {self._redact(str(cause))}"
             ) from None
         except UnicodeEncodeError as error:
             if error.encoding == "ascii":  # in a header; the body is UTF-8
                 raise misconfigured from None
             raise LanguageModelRefused(
                 "The text contains an unpaired surrogate, which is not valid Unicode and cannot be "
-                "sent to the language model.",
-                **asdict(call_cost),
+                "sent to the language model."
             ) from None
         except (AttributeError, LookupError, TypeError, ValueError):
             # The body violates the protocol: for example a proxy's page, or a truncated response.
             raise LanguageModelUnavailable(
-                "The language model returned a malformed response.", **asdict(call_cost)
+                "The language model returned a malformed response."
             ) from None
 
     def _translate_status_error(
-        self, error: "openai.APIStatusError", call_cost: "_CallCost"
+        self, error: "openai.APIStatusError"
     ) -> LanguageModelUnavailable | LanguageModelRefused | LanguageModelMisconfigured:
         status = error.status_code
         body = error.body
@@ -348,12 +336,12 @@ class LanguageModel:
         redacted_reason = self._redact(" ".join(str(reason or "no message").split()))
         detail = f"The language model's endpoint answered {status}: {redacted_reason}"
         if status in RETRYABLE_STATUSES or status >= 500:
-            unavailable = LanguageModelUnavailable(detail, **asdict(call_cost))
+            unavailable = LanguageModelUnavailable(detail)
             unavailable.retry_after = parse_retry_after(error.response.headers)
             return unavailable
         if status in REFUSED_STATUSES:
-            return LanguageModelRefused(detail, **asdict(call_cost))
-        return LanguageModelMisconfigured(detail, fix=SETTINGS_FIX, **asdict(call_cost))
+            return LanguageModelRefused(detail)
+        return LanguageModelMisconfigured(detail, fix=SETTINGS_FIX)
 
     def _redact(self, text: str) -> str:
         """Truncate a server's message, and remove the API key from it."""
@@ -412,13 +400,16 @@ class LanguageModel:
             ) from None
 
 
-@dataclass(slots=True)
-class _CallCost:
-    """The cost of all HTTP calls of one completion so far."""
+_make_model = cache(LanguageModel)  # one for each name, address and key
 
-    call_count: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+
+@contextmanager
+def _stating_cost(cost: LanguageModelCost) -> Iterator[None]:
+    try:
+        yield
+    except LanguageModelError as error:
+        error.cost = cost
+        raise
 
 
 @cache
@@ -441,3 +432,39 @@ def _to_chat_messages(messages: list[tuple[str, str]]) -> list[Any]:
     from llama_index.core.base.llms.types import ChatMessage
 
     return [ChatMessage(role=role, content=content) for role, content in messages]
+
+
+def complete_in_room(
+    model: LanguageModel,
+    system: str,
+    user: str,
+    schema: type[T],
+    find_fault: Callable[[T], str | None] | None,
+) -> Completion[T]:
+    """Complete as ``LanguageModel.complete`` does; if the response is truncated, ask again with
+    more room, then for a shorter one. The result or the error has the cost of all calls."""
+    attempts = [
+        (user, MAX_TOKENS),
+        (user, MORE_MAX_TOKENS),
+        (f"{user}\n\n{ASK_FOR_LESS}", MAX_TOKENS),
+    ]
+    cost = LanguageModelCost()
+    truncated: LanguageModelError | None = None
+    for request, max_tokens in attempts:
+        try:
+            completion = model.complete(
+                system, request, schema, max_tokens=max_tokens, find_fault=find_fault
+            )
+        except LanguageModelError as error:
+            cost += error.cost
+            error.cost = cost
+            is_truncated = isinstance(error, InvalidCompletion) and error.is_truncated
+            # The larger request may be refused because it exceeds the model's context.
+            if error.is_expected or not (is_truncated or truncated):
+                raise
+            truncated = truncated or error
+        else:
+            cost += completion.cost
+            return replace(completion, cost=cost)
+    assert truncated is not None  # after the first attempt
+    raise truncated

@@ -1,13 +1,12 @@
 """Process one file for an index in stages. Each stage writes a file that people can read and edit:
 ``parsed.md`` and ``chunks.json``; ``manifest.json`` records how they were made.
 
-    FileInspection.parse -> parsed.md -> .write_unannotated_chunks or .write_annotated_chunks
-                         -> chunks.json -> .add_to_index -> the index
+    FileInspection.parse -> parsed.md -> .write_chunks -> chunks.json -> .add_to_index -> the index
 
 The last stage adds the document to the index, with the files' content at that moment.
 """
 
-from summaries.processing.chunks import CHUNKS_FILE_NAME, AnnotatedChunk, format_chunks, read_chunks
-from summaries.processing.folder import MANIFEST_FILE_NAME, Manifest
+from summaries.processing.chunks import CHUNKS_FILE_NAME
+from summaries.processing.folder import MANIFEST_FILE_NAME
 from summaries.processing.pages import PARSED_FILE_NAME, format_pages, read_pages
 from summaries.processing.stages import FileInspection

@@ -8,6 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
@@ -25,6 +26,15 @@ MAX_QUESTION_CHARS = 500  # questions of language models are truncated to this, 
 MAX_CHUNK_SUMMARY_CHARS = 1_000
 
 ANNOTATION_KEYS = ("hypothetical_questions", "summary")  # beside the declared fields
+PLACE_ATTRIBUTES = {  # key -> attribute of the drafted chunk
+    "page_index": "source.page.index",
+    "source_ordinal": "source.ordinal",
+    "start_offset": "start",
+    "end_offset": "end",
+    "strategy": "strategy",
+    "chunk_index": "index",
+    "heading": "source.heading",
+}
 MISPLACED_FIX = f"Restore it, or move {CHUNKS_FILE_NAME} away to have it made again."
 
 
@@ -53,7 +63,7 @@ def check_field_names(spec: IndexSpec) -> None:
     Raises:
         InvalidSpec: a declared field has the name of another key.
     """
-    for name in ("chunk_id", "text", *ANNOTATION_KEYS, *_PLACE_KEYS):
+    for name in ("chunk_id", "text", *ANNOTATION_KEYS, *PLACE_ATTRIBUTES):
         if name in spec.metadata:
             raise InvalidSpec(
                 f"{spec.name}.yaml: metadata.{name} cannot be written to {CHUNKS_FILE_NAME}, "
@@ -83,21 +93,7 @@ def format_chunks(chunks: Iterable[AnnotatedChunk], spec: IndexSpec) -> str:
 
 
 def _describe_place(chunk: DraftedChunk) -> dict[str, Any]:
-    return {
-        "page_index": chunk.source.page.index,
-        "source_ordinal": chunk.source.ordinal,
-        "start_offset": chunk.start,
-        "end_offset": chunk.end,
-        "strategy": chunk.strategy,
-        "chunk_index": chunk.index,
-        "heading": chunk.source.heading,
-    }
-
-
-_PLACE_KEYS = (
-    "page_index", "source_ordinal", "start_offset", "end_offset", "strategy", "chunk_index",
-    "heading",
-)  # fmt: skip
+    return {key: attrgetter(attribute)(chunk) for key, attribute in PLACE_ATTRIBUTES.items()}
 
 
 def make_chunk_ids(artifact_id: UUID, chunks: Iterable[AnnotatedChunk]) -> list[UUID]:

@@ -6,7 +6,6 @@ Other files in the folder are left alone.
 
 import hashlib
 import json
-import os
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from core.exceptions import InvalidInput
 from core.http_formats import load_json
 from core.text import clean_text, hash_text
+from indexing.spec.files import write_atomically
 from summaries.processing.chunks import CHUNKS_FILE_NAME
 from summaries.processing.pages import PARSED_FILE_NAME
 
@@ -90,6 +90,14 @@ class Manifest(_ManifestSection):
     warnings: dict[str, list[str]] = Field(default_factory=dict)  # of each stage
     embedded: ManifestEmbedding | None = None
 
+    @property
+    def content_id(self) -> uuid.UUID:
+        """The document's id until it is in the index: of its content, the suffix that selects its
+        reader, and the index."""
+        suffix = Path(self.file.name).suffix.lower()
+        name = f"strata {self.index} {self.file.sha256} {suffix}"
+        return uuid.uuid5(uuid.NAMESPACE_OID, name)
+
 
 @dataclass(slots=True)
 class InspectionFolder:
@@ -110,7 +118,15 @@ class InspectionFolder:
             raise InvalidInput(f"{path} is not a folder.", fix="Name another with --out.")
         existing_manifest = _read_manifest(path)
         if existing_manifest is None:
-            _require_no_foreign_files(path)
+            # A lone chunks.json may be there: it is checked against the document anyway.
+            names = sorted(each.name for each in path.iterdir()) if path.is_dir() else []
+            foreign = [name for name in names if name != CHUNKS_FILE_NAME and name[0] != "."]
+            if foreign:
+                raise InvalidInput(
+                    f"{path} was not made by strata process: it holds {foreign[0]} and no "
+                    f"{MANIFEST_FILE_NAME}.",
+                    fix="Name a new folder with --out.",
+                )
             return cls(path, manifest)
         if existing_manifest.index != manifest.index:
             raise InvalidInput(
@@ -118,7 +134,7 @@ class InspectionFolder:
                 fix="Name another folder with --out.",
             )
         folder = cls(path, existing_manifest)
-        if _content_identity(existing_manifest) != _content_identity(manifest):
+        if existing_manifest.content_id != manifest.content_id:
             if not may_discard_outdated or any(
                 folder.is_edited(name) for name in (PARSED_FILE_NAME, CHUNKS_FILE_NAME)
             ):
@@ -172,25 +188,14 @@ class InspectionFolder:
             ) from None
 
     def write(self, name: str, text: str) -> None:
-        self._write_atomically(name, text)
+        self.path.mkdir(parents=True, exist_ok=True)
+        write_atomically(self.path / name, text)
         self.manifest.files[name] = WrittenFile(sha256=hash_text(text))
 
     def save_manifest(self) -> None:
         content = self.manifest.model_dump(mode="json")
         text = json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False)
-        self._write_atomically(MANIFEST_FILE_NAME, text + "\n")
-
-    def _write_atomically(self, name: str, text: str) -> None:
-        self.path.mkdir(parents=True, exist_ok=True)
-        temporary = self.path / f".{name}-{uuid.uuid4().hex}"
-        try:
-            with temporary.open("xb") as file:
-                file.write(text.encode())
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(self.path / name)
-        finally:
-            temporary.unlink(missing_ok=True)
+        write_atomically(self.path / MANIFEST_FILE_NAME, text + "\n")
 
 
 def describe_file(path: Path) -> InputFile:
@@ -211,11 +216,6 @@ def hash_bytes(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _content_identity(manifest: Manifest) -> tuple[str, str]:
-    """What identifies a file's content: its SHA-256, and the suffix that selects its reader."""
-    return manifest.file.sha256, Path(manifest.file.name).suffix.lower()
-
-
 def _read_manifest(path: Path) -> Manifest | None:
     try:
         content: Any = load_json((path / MANIFEST_FILE_NAME).read_bytes())
@@ -227,21 +227,3 @@ def _read_manifest(path: Path) -> Manifest | None:
             f"{path / MANIFEST_FILE_NAME} was not written by process.",
             fix="Name another folder with --out.",
         ) from None
-
-
-def _require_no_foreign_files(path: Path) -> None:
-    """Raise ``InvalidInput`` if a folder without manifest holds anything but ``chunks.json``, which
-    is checked against the document anyway."""
-    if not path.is_dir():
-        return
-    others = sorted(
-        each.name
-        for each in path.iterdir()
-        if each.name != CHUNKS_FILE_NAME and not each.name.startswith(".")
-    )
-    if others:
-        raise InvalidInput(
-            f"{path} was not made by strata process: it holds {others[0]} and no "
-            f"{MANIFEST_FILE_NAME}.",
-            fix="Name a new folder with --out.",
-        )

@@ -1,12 +1,13 @@
 """The stages of processing a file. Each reads the previous stage's files and writes its own."""
 
 import time
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from django.db import transaction
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from core.exceptions import InvalidInput, StrataError, UnknownIndex
@@ -14,44 +15,38 @@ from core.text import clean_text, hash_text
 from documents.models import Artifact, Source
 from documents.originals import save_incoming_file
 from documents.parsing import ParsedPage, parse_file, title_from_file_name
+from documents.services import add_artifact, assign_next_revision, replace_pages
 from documents.sources import cut_pages
 from indexing.drafting.chunk import draft_chunks
 from indexing.exceptions import InvalidSpec
 from indexing.models import Index, IndexBuild
 from indexing.services import plan_nodes
 from summaries import llm
-from summaries.models import EXTRACTIVE_MODEL_NAME
+from summaries.exceptions import LanguageModelCost
+from summaries.models import EXTRACTIVE_MODEL_NAME, Annotation, WrittenText
 from summaries.processing.chunks import (
     CHUNKS_FILE_NAME,
     AnnotatedChunk,
     check_field_names,
     format_chunks,
+    make_chunk_ids,
     read_chunks,
 )
 from summaries.processing.folder import (
     InspectionFolder,
     Manifest,
     ManifestCosts,
-    ManifestCounts,
     ManifestDocument,
     ManifestEmbedding,
     ManifestWriter,
     describe_file,
 )
 from summaries.processing.pages import PARSED_FILE_NAME, format_pages, read_pages
-from summaries.processing.saving import DocumentToSave, save_document
 from summaries.prompts import read_prompt_template
-from summaries.writers import (
-    BY_HAND_MODEL_NAME,
-    AnnotationDraft,
-    AnnotationInput,
-    LanguageModelCost,
-    get_writer,
-)
+from summaries.services import ROWS_PER_STATEMENT, annotation_field_values, make_annotation
+from summaries.writers import BY_HAND_MODEL_NAME, AnnotationDraft, AnnotationInput, get_writer
 
 READ_CHUNK_BYTES = 1 << 20
-
-AdvanceProgress = Callable[[int], None]
 
 
 @dataclass(slots=True)
@@ -80,9 +75,9 @@ class FileInspection:
         """
         build = IndexBuild.objects.live().filter(index=index).first()
         if build is None:
-            names = list(Index.objects.values_list("name", flat=True))
-            raise UnknownIndex(
-                f"There is no index named {index!r}; allowed: {', '.join(names)}.",
+            raise UnknownIndex.named(
+                index,
+                Index.objects.values_list("name", flat=True),
                 fix="To make a new one, add a YAML file to specs/.",
             )
         manifest = Manifest(
@@ -91,25 +86,12 @@ class FileInspection:
             spec_fingerprint=build.fingerprint,
             embedding_model=build.spec.embedding.model,
         )
-        return cls(
-            file_path,
-            build,
-            InspectionFolder.open(out, manifest, may_discard_outdated=may_discard_outdated),
-        )
+        folder = InspectionFolder.open(out, manifest, may_discard_outdated=may_discard_outdated)
+        return cls(file_path, build, folder)
 
     @property
     def manifest(self) -> Manifest:
         return self.folder.manifest
-
-    def require_questions_in_spec(self) -> None:
-        """Raise ``InvalidSpec`` if the spec has no ``questions`` section."""
-        if self.build.spec.questions is None:
-            name = self.build.index_id
-            raise InvalidSpec(
-                f"{name}.yaml has no questions section, so process has no questions to write.",
-                fix="Add 'questions: true' to the spec of an index that is still empty, or use "
-                "--parse-only, --chunk-only or strata add, which need no questions.",
-            )
 
     def parse(self) -> None:
         """Parse the file and write its pages to ``parsed.md``.
@@ -129,50 +111,62 @@ class FileInspection:
             encoding=parsed.encoding and parsed.encoding[:40],
             warnings=[{"code": each.code, "detail": each.detail} for each in parsed.warnings],
         )
-        self._set_page_counts(parsed.pages, cut_pages(Artifact(), parsed.pages)[1])
+        self.manifest.counts.pages = len(parsed.pages)
+        self.manifest.counts.sources = len(cut_pages(Artifact(), parsed.pages)[1])
         self.folder.save_manifest()
 
-    def write_unannotated_chunks(self) -> None:
-        """Cut ``parsed.md`` into chunks, and write them to ``chunks.json`` without annotations.
+    def write_chunks(
+        self, *, is_annotated: bool, advance: Callable[[int], None] = lambda count: None
+    ) -> None:
+        """Cut ``parsed.md`` into chunks, and write them to ``chunks.json``. If ``is_annotated``,
+        have the configured writer write their questions, summaries and fields; ``advance`` is
+        called with 1 after each chunk.
 
         Raises:
+            InvalidSpec: the index has no questions to write.
             InvalidInput: ``parsed.md`` cannot be read, or there is a ``chunks.json`` that was
                 edited by hand.
-        """
-        self._require_writable_chunks_file()
-        chunks = self._cut_document().chunks
-        self.manifest.writer = None
-        self.manifest.cost = ManifestCosts()
-        self._save_chunks(chunks, dropped_value_count=0)
-
-    def write_annotated_chunks(self, advance: AdvanceProgress = lambda count: None) -> None:
-        """Cut ``parsed.md`` into chunks, have the configured writer write their questions,
-        summaries and fields, and write all of it to ``chunks.json``.
-
-        Raises:
-            InvalidSpec: the index has no questions.
             LanguageModelUnavailable, LanguageModelMisconfigured: run it again later; completed
                 calls are stored and not repeated.
         """
-        self.require_questions_in_spec()
-        self._require_writable_chunks_file()
-        cut = self._cut_document()
-        chunks, dropped_value_count = self._annotate_chunks(cut, advance)
-        self._save_chunks(chunks, dropped_value_count)
+        if is_annotated:
+            self._require_questions_in_spec()
+        check_field_names(self.build.spec)
+        self.folder.require_unedited(CHUNKS_FILE_NAME)
+        manifest, cut = self.manifest, self._cut_document()
+        manifest.writer, manifest.cost = None, ManifestCosts()
+        outdated = ["check"] if is_annotated else ["check", "write"]
+        for stage in outdated:
+            manifest.seconds.pop(stage, None)
+            manifest.warnings.pop(stage, None)
+        chunks, dropped_value_count = cut.chunks, 0
+        if is_annotated:
+            chunks, dropped_value_count = self._annotate_chunks(cut, advance)
+        manifest.spec_fingerprint = self.build.fingerprint
+        manifest.embedding_model = self.build.spec.embedding.model
+        self.folder.write(CHUNKS_FILE_NAME, format_chunks(chunks, self.build.spec))
+        self._count_chunks(chunks, dropped_value_count)
+        self.folder.save_manifest()
 
     def add_to_index(self) -> Artifact:
         """Add the document of ``parsed.md`` and the annotations of ``chunks.json`` to the index,
-        and plan its nodes. The nodes are not embedded here. A missing ``chunks.json`` is written
-        first.
+        and plan its nodes. The nodes are not embedded here.
 
         Raises:
+            InvalidSpec: the index has no questions.
             InvalidInput: ``chunks.json`` is invalid, or the file changed meanwhile.
         """
-        self.require_questions_in_spec()
-        if not self.folder.has(CHUNKS_FILE_NAME):
-            self.write_annotated_chunks()
+        self._require_questions_in_spec()
         cut = self._cut_document()
-        chunks = self._read_checked_chunks(cut)
+        with self._measure_stage("check") as warnings:
+            text = self.folder.read(CHUNKS_FILE_NAME)
+            chunks = read_chunks(text, self.build.spec, cut.chunks, self.manifest.content_id)
+            if self.manifest.spec_fingerprint != self.build.fingerprint:
+                warnings.append(
+                    f"{CHUNKS_FILE_NAME} was made by another recipe than that of {self.build}; "
+                    "all its values are valid in this one."
+                )
+        self._count_chunks(chunks, self.manifest.counts.dropped_values)
         has_questions = any(chunk.questions for chunk in chunks)
         if cut.sources and llm.is_configured() and not has_questions:
             raise InvalidInput(
@@ -192,13 +186,14 @@ class FileInspection:
         self.folder.save_manifest()
         return artifact
 
-    def list_warnings(self) -> list[str]:
-        """The warnings of every stage's last run."""
-        return [warning for stage in self.manifest.warnings.values() for warning in stage]
-
-    def _require_writable_chunks_file(self) -> None:
-        check_field_names(self.build.spec)
-        self.folder.require_unedited(CHUNKS_FILE_NAME)
+    def _require_questions_in_spec(self) -> None:
+        if self.build.spec.questions is None:
+            name = self.build.index_id
+            raise InvalidSpec(
+                f"{name}.yaml has no questions section, so process has no questions to write.",
+                fix="Add 'questions: true' to the spec of an index that is still empty, or use "
+                "--parse-only, --chunk-only or strata add, which need no questions.",
+            )
 
     def _cut_document(self) -> "_CutDocument":
         """Cut the document of ``parsed.md`` into sources and chunks; parse the file first if
@@ -212,67 +207,56 @@ class FileInspection:
             artifact = self._make_unsaved_artifact()
             _, sources = cut_pages(artifact, pages)
             drafts = draft_chunks(artifact, sources, self.build)
-            cut = _CutDocument(pages, sources, [AnnotatedChunk(draft) for draft in drafts])
-        self._set_page_counts(pages, sources)
+            cut = _CutDocument(
+                pages, sources, [AnnotatedChunk(draft) for draft in drafts], artifact.title
+            )
+        self.manifest.counts.pages, self.manifest.counts.sources = len(pages), len(sources)
         return cut
 
     def _make_unsaved_artifact(self) -> Artifact:
         """Make an unsaved artifact with the id and title it has, or would get, in the index: chunk
         ids depend on its id, and the cutting may depend on its title."""
-        file, index = self.manifest.file, self.build.index_id
-        suffix = Path(file.name).suffix
-        existing = Artifact.objects.filter(
-            index=index, sha256=file.sha256, file_name__iendswith=suffix
-        ).first()
-        document = self.manifest.document
+        file, index, document = self.manifest.file, self.build.index_id, self.manifest.document
         assert document is not None  # written with parsed.md
-        title = document.title or title_from_file_name(file.name)
-        if existing is not None:
-            title = existing.title if existing.has_user_title else title
-            return Artifact(pk=existing.pk, index=index, title=title)
-        return Artifact(pk=self._content_id, index=index, title=title)
-
-    @property
-    def _content_id(self) -> uuid.UUID:
-        """The artifact's id until the document is in the index."""
-        file = self.manifest.file
-        suffix = Path(file.name).suffix.lower()
-        name = f"strata {self.build.index_id} {file.sha256} {suffix}"
-        return uuid.uuid5(uuid.NAMESPACE_OID, name)
+        existing = Artifact.objects.filter(
+            index=index, sha256=file.sha256, file_name__iendswith=Path(file.name).suffix
+        ).first()
+        if existing is not None and existing.has_user_title:
+            title = existing.title
+        else:
+            title = document.title or title_from_file_name(file.name)
+        return Artifact(
+            pk=existing.pk if existing else self.manifest.content_id, index=index, title=title
+        )
 
     def _annotate_chunks(
-        self, cut: "_CutDocument", advance: AdvanceProgress
+        self, cut: "_CutDocument", advance: Callable[[int], None]
     ) -> tuple[list[AnnotatedChunk], int]:
         """Return the chunks with their annotations, and the number of values dropped."""
-        artifact = self._make_unsaved_artifact()
         inputs = {
             key: AnnotationInput(
                 each.chunk.text,
                 each.chunk.source.heading,
-                artifact.title,
+                cut.title,
                 page_label=cut.pages[each.chunk.source.page.index].label,
             )
             for key, each in enumerate(cut.chunks)
         }
-        chunks = cut.chunks
-        written, model_names = list(chunks), set[str]()
-        total, dropped_value_count = LanguageModelCost(), 0
+        written, model_names = list(cut.chunks), set[str]()
+        cost, dropped_value_count = LanguageModelCost(), 0
         outage: StrataError | None = None
         with self._measure_stage("write") as warnings:
             for outcome in get_writer().annotate(inputs, self.build.spec):
-                _add_cost(total, outcome.cost)
+                cost += outcome.cost
                 advance(1)
-                chunk, draft, error = chunks[outcome.key], outcome.draft, outcome.error
+                chunk, draft, error = cut.chunks[outcome.key], outcome.draft, outcome.error
                 if isinstance(draft, AnnotationDraft):
                     model_names.add(draft.model_name)
                     dropped_value_count += draft.dropped_value_count
                     if draft.note:
                         warnings.append(f"Chunk {chunk.id}: {draft.note}")
                     written[outcome.key] = replace(
-                        chunk,
-                        questions=list(draft.questions),
-                        summary=draft.summary,
-                        fields=dict(draft.fields),
+                        chunk, questions=draft.questions, summary=draft.summary, fields=draft.fields
                     )
                 elif error is not None and error.is_expected:
                     outage = error
@@ -280,17 +264,17 @@ class FileInspection:
                     warnings.append(f"Nothing is written about chunk {chunk.id}: {error}")
         if outage is not None:
             raise outage
-        self.manifest.writer = self._make_manifest_writer(model_names)
+        self.manifest.writer = self._describe_writer(model_names)
         self.manifest.cost = ManifestCosts(
-            calls=total.call_count,
-            reused=total.reused_count,
-            failures=total.failure_count,
-            prompt_tokens=total.prompt_tokens,
-            completion_tokens=total.completion_tokens,
+            calls=cost.call_count,
+            reused=cost.reused_count,
+            failures=cost.failure_count,
+            prompt_tokens=cost.prompt_tokens,
+            completion_tokens=cost.completion_tokens,
         )
         return written, dropped_value_count
 
-    def _make_manifest_writer(self, model_names: set[str]) -> ManifestWriter:
+    def _describe_writer(self, model_names: set[str]) -> ManifestWriter:
         question_spec = self.build.spec.questions
         assert question_spec is not None
         model_name = ", ".join(sorted(model_names))[:200]
@@ -302,42 +286,10 @@ class FileInspection:
             prompt_fingerprint=hash_text(read_prompt_template(question_spec.prompt)),
         )
 
-    def _save_chunks(self, chunks: list[AnnotatedChunk], dropped_value_count: int) -> None:
-        manifest, spec = self.manifest, self.build.spec
-        for stage in (
-            ("check",) if manifest.writer else ("check", "write")
-        ):  # their warnings are outdated
-            manifest.seconds.pop(stage, None)
-            manifest.warnings.pop(stage, None)
-        manifest.spec_fingerprint = self.build.fingerprint
-        manifest.embedding_model = spec.embedding.model
-        self.folder.write(CHUNKS_FILE_NAME, format_chunks(chunks, spec))
-        self._set_counts(chunks, dropped_value_count)
-        self.folder.save_manifest()
-
-    def _read_checked_chunks(self, cut: "_CutDocument") -> list[AnnotatedChunk]:
-        with self._measure_stage("check") as warnings:
-            text = self.folder.read(CHUNKS_FILE_NAME)
-            chunks = read_chunks(text, self.build.spec, cut.chunks, self._content_id)
-            if self.manifest.spec_fingerprint != self.build.fingerprint:
-                warnings.append(
-                    f"{CHUNKS_FILE_NAME} was made by another recipe than that of {self.build}; "
-                    "all its values are valid in this one."
-                )
-        self._set_counts(chunks, self.manifest.counts.dropped_values)
-        return chunks
-
-    def _set_page_counts(self, pages: Sequence[ParsedPage], sources: Sequence[Source]) -> None:
-        self.manifest.counts.pages, self.manifest.counts.sources = len(pages), len(sources)
-
-    def _set_counts(self, chunks: list[AnnotatedChunk], dropped_value_count: int) -> None:
-        self.manifest.counts = ManifestCounts(
-            pages=self.manifest.counts.pages,
-            sources=self.manifest.counts.sources,
-            chunks=len(chunks),
-            questions=sum(len(chunk.questions) for chunk in chunks),
-            dropped_values=dropped_value_count,
-        )
+    def _count_chunks(self, chunks: Sequence[AnnotatedChunk], dropped_value_count: int) -> None:
+        counts = self.manifest.counts
+        counts.chunks, counts.dropped_values = len(chunks), dropped_value_count
+        counts.questions = sum(len(chunk.questions) for chunk in chunks)
 
     def _get_model_name(self) -> str:
         """The model name to store: the writer's, or ``by hand`` if ``chunks.json`` was edited."""
@@ -347,10 +299,14 @@ class FileInspection:
         return writer.model_name
 
     def _save_document(
-        self, cut: "_CutDocument", chunks: list[AnnotatedChunk], model_name: str
+        self, cut: "_CutDocument", chunks: Sequence[AnnotatedChunk], model_name: str
     ) -> Artifact:
-        note = self.manifest.document
-        assert note is not None
+        """Save the document and the annotations of its chunks in one transaction, so that no worker
+        starts in between and calls a language model for annotations that already exist.
+
+        Every annotated chunk becomes a row by hand, which no writer changes. Chunks of the recipe
+        that were left out become empty rows without a writer, so that no search finds them.
+        """
         with self.file_path.open("rb") as file:
             name = self.manifest.file.name
             content = save_incoming_file(name, iter(lambda: file.read(READ_CHUNK_BYTES), b""))
@@ -359,16 +315,63 @@ class FileInspection:
                 raise InvalidInput(
                     f"{self.file_path} changed while it was processed.", fix="Run process again."
                 )
-            document = DocumentToSave(
-                pages=cut.pages,
-                title=note.title,
-                media_type=note.media_type,
-                encoding=note.encoding or "",
-                warnings=note.warnings,
-            )
-            return save_document(self.build, content, document, cut.chunks, chunks, model_name)
+            with transaction.atomic():
+                added, _ = add_artifact(self.build.index_id, content)
+                artifact = Artifact.objects.select_for_update().get(pk=added.pk)
+                self._set_pages(artifact, cut.pages)
+                artifact.save()  # even if unchanged: its receivers enqueue planning and syncing
+                rows = self._make_annotations(artifact, cut.chunks, chunks, model_name)
+                Annotation.objects.filter(build=self.build, artifact=artifact).delete()
+                Annotation.objects.bulk_create(rows, batch_size=ROWS_PER_STATEMENT)
+            return artifact
         finally:
             content.discard()
+
+    def _set_pages(self, artifact: Artifact, pages: Sequence[ParsedPage]) -> None:
+        """Set the artifact's pages and mark it parsed, unless it has these pages already."""
+        is_parsed = artifact.state == Artifact.State.PARSED
+        new_pages = [(page.label[:300], page.text) for page in pages]
+        if is_parsed and list(artifact.pages.values_list("label", "text")) == new_pages:
+            return
+        if is_parsed:
+            assign_next_revision(artifact)  # so that planning from the old pages is abandoned
+        replace_pages(artifact, pages)
+        document = self.manifest.document
+        assert document is not None  # written with parsed.md
+        artifact.media_type, artifact.encoding = document.media_type, document.encoding or ""
+        artifact.warnings = document.warnings
+        if document.title and not artifact.has_user_title:
+            artifact.title = document.title
+        artifact.state = Artifact.State.PARSED
+        artifact.lease_token = artifact.leased_until = None
+
+    def _make_annotations(
+        self,
+        artifact: Artifact,
+        recipe_chunks: Sequence[AnnotatedChunk],
+        annotated_chunks: Sequence[AnnotatedChunk],
+        model_name: str,
+    ) -> list[Annotation]:
+        sources = list(artifact.sources.select_related("page").order_by("ordinal"))
+        given = {each.id: each for each in annotated_chunks}
+        rows = []
+        ids = make_chunk_ids(artifact.pk, recipe_chunks)
+        for each, chunk_id in zip(recipe_chunks, ids, strict=True):
+            source = sources[each.chunk.source.ordinal]
+            row = make_annotation(
+                artifact, self.build, replace(each.chunk, id=chunk_id, source=source)
+            )
+            annotated = given.get(each.id, each)
+            row.model_name = model_name if each.id in given else ""
+            draft = AnnotationDraft(
+                annotated.questions, annotated.summary, annotated.fields, row.model_name
+            )
+            for name, value in annotation_field_values(draft).items():
+                setattr(row, name, value)
+            row.state, row.is_by_hand = WrittenText.State.WRITTEN, True
+            row.written_input_hash, row.written_at = row.input_hash, Now()
+            rows.append(row)
+        return rows
 
     @contextmanager
     def _measure_stage(self, name: str) -> Iterator[list[str]]:
@@ -387,8 +390,4 @@ class _CutDocument:
     pages: list[ParsedPage]
     sources: list[Source]
     chunks: list[AnnotatedChunk]  # without annotations
-
-
-def _add_cost(total: LanguageModelCost, cost: LanguageModelCost) -> None:
-    for name in LanguageModelCost.__slots__:
-        setattr(total, name, getattr(total, name) + getattr(cost, name))
+    title: str

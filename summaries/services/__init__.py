@@ -4,24 +4,18 @@ The rows are the queue, as in the ledger: every service may run twice, late, or 
 on another machine. Nothing here enqueues tasks.
 """
 
-from summaries.services.by_hand import (
-    clean_chunk_fields,
-    edit_annotation,
-    edit_summary,
-    request_rewrite,
-)
-from summaries.services.planning import draft_annotations, plan_written_texts
-from summaries.services.retrying import Retried, retry_failed_work
+from summaries.services.by_hand import edit_summary
+from summaries.services.failures import Retried, retry_failed_work
+from summaries.services.planning import draft_annotations, make_annotation, plan_written_texts
 from summaries.services.rows import (
-    KINDS_BY_MODEL,
     ROWS_PER_STATEMENT,
     annotation_field_values,
     hash_inputs,
+    make_texts_due,
 )
 from summaries.services.writing import (
     WriteBatchResult,
     add_cost_to_build,
-    claimable_texts,
     count_due_texts,
     delete_completions_without_document,
     has_claimable_texts,

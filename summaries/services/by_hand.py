@@ -1,30 +1,24 @@
-"""Edits by people: save texts by hand, and request that texts be rewritten or retried."""
+"""Saves summaries that people write by hand."""
 
-from collections.abc import Sequence
-from typing import Any
 from uuid import UUID
 
-from django.db import models, transaction
+from django.db import transaction
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from core.exceptions import InvalidInput
 from core.text import hash_text
 from documents.exceptions import UnknownArtifact
-from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page
 from documents.services import assign_next_revision
 from indexing.models import IndexBuild
-from summaries.models import NOT_WRITTEN_BY_MODEL, Annotation, Summary, WrittenText
+from summaries.models import Summary, WrittenText
 from summaries.services.rows import (
-    annotation_field_values,
     get_page_summary_texts,
     hash_inputs,
     make_artifact_summary_due,
     make_due,
-    make_texts_due,
 )
-from summaries.writers import BY_HAND_MODEL_NAME, AnnotationDraft
+from summaries.writers import BY_HAND_MODEL_NAME
 
 
 @transaction.atomic
@@ -91,57 +85,3 @@ def _edit_summary_in_build(
     if page is not None:
         make_artifact_summary_due(build, artifact.pk)
     return row
-
-
-def request_rewrite(rows: models.QuerySet[Any]) -> int:
-    """Make these rows due, those by hand included, without reusing stored completions. Return
-    their count."""
-    return make_texts_due(rows, is_cache_bypassed=True)
-
-
-def retry_failed_texts(rows: models.QuerySet[Any]) -> int:
-    """Make those of these rows due again, with all attempts, that the language model could not
-    write. Return their count."""
-    builds = IndexBuild.objects.not_retired().values("pk")
-    return make_texts_due(rows.filter(NOT_WRITTEN_BY_MODEL, build__in=builds))
-
-
-@transaction.atomic
-def edit_annotation(
-    annotation_id: int, *, questions: Sequence[str], summary: str, fields: dict[str, Any]
-) -> Annotation:
-    """Save a chunk's questions, summary and fields by hand; they are embedded again.
-
-    Raises:
-        InvalidInput: a field is not declared, or holds a value it may not hold.
-    """
-    row = Annotation.objects.select_for_update().get(pk=annotation_id)
-    draft = AnnotationDraft(
-        questions=list(dict.fromkeys(question.strip() for question in questions)),
-        summary=summary.strip(),
-        fields=clean_chunk_fields(row.build, fields),
-        model_name=BY_HAND_MODEL_NAME,
-    )
-    make_due(row)
-    row.state, row.is_by_hand, row.model_name = WrittenText.State.WRITTEN, True, BY_HAND_MODEL_NAME
-    row.written_input_hash, row.written_at = row.input_hash, timezone.now()
-    for name, value in annotation_field_values(draft).items():
-        setattr(row, name, value)
-    row.save()
-    return row
-
-
-def clean_chunk_fields(build: IndexBuild, fields: dict[str, Any]) -> dict[str, Any]:
-    """Validate and normalise a chunk's fields.
-
-    Raises:
-        InvalidInput: a field is not declared, or holds a value it may not hold.
-    """
-    for name in fields:
-        if name not in build.spec.metadata:
-            raise InvalidInput(
-                f"The index {build.index_id} declares no field {name!r}.",
-                field="fields",
-                allowed=build.spec.metadata,
-            )
-    return get_catalog().clean_metadata(build.index_id, fields)

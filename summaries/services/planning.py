@@ -12,10 +12,16 @@ from core.text import hash_text
 from documents.exceptions import Unparsable
 from documents.models import Artifact, Page
 from documents.services import mark_artifact_failed
-from indexing.drafting.chunk import draft_chunks
+from indexing.drafting.chunk import DraftedChunk, draft_chunks
 from indexing.exceptions import UnchunkableText
 from indexing.models import IndexBuild
-from summaries.models import Annotation, Summary, WrittenText
+from summaries.models import (
+    EMPTY_TEXT_HASH,
+    Annotation,
+    Summary,
+    WrittenText,
+    due_field_values,
+)
 from summaries.reuse import (
     REUSED_SUMMARY_FIELDS,
     reuse_annotations,
@@ -29,7 +35,7 @@ from summaries.services.rows import (
     make_due,
 )
 
-_DUE_FIELDS = ["state", "attempts", "last_error", "lease_token", "leased_until"]
+_DUE_FIELDS = list(due_field_values())
 _LOCATION_FIELDS = [
     "page", "source", "source_hash", "strategy", "chunk_index", "start_offset", "end_offset",
     "heading",
@@ -83,9 +89,8 @@ def _plan_page_summaries(artifact: Artifact, build: IndexBuild) -> None:
     new, changed = [], []
     for page in artifact.pages.all():
         input_hash = hash_text(page.text)
-        if (
-            page.content_hash != input_hash
-        ):  # the page is older than the hash column, or was changed in SQL
+        # The page is older than the hash column, or was changed in SQL.
+        if page.content_hash != input_hash:
             Page.objects.filter(pk=page.pk).update(content_hash=input_hash)
         row = rows.get(page.pk)
         if row is not None and row.input_hash == input_hash:
@@ -99,12 +104,8 @@ def _plan_page_summaries(artifact: Artifact, build: IndexBuild) -> None:
         if not row.is_by_hand:
             make_due(row)
             if not page.text.strip():  # a blank page has an empty summary
-                row.state, row.written_input_hash, row.text = (
-                    WrittenText.State.WRITTEN,
-                    input_hash,
-                    "",
-                )
-                row.text_hash = hash_text("")
+                row.state, row.written_input_hash = WrittenText.State.WRITTEN, input_hash
+                row.text, row.text_hash = "", EMPTY_TEXT_HASH
     reuse_page_summaries(build, [row for row in new if row.state == WrittenText.State.DUE])
     Summary.objects.bulk_create(new, batch_size=ROWS_PER_STATEMENT, ignore_conflicts=True)
     blanked = [
@@ -147,24 +148,27 @@ def _has_current_annotations(artifact: Artifact, build: IndexBuild) -> bool:
 
 def draft_annotations(artifact: Artifact, build: IndexBuild) -> list[Annotation]:
     """Make one unsaved annotation for each chunk of the recipe, even if chunks are not embedded."""
-    return [
-        Annotation(
-            build=build,
-            artifact=artifact,
-            chunk_id=chunk.id,
-            page=chunk.source.page,
-            source=chunk.source,
-            source_hash=chunk.source_hash,
-            strategy=chunk.strategy,
-            chunk_index=chunk.index,
-            start_offset=chunk.start,
-            end_offset=chunk.end,
-            text=chunk.text,
-            heading=chunk.source.heading,
-            input_hash=hash_inputs([chunk.source.heading, chunk.text]),
-        )
-        for chunk in draft_chunks(artifact, artifact.sources.all(), build)
-    ]
+    chunks = draft_chunks(artifact, artifact.sources.all(), build)
+    return [make_annotation(artifact, build, chunk) for chunk in chunks]
+
+
+def make_annotation(artifact: Artifact, build: IndexBuild, chunk: DraftedChunk) -> Annotation:
+    """Make the unsaved annotation of a chunk, which is due."""
+    return Annotation(
+        build=build,
+        artifact=artifact,
+        chunk_id=chunk.id,
+        page=chunk.source.page,
+        source=chunk.source,
+        source_hash=chunk.source_hash,
+        strategy=chunk.strategy,
+        chunk_index=chunk.index,
+        start_offset=chunk.start,
+        end_offset=chunk.end,
+        text=chunk.text,
+        heading=chunk.source.heading,
+        input_hash=hash_inputs([chunk.source.heading, chunk.text]),
+    )
 
 
 def _save_annotations(artifact: Artifact, build: IndexBuild, drafts: Sequence[Annotation]) -> None:

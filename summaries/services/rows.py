@@ -16,19 +16,17 @@ from summaries.writers import AnnotationDraft
 
 ROWS_PER_STATEMENT = 500
 
-KINDS_BY_MODEL: dict[type[WrittenText], tuple[str, ...]] = {
-    Summary: ("page_summary", "artifact_summary"),
-    Annotation: ("question",),
-}
+TEXT_MODELS: tuple[type[WrittenText], ...] = (Summary, Annotation)
 
 
 def make_due(row: WrittenText) -> None:
-    row.state, row.attempts, row.last_error = WrittenText.State.DUE, 0, ""
-    row.lease_token = row.leased_until = None
+    for name, value in due_field_values().items():
+        setattr(row, name, value)
 
 
 def make_texts_due(rows: QuerySet[Any], *, is_cache_bypassed: bool = False) -> int:
-    """Make these texts due and their documents wait for them; return how many texts."""
+    """Make these texts due and their documents wait for them; return how many texts. With
+    ``is_cache_bypassed``, those by hand are overwritten and stored completions are not reused."""
     with transaction.atomic():
         documents = set(rows.order_by().values_list("build", "artifact").distinct())
         count = rows.update(**due_field_values(is_cache_bypassed=is_cache_bypassed))

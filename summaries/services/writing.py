@@ -20,7 +20,7 @@ from indexing.lifecycle import pause_build
 from indexing.models import IndexBuild
 from indexing.services import make_documents_due
 from indexing.throughput import LANGUAGE_MODEL_CALLS, add_throughput_sample
-from summaries.exceptions import LanguageModelCallsSpent
+from summaries.exceptions import LanguageModelCallsSpent, LanguageModelCost
 from summaries.models import (
     EXTRACTIVE_MODEL_NAME,
     Annotation,
@@ -30,7 +30,7 @@ from summaries.models import (
     WrittenText,
 )
 from summaries.services.rows import (
-    KINDS_BY_MODEL,
+    TEXT_MODELS,
     annotation_field_values,
     get_page_summary_texts,
     hash_inputs,
@@ -41,7 +41,6 @@ from summaries.writers import (
     AnnotationDraft,
     AnnotationInput,
     DraftOutcome,
-    LanguageModelCost,
     SummaryDraft,
     SummaryInput,
     get_claim_batch_size,
@@ -79,7 +78,7 @@ def write_due_texts(
     limit = limit_to_calls_left(build, get_claim_batch_size())
     if not limit:
         return
-    for model in (Summary, Annotation):
+    for model in TEXT_MODELS:
         claimable_texts(build, model).give_up_exhausted()
         claim = claimable_texts(build, model).order_by("pk").claim_batch(limit)
         if claim is not None:
@@ -124,12 +123,12 @@ def claimable_texts(build: IndexBuild, model: type[WrittenText]) -> LeasedQueryS
 
 
 def has_claimable_texts(build: IndexBuild) -> bool:
-    return any(claimable_texts(build, model).exists() for model in KINDS_BY_MODEL)
+    return any(claimable_texts(build, model).exists() for model in TEXT_MODELS)
 
 
 def count_due_texts(build: IndexBuild) -> int:
     """The number of texts that are still due, including those that wait for others."""
-    due = [model._default_manager.filter(build=build, state="due") for model in KINDS_BY_MODEL]
+    due = [model._default_manager.filter(build=build, state="due") for model in TEXT_MODELS]
     return sum(rows.count() for rows in due)
 
 
@@ -252,7 +251,7 @@ def _is_worse_than_stored(row: WrittenText, draft: SummaryDraft | AnnotationDraf
 def _summary_field_values(row: Summary, draft: SummaryDraft) -> dict[str, Any]:
     citations = [
         {"page_index": row.page.index, "start": start, "end": end}
-        for _, start, end in draft.citations
+        for start, end in draft.citations
         if row.page is not None
     ]
     return {"text": draft.text, "text_hash": hash_text(draft.text), "citations": citations}

@@ -15,7 +15,7 @@ from config.error_statuses import exception_handler, http_status
 from core.exceptions import StrataError
 from documents.exceptions import Unparsable
 from indexing.exceptions import TooManyNodes, UnchunkableText
-from summaries.services import faults
+from summaries.services import failures
 from tests.config.test_error_statuses import every_condition
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -187,7 +187,7 @@ class TestErrorReference:
 
     def test_lists_exactly_the_codes_of_warnings(self):
         written = {constants(call.args[:1], str)[0] for call in every_call("warn") if call.args}
-        for module in (faults, extraction):  # of texts that a language model did not write
+        for module in (failures, extraction):  # of texts that a language model did not write
             code = re.compile(r'"((?:texts|concepts)_[a-z_]+)"')
             written |= set(code.findall(inspect.getsource(module)))
 

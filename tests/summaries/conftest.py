@@ -11,13 +11,13 @@ from indexing.models import IndexBuild, Node
 from indexing.services import DocumentPlanner, load_specs, plan_nodes, sync_nodes
 from indexing.spec import IndexSpec
 from summaries import services
+from summaries.exceptions import LanguageModelCost
 from summaries.models import Annotation, Summary
 from summaries.services import writing
 from summaries.writers import (
     AnnotationDraft,
     AnnotationInput,
     DraftOutcome,
-    LanguageModelCost,
     SummaryDraft,
     SummaryInput,
 )

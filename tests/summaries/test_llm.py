@@ -24,13 +24,14 @@ from pydantic import BaseModel, Field
 from summaries import llm
 from summaries.exceptions import (
     InvalidCompletion,
+    LanguageModelCost,
     LanguageModelError,
     LanguageModelMisconfigured,
     LanguageModelMissing,
     LanguageModelRefused,
     LanguageModelUnavailable,
 )
-from summaries.fences import make_fence
+from summaries.prompts import make_fence
 
 FENCE = make_fence("Stones.")
 KEY = "sk-a-key-nobody-may-see"
@@ -254,9 +255,7 @@ class TestComplete:
         assert completion == llm.Completion(
             value=Answer(default="a", topics=[Topic(name="stone")]),
             model_name="a-model",
-            prompt_tokens=11,
-            completion_tokens=7,
-            call_count=1,
+            cost=LanguageModelCost(call_count=1, prompt_tokens=11, completion_tokens=7),
         )
         [request] = endpoint.requests
         assert request.headers["Authorization"] == f"Bearer {KEY}"
@@ -321,8 +320,8 @@ class TestComplete:
         completion = ask(model)
 
         assert completion.value.topics == [Topic(name="stone")]
-        assert completion.call_count == 2
-        assert (completion.prompt_tokens, completion.completion_tokens) == (22, 14)
+        assert completion.cost.call_count == 2
+        assert (completion.cost.prompt_tokens, completion.cost.completion_tokens) == (22, 14)
         _, _, answer, problem = endpoint.requests[1].body["messages"]
         assert answer == {"role": "assistant", "content": '{"topics": [{"nome": "stone"}]}'}
         assert problem["role"] == "user"
@@ -334,7 +333,7 @@ class TestComplete:
         completion = ask(model, find_fault=lambda value: None if value.topics else "Name some.")
 
         assert completion.value.topics == [Topic(name="stone")]
-        assert completion.call_count == 2
+        assert completion.cost.call_count == 2
         assert endpoint.requests[1].body["messages"][-1]["content"] == "Name some."
 
     def test_keeps_an_answer_with_a_fault_if_the_second_is_not_valid(self, endpoint, model):
@@ -352,8 +351,8 @@ class TestComplete:
         with pytest.raises(InvalidCompletion) as caught:
             ask(model)
 
-        assert len(endpoint.requests) == caught.value.call_count == 2
-        assert (caught.value.prompt_tokens, caught.value.completion_tokens) == (22, 14)
+        assert len(endpoint.requests) == caught.value.cost.call_count == 2
+        assert (caught.value.cost.prompt_tokens, caught.value.cost.completion_tokens) == (22, 14)
         assert not caught.value.is_retryable
 
     @pytest.mark.parametrize("script", [hangs, fails(503)])
@@ -364,12 +363,12 @@ class TestComplete:
         with pytest.raises(LanguageModelUnavailable) as caught:
             ask(model, patience_seconds=0.3)
 
-        assert caught.value.call_count == len(endpoint.requests) == 1
+        assert caught.value.cost.call_count == len(endpoint.requests) == 1
 
     def test_retries_within_the_given_patience(self, endpoint, model):
         endpoint.scripts = [fails(503), says(GOOD)]
 
-        assert ask(model, patience_seconds=30).call_count == 2
+        assert ask(model, patience_seconds=30).cost.call_count == 2
 
     def test_does_not_retry_a_truncated_answer(self, endpoint, model):
         endpoint.scripts = [says('{"topics": [', "length")]
@@ -377,8 +376,8 @@ class TestComplete:
         with pytest.raises(InvalidCompletion, match="truncated at 64 tokens") as caught:
             ask(model, max_tokens=64)
 
-        assert caught.value.call_count == 1
-        assert caught.value.completion_tokens == 7
+        assert caught.value.cost.call_count == 1
+        assert caught.value.cost.completion_tokens == 7
 
     @pytest.mark.parametrize(
         "answer", [says(None, refusal="I will not."), says(None, "content_filter")]
@@ -389,7 +388,7 @@ class TestComplete:
         with pytest.raises(LanguageModelRefused) as caught:
             ask(model)
 
-        assert (caught.value.call_count, caught.value.prompt_tokens) == (1, 11)
+        assert (caught.value.cost.call_count, caught.value.cost.prompt_tokens) == (1, 11)
 
     @pytest.mark.parametrize(
         "retry_after",
@@ -403,7 +402,7 @@ class TestComplete:
 
         completion = ask(model)
 
-        assert completion.call_count == 2
+        assert completion.cost.call_count == 2
         first, second = endpoint.requests
         assert 0.4 <= second.at - first.at < 3
 
@@ -413,7 +412,7 @@ class TestComplete:
         with pytest.raises(LanguageModelUnavailable) as caught:
             ask(model)
 
-        assert caught.value.call_count == 1
+        assert caught.value.cost.call_count == 1
         assert caught.value.retry_after == 3600
 
     @pytest.mark.parametrize("status", [408, 429, 500, 503])
@@ -423,7 +422,7 @@ class TestComplete:
         with pytest.raises(LanguageModelUnavailable, match=str(status)) as caught:
             ask(model)
 
-        assert len(endpoint.requests) == caught.value.call_count == 4
+        assert len(endpoint.requests) == caught.value.cost.call_count == 4
         assert caught.value.is_retryable
 
     def test_counts_calls_and_tokens_of_a_failure(self, endpoint, model):
@@ -432,8 +431,8 @@ class TestComplete:
         with pytest.raises(LanguageModelUnavailable) as caught:
             ask(model)
 
-        assert caught.value.call_count == 6
-        assert (caught.value.prompt_tokens, caught.value.completion_tokens) == (11, 7)
+        assert caught.value.cost.call_count == 6
+        assert (caught.value.cost.prompt_tokens, caught.value.cost.completion_tokens) == (11, 7)
 
     def test_waits_longer_each_time(self, endpoint, model, settings):
         settings.STRATA_LLM_BACKOFF_SECONDS = 0.2
@@ -455,7 +454,7 @@ class TestComplete:
         with pytest.raises(LanguageModelRefused, match=f"{status}: the prompt is too") as caught:
             ask(model)
 
-        assert len(endpoint.requests) == caught.value.call_count == 1
+        assert len(endpoint.requests) == caught.value.cost.call_count == 1
         assert not caught.value.is_retryable
         assert not caught.value.is_about_setup
 
@@ -483,7 +482,7 @@ class TestComplete:
         with pytest.raises(LanguageModelUnavailable, match=r"within 0\.3 s") as caught:
             ask(model)
 
-        assert caught.value.call_count == 2
+        assert caught.value.cost.call_count == 2
 
     def test_raises_an_error_if_no_server_listens(self, model, settings):
         with socket.socket() as unused:
@@ -493,7 +492,7 @@ class TestComplete:
             with pytest.raises(LanguageModelUnavailable, match="refused") as caught:
                 ask(llm.get_language_model())
 
-        assert caught.value.call_count == 4
+        assert caught.value.cost.call_count == 4
 
     @pytest.mark.parametrize(
         "body", ["<html>A proxy's page</html>", "", "{}", '{"choices": []}', '{"choices": [{}]}']
@@ -564,7 +563,7 @@ class TestComplete:
             with pytest.raises(LanguageModelRefused):
                 ask(model)
 
-        assert ask(model).call_count == 1
+        assert ask(model).cost.call_count == 1
 
 
 def stream(model: llm.LanguageModel, *prompt: str, max_tokens: int = 50) -> Iterator[str]:
@@ -619,7 +618,7 @@ class TestAstream:
         with pytest.raises(LanguageModelUnavailable, match=r"within 0\.3 s") as caught:
             read(model)
 
-        assert len(endpoint.requests) == caught.value.call_count == 1
+        assert len(endpoint.requests) == caught.value.cost.call_count == 1
 
     def test_raise_an_error_event_of_the_stream(self, endpoint, model):
         endpoint.scripts = [streams("Sla", then=out_of_memory)]
@@ -636,7 +635,7 @@ class TestAstream:
         with pytest.raises(LanguageModelUnavailable) as caught:
             read(model)
 
-        assert caught.value.call_count == 2
+        assert caught.value.cost.call_count == 2
 
     @pytest.mark.parametrize(
         ("status", "condition"),
@@ -676,7 +675,7 @@ class TestClosing:
         pieces.close()
 
         assert endpoint.broken.wait(30)
-        assert ask(model).call_count == 1  # its slot is free again
+        assert ask(model).cost.call_count == 1  # its slot is free again
 
     def test_occupies_its_slot_until_it_is_closed(self, endpoint, model, settings):
         settings.STRATA_LLM_CONCURRENCY = 1
@@ -690,7 +689,7 @@ class TestClosing:
             assert len(endpoint.requests) == 1
             pieces.close()
 
-            assert waiting.result(timeout=30).call_count == 1
+            assert waiting.result(timeout=30).cost.call_count == 1
 
 
 class TestEventLoop:

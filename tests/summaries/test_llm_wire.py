@@ -116,9 +116,9 @@ class TestARealServer:
         completion = model.complete("Answer in JSON.", "Describe granite.", Stone, max_tokens=64)
 
         assert completion.value.colour in {"grey", "red"}
-        assert completion.call_count == 1
-        assert completion.prompt_tokens > 10
-        assert 5 < completion.completion_tokens <= 64
+        assert completion.cost.call_count == 1
+        assert completion.cost.prompt_tokens > 10
+        assert 5 < completion.cost.completion_tokens <= 64
 
     def test_returns_the_same_answer_again(self, model):
         first, second = (
@@ -132,13 +132,13 @@ class TestARealServer:
         with pytest.raises(InvalidCompletion, match="truncated at 8 tokens") as caught:
             model.complete("Answer in JSON.", ENDLESS, Essay, max_tokens=8)
 
-        assert caught.value.completion_tokens == 8
+        assert caught.value.cost.completion_tokens == 8
 
     def test_refuses_a_text_longer_than_its_context(self, model):
         with pytest.raises(LanguageModelRefused, match="400") as caught:
             model.complete("Answer in JSON.", "stone " * CONTEXT_TOKENS, Stone)
 
-        assert caught.value.call_count == 1
+        assert caught.value.cost.call_count == 1
 
     def test_streams_piece_by_piece(self, model):
         pieces = list(stream(model, "You tell stories.", ENDLESS, max_tokens=16))
@@ -154,7 +154,7 @@ class TestARealServer:
         pieces.close()
 
         assert stops_writing(server)
-        assert model.complete("Answer in JSON.", "Describe chalk.", Stone).call_count == 1
+        assert model.complete("Answer in JSON.", "Describe chalk.", Stone).cost.call_count == 1
 
     def test_stops_writing_when_the_event_loops_task_is_cancelled(self, model, server):
         async def read() -> None:
@@ -184,4 +184,4 @@ class TestARealServer:
         with pytest.raises(LanguageModelUnavailable, match=r"within 0\.5 s") as caught:
             model.complete("Answer in JSON.", ENDLESS, Essay, max_tokens=1_900)
 
-        assert caught.value.call_count == 1
+        assert caught.value.cost.call_count == 1

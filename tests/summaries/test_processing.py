@@ -18,9 +18,11 @@ from documents.parsing import ParsedPage
 from documents.parsing.document import clean_label
 from documents.services import TextContent, add_artifact, parse_artifact
 from indexing import services as indexing
+from indexing.management import base_command
 from indexing.models import IndexBuild, Node
 from indexing.verification import verify_build
 from summaries import llm, services
+from summaries.exceptions import LanguageModelCost
 from summaries.management.commands import process as command
 from summaries.models import Annotation
 from summaries.processing import (
@@ -28,12 +30,11 @@ from summaries.processing import (
     MANIFEST_FILE_NAME,
     PARSED_FILE_NAME,
     FileInspection,
-    folder,
     format_pages,
     read_pages,
     stages,
 )
-from summaries.writers import AnnotationDraft, DraftOutcome, LanguageModelCost
+from summaries.writers import AnnotationDraft, DraftOutcome
 from tests.factories import load_index
 from tests.faults.armed import ArmedService, armed
 from tests.indexed import list_unplanned, list_unwritten
@@ -106,7 +107,8 @@ def out(tmp_path: Path) -> Path:
 def server(monkeypatch: pytest.MonkeyPatch) -> RecordingServer:
     """A fake running server, which does not sync, and for which no command waits."""
     fake = RecordingServer()
-    monkeypatch.setattr(command, "find_server", lambda: fake)
+    for module in (command, base_command):
+        monkeypatch.setattr(module, "find_server", lambda: fake)
     monkeypatch.setattr(command, "wait_for_artifacts", lambda *of: fake.awaited.append(of))
     return fake
 
@@ -753,7 +755,7 @@ class TestFolder:
         def fail(descriptor: int) -> None:
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(folder.os, "fsync", fail)
+        monkeypatch.setattr("os.fsync", fail)
         with pytest.raises(CommandError, match="No space left on device"):
             process(file, out, "--chunk-only")
 
@@ -787,7 +789,7 @@ class TestTheCommand:
             ("nowhere.md", "physio", "nowhere.md does not exist"),
             ("", "physio", "is a folder"),
             ("broken.pdf", "physio", "its content is something else"),
-            ("knee.md", "nil", "There is no index named 'nil'; allowed: "),
+            ("knee.md", "nil", "There is no index named 'nil'. Allowed: "),
         ],
     )
     def test_reports_wrong_files_and_indexes(self, physio, file, tmp_path, out, name, index, said):

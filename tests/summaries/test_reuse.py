@@ -1,8 +1,11 @@
+from collections import Counter
+
 import pytest
 
 from documents.models import Artifact, Page
 from indexing import lifecycle
-from indexing.models import IndexBuild
+from indexing.estimates import estimate_build
+from indexing.models import IndexBuild, Node
 from indexing.verification import verify_build
 from summaries import services
 from summaries.models import Annotation, BuildLanguageModelCost, Summary
@@ -29,6 +32,15 @@ def said(build: IndexBuild, model) -> list[str]:
 
 
 class TestANewBuild:
+    def test_is_estimated_to_keep_the_vectors_of_texts_that_stay(self, wide, written, settings):
+        (settings.STRATA_SPECS_DIR / "wide.yaml").write_text(SPEC + "sparse: {language: none}\n")
+
+        kinds = estimate_build("wide").kinds
+
+        kept = {kind: counted.kept for kind, counted in kinds.items()}
+        assert kept == dict(Counter(Node.objects.values_list("kind", flat=True)))
+        assert {counted.texts for counted in kinds.values()} == {0}
+
     def test_reuses_texts_written_by_rules_with_the_same_recipe(
         self, wide, written, settings, store
     ):

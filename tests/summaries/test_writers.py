@@ -19,16 +19,21 @@ from documents.index_catalog import get_catalog
 from documents.models import Artifact
 from documents.serializers import render_artifacts
 from documents.services import TextContent, add_artifact, remove_artifact
+from indexing.models import Node
 from indexing.spec import IndexSpec
 from indexing.text_faults import find_text_faults
 from indexing.verification import verify_build
 from retrieval.retrievers import QuestionRetriever
 from summaries import llm, services
-from summaries.exceptions import InvalidCompletion, LanguageModelRefused, LanguageModelUnavailable
-from summaries.llm.truncation import ASK_FOR_LESS, MAX_TOKENS, MORE_MAX_TOKENS
+from summaries.exceptions import (
+    InvalidCompletion,
+    LanguageModelCost,
+    LanguageModelRefused,
+    LanguageModelUnavailable,
+)
+from summaries.llm.language_model import ASK_FOR_LESS, MAX_TOKENS, MORE_MAX_TOKENS
 from summaries.models import Annotation, BuildLanguageModelCost, StoredCompletion, Summary
 from summaries.prompts import join_texts_within_limit
-from summaries.services import by_hand
 from summaries.tasks import reconcile_written_texts
 from summaries.text_nodes import PageSummaryDrafter, QuestionDrafter
 from summaries.writers import (
@@ -68,7 +73,8 @@ class ObedientModel:
         else:
             said = {"summary": f"Of {len(user)} characters.", "questions": ["What is it?"]}
             value = schema.model_validate(said)
-        return llm.Completion(value, self.name, 100, 10, 1)
+        cost = LanguageModelCost(call_count=1, prompt_tokens=100, completion_tokens=10)
+        return llm.Completion(value, self.name, cost)
 
 
 @pytest.fixture
@@ -205,7 +211,7 @@ class TestStoredCompletions:
         write_all(wide, artifact)
         calls = len(model.asked)
 
-        services.request_rewrite(Summary.objects.of_pages())
+        services.make_texts_due(Summary.objects.of_pages(), is_cache_bypassed=True)
         write_all(wide, artifact)
 
         assert len(model.asked) == calls + 2
@@ -274,7 +280,8 @@ class TestStoredCompletions:
 @pytest.mark.django_db
 class TestFailures:
     def test_count_no_attempt_in_an_outage(self, wide, model):
-        model.fails_on["One"] = LanguageModelUnavailable(call_count=3)
+        model.fails_on["One"] = LanguageModelUnavailable()
+        model.fails_on["One"].cost.call_count = 3
         artifact, _ = add_artifact("wide", TextContent(("One page.", "Two pages.")), title="T")
 
         with pytest.raises(LanguageModelUnavailable):
@@ -290,7 +297,7 @@ class TestFailures:
 
     @pytest.mark.parametrize("kind", [InvalidCompletion, LanguageModelRefused])
     def test_rules_write_what_the_model_cannot(self, wide, model, kind):
-        model.fails_on["One"] = kind("Not this one.", call_count=2)
+        model.fails_on["One"] = kind("Not this one.")
         artifact, _ = add_artifact("wide", TextContent(("One page.", "Two pages.")), title="T")
 
         write_all(wide, artifact)
@@ -308,8 +315,8 @@ class TestFailures:
         before = list(Summary.objects.order_by("pk").values_list("text", "model_name"))
         model.fails_on["page"] = LanguageModelRefused("Not today.")
 
-        services.request_rewrite(Summary.objects.all())
-        services.request_rewrite(Annotation.objects.all())
+        services.make_texts_due(Summary.objects.all(), is_cache_bypassed=True)
+        services.make_texts_due(Annotation.objects.all(), is_cache_bypassed=True)
         write_all(wide, artifact)
 
         assert list(Summary.objects.order_by("pk").values_list("text", "model_name")) == before
@@ -322,7 +329,7 @@ class TestFailures:
         [summary] = services.edit_summary(artifact.pk, artifact.pages.get().pk, "By hand.")
         model.fails_on["page"] = LanguageModelRefused("Not today.")
 
-        services.request_rewrite(Summary.objects.filter(pk=summary.pk))
+        services.make_texts_due(Summary.objects.filter(pk=summary.pk), is_cache_bypassed=True)
         write_all(wide, artifact)
 
         assert Summary.objects.get(pk=summary.pk).text == "One page."
@@ -335,15 +342,16 @@ class TestFailures:
 
         for drafter in (PageSummaryDrafter(), QuestionDrafter()):
             assert drafter.find_unwritable([artifact.pk], wide) == {artifact.pk}
-        assert by_hand.retry_failed_texts(Summary.objects.of_pages()) == 1
         assert QuestionDrafter().rewrite_inputs(artifact.pk, wide, only_failed=True) == 1
+        retried = services.retry_failed_work(Artifact.objects.all(), Node.objects.none())
+        assert retried.texts == 2  # the summaries of the page and of the document
         write_all(wide, artifact)
 
         for rows in (Summary.objects.of_pages(), Annotation.objects.all()):
             assert set(rows.values_list("model_name", flat=True)) == {model.name}
 
     def test_a_truncated_response_is_asked_for_with_more_room_then_shorter(self, wide, model):
-        truncated = InvalidCompletion("Truncated.", call_count=1, completion_tokens=9)
+        truncated = InvalidCompletion("Truncated.")
         truncated.is_truncated = True
         model.fails_on = {"One": truncated}
         artifact, _ = add_artifact("wide", TextContent(("One page.", "Two pages.")), title="T")

@@ -1,19 +1,15 @@
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from django.db.models import Q
 
 from core.progress_bars import progress_bar
 from core.running_server import ServerUnreachable, find_server
-from core.workers import local_workers
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
 from documents.serializers import render_artifacts
-from indexing.management.base_command import StrataCommand
+from indexing.management.base_command import StrataCommand, ensure_workers
 from indexing.management.waiting import wait_for_artifacts
-from indexing.stores import exclusive_store_access, has_embedded_store
 from summaries.processing import (
     CHUNKS_FILE_NAME,
     MANIFEST_FILE_NAME,
@@ -62,62 +58,51 @@ class Command(StrataCommand):
             if parse_only:
                 inspection.parse()
             elif chunk_only:
-                inspection.write_unannotated_chunks()
+                inspection.write_chunks(is_annotated=False)
             elif embed:
                 self._add_to_index_and_wait(inspection)
             else:
-                self._write_chunks_with_progress(inspection)
+                self._write_annotated_chunks(inspection)
         except OSError as error:
             where = error.filename or file
             reason = error.strerror or type(error).__name__
             raise CommandError(f"{where} cannot be read or written: {reason}.") from None
-        for warning in inspection.list_warnings():
-            self.stderr.write(self.style.WARNING(warning))
+        for warnings in inspection.manifest.warnings.values():
+            for warning in warnings:
+                self.stderr.write(self.style.WARNING(warning))
         self._report(inspection)
 
-    def _write_chunks_with_progress(self, inspection: FileInspection) -> None:
+    def _write_annotated_chunks(self, inspection: FileInspection) -> None:
         with progress_bar("Writing questions and summaries", None) as advance:
-            inspection.write_annotated_chunks(advance)
+            inspection.write_chunks(is_annotated=True, advance=advance)
 
     def _add_to_index_and_wait(self, inspection: FileInspection) -> None:
-        inspection.require_questions_in_spec()
         if not inspection.folder.has(CHUNKS_FILE_NAME):
-            self._write_chunks_with_progress(inspection)
+            self._write_annotated_chunks(inspection)
         server = find_server()
-        with ExitStack() as stack:
-            runs_workers_here = server is None and has_embedded_store()
-            if runs_workers_here:
-                stack.enter_context(exclusive_store_access())
+        with ensure_workers() as works_here:
             artifact = inspection.add_to_index()
             self.stdout.write(f"Added to {inspection.build} as artifact {artifact.pk}")
-            if runs_workers_here:
-                stack.enter_context(local_workers())
-            elif server is not None:
+            if server is not None:
                 try:
                     server.reconcile()
                 except ServerUnreachable as error:
                     raise CommandError(
                         f"{error} The document is saved; the next strata serve embeds it."
                     ) from None
-            else:
+            elif not works_here:
                 self.stdout.write("The workers embed it. To see progress: strata status")
                 return
             wait_for_artifacts(inspection.build.index_id, {artifact.pk})
-            self._raise_if_failed(artifact)
-
-    def _raise_if_failed(self, artifact: Artifact) -> None:
-        catalog = get_catalog()
-        failed = catalog.with_status(Artifact.objects.filter(pk=artifact.pk)).filter(
-            Q(status="failed")
-        )
-        for each in render_artifacts(list(failed)):
-            raise CommandError(
-                f"{each['file_name']} could not be embedded: {each['error']['detail']}"
-            )
+        added = get_catalog().with_status(Artifact.objects.filter(pk=artifact.pk))
+        for each in render_artifacts(list(added)):
+            if each["status"] == "failed":
+                raise CommandError(
+                    f"{each['file_name']} could not be embedded: {each['error']['detail']}"
+                )
 
     def _report(self, inspection: FileInspection) -> None:
-        manifest, folder = inspection.manifest, inspection.folder
-        counts = manifest.counts
+        counts, folder = inspection.manifest.counts, inspection.folder
         descriptions = {
             PARSED_FILE_NAME: f"{counts.pages} pages",
             CHUNKS_FILE_NAME: f"{counts.chunks} chunks, {counts.questions} questions",

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexing.spec import EmbeddingSpec
-from summaries.extractive import summarise_text, summarise_texts
-from summaries.extractive.summarising import MAX_EMBEDDED_SENTENCES
+from summaries.extractive import LocatedSentence, summarise_texts
+from summaries.extractive.summarising import MAX_EMBEDDED_SENTENCES, EmbedFunction
 from tests.hashing import HashingEmbedder
 from tests.summaries.extractive.texts import (
     CHINESE,
@@ -30,6 +30,12 @@ TEXTS = SENTENCES.map(" ".join) | SENTENCES.map("\n".join)
 @pytest.fixture
 def embedder():
     return HashingEmbedder(EmbeddingSpec())
+
+
+def summarise_text(
+    text: str, *, sentence_count: int, embed: EmbedFunction
+) -> list[LocatedSentence]:
+    return summarise_texts([text], sentence_count=sentence_count, embed=embed)[0]
 
 
 class TestSummariseText:

@@ -1,0 +1,59 @@
+"""Finds the documents whose texts failed, or were written by rules in place of the model.
+
+Retries all work that failed: of reading files, writing texts and embedding nodes.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Count, Min, QuerySet
+
+from documents.models import Artifact
+from documents.services import retry_parsing
+from indexing.models import IndexBuild, Node
+from indexing.services import retry_failed_nodes
+from indexing.text_faults import Fault
+from summaries.models import NOT_WRITTEN_BY_MODEL, Annotation, Summary
+from summaries.services.rows import TEXT_MODELS, make_texts_due
+
+
+def find_written_text_faults(artifacts: QuerySet[Artifact]) -> Iterator[tuple[UUID, Fault]]:
+    for model, what in ((Summary, "summaries"), (Annotation, "annotations of passages")):
+        rows = model._default_manager.filter(
+            NOT_WRITTEN_BY_MODEL,
+            build__in=IndexBuild.objects.live(),
+            artifact__in=artifacts.order_by().values("pk"),
+        ).order_by()
+        for row in rows.values("artifact", "state").annotate(
+            count=Count("pk"), reason=Min("last_error")
+        ):
+            code = "texts_missing" if row["state"] == "failed" else "texts_by_rules"
+            detail = f"{row['count']} {what}: {row['reason']}"
+            yield row["artifact"], {"code": code, "detail": detail}
+
+
+@dataclass(frozen=True, slots=True)
+class Retried:
+    files: int
+    texts: int
+    nodes: int
+
+
+@transaction.atomic
+def retry_failed_work(artifacts: QuerySet[Artifact], nodes: QuerySet[Node]) -> Retried:
+    """Retry what failed of these artifacts and nodes, with all attempts. The next reconciliation
+    finds the work."""
+    retried_nodes = retry_failed_nodes(nodes)
+    builds = IndexBuild.objects.not_retired().values("pk")
+    texts = sum(
+        make_texts_due(
+            model._default_manager.filter(
+                NOT_WRITTEN_BY_MODEL, artifact__in=artifacts, build__in=builds
+            )
+        )
+        for model in TEXT_MODELS
+    )
+    # Last, because the query may ask for failed artifacts.
+    return Retried(retry_parsing(artifacts), texts, retried_nodes)
