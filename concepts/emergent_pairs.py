@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
-from concepts.exceptions import UnknownEmergentPair
+from access.grants import EVERYTHING, Grant
 from concepts.models import Concept, EmergentPair, Relationship
 from concepts.services import relate_concepts
 from indexing.embedding.vectors import cosine
@@ -77,15 +77,17 @@ def _update_pairs_of(build: IndexBuild, due: Mapping[UUID, str]) -> None:
 
 
 @transaction.atomic
-def accept_pair(pair_id: UUID, type_id: UUID, *, is_reversed: bool = False) -> Relationship:
+def accept_pair(
+    pair_id: UUID, type_id: UUID, *, is_reversed: bool = False, grant: Grant = EVERYTHING
+) -> Relationship:
     """Create a relationship from the first concept of a pair to the second, or reversed. The pair
     is then no longer open.
 
     Raises:
-        UnknownEmergentPair: there is no pair with this id.
+        UnknownEmergentPair: the grant includes no pair with this id.
         InvalidInput: the index has no such relationship type.
     """
-    pair = _lock_pair(pair_id)
+    pair = _lock_pair(pair_id, grant)
     source, target = pair.first, pair.second
     if is_reversed:
         source, target = target, source
@@ -94,25 +96,21 @@ def accept_pair(pair_id: UUID, type_id: UUID, *, is_reversed: bool = False) -> R
 
 
 @transaction.atomic
-def dismiss_pair(pair_id: UUID) -> EmergentPair:
+def dismiss_pair(pair_id: UUID, grant: Grant = EVERYTHING) -> EmergentPair:
     """Dismiss a pair, so that it is not listed as open for as long as its concepts stay similar.
 
     Raises:
-        UnknownEmergentPair: there is no pair with this id.
+        UnknownEmergentPair: the grant includes no pair with this id.
     """
-    pair = _lock_pair(pair_id)
+    pair = _lock_pair(pair_id, grant)
     pair.dismissed_at = pair.dismissed_at or timezone.now()
     pair.save(update_fields=["dismissed_at"])
     return pair
 
 
-def _lock_pair(pair_id: UUID) -> EmergentPair:
-    rows = EmergentPair.objects.select_for_update(of=("self",))
-    rows = rows.select_related("first", "second")
-    pair = rows.filter(pk=pair_id).first()
-    if pair is None:
-        raise UnknownEmergentPair(field="id")
-    return pair
+def _lock_pair(pair_id: UUID, grant: Grant) -> EmergentPair:
+    rows = EmergentPair.objects.select_for_update(of=("self",)).select_related("first", "second")
+    return rows.require(pair_id, grant)
 
 
 def _read_vectors(build: IndexBuild, ids: Mapping[UUID, str]) -> dict[UUID, DenseVector]:

@@ -24,15 +24,14 @@ from concepts.extractors import (
     extract_from_texts,
 )
 from concepts.instances import add_instance
-from concepts.models import Extraction
+from concepts.models import Concept, Extraction, RelationshipType
 from concepts.quote_matching import find_quote
 from concepts.services import (
     MAX_LABEL_CHARS,
     MAX_NAME_CHARS,
     create_concept,
     create_relationship_type,
-    find_concept,
-    find_relationship_type,
+    find_entity,
     relate_concepts,
 )
 from core.exceptions import StrataError
@@ -243,7 +242,7 @@ def _add_extracted(index: str, source: Source, result: ExtractionResult) -> tupl
 
 
 def _add_concept(index: str, source: Source, found: ConceptResponse, quotes: list[str]) -> None:
-    concept = find_concept(index, found.label)
+    concept = find_entity(Concept, index, found.label)
     if concept is None:
         # Only a new concept gets the extracted description: people may have edited an existing one.
         concept = create_concept(index, found.label, description=found.description[:1_000])
@@ -252,7 +251,7 @@ def _add_concept(index: str, source: Source, found: ConceptResponse, quotes: lis
 
 
 def _add_relationship(index: str, source: Source, found: RelationshipResponse) -> bool:
-    ends = [find_concept(index, label) for label in (found.source, found.target)]
+    ends = [find_entity(Concept, index, label) for label in (found.source, found.target)]
     if ends[0] is None or ends[1] is None or ends[0] == ends[1]:
         return False
     if source.artifact.groups and not all(
@@ -262,7 +261,7 @@ def _add_relationship(index: str, source: Source, found: RelationshipResponse) -
         return False
     if not _is_valid_name(found.type, MAX_NAME_CHARS):
         return False
-    relationship_type = find_relationship_type(index, found.type)
+    relationship_type = find_entity(RelationshipType, index, found.type)
     if relationship_type is None:
         category = found.category if len(found.category) <= 60 else ""
         relationship_type = create_relationship_type(index, found.type, category=category)

@@ -18,10 +18,8 @@ from concepts.models import Concept, RelationshipType, normalise_name
 from concepts.services import (
     create_concept,
     create_relationship_type,
-    edit_concept,
-    edit_relationship_type,
-    find_concept,
-    find_relationship_type,
+    edit_entity,
+    find_entity,
     relate_concepts,
 )
 from core.exceptions import InvalidInput, StrataError, TooLarge
@@ -99,7 +97,7 @@ def _import_concept(index: str, where: str, content: Mapping[str, Any]) -> Itera
     description = _get_string(content, "description")
     terms = _get_list(content, "search_terms", str)
     quotes = _get_list(content, "evidence", Mapping)
-    concept = find_concept(index, label)
+    concept = find_entity(Concept, index, label)
     if concept is None:
         concept = create_concept(index, label, description=description, search_terms=terms)
         yield ImportResult(where, "concept", is_new=True)
@@ -118,7 +116,8 @@ def _add_missing_fields(concept: Concept, description: str, terms: list[str]) ->
     known_terms = {normalise_name(term) for term in concept.search_terms}
     new = [term for term in terms if normalise_name(term) not in known_terms]
     if new or (description and not concept.description):
-        edit_concept(
+        edit_entity(
+            Concept,
             concept.pk,
             description=concept.description or description,
             search_terms=[*concept.search_terms, *new],
@@ -168,13 +167,14 @@ def _import_relationship_type(
 ) -> Iterator[ImportResult]:
     name = _get_string(content, "name", is_required=True)
     category, description = _get_string(content, "category"), _get_string(content, "description")
-    relationship_type = find_relationship_type(index, name)
+    relationship_type = find_entity(RelationshipType, index, name)
     if relationship_type is None:
         create_relationship_type(index, name, category=category, description=description)
     elif (category and not relationship_type.category) or (
         description and not relationship_type.description
     ):
-        edit_relationship_type(
+        edit_entity(
+            RelationshipType,
             relationship_type.pk,
             category=relationship_type.category or category,
             description=relationship_type.description or description,
@@ -187,14 +187,14 @@ def _import_relationship(
 ) -> Iterator[ImportResult]:
     ends = [_require_concept(index, content, field) for field in ("source", "target")]
     name = _get_string(content, "relationship_type", is_required=True)
-    relationship_type = find_relationship_type(index, name) or _create_type(index, name)
+    relationship_type = find_entity(RelationshipType, index, name) or _create_type(index, name)
     _, is_new = relate_concepts(index, ends[0].pk, relationship_type.pk, ends[1].pk)
     yield ImportResult(where, "relationship", is_new=is_new)
 
 
 def _require_concept(index: str, content: Mapping[str, Any], field: str) -> Concept:
     label = _get_string(content, field, is_required=True)
-    concept = find_concept(index, label)
+    concept = find_entity(Concept, index, label)
     if concept is None:
         raise InvalidInput(f"The index {index} has no concept {label[:100]!r}.", field=field)
     return concept

@@ -8,9 +8,9 @@ from django.db import transaction
 
 from access.grants import EVERYTHING, Grant
 from concepts.exceptions import QuoteNotFound
-from concepts.models import Instance
+from concepts.models import Concept, Instance
 from concepts.quote_matching import find_quote
-from concepts.services import lock_concept
+from concepts.services import lock_entity
 from core.exceptions import InvalidInput
 from core.text import hash_text
 from documents.groups import is_visible
@@ -40,7 +40,7 @@ def add_instance(
     """
     if len(quote) > MAX_QUOTE_CHARS:
         raise InvalidInput(f"quote must have at most {MAX_QUOTE_CHARS} characters.", field="quote")
-    concept = lock_concept(concept_id)
+    concept = lock_entity(Concept, concept_id, grant)
     sources = _select_sources(concept.index, source_id, artifact_id, grant)
     for source in sources:
         span = find_quote(source.text, quote)

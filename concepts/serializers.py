@@ -139,9 +139,7 @@ def render_concepts(concepts: Collection[Concept], grant: Grant) -> list[dict[st
 def count_relationships(concept_ids: Collection[UUID], grant: Grant) -> dict[UUID, int]:
     """Number of visible relationships of each concept; concepts without any are absent."""
     degrees: dict[UUID, int] = {}
-    edges = Relationship.objects.filter(source__in=concept_ids) | Relationship.objects.filter(
-        target__in=concept_ids
-    )
+    edges = Relationship.objects.involving(concept_ids)
     for ends in edges.visible_to(grant).order_by().values_list("source_id", "target_id"):
         for end in ends:
             degrees[end] = degrees.get(end, 0) + 1

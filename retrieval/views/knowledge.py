@@ -14,10 +14,8 @@ import strata_types
 from access.authentication import get_grant
 from access.grants import Grant, Scope
 from concepts.emergent_pairs import accept_pair, dismiss_pair
-from concepts.exceptions import UnknownEmergentPair
-from concepts.models import EmergentPair, Relationship
+from concepts.models import Concept, EmergentPair, Relationship
 from concepts.serializers import EVIDENCE_DISCLAIMER, render_relationship
-from concepts.viewsets import get_concept
 from core.openapi import ERROR, body_of
 from core.paging import paginate, render_page_head
 from documents.index_catalog import require_index
@@ -59,7 +57,7 @@ class ConceptEvidenceView(APIView):
     def _respond(self, request: Request, concept_id: UUID, content: Any) -> Response:
         parameters = requests.EvidenceParametersSerializer.read(content)
         grant = get_grant(request)
-        concept = get_concept(concept_id, grant)
+        concept = Concept.objects.require(concept_id, grant)
         ranked = concept_evidence.rank_instances(concept, parameters.get("query"), grant)
         page = ranked[parameters["offset"] : parameters["offset"] + parameters["limit"]]
         hits = answers.render_ranked_instances(page)
@@ -87,7 +85,7 @@ class ConceptContextView(APIView):
         """The sources that quote a concept, with their neighbours."""
         content = read_query_string(request.query_params)
         parameters = requests.ContextParametersSerializer.read(content)
-        concept = get_concept(concept_id, get_grant(request))
+        concept = Concept.objects.require(concept_id, get_grant(request))
         sources = concept_evidence.read_concept_context(concept, **parameters)
         return Response(
             {
@@ -112,7 +110,7 @@ class ConceptPathsView(APIView):
         """Chains of relationships from a concept whose types are similar to the given words."""
         content = read_query_string(request.query_params)
         parameters = requests.PathParametersSerializer.read(content)
-        concept = get_concept(concept_id, get_grant(request))
+        concept = Concept.objects.require(concept_id, get_grant(request))
         index = concept.index
         words = parameters.pop("like")
         paths, queries = graph.find_paths(
@@ -227,8 +225,8 @@ class EmergentPairAcceptView(APIView):
     def post(self, request: Request, pair_id: UUID) -> Response:
         """Create a relationship from a pair; the pair is then no longer open."""
         data = requests.AcceptPairSerializer.read(request.data)
-        _require_visible_pair(pair_id, request)
-        edge = accept_pair(pair_id, data["type"], is_reversed=data["reversed"])
+        grant = get_grant(request)
+        edge = accept_pair(pair_id, data["type"], is_reversed=data["reversed"], grant=grant)
         named = Relationship.objects.with_concepts_and_type().get(pk=edge.pk)
         return Response(render_relationship(named), status=status.HTTP_201_CREATED)
 
@@ -245,14 +243,5 @@ class EmergentPairDismissView(APIView):
     )
     def post(self, request: Request, pair_id: UUID) -> Response:
         """Dismiss a pair, so that it is no longer listed as open."""
-        _require_visible_pair(pair_id, request)
-        return Response(answers.render_emergent_pair(dismiss_pair(pair_id)))
-
-
-def _require_visible_pair(pair_id: UUID, request: Request) -> None:
-    """
-    Raises:
-        UnknownEmergentPair: there is no pair with this id that the request may see.
-    """
-    if not EmergentPair.objects.visible_to(get_grant(request)).filter(pk=pair_id).exists():
-        raise UnknownEmergentPair(field="id")
+        pair = dismiss_pair(pair_id, get_grant(request))
+        return Response(answers.render_emergent_pair(pair))
