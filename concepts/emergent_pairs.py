@@ -4,7 +4,7 @@ Each concept whose vector changed since the last search is searched for a few ne
 vector store, so the cost grows with the number of concepts, not with the number of pairs.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from uuid import UUID
 
 from django.conf import settings
@@ -113,7 +113,7 @@ def _lock_pair(pair_id: UUID, grant: Grant) -> EmergentPair:
     return rows.require(pair_id, grant)
 
 
-def _read_vectors(build: IndexBuild, ids: Mapping[UUID, str]) -> dict[UUID, DenseVector]:
+def _read_vectors(build: IndexBuild, ids: Iterable[UUID]) -> dict[UUID, DenseVector]:
     stored = get_store().retrieve(build.collection("concept"), list(ids), with_vectors=True)
     return {pk: point.dense for pk, point in stored.items() if point.dense is not None}
 
@@ -121,16 +121,16 @@ def _read_vectors(build: IndexBuild, ids: Mapping[UUID, str]) -> dict[UUID, Dens
 def _find_similar_pairs(
     build: IndexBuild, vectors: Mapping[UUID, DenseVector]
 ) -> dict[Pair, float]:
-    collection = build.collection("concept")
     limit = settings.STRATA_EMERGENT_NEIGHBOURS + 1  # each concept finds itself, too
     min_similarity = settings.STRATA_EMERGENT_SIMILARITY
+    collection = build.collection("concept")
     queries = [
-        Query(dense=vector, limit=limit, min_score=min_similarity) for vector in vectors.values()
+        (collection, Query(dense=vector, limit=limit, min_score=min_similarity))
+        for vector in vectors.values()
     ]
-    answers = get_store().search_many([(collection, query) for query in queries])
     return {
-        _order_pair(concept_id, point.id): point.score
-        for concept_id, points in zip(vectors, answers, strict=True)
+        (min(concept_id, point.id), max(concept_id, point.id)): point.score
+        for concept_id, points in zip(vectors, get_store().search_many(queries), strict=True)
         for point in points
         if point.id != concept_id
     }
@@ -146,13 +146,12 @@ def _save_pairs(
     stored_pairs = {
         (row.first_id, row.second_id): row for row in EmergentPair.objects.involving(ids)
     }
-    ends = {
-        end for pair in stored_pairs.keys() - found_pairs.keys() for end in pair
-    } - vectors.keys()
-    vectors_by_id = {**vectors, **_read_vectors(build, dict.fromkeys(ends, ""))}
+    # A pair may still be similar although nearer neighbours displaced it from the results.
+    displaced = stored_pairs.keys() - found_pairs.keys()
+    others = {end for pair in displaced for end in pair} - vectors.keys()
+    vectors_by_id = {**vectors, **_read_vectors(build, others)}
     similarities = dict(found_pairs)
-    for pair in stored_pairs.keys() - found_pairs.keys():
-        # A pair may still be similar although nearer neighbours displaced it from the results.
+    for pair in displaced:
         if all(end in vectors_by_id for end in pair):
             similarity = cosine(vectors_by_id[pair[0]], vectors_by_id[pair[1]])
             if similarity >= settings.STRATA_EMERGENT_SIMILARITY:
@@ -174,7 +173,3 @@ def _save_pairs(
         update_fields=["similarity"],
         batch_size=500,
     )
-
-
-def _order_pair(one: UUID, other: UUID) -> Pair:
-    return (one, other) if one < other else (other, one)
