@@ -22,9 +22,7 @@ from concepts.instances import add_instance
 from concepts.models import Concept, Extraction, RelationshipType
 from concepts.quote_matching import find_quote
 from concepts.services import (
-    MAX_CATEGORY_CHARS,
-    MAX_LABEL_CHARS,
-    MAX_NAME_CHARS,
+    MAX_CHARS,
     create_concept,
     create_relationship_type,
     find_entity,
@@ -60,16 +58,16 @@ MAX_RELATIONSHIPS = 100
 
 
 class ConceptResponse(BaseModel):
-    label: Annotated[str, max_chars(MAX_LABEL_CHARS)] = Field(min_length=1)
+    label: Annotated[str, max_chars(MAX_CHARS["label"])] = Field(min_length=1)
     description: Annotated[str, max_chars(1_000)] = ""
     quotes: Annotated[list[Annotated[str, max_chars(1_000)]], max_items(QUOTES_PER_CONCEPT)] = []
 
 
 class RelationshipResponse(BaseModel):
-    source: Annotated[str, max_chars(MAX_LABEL_CHARS)]  # a concept's label
-    type: Annotated[str, max_chars(MAX_NAME_CHARS)] = Field(min_length=1)
-    category: Annotated[str, max_chars(MAX_CATEGORY_CHARS)] = ""
-    target: Annotated[str, max_chars(MAX_LABEL_CHARS)]
+    source: Annotated[str, max_chars(MAX_CHARS["label"])]  # a concept's label
+    type: Annotated[str, max_chars(MAX_CHARS["name"])] = Field(min_length=1)
+    category: Annotated[str, max_chars(MAX_CHARS["category"])] = ""
+    target: Annotated[str, max_chars(MAX_CHARS["label"])]
 
 
 class ExtractionResponse(BaseModel):
@@ -264,7 +262,7 @@ def _add_extracted(
         quotes = found.quotes[:QUOTES_PER_CONCEPT]
         found_quotes = [quote for quote in quotes if find_quote(source.text, quote) is not None]
         refused_count += len(quotes) - len(found_quotes)
-        if not found_quotes or not _is_valid_name(found.label, MAX_LABEL_CHARS):
+        if not found_quotes or not _is_valid_name("label", found.label):
             refused_count += not quotes
             continue
         concept = find_entity(Concept, index, found.label)
@@ -288,15 +286,15 @@ def _add_relationship(index: str, source: Source, found: RelationshipResponse) -
     ):
         # A relationship is hidden with its concepts, and these only if the document quotes them.
         return False
-    if not _is_valid_name(found.type, MAX_NAME_CHARS):
+    if not _is_valid_name("name", found.type):
         return False
     relationship_type = find_entity(RelationshipType, index, found.type)
     if relationship_type is None:
-        category = found.category if len(found.category) <= MAX_CATEGORY_CHARS else ""
+        category = found.category if len(found.category) <= MAX_CHARS["category"] else ""
         relationship_type = create_relationship_type(index, found.type, category=category)
     relate_concepts(index, ends[0].pk, relationship_type.pk, ends[1].pk)
     return True
 
 
-def _is_valid_name(name: str, max_chars: int) -> bool:
-    return 0 < len(" ".join(name.split())) <= max_chars
+def _is_valid_name(field: str, name: str) -> bool:
+    return 0 < len(" ".join(name.split())) <= MAX_CHARS[field]

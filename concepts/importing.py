@@ -22,8 +22,7 @@ from concepts.serializers import (
     RelationshipTypeInputSerializer,
 )
 from concepts.services import (
-    MAX_LABEL_CHARS,
-    MAX_NAME_CHARS,
+    MAX_CHARS,
     E,
     create_entity,
     edit_entity,
@@ -81,9 +80,9 @@ class ImportedQuoteSerializer(QuoteSerializer):
 
 
 class RelationshipSerializer(StrictSerializer):
-    source = TitleField(max_length=MAX_LABEL_CHARS)  # type: ignore[assignment]
-    relationship_type = TitleField(max_length=MAX_NAME_CHARS)
-    target = TitleField(max_length=MAX_LABEL_CHARS)
+    source = TitleField(max_length=MAX_CHARS["label"])  # type: ignore[assignment]
+    relationship_type = TitleField(max_length=MAX_CHARS["name"])
+    target = TitleField(max_length=MAX_CHARS["label"])
 
 
 def _import_statement(index: str, where: str, content: dict[str, Any]) -> Iterator[ImportResult]:

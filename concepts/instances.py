@@ -114,10 +114,12 @@ def _relocate(instance: Instance, sources: Sequence[Source]) -> bool:
     # Search the previous source first, because a document may contain a quote twice.
     ordered_sources = sorted(sources, key=lambda source: source.pk != instance.source_id)
     for source in ordered_sources:
-        span = _locate_quote(source.text, instance)
-        if span is None:
-            continue
-        start, end = span
+        start, end = instance.start_offset, instance.end_offset
+        if source.text[start:end] != instance.quote:
+            span = find_quote(source.text, instance.quote)
+            if span is None:
+                continue
+            start, end = span
         same_place = Instance.objects.filter(
             concept=instance.concept_id, source=source, start_offset=start, end_offset=end
         )
@@ -133,10 +135,3 @@ def _relocate(instance: Instance, sources: Sequence[Source]) -> bool:
     instance.source, instance.is_lost = None, True
     instance.save()
     return False
-
-
-def _locate_quote(text: str, instance: Instance) -> tuple[int, int] | None:
-    start, end = instance.start_offset, instance.end_offset
-    if text[start:end] == instance.quote:
-        return start, end
-    return find_quote(text, instance.quote)

@@ -23,17 +23,8 @@ from documents.exceptions import ContentConflict
 from documents.services import assign_next_revision
 from indexing.models import IndexBuild
 
-MAX_LABEL_CHARS = 300
-MAX_NAME_CHARS = 200
-MAX_DESCRIPTION_CHARS = 5_000
-MAX_CATEGORY_CHARS = 60
+MAX_CHARS = {"label": 300, "name": 200, "category": 60, "description": 5_000}
 MAX_SEARCH_TERMS = 50
-MAX_CHARS = {
-    "label": MAX_LABEL_CHARS,
-    "name": MAX_NAME_CHARS,
-    "category": MAX_CATEGORY_CHARS,
-    "description": MAX_DESCRIPTION_CHARS,
-}
 OPTIONAL_TEXTS = ("category", "description")
 
 E = TypeVar("E", bound=Entity)
@@ -169,7 +160,7 @@ def _clean_text(field: str, text: str, max_chars: int) -> str:
 
 def _clean_search_terms(terms: Sequence[str]) -> list[str]:
     cleaned = _remove_duplicate_terms(
-        _clean_text(f"search_terms.{position}", term, MAX_LABEL_CHARS)
+        _clean_text(f"search_terms.{position}", term, MAX_CHARS["label"])
         for position, term in enumerate(terms)
     )
     if len(cleaned) > MAX_SEARCH_TERMS:
