@@ -34,7 +34,8 @@ class ServiceForm(forms.ModelForm):
             try:
                 self.save_with_services()
             except StrataError as error:
-                self.add_error(error.field if error.field in self.fields else None, str(error))
+                field = error.field if error.field in self.fields else None
+                self.add_error(field, error.with_fix())
 
     def save_with_services(self) -> None:
         raise NotImplementedError

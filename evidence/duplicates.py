@@ -100,8 +100,8 @@ class DuplicateFinder:
     added since. Valid only while no other process adds findings."""
 
     def __init__(self, build: IndexBuild, threshold: float, grant: Grant) -> None:
-        self._build = build
-        self._grant = grant
+        self.build = build
+        self.grant = grant
         self._groups = sorted(grant.groups or ())  # of the findings to be added
         self._threshold = threshold
         self.read_recent()
@@ -111,13 +111,13 @@ class DuplicateFinder:
 
     def read_recent(self) -> None:
         """Read again which findings the vector store may not hold yet."""
-        space = hash_vector_space(self._build.spec)
-        of_index = RecentEvidence.objects.filter(artifact__index=self._build.index_id)
-        rows = of_index.filter(is_visible(self._grant, "artifact__"))
+        space = hash_vector_space(self.build.spec)
+        of_index = RecentEvidence.objects.filter(artifact__index=self.build.index_id)
+        rows = of_index.filter(is_visible(self.grant, "artifact__"))
         findings = {
             row.pk: row.read_vectors()
             if row.vector_space_hash == space
-            else embed_artifact(row.artifact, self._build)  # another build has become live
+            else embed_artifact(row.artifact, self.build)  # another build has become live
             for row in rows.select_related("artifact").order_by("pk")
         }
         self._recent_vectors = _VectorMatrix(
@@ -127,8 +127,8 @@ class DuplicateFinder:
     def search_store(self, findings: Sequence[Vectors]) -> None:
         """Search the vector store for duplicates of all these findings at once;
         ``find_near`` refers to them by position."""
-        spec = self._build.spec
-        collection = self._build.collection("chunk")
+        spec = self.build.spec
+        collection = self.build.collection("chunk")
         of_strategy = Match("strategy", (spec.chunks.strategies[0].key,))
         requests = [
             (
@@ -144,7 +144,7 @@ class DuplicateFinder:
             for vectors in findings
             for vector in vectors
         ]
-        answers = iter(VisiblePoints(self._grant).search_many(requests))
+        answers = iter(VisiblePoints(self.grant).search_many(requests))
         found: list[dict[UUID, float]] = []
         for vectors in findings:
             chunks = [_best_by_artifact(next(answers)) for _ in vectors]
@@ -153,8 +153,8 @@ class DuplicateFinder:
         candidates = {pk for scores in found for pk in scores}
         # A point may exist for a short time after its artifact was deleted or changed.
         current_ids = set(
-            Artifact.objects.visible_to(self._grant)
-            .filter(index=self._build.index_id, pk__in=candidates)
+            Artifact.objects.visible_to(self.grant)
+            .filter(index=self.build.index_id, pk__in=candidates)
             .exclude(pk__in=self._recent_vectors.artifact_ids & candidates)
             .values_list("pk", flat=True)
         )
@@ -164,8 +164,8 @@ class DuplicateFinder:
 
     def find_exact_duplicate(self, content: TextContent) -> StoredFinding | None:
         """A stored finding with exactly the same text."""
-        visible = Artifact.objects.visible_to(self._grant)
-        alike = visible.filter(index=self._build.index_id, sha256=content.sha256)
+        visible = Artifact.objects.visible_to(self.grant)
+        alike = visible.filter(index=self.build.index_id, sha256=content.sha256)
         for artifact_id, groups in alike.order_by("created_at").values_list("pk", "groups"):
             if covers_groups(groups, self._groups):
                 return StoredFinding(artifact_id, 1.0)

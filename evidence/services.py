@@ -237,19 +237,15 @@ def _add_findings(
     )
     duplicates.search_store(findings)
     decisions: list[EvidenceDecision] = []
-    finding_indexes = iter(range(len(findings)))
+    remaining = iter(enumerate(findings))
     for position, item in enumerate(items):
         if isinstance(item, EvidenceDecision):
             decisions.append(item)
             continue
-        finding_index = next(finding_indexes)
+        finding_index, vectors = next(remaining)
         try:
             with transaction.atomic():
-                decisions.append(
-                    _add_finding(
-                        build, duplicates, finding_index, item, findings[finding_index], grant
-                    )
-                )
+                decisions.append(_add_finding(duplicates, finding_index, item, vectors))
         except ContentConflict as error:
             error.field = f"items.{position}.url"
             decisions.append(EvidenceDecision(item.url, EvidenceVerdict.REJECTED, error=error))
@@ -257,23 +253,35 @@ def _add_findings(
 
 
 def _add_finding(
-    build: IndexBuild,
-    duplicates: DuplicateFinder,
-    finding_index: int,
-    item: EvidenceInput,
-    vectors: Vectors,
-    grant: Grant,
+    duplicates: DuplicateFinder, finding_index: int, item: EvidenceInput, vectors: Vectors
 ) -> EvidenceDecision:
+    index, grant = duplicates.build.index_id, duplicates.grant
+    stored_vectors = vector_values(vectors, hash_vector_space(duplicates.build.spec))
     external_id = make_external_id(item.url)
     content = TextContent((item.content,))
-    known_artifact = find_by_external_ids(build.index_id, [external_id]).get(external_id)
+    known_artifact = find_by_external_ids(index, [external_id]).get(external_id)
     near = duplicates.find_near(finding_index, content, vectors)
     if known_artifact is None:
         while duplicate := duplicates.find_exact_duplicate(content) or near.duplicate:
             # Locked: if the stored finding were deleted now, this one would be lost, too.
             stored = Artifact.objects.select_for_update().filter(pk=duplicate.artifact_id).first()
             if stored is not None:
-                _save_reference(build, stored, duplicate, item, content, vectors, grant)
+                # A repeat is kept as a reference, in place of earlier ones with its URL.
+                reference, _ = EvidenceReference.objects.update_or_create(
+                    artifact=stored,
+                    external_id=external_id,
+                    groups=choose_groups_of_new_document(grant, None),
+                    defaults={
+                        "repeated_sha256": stored.sha256,
+                        "similarity": duplicate.similarity,
+                        "url": item.url,
+                        "title": item.title or "",
+                        "content": join_pages(content.pages),
+                        "citation": item.citation or {},
+                        **stored_vectors,
+                    },
+                )
+                delete_references(index, external_id, grant, except_for=reference)
                 return EvidenceDecision(
                     item.url,
                     EvidenceVerdict.DUPLICATE,
@@ -283,9 +291,9 @@ def _add_finding(
                 )
             duplicates.remove(duplicate.artifact_id)
             near = duplicates.find_near(finding_index, content, vectors)
-        delete_references(build.index_id, external_id, grant)
+        delete_references(index, external_id, grant)
     artifact, _ = add_artifact(
-        build.index_id,
+        index,
         content,
         title=item.title,
         metadata=item.citation,
@@ -299,41 +307,11 @@ def _add_finding(
         )
     similar = link_similar_findings(artifact, near.all)
     duplicates.add(artifact.pk, vectors)
-    RecentEvidence.objects.update_or_create(
-        artifact=artifact, defaults=vector_values(vectors, hash_vector_space(build.spec))
-    )
+    RecentEvidence.objects.update_or_create(artifact=artifact, defaults=stored_vectors)
     if known_artifact is not None and known_artifact.sha256 != artifact.sha256:
         duplicates.read_recent()  # a repeat of its earlier content may have taken its place
     verdict = EvidenceVerdict.ADDED if known_artifact is None else EvidenceVerdict.UPDATED
     return EvidenceDecision(item.url, verdict, artifact.pk, artifact.revision, similar=similar)
-
-
-def _save_reference(
-    build: IndexBuild,
-    stored: Artifact,
-    duplicate: StoredFinding,
-    item: EvidenceInput,
-    content: TextContent,
-    vectors: Vectors,
-    grant: Grant,
-) -> None:
-    """Keep a repeat as a reference of the finding that it repeats, in place of earlier references
-    with its URL."""
-    external_id = make_external_id(item.url)
-    groups = choose_groups_of_new_document(grant, None)
-    values = {
-        "repeated_sha256": stored.sha256,
-        "similarity": duplicate.similarity,
-        "url": item.url,
-        "title": item.title or "",
-        "content": join_pages(content.pages),
-        "citation": item.citation or {},
-        **vector_values(vectors, hash_vector_space(build.spec)),
-    }
-    reference, _ = EvidenceReference.objects.update_or_create(
-        artifact=stored, external_id=external_id, groups=groups, defaults=values
-    )
-    delete_references(build.index_id, external_id, grant, except_for=reference)
 
 
 def _delete_indexed_vectors(index: str) -> None:
