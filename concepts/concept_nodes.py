@@ -20,7 +20,6 @@ CHARACTERS_PER_TOKEN = 4  # about, in English; an exact count would load the emb
 class _EntityDrafter:
     kind: str
     model: type[Entity]
-    shown_fields: tuple[str, ...]  # of an entity, in a search hit
 
     def find_rows(self, index: str) -> QuerySet[Any]:
         return self.model._default_manager.filter(index=index)
@@ -37,7 +36,7 @@ class _EntityDrafter:
             text_hash=text_hash,
             source_hash=text_hash,  # it is its own source
             token_count=-(-len(entity.text) // CHARACTERS_PER_TOKEN),
-            details={name: getattr(entity, name) for name in self.shown_fields},
+            details={name: getattr(entity, name) for name in entity.text_fields},
         )
 
     def make_payload(self, node: Node) -> Payload:
@@ -47,10 +46,8 @@ class _EntityDrafter:
 class ConceptDrafter(_EntityDrafter):
     kind = "concept"
     model = Concept
-    shown_fields = ("label", "description", "search_terms")
 
 
 class RelationshipTypeDrafter(_EntityDrafter):
     kind = "relationship_type"
     model = RelationshipType
-    shown_fields = ("name", "category", "description")

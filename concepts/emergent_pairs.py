@@ -4,7 +4,7 @@ Each concept whose vector changed since the last search is searched for a few ne
 vector store, so the cost grows with the number of concepts, not with the number of pairs.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from uuid import UUID
 
 from django.conf import settings
@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
-from concepts.exceptions import UnknownEmergentPair
+from access.grants import EVERYTHING, Grant
 from concepts.models import Concept, EmergentPair, Relationship
 from concepts.services import relate_concepts
 from indexing.embedding.vectors import cosine
@@ -77,15 +77,17 @@ def _update_pairs_of(build: IndexBuild, due: Mapping[UUID, str]) -> None:
 
 
 @transaction.atomic
-def accept_pair(pair_id: UUID, type_id: UUID, *, is_reversed: bool = False) -> Relationship:
+def accept_pair(
+    pair_id: UUID, type_id: UUID, *, is_reversed: bool = False, grant: Grant = EVERYTHING
+) -> Relationship:
     """Create a relationship from the first concept of a pair to the second, or reversed. The pair
     is then no longer open.
 
     Raises:
-        UnknownEmergentPair: there is no pair with this id.
+        UnknownEmergentPair: the grant includes no pair with this id.
         InvalidInput: the index has no such relationship type.
     """
-    pair = _lock_pair(pair_id)
+    pair = _lock_pair(pair_id, grant)
     source, target = pair.first, pair.second
     if is_reversed:
         source, target = target, source
@@ -94,28 +96,24 @@ def accept_pair(pair_id: UUID, type_id: UUID, *, is_reversed: bool = False) -> R
 
 
 @transaction.atomic
-def dismiss_pair(pair_id: UUID) -> EmergentPair:
+def dismiss_pair(pair_id: UUID, grant: Grant = EVERYTHING) -> EmergentPair:
     """Dismiss a pair, so that it is not listed as open for as long as its concepts stay similar.
 
     Raises:
-        UnknownEmergentPair: there is no pair with this id.
+        UnknownEmergentPair: the grant includes no pair with this id.
     """
-    pair = _lock_pair(pair_id)
+    pair = _lock_pair(pair_id, grant)
     pair.dismissed_at = pair.dismissed_at or timezone.now()
     pair.save(update_fields=["dismissed_at"])
     return pair
 
 
-def _lock_pair(pair_id: UUID) -> EmergentPair:
-    rows = EmergentPair.objects.select_for_update(of=("self",))
-    rows = rows.select_related("first", "second")
-    pair = rows.filter(pk=pair_id).first()
-    if pair is None:
-        raise UnknownEmergentPair(field="id")
-    return pair
+def _lock_pair(pair_id: UUID, grant: Grant) -> EmergentPair:
+    rows = EmergentPair.objects.select_for_update(of=("self",)).select_related("first", "second")
+    return rows.require(pair_id, grant)
 
 
-def _read_vectors(build: IndexBuild, ids: Mapping[UUID, str]) -> dict[UUID, DenseVector]:
+def _read_vectors(build: IndexBuild, ids: Iterable[UUID]) -> dict[UUID, DenseVector]:
     stored = get_store().retrieve(build.collection("concept"), list(ids), with_vectors=True)
     return {pk: point.dense for pk, point in stored.items() if point.dense is not None}
 
@@ -123,16 +121,16 @@ def _read_vectors(build: IndexBuild, ids: Mapping[UUID, str]) -> dict[UUID, Dens
 def _find_similar_pairs(
     build: IndexBuild, vectors: Mapping[UUID, DenseVector]
 ) -> dict[Pair, float]:
-    collection = build.collection("concept")
     limit = settings.STRATA_EMERGENT_NEIGHBOURS + 1  # each concept finds itself, too
     min_similarity = settings.STRATA_EMERGENT_SIMILARITY
+    collection = build.collection("concept")
     queries = [
-        Query(dense=vector, limit=limit, min_score=min_similarity) for vector in vectors.values()
+        (collection, Query(dense=vector, limit=limit, min_score=min_similarity))
+        for vector in vectors.values()
     ]
-    answers = get_store().search_many([(collection, query) for query in queries])
     return {
-        _order_pair(concept_id, point.id): point.score
-        for concept_id, points in zip(vectors, answers, strict=True)
+        (min(concept_id, point.id), max(concept_id, point.id)): point.score
+        for concept_id, points in zip(vectors, get_store().search_many(queries), strict=True)
         for point in points
         if point.id != concept_id
     }
@@ -148,13 +146,12 @@ def _save_pairs(
     stored_pairs = {
         (row.first_id, row.second_id): row for row in EmergentPair.objects.involving(ids)
     }
-    ends = {
-        end for pair in stored_pairs.keys() - found_pairs.keys() for end in pair
-    } - vectors.keys()
-    vectors_by_id = {**vectors, **_read_vectors(build, dict.fromkeys(ends, ""))}
+    # A pair may still be similar although nearer neighbours displaced it from the results.
+    displaced = stored_pairs.keys() - found_pairs.keys()
+    others = {end for pair in displaced for end in pair} - vectors.keys()
+    vectors_by_id = {**vectors, **_read_vectors(build, others)}
     similarities = dict(found_pairs)
-    for pair in stored_pairs.keys() - found_pairs.keys():
-        # A pair may still be similar although nearer neighbours displaced it from the results.
+    for pair in displaced:
         if all(end in vectors_by_id for end in pair):
             similarity = cosine(vectors_by_id[pair[0]], vectors_by_id[pair[1]])
             if similarity >= settings.STRATA_EMERGENT_SIMILARITY:
@@ -176,7 +173,3 @@ def _save_pairs(
         update_fields=["similarity"],
         batch_size=500,
     )
-
-
-def _order_pair(one: UUID, other: UUID) -> Pair:
-    return (one, other) if one < other else (other, one)

@@ -9,30 +9,23 @@ import json
 import logging
 import time
 from collections.abc import Callable, Collection, Iterator
+from typing import Annotated, Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, Exists, Min, OuterRef, QuerySet
 from django.db.models.functions import Now
+from pydantic import BaseModel, Field
 
-from concepts.extractors import (
-    ConceptResponse,
-    ExtractionInput,
-    ExtractionOutcome,
-    ExtractionResult,
-    RelationshipResponse,
-    extract_from_texts,
-)
 from concepts.instances import add_instance
-from concepts.models import Extraction
+from concepts.models import Concept, Extraction, RelationshipType
 from concepts.quote_matching import find_quote
 from concepts.services import (
-    MAX_LABEL_CHARS,
-    MAX_NAME_CHARS,
+    MAX_CHARS,
     create_concept,
     create_relationship_type,
-    find_concept,
-    find_relationship_type,
+    find_entity,
     relate_concepts,
 )
 from core.exceptions import StrataError
@@ -45,13 +38,40 @@ from indexing.spec import IndexSpec
 from indexing.text_faults import Fault
 from indexing.throughput import LANGUAGE_MODEL_CALLS, add_throughput_sample
 from summaries import llm
+from summaries.llm.response_schemas import max_chars, max_items
+from summaries.prompts import render_prompt
 from summaries.services import add_cost_to_build, limit_to_calls_left
-from summaries.writers import get_claim_batch_size
+from summaries.writers import (
+    LanguageModelWriter,
+    ModelCall,
+    get_claim_batch_size,
+)
 
 logger = logging.getLogger(__name__)
 
 State = Extraction.State
 PLAN_BATCH_SIZE = 500  # sources
+QUOTES_PER_CONCEPT = 3
+MAX_CONCEPTS = 50  # the largest ``per_source``
+MAX_RELATIONSHIPS = 100
+
+
+class ConceptResponse(BaseModel):
+    label: Annotated[str, max_chars(MAX_CHARS["label"])] = Field(min_length=1)
+    description: Annotated[str, max_chars(1_000)] = ""
+    quotes: Annotated[list[Annotated[str, max_chars(1_000)]], max_items(QUOTES_PER_CONCEPT)] = []
+
+
+class RelationshipResponse(BaseModel):
+    source: Annotated[str, max_chars(MAX_CHARS["label"])]  # a concept's label
+    type: Annotated[str, max_chars(MAX_CHARS["name"])] = Field(min_length=1)
+    category: Annotated[str, max_chars(MAX_CHARS["category"])] = ""
+    target: Annotated[str, max_chars(MAX_CHARS["label"])]
+
+
+class ExtractionResponse(BaseModel):
+    concepts: Annotated[list[ConceptResponse], max_items(MAX_CONCEPTS)]
+    relationships: Annotated[list[RelationshipResponse], max_items(MAX_RELATIONSHIPS)] = []
 
 
 def hash_concept_spec(spec: IndexSpec) -> str:
@@ -139,23 +159,19 @@ def extract_concepts(build: IndexBuild, should_stop: Callable[[], bool] = lambda
     claim = claimable.claim_batch(limit_to_calls_left(build, get_claim_batch_size()))
     if claim is None:
         return 0
-    rows = {row.pk: row for row in claim.rows.select_related("source__artifact")}
-    inputs = {
-        pk: ExtractionInput(
-            row.source.text, row.source.heading, row.is_cache_bypassed, row.source.artifact_id
-        )
-        for pk, row in rows.items()
-    }
+    rows = claim.rows.select_related("source__artifact")
+    calls = {row.pk: _make_call(row, build.spec) for row in rows}
     outage: StrataError | None = None
     started, call_count = time.monotonic(), 0
     with claim.working():
-        for outcome in extract_from_texts(inputs, build.spec):
-            add_cost_to_build(build, outcome.cost)
-            call_count += outcome.cost.call_count
-            if outcome.error is not None and outcome.error.is_expected:
-                outage = outcome.error
-            elif outcome.error is not None or outcome.result is not None:
-                _save_result_or_error(build, claim, outcome)
+        answers = LanguageModelWriter().complete(calls, ExtractionResponse)
+        for pk, answer, error, cost in answers:
+            add_cost_to_build(build, cost)
+            call_count += cost.call_count
+            if error is not None and error.is_expected:
+                outage = error
+            elif error is not None or answer is not None:
+                _save_answer_or_error(build, claim, pk, answer, error)
             if should_stop():
                 claim.give_back()
                 break
@@ -163,7 +179,18 @@ def extract_concepts(build: IndexBuild, should_stop: Callable[[], bool] = lambda
             add_throughput_sample(LANGUAGE_MODEL_CALLS, call_count, time.monotonic() - started)
         if outage is not None:
             raise outage
-    return len(rows)
+    return len(calls)
+
+
+def _make_call(row: Extraction, spec: IndexSpec) -> ModelCall:
+    assert spec.concepts is not None
+    prompt = render_prompt(
+        spec.concepts.prompt,
+        row.source.text[: settings.STRATA_LLM_CONTEXT_CHARS],
+        heading=row.source.heading,
+        count=spec.concepts.per_source,
+    )
+    return ModelCall(prompt, spec.concepts.model, row.is_cache_bypassed, row.source.artifact_id)
 
 
 def requeue_extractions(rows: QuerySet[Extraction]) -> int:
@@ -193,66 +220,64 @@ def _plan_extractions(build: IndexBuild) -> None:
 # --- Saving ----------------------------------------------------------------------------------
 
 
-def _save_result_or_error(
-    build: IndexBuild, claim: Claim[Extraction], outcome: ExtractionOutcome
+def _save_answer_or_error(
+    build: IndexBuild,
+    claim: Claim[Extraction],
+    pk: UUID,
+    answer: llm.Completion[Any] | None,
+    error: StrataError | None,
 ) -> None:
-    """Store one result; if that fails, store the error on the Extraction row and continue."""
+    """Store one answer; if that fails, store the error on the Extraction row and continue."""
     try:
-        _save_result(build, claim, outcome)
-    except Exception as error:
-        logger.warning("Could not save the result of extraction %s", outcome.key, exc_info=True)
-        claim.rows.filter(pk=outcome.key).update(last_error=describe_error(error), **NO_LEASE)
+        with transaction.atomic():
+            rows = claim.rows.select_for_update(of=("self",)).select_related("source__artifact")
+            row = rows.filter(pk=pk).first()
+            if row is None:
+                return  # deleted with its source, or claimed by another worker
+            row.lease_token = row.leased_until = None
+            row.is_cache_bypassed = False
+            if answer is None:
+                row.state, row.last_error = State.FAILED, str(error)
+            else:
+                row.state, row.last_error, row.attempts = State.WRITTEN, "", 0
+                row.model_name, row.written_at = answer.model_name, Now()
+                response: Any = answer.value
+                row.concept_count, row.refused_count = _add_extracted(build, row.source, response)
+            row.save()
+    except Exception as failure:
+        logger.warning("Could not save the result of extraction %s", pk, exc_info=True)
+        claim.rows.filter(pk=pk).update(last_error=describe_error(failure), **NO_LEASE)
 
 
-def _save_result(build: IndexBuild, claim: Claim[Extraction], outcome: ExtractionOutcome) -> None:
-    with transaction.atomic():
-        claimed_rows = claim.rows.select_for_update(of=("self",)).select_related("source__artifact")
-        row = claimed_rows.filter(pk=outcome.key).first()
-        if row is None:
-            return  # deleted with its source, or claimed by another worker
-        row.lease_token = row.leased_until = None
-        row.is_cache_bypassed = False
-        if outcome.result is None:
-            row.state, row.last_error = State.FAILED, str(outcome.error)
-        else:
-            row.state, row.last_error, row.attempts = State.WRITTEN, "", 0
-            row.model_name, row.written_at = outcome.result.model_name, Now()
-            row.concept_count, row.refused_count = _add_extracted(
-                build.index_id, row.source, outcome.result
-            )
-        row.save()
-
-
-def _add_extracted(index: str, source: Source, result: ExtractionResult) -> tuple[int, int]:
+def _add_extracted(
+    build: IndexBuild, source: Source, response: ExtractionResponse
+) -> tuple[int, int]:
     """Add the extracted concepts and relationships; return the number of concepts added, and the
     number of quotes, relationships and concepts without quotes that were refused."""
+    assert build.spec.concepts is not None
+    index = build.index_id
     added_count = refused_count = 0
-    for found in result.concepts:
-        found_quotes = [
-            quote for quote in found.quotes if find_quote(source.text, quote) is not None
-        ]
-        refused_count += len(found.quotes) - len(found_quotes)
-        if not found_quotes or not _is_valid_name(found.label, MAX_LABEL_CHARS):
-            refused_count += not found.quotes
+    for found in response.concepts[: build.spec.concepts.per_source]:
+        quotes = found.quotes[:QUOTES_PER_CONCEPT]
+        found_quotes = [quote for quote in quotes if find_quote(source.text, quote) is not None]
+        refused_count += len(quotes) - len(found_quotes)
+        if not found_quotes or not _is_valid_name("label", found.label):
+            refused_count += not quotes
             continue
-        _add_concept(index, source, found, found_quotes)
+        concept = find_entity(Concept, index, found.label)
+        if concept is None:
+            # Only a new concept gets the extracted description: people may have edited others.
+            concept = create_concept(index, found.label, description=found.description[:1_000])
+        for quote in found_quotes:
+            add_instance(concept.pk, quote, source_id=source.pk)
         added_count += 1
-    for relationship in result.relationships:
+    for relationship in response.relationships:
         refused_count += not _add_relationship(index, source, relationship)
     return added_count, refused_count
 
 
-def _add_concept(index: str, source: Source, found: ConceptResponse, quotes: list[str]) -> None:
-    concept = find_concept(index, found.label)
-    if concept is None:
-        # Only a new concept gets the extracted description: people may have edited an existing one.
-        concept = create_concept(index, found.label, description=found.description[:1_000])
-    for quote in quotes:
-        add_instance(concept.pk, quote, source_id=source.pk)
-
-
 def _add_relationship(index: str, source: Source, found: RelationshipResponse) -> bool:
-    ends = [find_concept(index, label) for label in (found.source, found.target)]
+    ends = [find_entity(Concept, index, label) for label in (found.source, found.target)]
     if ends[0] is None or ends[1] is None or ends[0] == ends[1]:
         return False
     if source.artifact.groups and not all(
@@ -260,15 +285,15 @@ def _add_relationship(index: str, source: Source, found: RelationshipResponse) -
     ):
         # A relationship is hidden with its concepts, and these only if the document quotes them.
         return False
-    if not _is_valid_name(found.type, MAX_NAME_CHARS):
+    if not _is_valid_name("name", found.type):
         return False
-    relationship_type = find_relationship_type(index, found.type)
+    relationship_type = find_entity(RelationshipType, index, found.type)
     if relationship_type is None:
-        category = found.category if len(found.category) <= 60 else ""
+        category = found.category if len(found.category) <= MAX_CHARS["category"] else ""
         relationship_type = create_relationship_type(index, found.type, category=category)
     relate_concepts(index, ends[0].pk, relationship_type.pk, ends[1].pk)
     return True
 
 
-def _is_valid_name(name: str, max_chars: int) -> bool:
-    return 0 < len(" ".join(name.split())) <= max_chars
+def _is_valid_name(field: str, name: str) -> bool:
+    return 0 < len(" ".join(name.split())) <= MAX_CHARS[field]

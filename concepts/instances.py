@@ -8,9 +8,9 @@ from django.db import transaction
 
 from access.grants import EVERYTHING, Grant
 from concepts.exceptions import QuoteNotFound
-from concepts.models import Instance
+from concepts.models import Concept, Instance
 from concepts.quote_matching import find_quote
-from concepts.services import lock_concept
+from concepts.services import lock_entity
 from core.exceptions import InvalidInput
 from core.text import hash_text
 from documents.groups import is_visible
@@ -40,7 +40,7 @@ def add_instance(
     """
     if len(quote) > MAX_QUOTE_CHARS:
         raise InvalidInput(f"quote must have at most {MAX_QUOTE_CHARS} characters.", field="quote")
-    concept = lock_concept(concept_id)
+    concept = lock_entity(Concept, concept_id, grant)
     sources = _select_sources(concept.index, source_id, artifact_id, grant)
     for source in sources:
         span = find_quote(source.text, quote)
@@ -114,10 +114,12 @@ def _relocate(instance: Instance, sources: Sequence[Source]) -> bool:
     # Search the previous source first, because a document may contain a quote twice.
     ordered_sources = sorted(sources, key=lambda source: source.pk != instance.source_id)
     for source in ordered_sources:
-        span = _locate_quote(source.text, instance)
-        if span is None:
-            continue
-        start, end = span
+        start, end = instance.start_offset, instance.end_offset
+        if source.text[start:end] != instance.quote:
+            span = find_quote(source.text, instance.quote)
+            if span is None:
+                continue
+            start, end = span
         same_place = Instance.objects.filter(
             concept=instance.concept_id, source=source, start_offset=start, end_offset=end
         )
@@ -133,10 +135,3 @@ def _relocate(instance: Instance, sources: Sequence[Source]) -> bool:
     instance.source, instance.is_lost = None, True
     instance.save()
     return False
-
-
-def _locate_quote(text: str, instance: Instance) -> tuple[int, int] | None:
-    start, end = instance.start_offset, instance.end_offset
-    if text[start:end] == instance.quote:
-        return start, end
-    return find_quote(text, instance.quote)

@@ -6,16 +6,25 @@ of evidence does not show whether a relationship is true.
 
 import uuid
 from collections.abc import Collection
-from typing import Any, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from django.db import models
 from django.db.models import Exists, F, OuterRef, Q
 
-from access.grants import Grant
+from access.grants import EVERYTHING, Grant
+from concepts.exceptions import (
+    UnknownConcept,
+    UnknownEmergentPair,
+    UnknownRelationship,
+    UnknownRelationshipType,
+)
+from core.exceptions import StrataError
 from core.leases import LeasedQuerySet, LeasedRow
 from core.text import hash_text, normalise
 from documents.groups import is_visible
 from documents.models import Artifact, RevisedRow, Source
+
+Row = TypeVar("Row", bound=models.Model)
 
 
 def normalise_name(name: str) -> str:
@@ -28,13 +37,22 @@ def hash_name(name: str) -> str:
     return hash_text(normalise_name(name))
 
 
-class EntityQuerySet(models.QuerySet[Any]):
-    def of_index(self, index: str) -> Self:
-        return self.filter(index=index)
+class VisibleQuerySet(models.QuerySet[Row]):
+    """Rows that a grant may hide. The model names the ``unknown_error``."""
 
-    def named(self, index: str, name: str) -> Self:
-        """The entity of an index with this name, ignoring case."""
-        return self.filter(index=index, name_hash=hash_name(name))
+    def visible_to(self, grant: Grant) -> Self:
+        raise NotImplementedError
+
+    def require(self, pk: uuid.UUID, grant: Grant = EVERYTHING) -> Row:
+        """
+        Raises:
+            UnknownConcept, UnknownRelationshipType, …: the grant includes no row with this id.
+        """
+        row = self.visible_to(grant).filter(pk=pk).first()
+        if row is None:
+            model: Any = self.model
+            raise model.unknown_error(field="id")
+        return row
 
 
 class Entity(RevisedRow):
@@ -49,6 +67,12 @@ class Entity(RevisedRow):
             models.UniqueConstraint(fields=["index", "name_hash"], name="%(class)s_name"),
         ]
 
+    text_fields: ClassVar[tuple[str, ...]]  # in the order of ``text``; the first is the name
+    unknown_error: ClassVar[type[StrataError]]
+
+    def __str__(self) -> str:
+        return str(getattr(self, self.text_fields[0]))
+
     def save(self, *args: Any, **kwargs: Any) -> None:
         self.name_hash, self.text_hash = hash_name(str(self)), hash_text(self.text)
         update_fields = kwargs.get("update_fields")
@@ -58,10 +82,16 @@ class Entity(RevisedRow):
 
     @property
     def text(self) -> str:
+        values = (getattr(self, field) for field in self.text_fields)
+        texts = (", ".join(each) if isinstance(each, list) else each for each in values)
+        return "\n".join(filter(None, texts))
+
+    @property
+    def relationships(self) -> "RelationshipQuerySet":
         raise NotImplementedError
 
 
-class ConceptQuerySet(EntityQuerySet):
+class ConceptQuerySet(VisibleQuerySet["Concept"]):
     def visible_to(self, grant: Grant) -> "ConceptQuerySet":
         """Concepts without quotes, and concepts all of whose quotes are from documents that the
         grant includes, because a description may repeat what any quoted document says."""
@@ -71,17 +101,11 @@ class ConceptQuerySet(EntityQuerySet):
         hidden = Instance.objects.filter(~is_visible(grant, "artifact__"), concept=OuterRef("pk"))
         return concepts.filter(~Exists(hidden), is_restricted=False)
 
-    def with_evidence(self) -> "ConceptQuerySet":
-        """Concepts with at least one instance that is not lost."""
-        return self.filter(_has_evidence())
-
-    def without_evidence(self) -> "ConceptQuerySet":
-        """Concepts without any instance that is not lost, for review."""
-        return self.filter(~_has_evidence())
-
-    def with_evidence_count(self) -> "ConceptQuerySet":
-        has_located_quote = Q(instances__is_lost=False)
-        return self.annotate(evidence_count=models.Count("instances", filter=has_located_quote))
+    def with_evidence(self, amount: str) -> "ConceptQuerySet":
+        """``some``: concepts with at least one instance that is not lost. ``none``: concepts
+        without any, for review."""
+        has_evidence = Exists(Instance.objects.not_lost().filter(concept=OuterRef("pk")))
+        return self.filter(has_evidence if amount == "some" else ~has_evidence)
 
 
 class Concept(Entity):
@@ -99,15 +123,14 @@ class Concept(Entity):
         help_text="Hash of its vector's input when its neighbours were last searched.",
     )  # fmt: skip
 
+    text_fields = ("label", "description", "search_terms")
+    unknown_error = UnknownConcept
+
     objects = ConceptQuerySet.as_manager()
 
-    def __str__(self) -> str:
-        return self.label
-
     @property
-    def text(self) -> str:
-        terms = ", ".join(self.search_terms)
-        return "\n".join(part for part in (self.label, self.description, terms) if part)
+    def relationships(self) -> "RelationshipQuerySet":
+        return Relationship.objects.involving([self.pk])
 
 
 class InstanceQuerySet(models.QuerySet["Instance"]):
@@ -155,7 +178,7 @@ class Instance(models.Model):
         return self.quote[:80]
 
 
-class RelationshipTypeQuerySet(EntityQuerySet):
+class RelationshipTypeQuerySet(VisibleQuerySet["RelationshipType"]):
     def visible_to(self, grant: Grant) -> "RelationshipTypeQuerySet":
         """Types with a relationship that the grant includes, and types without relationships."""
         types = grant.limit(self)
@@ -174,34 +197,39 @@ class RelationshipType(Entity):
     )
     description = models.TextField(blank=True)
 
+    text_fields = ("name", "category", "description")
+    unknown_error = UnknownRelationshipType
+
     objects = RelationshipTypeQuerySet.as_manager()
 
-    def __str__(self) -> str:
-        return self.name
-
     @property
-    def text(self) -> str:
-        parts = (self.name, self.category, self.description)
-        return "\n".join(part for part in parts if part)
+    def relationships(self) -> "RelationshipQuerySet":
+        return Relationship.objects.filter(type=self)
 
 
-class RelationshipQuerySet(models.QuerySet["Relationship"]):
-    def of_index(self, index: str) -> "RelationshipQuerySet":
-        return self.filter(source__index=index)
+class ConceptPairQuerySet(VisibleQuerySet[Row]):
+    """Rows with two concepts of one index, which the fields ``ends`` name."""
 
-    def visible_to(self, grant: Grant) -> "RelationshipQuerySet":
-        """Relationships between concepts that the grant includes."""
+    ends: tuple[str, str]
+
+    def of_index(self, index: str) -> Self:
+        return self.filter(**{f"{self.ends[0]}__index": index})
+
+    def visible_to(self, grant: Grant) -> Self:
+        """Rows both of whose concepts the grant includes."""
         if grant.sees_all_documents:
-            return grant.limit(self, "source__index")
+            return grant.limit(self, f"{self.ends[0]}__index")
         concepts = Concept.objects.visible_to(grant)
-        return self.filter(
-            Exists(concepts.filter(pk=OuterRef("source"))),
-            Exists(concepts.filter(pk=OuterRef("target"))),
-        )
+        return self.filter(*(Exists(concepts.filter(pk=OuterRef(end))) for end in self.ends))
 
-    def involving(self, concept_id: uuid.UUID) -> "RelationshipQuerySet":
-        """Relationships that have this concept as source or target."""
-        return self.filter(Q(source=concept_id) | Q(target=concept_id))
+    def involving(self, concept_ids: Collection[uuid.UUID]) -> Self:
+        """Rows with at least one of these concepts."""
+        first, second = ({f"{end}__in": concept_ids} for end in self.ends)
+        return self.filter(Q(**first) | Q(**second))
+
+
+class RelationshipQuerySet(ConceptPairQuerySet["Relationship"]):
+    ends = ("source", "target")
 
     def with_concepts_and_type(self) -> "RelationshipQuerySet":
         """Load the two concepts and the type in the same query."""
@@ -217,6 +245,8 @@ class Relationship(models.Model):
     target = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="incoming")
     created_at = models.DateTimeField(auto_now_add=True)
 
+    unknown_error = UnknownRelationship
+
     objects = RelationshipQuerySet.as_manager()
 
     class Meta:
@@ -230,16 +260,8 @@ class Relationship(models.Model):
         return f"{self.source} {self.type} {self.target}"
 
 
-class EmergentPairQuerySet(models.QuerySet["EmergentPair"]):
-    def visible_to(self, grant: Grant) -> "EmergentPairQuerySet":
-        """Pairs of concepts that the grant includes."""
-        if grant.sees_all_documents:
-            return grant.limit(self, "first__index")
-        concepts = Concept.objects.visible_to(grant)
-        return self.filter(
-            Exists(concepts.filter(pk=OuterRef("first"))),
-            Exists(concepts.filter(pk=OuterRef("second"))),
-        )
+class EmergentPairQuerySet(ConceptPairQuerySet["EmergentPair"]):
+    ends = ("first", "second")
 
     def open(self) -> "EmergentPairQuerySet":
         """Pairs that are not dismissed and have no relationship in either direction."""
@@ -249,9 +271,6 @@ class EmergentPairQuerySet(models.QuerySet["EmergentPair"]):
 
     def dismissed(self) -> "EmergentPairQuerySet":
         return self.exclude(dismissed_at=None)
-
-    def involving(self, concept_ids: Collection[uuid.UUID]) -> "EmergentPairQuerySet":
-        return self.filter(Q(first__in=concept_ids) | Q(second__in=concept_ids))
 
 
 class EmergentPair(models.Model):
@@ -264,6 +283,8 @@ class EmergentPair(models.Model):
     similarity = models.FloatField(help_text="Cosine of their vectors in the live build.")
     found_at = models.DateTimeField(auto_now_add=True)
     dismissed_at = models.DateTimeField(null=True, blank=True)
+
+    unknown_error = UnknownEmergentPair
 
     objects = EmergentPairQuerySet.as_manager()
 
@@ -316,7 +337,3 @@ class Extraction(LeasedRow):
 
     def __str__(self) -> str:
         return f"concepts of {self.source}"
-
-
-def _has_evidence() -> Exists:
-    return Exists(Instance.objects.not_lost().filter(concept=OuterRef("pk")))

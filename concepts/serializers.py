@@ -10,7 +10,7 @@ from rest_framework import serializers
 from access.grants import Grant
 from concepts.instances import MAX_QUOTE_CHARS
 from concepts.models import Concept, Instance, Relationship, RelationshipType
-from concepts.services import MAX_DESCRIPTION_CHARS, MAX_LABEL_CHARS, MAX_NAME_CHARS
+from concepts.services import MAX_CHARS
 from core.openapi import with_example
 from core.serializers import PagingSerializer, StrictSerializer, TitleField
 from core.text import hash_text
@@ -46,15 +46,15 @@ class QuoteSerializer(StrictSerializer):
 
 @with_example({"label": "Heron", "description": "A wading bird.", "search_terms": ["Ardea"]})
 class ConceptPatchSerializer(StrictSerializer):
-    label = TitleField(max_length=MAX_LABEL_CHARS, required=False)  # type: ignore[assignment]
-    description = TitleField(max_length=MAX_DESCRIPTION_CHARS, required=False, allow_blank=True)
+    label = TitleField(max_length=MAX_CHARS["label"], required=False)  # type: ignore[assignment]
+    description = TitleField(max_length=MAX_CHARS["description"], required=False, allow_blank=True)
     search_terms = serializers.ListField(
-        child=TitleField(max_length=MAX_LABEL_CHARS), required=False
+        child=TitleField(max_length=MAX_CHARS["label"]), required=False
     )
 
 
 class ConceptInputSerializer(ConceptPatchSerializer):
-    label = TitleField(max_length=MAX_LABEL_CHARS)
+    label = TitleField(max_length=MAX_CHARS["label"])
 
 
 @with_example({"concepts": ["0d9f8e7c-6b5a-4493-8271-605f4e3d2c1b"]})
@@ -67,13 +67,13 @@ class MergeSerializer(StrictSerializer):
 
 @with_example({"name": "EATS", "category": "ecology", "description": "Feeds on."})
 class RelationshipTypePatchSerializer(StrictSerializer):
-    name = TitleField(max_length=MAX_NAME_CHARS, required=False)
-    category = TitleField(max_length=60, required=False, allow_blank=True)
-    description = TitleField(max_length=MAX_DESCRIPTION_CHARS, required=False, allow_blank=True)
+    name = TitleField(max_length=MAX_CHARS["name"], required=False)
+    category = TitleField(max_length=MAX_CHARS["category"], required=False, allow_blank=True)
+    description = TitleField(max_length=MAX_CHARS["description"], required=False, allow_blank=True)
 
 
 class RelationshipTypeInputSerializer(RelationshipTypePatchSerializer):
-    name = TitleField(max_length=MAX_NAME_CHARS)
+    name = TitleField(max_length=MAX_CHARS["name"])
 
 
 @with_example(
@@ -96,12 +96,12 @@ class ConceptFilterSerializer(PagingSerializer):
         help_text="none: only concepts without evidence, for review.",
     )
     label = TitleField(  # type: ignore[assignment]
-        max_length=MAX_LABEL_CHARS, required=False, help_text="Part of the label, in any case."
+        max_length=MAX_CHARS["label"], required=False, help_text="Part of the label, in any case."
     )
 
 
 class RelationshipTypeFilterSerializer(PagingSerializer):
-    category = TitleField(max_length=60, required=False)
+    category = TitleField(max_length=MAX_CHARS["category"], required=False)
 
 
 class RelationshipFilterSerializer(PagingSerializer):
@@ -139,9 +139,7 @@ def render_concepts(concepts: Collection[Concept], grant: Grant) -> list[dict[st
 def count_relationships(concept_ids: Collection[UUID], grant: Grant) -> dict[UUID, int]:
     """Number of visible relationships of each concept; concepts without any are absent."""
     degrees: dict[UUID, int] = {}
-    edges = Relationship.objects.filter(source__in=concept_ids) | Relationship.objects.filter(
-        target__in=concept_ids
-    )
+    edges = Relationship.objects.involving(concept_ids)
     for ends in edges.visible_to(grant).order_by().values_list("source_id", "target_id"):
         for end in ends:
             degrees[end] = degrees.get(end, 0) + 1

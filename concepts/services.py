@@ -1,20 +1,21 @@
 """Writes to concepts, the vocabulary and relationships. Nothing here enqueues work."""
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
 from access.grants import EVERYTHING, Grant
-from concepts.exceptions import HiddenRelationships, UnknownConcept, UnknownRelationshipType
+from concepts.exceptions import HiddenRelationships
 from concepts.models import (
     Concept,
     Entity,
     Instance,
     InstanceQuerySet,
     Relationship,
-    RelationshipQuerySet,
     RelationshipType,
+    hash_name,
     normalise_name,
 )
 from core.exceptions import InvalidInput
@@ -22,94 +23,175 @@ from documents.exceptions import ContentConflict
 from documents.services import assign_next_revision
 from indexing.models import IndexBuild
 
-MAX_LABEL_CHARS = 300
-MAX_NAME_CHARS = 200
-MAX_DESCRIPTION_CHARS = 5_000
+MAX_CHARS = {"label": 300, "name": 200, "category": 60, "description": 5_000}
 MAX_SEARCH_TERMS = 50
+OPTIONAL_TEXTS = ("category", "description")
+
+E = TypeVar("E", bound=Entity)
 
 
-def require_concept_index(index: str) -> None:
-    """
+def list_concept_indexes(**only: Any) -> set[str]:
+    """The indexes that hold concepts, among those whose builds match ``only``."""
+    builds = IndexBuild.objects.not_retired().filter(**only).readable()
+    return {build.index_id for build in builds if build.spec.concepts}
+
+
+# --- Concepts and relationship types ---------------------------------------------------------
+
+
+def create_concept(index: str, label: str, **texts: Any) -> Concept:
+    return create_entity(Concept, index, label=label, **texts)
+
+
+def create_relationship_type(index: str, name: str, **texts: Any) -> RelationshipType:
+    return create_entity(RelationshipType, index, name=name, **texts)
+
+
+@transaction.atomic
+def create_entity(model: type[E], index: str, **texts: Any) -> E:
+    """Create a concept or a relationship type.
+
     Raises:
-        InvalidInput: no build of the index holds concepts.
+        ContentConflict: the index has one with this name, ignoring case.
+        InvalidInput: the index holds no concepts, or a text is too long or blank.
     """
-    builds = IndexBuild.objects.not_retired()
-    if not any(each.spec.concepts for each in builds.filter(index=index).readable()):
+    if not list_concept_indexes(index=index):
         raise InvalidInput(
             f"The index {index} holds no concepts.",
             field="index",
-            allowed={each.index_id for each in builds.readable() if each.spec.concepts},
+            allowed=list_concept_indexes(),
             fix="Set concepts: true in its spec.",
         )
-
-
-# --- Concepts --------------------------------------------------------------------------------
-
-
-@transaction.atomic
-def create_concept(
-    index: str, label: str, *, description: str = "", search_terms: Sequence[str] = ()
-) -> Concept:
-    """
-    Raises:
-        ContentConflict: the index has a concept with this label, ignoring case.
-        InvalidInput: the index holds no concepts, or a text is too long or blank.
-    """
-    require_concept_index(index)
-    label = _clean_name(label, "label", MAX_LABEL_CHARS)
-    terms, description = clean_search_terms(search_terms), _clean_description(description)
-    concept = Concept(index=index, label=label, description=description, search_terms=terms)
-    _save_entity(concept)
-    return concept
+    return _save_entity(model(index=index, **_clean_texts(texts)))
 
 
 @transaction.atomic
-def edit_concept(
-    concept_id: UUID,
-    *,
-    label: str | None = None,
-    description: str | None = None,
-    search_terms: Sequence[str] | None = None,
-) -> Concept:
+def edit_entity(model: type[E], entity_id: UUID, grant: Grant = EVERYTHING, **texts: Any) -> E:
     """Change the given fields.
 
     Raises:
-        UnknownConcept: there is no concept with this id.
-        ContentConflict, InvalidInput: as for ``create_concept``.
+        UnknownConcept, UnknownRelationshipType: the grant includes none with this id.
+        ContentConflict, InvalidInput: as for ``create_entity``.
     """
-    concept = lock_concept(concept_id)
-    if label is not None:
-        concept.label = _clean_name(label, "label", MAX_LABEL_CHARS)
-    if description is not None:
-        concept.description = _clean_description(description)
-    if search_terms is not None:
-        concept.search_terms = clean_search_terms(search_terms)
-    _save_entity(concept)
-    return concept
-
-
-def remove_concept(concept_id: UUID, grant: Grant = EVERYTHING) -> int:
-    """Delete a concept with its instances and relationships; return the revision of the deletion.
-
-    Raises:
-        UnknownConcept: there is no concept with this id.
-        HiddenRelationships: the grant does not include one of its relationships.
-    """
-    with transaction.atomic():
-        concept = lock_concept(concept_id)
-        _require_visible(Relationship.objects.involving(concept_id), grant)
-        return _remove_entity(concept)
+    entity = lock_entity(model, entity_id, grant)
+    for field, text in _clean_texts(texts).items():
+        setattr(entity, field, text)
+    return _save_entity(entity)
 
 
 @transaction.atomic
-def merge_concepts(target_id: UUID, merged_ids: Collection[UUID]) -> Concept:
+def remove_entity(model: type[Entity], entity_id: UUID, grant: Grant = EVERYTHING) -> int:
+    """Delete a concept with its instances and relationships, or a type with its relationships;
+    return the revision of the deletion.
+
+    Raises:
+        UnknownConcept, UnknownRelationshipType: the grant includes none with this id.
+        HiddenRelationships: the grant does not include one of its relationships.
+    """
+    entity = lock_entity(model, entity_id, grant)
+    edges = entity.relationships
+    if edges.visible_to(grant).count() < edges.count():
+        raise HiddenRelationships(
+            field="id", fix="Someone who sees all documents of the index can delete it."
+        )
+    return _delete_entity(entity)
+
+
+def find_entity(model: type[E], index: str, name: str) -> E | None:
+    """Find the index's concept or relationship type by its name, ignoring case."""
+    return model._default_manager.filter(index=index, name_hash=hash_name(name)).first()
+
+
+def lock_entity(model: type[E], entity_id: UUID, grant: Grant = EVERYTHING) -> E:
+    """Read a concept or relationship type, and lock its row until the transaction ends.
+
+    Raises:
+        UnknownConcept, UnknownRelationshipType: the grant includes none with this id.
+    """
+    rows: Any = model._default_manager.select_for_update()
+    return cast(E, rows.require(entity_id, grant))
+
+
+def _save_entity(entity: E) -> E:
+    """Save a concept or relationship type as its next revision.
+
+    Raises:
+        ContentConflict: its index has another entity with this name.
+    """
+    assign_next_revision(entity)
+    try:
+        with transaction.atomic():
+            entity.save()
+    except IntegrityError:
+        named = find_entity(type(entity), entity.index, str(entity))
+        if named is None or named.pk == entity.pk:
+            raise
+        raise ContentConflict(
+            f"The index {entity.index} already has a {entity._meta.verbose_name} named "
+            f"{str(entity)!r}.",
+            fix="Change that one, or merge the two.",
+        ) from None
+    return entity
+
+
+def _delete_entity(entity: Entity) -> int:
+    assign_next_revision(entity)
+    entity.delete()
+    return entity.revision
+
+
+def _clean_texts(texts: dict[str, Any]) -> dict[str, Any]:
+    return {
+        field: _clean_search_terms(text)
+        if field == "search_terms"
+        else _clean_text(field, text, MAX_CHARS[field])
+        for field, text in texts.items()
+    }
+
+
+def _clean_text(field: str, text: str, max_chars: int) -> str:
+    cleaned = text.strip() if field == "description" else " ".join(text.split())
+    if not cleaned and field not in OPTIONAL_TEXTS:
+        raise InvalidInput(f"{field} must not be blank.", field=field)
+    if len(cleaned) > max_chars:
+        raise InvalidInput(f"{field} must have at most {max_chars} characters.", field=field)
+    return cleaned.lower() if field == "category" else cleaned
+
+
+def _clean_search_terms(terms: Sequence[str]) -> list[str]:
+    cleaned = _remove_duplicate_terms(
+        _clean_text(f"search_terms.{position}", term, MAX_CHARS["label"])
+        for position, term in enumerate(terms)
+    )
+    if len(cleaned) > MAX_SEARCH_TERMS:
+        raise InvalidInput(
+            f"search_terms must hold at most {MAX_SEARCH_TERMS} terms.", field="search_terms"
+        )
+    return cleaned
+
+
+def _remove_duplicate_terms(terms: Iterable[str], *, excluded_term: str = "") -> list[str]:
+    seen: dict[str, str] = {}
+    for term in terms:
+        seen.setdefault(normalise_name(term), term)
+    seen.pop(normalise_name(excluded_term), None)
+    return list(seen.values())
+
+
+# --- Merging ---------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def merge_concepts(
+    target_id: UUID, merged_ids: Collection[UUID], grant: Grant = EVERYTHING
+) -> Concept:
     """Merge concepts into one: it gets the others' evidence and relationships, and their labels
     as search terms; the others are deleted.
 
     Relationships among the merged concepts are deleted; of duplicate relationships one is kept.
 
     Raises:
-        UnknownConcept: there is no concept with one of these ids.
+        UnknownConcept: the grant includes no concept with one of these ids.
         InvalidInput: the concepts belong to several indexes, or only the target is given.
     """
     others = sorted(set(merged_ids) - {target_id})
@@ -118,7 +200,7 @@ def merge_concepts(target_id: UUID, merged_ids: Collection[UUID]) -> Concept:
             "concepts must name at least one other concept to merge into this one.",
             field="concepts",
         )
-    locked = {each: lock_concept(each) for each in sorted([target_id, *others])}
+    locked = {each: lock_entity(Concept, each, grant) for each in sorted([target_id, *others])}
     target = locked.pop(target_id)
     if any(each.index != target.index for each in locked.values()):
         raise InvalidInput("concepts must all belong to one index.", field="concepts")
@@ -133,26 +215,8 @@ def merge_concepts(target_id: UUID, merged_ids: Collection[UUID]) -> Concept:
     _move_instances(target, others)
     _move_relationships(target, others)
     for merged in locked.values():
-        _remove_entity(merged)
-    _save_entity(target)
-    return target
-
-
-def find_concept(index: str, label: str) -> Concept | None:
-    """Find the index's concept by its label, ignoring case."""
-    return Concept.objects.named(index, label).first()
-
-
-def lock_concept(concept_id: UUID) -> Concept:
-    """Read a concept and lock its row until the transaction ends.
-
-    Raises:
-        UnknownConcept: there is no concept with this id.
-    """
-    concept = Concept.objects.select_for_update().filter(pk=concept_id).first()
-    if concept is None:
-        raise UnknownConcept(field="id")
-    return concept
+        _delete_entity(merged)
+    return _save_entity(target)
 
 
 def _move_instances(target: Concept, others: Sequence[UUID]) -> None:
@@ -168,9 +232,7 @@ def _move_instances(target: Concept, others: Sequence[UUID]) -> None:
 
 def _move_relationships(target_concept: Concept, others: Sequence[UUID]) -> None:
     ends = {target_concept.pk, *others}
-    moved = Relationship.objects.filter(source__in=ends) | Relationship.objects.filter(
-        target__in=ends
-    )
+    moved = Relationship.objects.involving(ends)
     kept_edges: dict[tuple[UUID, UUID, UUID], Relationship] = {}
     for edge in moved.order_by("created_at", "pk"):
         source = target_concept.pk if edge.source_id in ends else edge.source_id
@@ -182,78 +244,6 @@ def _move_relationships(target_concept: Concept, others: Sequence[UUID]) -> None
     ).delete()
     for (source, _, target), edge in kept_edges.items():
         Relationship.objects.filter(pk=edge.pk).update(source=source, target=target)
-
-
-# --- Relationship types ----------------------------------------------------------------------
-
-
-@transaction.atomic
-def create_relationship_type(
-    index: str, name: str, *, category: str = "", description: str = ""
-) -> RelationshipType:
-    """
-    Raises:
-        ContentConflict: the index has a type with this name, ignoring case.
-        InvalidInput: the index holds no concepts, or a text is too long or blank.
-    """
-    require_concept_index(index)
-    name = _clean_name(name, "name", MAX_NAME_CHARS)
-    description = _clean_description(description)
-    relationship_type = RelationshipType(
-        index=index, name=name, category=_clean_category(category), description=description
-    )
-    _save_entity(relationship_type)
-    return relationship_type
-
-
-@transaction.atomic
-def edit_relationship_type(
-    type_id: UUID,
-    *,
-    name: str | None = None,
-    category: str | None = None,
-    description: str | None = None,
-) -> RelationshipType:
-    """Change the given fields.
-
-    Raises:
-        UnknownRelationshipType: there is no relationship type with this id.
-        ContentConflict, InvalidInput: as for ``create_relationship_type``.
-    """
-    relationship_type = _lock_type(type_id)
-    if name is not None:
-        relationship_type.name = _clean_name(name, "name", MAX_NAME_CHARS)
-    if category is not None:
-        relationship_type.category = _clean_category(category)
-    if description is not None:
-        relationship_type.description = _clean_description(description)
-    _save_entity(relationship_type)
-    return relationship_type
-
-
-def remove_relationship_type(type_id: UUID, grant: Grant = EVERYTHING) -> int:
-    """Delete a type with its relationships; return the revision of the deletion.
-
-    Raises:
-        UnknownRelationshipType: there is no relationship type with this id.
-        HiddenRelationships: the grant does not include one of its relationships.
-    """
-    with transaction.atomic():
-        relationship_type = _lock_type(type_id)
-        _require_visible(Relationship.objects.filter(type=type_id), grant)
-        return _remove_entity(relationship_type)
-
-
-def find_relationship_type(index: str, name: str) -> RelationshipType | None:
-    """Find the index's relationship type by its name, ignoring case."""
-    return RelationshipType.objects.named(index, name).first()
-
-
-def _lock_type(type_id: UUID) -> RelationshipType:
-    relationship_type = RelationshipType.objects.select_for_update().filter(pk=type_id).first()
-    if relationship_type is None:
-        raise UnknownRelationshipType(field="id")
-    return relationship_type
 
 
 # --- Relationships ---------------------------------------------------------------------------
@@ -272,8 +262,8 @@ def relate_concepts(
     if source_id == target_id:
         raise InvalidInput("A concept cannot have a relationship with itself.", field="target")
     for field, concept_id in (("source", source_id), ("target", target_id)):
-        concepts = Concept.objects.visible_to(grant).of_index(index)
-        if not concepts.filter(pk=concept_id).exists():
+        concepts = Concept.objects.visible_to(grant)
+        if not concepts.filter(pk=concept_id, index=index).exists():
             raise InvalidInput(f"The index {index} has no concept {concept_id}.", field=field)
     types = RelationshipType.objects.visible_to(grant)
     if not types.filter(pk=type_id, index=index).exists():
@@ -283,7 +273,15 @@ def relate_concepts(
     )
 
 
-# --- Visibility ------------------------------------------------------------------------------
+# --- Instances -------------------------------------------------------------------------------
+
+
+def remove_instances(instances: InstanceQuerySet) -> int:
+    """Delete quotes; return how many. The concepts of quotes from documents with groups stay
+    hidden."""
+    restrict_concepts_of(instances)
+    count, _ = instances.delete()
+    return count
 
 
 def restrict_concepts_of(instances: InstanceQuerySet) -> None:
@@ -291,95 +289,3 @@ def restrict_concepts_of(instances: InstanceQuerySet) -> None:
     stay hidden after the instances are deleted."""
     quoted = instances.exclude(artifact__groups=[]).values("concept")
     Concept.objects.filter(pk__in=quoted).update(is_restricted=True)
-
-
-# --- Saving and deleting ---------------------------------------------------------------------
-
-
-def _save_entity(entity: Entity) -> None:
-    """Save a concept or relationship type as its next revision.
-
-    Raises:
-        ContentConflict: its index has another entity with this name.
-    """
-    assign_next_revision(entity)
-    try:
-        with transaction.atomic():
-            entity.save()
-    except IntegrityError:
-        others = type(entity)._default_manager.filter(
-            index=entity.index, name_hash=entity.name_hash
-        )
-        if not others.exclude(pk=entity.pk).exists():
-            raise
-        raise ContentConflict(
-            f"The index {entity.index} already has a {entity._meta.verbose_name} named "
-            f"{str(entity)!r}.",
-            fix="Change that one, or merge the two.",
-        ) from None
-
-
-def _require_visible(edges: RelationshipQuerySet, grant: Grant) -> None:
-    if edges.visible_to(grant).count() < edges.count():
-        raise HiddenRelationships(
-            field="id", fix="Someone who sees all documents of the index can delete it."
-        )
-
-
-def _remove_entity(entity: Entity) -> int:
-    assign_next_revision(entity)
-    entity.delete()
-    return entity.revision
-
-
-# --- Cleaning texts --------------------------------------------------------------------------
-
-
-def _clean_name(name: str, field: str, max_chars: int) -> str:
-    cleaned = " ".join(name.split())
-    if not cleaned:
-        raise InvalidInput(f"{field} must not be blank.", field=field)
-    if len(cleaned) > max_chars:
-        raise InvalidInput(f"{field} must have at most {max_chars} characters.", field=field)
-    return cleaned
-
-
-def _clean_category(category: str) -> str:
-    cleaned = " ".join(category.lower().split())
-    if len(cleaned) > 60:
-        raise InvalidInput("category must have at most 60 characters.", field="category")
-    return cleaned
-
-
-def _clean_description(description: str) -> str:
-    cleaned = description.strip()
-    if len(cleaned) > MAX_DESCRIPTION_CHARS:
-        raise InvalidInput(
-            f"description must have at most {MAX_DESCRIPTION_CHARS} characters.",
-            field="description",
-        )
-    return cleaned
-
-
-def clean_search_terms(terms: Sequence[str]) -> list[str]:
-    """
-    Raises:
-        InvalidInput: there are too many terms, or one is blank or too long.
-    """
-    cleaned = _remove_duplicate_terms(
-        _clean_name(term, f"search_terms.{position}", MAX_LABEL_CHARS)
-        for position, term in enumerate(terms)
-    )
-    if len(cleaned) > MAX_SEARCH_TERMS:
-        raise InvalidInput(
-            f"search_terms must hold at most {MAX_SEARCH_TERMS} terms.", field="search_terms"
-        )
-    return cleaned
-
-
-def _remove_duplicate_terms(terms: Iterable[str], *, excluded_term: str = "") -> list[str]:
-    seen: dict[str, str] = {}
-    for term in terms:
-        seen.setdefault(normalise_name(term), term)
-    seen.pop(normalise_name(excluded_term), None)
-    return list(seen.values())

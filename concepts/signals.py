@@ -16,7 +16,6 @@ deleted, the concepts it quotes are marked, so that they stay hidden.
 
 import time
 from typing import Any
-from uuid import UUID
 
 from django.db.models.signals import post_delete, post_save, pre_delete
 from django.dispatch import receiver
@@ -54,26 +53,17 @@ def remove_entities(index: str, deadline: float, **kwargs: Any) -> None:
 
 
 @receiver(post_save, sender=Artifact, dispatch_uid="concepts.artifact_saved")
-def enqueue_for_artifact(instance: Artifact, *, raw: bool = False, **kwargs: Any) -> None:
-    if not raw:
-        _enqueue_relocation(instance.pk)
+@receiver(post_save, sender=Source, dispatch_uid="concepts.source_saved")
+def enqueue_relocation(instance: Artifact | Source, *, raw: bool = False, **kwargs: Any) -> None:
+    artifact_id = instance.artifact_id if isinstance(instance, Source) else instance.pk
+    if not raw and Instance.objects.filter(artifact=artifact_id).exists():
+        enqueue_on_commit(tasks.relocate_instances, artifact_id=str(artifact_id))
 
 
 @receiver(pre_delete, sender=Artifact, dispatch_uid="concepts.artifact_deleted")
 def restrict_concepts(instance: Artifact, **kwargs: Any) -> None:
     if instance.groups:
         restrict_concepts_of(Instance.objects.filter(artifact=instance))
-
-
-@receiver(post_save, sender=Source, dispatch_uid="concepts.source_saved")
-def enqueue_for_source(instance: Source, *, raw: bool = False, **kwargs: Any) -> None:
-    if not raw:
-        _enqueue_relocation(instance.artifact_id)
-
-
-def _enqueue_relocation(artifact_id: UUID) -> None:
-    if Instance.objects.filter(artifact=artifact_id).exists():
-        enqueue_on_commit(tasks.relocate_instances, artifact_id=str(artifact_id))
 
 
 @receiver(documents_planned, dispatch_uid="concepts.documents_planned")

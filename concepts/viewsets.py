@@ -1,24 +1,21 @@
 """REST endpoints of concepts, instances, relationship types and relationships."""
 
-from typing import Any
+import builtins
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 from uuid import UUID
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import status, viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 import strata_types
 from access.authentication import get_grant
-from access.grants import Grant, Scope
+from access.grants import Scope
 from concepts import instances, services
-from concepts.exceptions import (
-    UnknownConcept,
-    UnknownInstance,
-    UnknownRelationship,
-    UnknownRelationshipType,
-)
-from concepts.models import Concept, Instance, Relationship, RelationshipType
+from concepts.exceptions import UnknownInstance, UnknownRelationship
+from concepts.models import Concept, Entity, Instance, Relationship, RelationshipType
 from concepts.serializers import (
     ConceptFilterSerializer,
     ConceptInputSerializer,
@@ -37,94 +34,144 @@ from concepts.serializers import (
 )
 from core.openapi import ERROR, body_of
 from core.paging import paginate
-from core.serializers import PagingSerializer
+from core.serializers import PagingSerializer, StrictSerializer
 from documents.index_catalog import require_index
 
+E = TypeVar("E", bound="type[EntityViewSet]")
 
-@extend_schema(tags=["Concepts"])
-class ConceptViewSet(viewsets.ViewSet):
-    """The concepts of an index. Each concept has an id of its own."""
 
-    scopes = {
+def _describe_entity(
+    words: str, *, by: str, changes: str, deletes: str, answer: Any, answers: Any
+) -> Callable[[E], E]:
+    """Describe the operations of ``EntityViewSet`` in the OpenAPI document."""
+
+    def describe(view: E) -> E:
+        name = words.replace(" ", "_")
+        schema = extend_schema_view(
+            list=extend_schema(
+                operation_id=f"list_{name}s",
+                summary=f"List the {words}s of an index, by {by}",
+                parameters=[view.filter_serializer],
+                responses=body_of(answers),
+            ),
+            create=extend_schema(
+                operation_id=f"create_{name}",
+                summary=f"Add a {words}",
+                request=view.input_serializer,
+                responses={201: body_of(answer), 409: ERROR},
+            ),
+            retrieve=extend_schema(
+                operation_id=f"read_{name}",
+                summary=f"Read a {words}",
+                responses=body_of(answer),
+            ),
+            partial_update=extend_schema(
+                operation_id=f"edit_{name}",
+                summary=f"Change a {words}'s {changes}",
+                request=view.patch_serializer,
+                responses={200: body_of(answer), 409: ERROR},
+            ),
+            destroy=extend_schema(
+                operation_id=f"remove_{name}",
+                summary=f"Delete a {words} with {deletes}",
+                responses={200: body_of(strata_types.Deletion), 409: ERROR},
+            ),
+        )
+        return extend_schema(tags=["Concepts"])(schema(view))
+
+    return describe
+
+
+class EntityViewSet(viewsets.ViewSet):
+    """What concepts and relationship types have in common."""
+
+    scopes: Any = {
         "list": Scope.SEARCH,
         "create": Scope.WRITE,
         "retrieve": Scope.SEARCH,
         "partial_update": Scope.WRITE,
         "destroy": Scope.WRITE,
+    }
+    model: type[Concept] | type[RelationshipType]
+    id_name: str  # in the path
+    filter_serializer: type[PagingSerializer]
+    input_serializer: type[StrictSerializer]
+    patch_serializer: type[StrictSerializer]
+
+    def list(self, request: Request, index: str) -> Response:
+        """Those that the key may see."""
+        require_index(index)
+        parameters = self.filter_serializer.read(request.query_params)
+        rows = self.model.objects.visible_to(get_grant(request)).filter(index=index)
+        rows = self.narrow(rows, parameters).order_by(self.model.text_fields[0], "pk")
+        page, answer = paginate(request, rows, parameters)
+        return Response({**answer, "results": self.render(page)})
+
+    def create(self, request: Request, index: str) -> Response:
+        """It is embedded, so that searches find it by meaning."""
+        require_index(index)
+        data = self.input_serializer.read(request.data)
+        entity = services.create_entity(self.model, index, **data)
+        return self.respond(entity, status=status.HTTP_201_CREATED)
+
+    def retrieve(self, request: Request, **path: UUID) -> Response:
+        return self.respond(self.model.objects.require(path[self.id_name], get_grant(request)))
+
+    def partial_update(self, request: Request, **path: UUID) -> Response:
+        """Omitted fields stay unchanged."""
+        data = self.patch_serializer.read(request.data)
+        entity_id, grant = path[self.id_name], get_grant(request)
+        return self.respond(services.edit_entity(self.model, entity_id, grant, **data))
+
+    def destroy(self, request: Request, **path: UUID) -> Response:
+        """Its point is deleted in the background."""
+        entity_id = path[self.id_name]
+        revision = services.remove_entity(self.model, entity_id, get_grant(request))
+        return Response({"id": str(entity_id), "deleted": True, "revision": revision})
+
+    def narrow(self, rows: Any, parameters: dict[str, Any]) -> Any:
+        """The rows of the list that the parameters ask for."""
+        raise NotImplementedError
+
+    def render(self, entities: Iterable[Any]) -> builtins.list[dict[str, Any]]:
+        raise NotImplementedError
+
+    def respond(self, entity: Entity, **options: Any) -> Response:
+        [rendered] = self.render([entity])
+        return Response(rendered, **options)
+
+
+@_describe_entity(
+    "concept",
+    by="label",
+    changes="label, description or search terms",
+    deletes="its evidence and relationships",
+    answer=strata_types.Concept,
+    answers=strata_types.ConceptList,
+)
+class ConceptViewSet(EntityViewSet):
+    """The concepts of an index. Each concept has an id of its own."""
+
+    scopes = EntityViewSet.scopes | {
         "merge": Scope.WRITE,
         "instances": Scope.SEARCH,
         "add_instance": Scope.WRITE,
     }
+    model = Concept
+    id_name = "concept_id"
+    filter_serializer = ConceptFilterSerializer
+    input_serializer = ConceptInputSerializer
+    patch_serializer = ConceptPatchSerializer
 
-    @extend_schema(
-        operation_id="list_concepts",
-        parameters=[ConceptFilterSerializer],
-        responses=body_of(strata_types.ConceptList),
-    )
-    def list(self, request: Request, index: str) -> Response:
-        """List the concepts of an index, by label."""
-        require_index(index)
-        parameters = ConceptFilterSerializer.read(request.query_params)
-        grant = get_grant(request)
-        concepts = Concept.objects.visible_to(grant).of_index(index)
-        if parameters.get("evidence") == "none":
-            concepts = concepts.without_evidence()
-        elif parameters.get("evidence") == "some":
-            concepts = concepts.with_evidence()
+    def narrow(self, rows: Any, parameters: dict[str, Any]) -> Any:
+        if "evidence" in parameters:
+            rows = rows.with_evidence(parameters["evidence"])
         if "label" in parameters:
-            concepts = concepts.filter(label__icontains=parameters["label"])
-        page, answer = paginate(request, concepts.order_by("label", "pk"), parameters)
-        return Response({**answer, "results": render_concepts(list(page), grant)})
+            rows = rows.filter(label__icontains=parameters["label"])
+        return rows
 
-    @extend_schema(
-        operation_id="create_concept",
-        request=ConceptInputSerializer,
-        responses={201: body_of(strata_types.Concept), 409: ERROR},
-    )
-    def create(self, request: Request, index: str) -> Response:
-        """Add a concept.
-
-        The concept is embedded, so that searches find it by meaning.
-        """
-        require_index(index)
-        data = ConceptInputSerializer.read(request.data)
-        concept = services.create_concept(index, data.pop("label"), **data)
-        rendered = _render_concept(concept.pk, get_grant(request))
-        return Response(rendered, status=status.HTTP_201_CREATED)
-
-    @extend_schema(operation_id="read_concept", responses=body_of(strata_types.Concept))
-    def retrieve(self, request: Request, concept_id: UUID) -> Response:
-        """Read a concept."""
-        return Response(_render_concept(concept_id, get_grant(request)))
-
-    @extend_schema(
-        operation_id="edit_concept",
-        request=ConceptPatchSerializer,
-        responses={200: body_of(strata_types.Concept), 409: ERROR},
-    )
-    def partial_update(self, request: Request, concept_id: UUID) -> Response:
-        """Change a concept's label, description or search terms.
-
-        Omitted fields stay unchanged.
-        """
-        grant = get_grant(request)
-        data = ConceptPatchSerializer.read(request.data)
-        get_concept(concept_id, grant)
-        services.edit_concept(concept_id, **data)
-        return Response(_render_concept(concept_id, grant))
-
-    @extend_schema(
-        operation_id="remove_concept",
-        responses={200: body_of(strata_types.Deletion), 409: ERROR},
-    )
-    def destroy(self, request: Request, concept_id: UUID) -> Response:
-        """Delete a concept with its evidence and relationships.
-
-        Its point is deleted in the background.
-        """
-        grant = get_grant(request)
-        get_concept(concept_id, grant)
-        return Response(_render_deletion(concept_id, services.remove_concept(concept_id, grant)))
+    def render(self, entities: Iterable[Any]) -> list[dict[str, Any]]:
+        return render_concepts([*entities], get_grant(self.request))
 
     @extend_schema(
         operation_id="merge_concepts",
@@ -133,12 +180,10 @@ class ConceptViewSet(viewsets.ViewSet):
     )
     def merge(self, request: Request, concept_id: UUID) -> Response:
         """Merge other concepts into this one, with their evidence and relationships."""
-        grant = get_grant(request)
         data = MergeSerializer.read(request.data)
-        for each in (concept_id, *data["concepts"]):
-            get_concept(each, grant)
-        services.merge_concepts(concept_id, data["concepts"])
-        return Response(_render_concept(concept_id, grant))
+        return self.respond(
+            services.merge_concepts(concept_id, data["concepts"], get_grant(request))
+        )
 
     @extend_schema(
         operation_id="list_instances",
@@ -148,7 +193,7 @@ class ConceptViewSet(viewsets.ViewSet):
     def instances(self, request: Request, concept_id: UUID) -> Response:
         """List the quotes that are evidence of a concept, lost ones included."""
         parameters = PagingSerializer.read(request.query_params)
-        get_concept(concept_id, get_grant(request))
+        Concept.objects.require(concept_id, get_grant(request))
         rows = Instance.objects.filter(concept=concept_id).select_related("artifact", "source")
         page, answer = paginate(request, rows, parameters)
         return Response({**answer, "results": [render_instance(each) for each in page]})
@@ -163,15 +208,13 @@ class ConceptViewSet(viewsets.ViewSet):
 
         201: the quote was added. 200: it exists already.
         """
-        grant = get_grant(request)
         data = QuoteSerializer.read(request.data)
-        get_concept(concept_id, grant)
         instance, is_new = instances.add_instance(
             concept_id,
             data["quote"],
             source_id=data.get("source"),
             artifact_id=data.get("artifact"),
-            grant=grant,
+            grant=get_grant(request),
         )
         code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
         return Response(render_instance(instance), status=code)
@@ -191,97 +234,35 @@ class InstanceViewSet(viewsets.ViewSet):
         """
         concepts = Concept.objects.visible_to(get_grant(request))
         instances = Instance.objects.filter(pk=instance_id, concept__in=concepts)
-        services.restrict_concepts_of(instances)
-        count, _ = instances.delete()
-        if not count:
+        if not services.remove_instances(instances):
             raise UnknownInstance(field="id")
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-@extend_schema(tags=["Concepts"])
-class RelationshipTypeViewSet(viewsets.ViewSet):
+@_describe_entity(
+    "relationship type",
+    by="name",
+    changes="name, category or description",
+    deletes="every relationship of it",
+    answer=strata_types.RelationshipType,
+    answers=strata_types.RelationshipTypeList,
+)
+class RelationshipTypeViewSet(EntityViewSet):
     """The relationship types of an index."""
 
-    scopes = {
-        "list": Scope.SEARCH,
-        "create": Scope.WRITE,
-        "retrieve": Scope.SEARCH,
-        "partial_update": Scope.WRITE,
-        "destroy": Scope.WRITE,
-    }
+    model = RelationshipType
+    id_name = "type_id"
+    filter_serializer = RelationshipTypeFilterSerializer
+    input_serializer = RelationshipTypeInputSerializer
+    patch_serializer = RelationshipTypePatchSerializer
 
-    @extend_schema(
-        operation_id="list_relationship_types",
-        parameters=[RelationshipTypeFilterSerializer],
-        responses=body_of(strata_types.RelationshipTypeList),
-    )
-    def list(self, request: Request, index: str) -> Response:
-        """List the relationship types of an index, by name."""
-        require_index(index)
-        parameters = RelationshipTypeFilterSerializer.read(request.query_params)
-        types = RelationshipType.objects.visible_to(get_grant(request)).of_index(index)
+    def narrow(self, rows: Any, parameters: dict[str, Any]) -> Any:
         if "category" in parameters:
-            types = types.filter(category=parameters["category"].lower())
-        page, answer = paginate(request, types.order_by("name", "pk"), parameters)
-        return Response({**answer, "results": [render_relationship_type(each) for each in page]})
+            rows = rows.filter(category=parameters["category"].lower())
+        return rows
 
-    @extend_schema(
-        operation_id="create_relationship_type",
-        request=RelationshipTypeInputSerializer,
-        responses={
-            201: body_of(strata_types.RelationshipType),
-            409: ERROR,
-        },
-    )
-    def create(self, request: Request, index: str) -> Response:
-        """Add a relationship type.
-
-        The type is embedded, so that searches find it by meaning.
-        """
-        require_index(index)
-        data = RelationshipTypeInputSerializer.read(request.data)
-        relationship_type = services.create_relationship_type(index, data.pop("name"), **data)
-        rendered = _render_type(relationship_type.pk, get_grant(request))
-        return Response(rendered, status=status.HTTP_201_CREATED)
-
-    @extend_schema(
-        operation_id="read_relationship_type",
-        responses=body_of(strata_types.RelationshipType),
-    )
-    def retrieve(self, request: Request, type_id: UUID) -> Response:
-        """Read a relationship type."""
-        return Response(_render_type(type_id, get_grant(request)))
-
-    @extend_schema(
-        operation_id="edit_relationship_type",
-        request=RelationshipTypePatchSerializer,
-        responses={
-            200: body_of(strata_types.RelationshipType),
-            409: ERROR,
-        },
-    )
-    def partial_update(self, request: Request, type_id: UUID) -> Response:
-        """Change a relationship type's name, category or description.
-
-        Omitted fields stay unchanged.
-        """
-        grant = get_grant(request)
-        data = RelationshipTypePatchSerializer.read(request.data)
-        _render_type(type_id, grant)  # it must be visible
-        services.edit_relationship_type(type_id, **data)
-        return Response(_render_type(type_id, grant))
-
-    @extend_schema(
-        operation_id="remove_relationship_type",
-        responses={200: body_of(strata_types.Deletion), 409: ERROR},
-    )
-    def destroy(self, request: Request, type_id: UUID) -> Response:
-        """Delete a relationship type with every relationship of it."""
-        grant = get_grant(request)
-        _render_type(type_id, grant)  # it must be visible
-        return Response(
-            _render_deletion(type_id, services.remove_relationship_type(type_id, grant))
-        )
+    def render(self, entities: Iterable[Any]) -> list[dict[str, Any]]:
+        return [render_relationship_type(each) for each in entities]
 
 
 @extend_schema(tags=["Concepts"])
@@ -307,7 +288,7 @@ class RelationshipViewSet(viewsets.ViewSet):
         edges = Relationship.objects.visible_to(get_grant(request)).of_index(index)
         edges = edges.with_concepts_and_type()
         if "concept" in parameters:
-            edges = edges.involving(parameters["concept"])
+            edges = edges.involving([parameters["concept"]])
         if "type" in parameters:
             edges = edges.filter(type=parameters["type"])
         page, answer = paginate(request, edges, parameters)
@@ -332,7 +313,7 @@ class RelationshipViewSet(viewsets.ViewSet):
             index, data["source"], data["type"], data["target"], get_grant(request)
         )
         code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
-        return Response(_render_relationship(edge.pk, get_grant(request)), status=code)
+        return Response(self._render(edge.pk), status=code)
 
     @extend_schema(
         operation_id="read_relationship",
@@ -340,7 +321,7 @@ class RelationshipViewSet(viewsets.ViewSet):
     )
     def retrieve(self, request: Request, relationship_id: UUID) -> Response:
         """Read a relationship."""
-        return Response(_render_relationship(relationship_id, get_grant(request)))
+        return Response(self._render(relationship_id))
 
     @extend_schema(operation_id="remove_relationship", responses={204: None})
     def destroy(self, request: Request, relationship_id: UUID) -> Response:
@@ -354,37 +335,6 @@ class RelationshipViewSet(viewsets.ViewSet):
             raise UnknownRelationship(field="id")
         return Response(status=status.HTTP_204_NO_CONTENT)
 
-
-def get_concept(concept_id: UUID, grant: Grant) -> Concept:
-    """
-    Raises:
-        UnknownConcept: there is no concept with this id.
-    """
-    concept = Concept.objects.visible_to(grant).filter(pk=concept_id).first()
-    if concept is None or not grant.includes(concept.index):
-        raise UnknownConcept(field="id")
-    return concept
-
-
-def _render_concept(concept_id: UUID, grant: Grant) -> dict[str, Any]:
-    [rendered] = render_concepts([get_concept(concept_id, grant)], grant)
-    return rendered
-
-
-def _render_type(type_id: UUID, grant: Grant) -> dict[str, Any]:
-    relationship_type = RelationshipType.objects.visible_to(grant).filter(pk=type_id).first()
-    if relationship_type is None:
-        raise UnknownRelationshipType(field="id")
-    return render_relationship_type(relationship_type)
-
-
-def _render_relationship(relationship_id: UUID, grant: Grant) -> dict[str, Any]:
-    edges = Relationship.objects.visible_to(grant).with_concepts_and_type()
-    edge = edges.filter(pk=relationship_id).first()
-    if edge is None:
-        raise UnknownRelationship(field="id")
-    return render_relationship(edge)
-
-
-def _render_deletion(entity_id: UUID, revision: int) -> dict[str, Any]:
-    return {"id": str(entity_id), "deleted": True, "revision": revision}
+    def _render(self, relationship_id: UUID) -> dict[str, Any]:
+        edges = Relationship.objects.with_concepts_and_type()
+        return render_relationship(edges.require(relationship_id, get_grant(self.request)))

@@ -212,7 +212,9 @@ class OperationSchema(AutoSchema):
 
     def get_description(self) -> str:  # type: ignore[override]
         first, rest = self._split_docstring()
-        return rest if first.removesuffix(".") == self.get_summary() else f"{first}\n\n{rest}"
+        if first.removesuffix(".") == self.get_summary():
+            return rest
+        return f"{first}\n\n{rest}".rstrip()
 
     def _split_docstring(self) -> tuple[str, str]:
         first, _, rest = super().get_description().partition("\n\n")

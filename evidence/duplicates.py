@@ -100,24 +100,35 @@ class DuplicateFinder:
     added since. Valid only while no other process adds findings."""
 
     def __init__(self, build: IndexBuild, threshold: float, grant: Grant) -> None:
-        self._build = build
-        self._grant = grant
+        self.build = build
+        self.grant = grant
         self._groups = sorted(grant.groups or ())  # of the findings to be added
         self._threshold = threshold
         self.read_recent()
-        self._added: dict[UUID, Vectors] = {}  # since ``read_recent``
-        self._removed_ids: set[UUID] = set()  # since ``read_recent``
-        self._store_scores: list[list[dict[UUID, float]]] = []
+        self._added: dict[UUID, Vectors] = {}
+        self._outdated_ids: set[UUID] = set()  # findings removed or added since they were read
+        self._near_in_store: list[dict[UUID, float]] = []  # for each finding to be added
 
     def read_recent(self) -> None:
         """Read again which findings the vector store may not hold yet."""
-        self._recent_vectors = _VectorMatrix(_read_recent(self._build, self._grant))
+        space = hash_vector_space(self.build.spec)
+        of_index = RecentEvidence.objects.filter(artifact__index=self.build.index_id)
+        rows = of_index.filter(is_visible(self.grant, "artifact__"))
+        findings = {
+            row.pk: row.read_vectors()
+            if row.vector_space_hash == space
+            else embed_artifact(row.artifact, self.build)  # another build has become live
+            for row in rows.select_related("artifact").order_by("pk")
+        }
+        self._recent_vectors = _VectorMatrix(
+            {pk: vectors for pk, vectors in findings.items() if len(vectors)}
+        )
 
     def search_store(self, findings: Sequence[Vectors]) -> None:
         """Search the vector store for duplicates of all these findings at once;
         ``find_near`` refers to them by position."""
-        spec = self._build.spec
-        collection = self._build.collection("chunk")
+        spec = self.build.spec
+        collection = self.build.collection("chunk")
         of_strategy = Match("strategy", (spec.chunks.strategies[0].key,))
         requests = [
             (
@@ -133,25 +144,28 @@ class DuplicateFinder:
             for vectors in findings
             for vector in vectors
         ]
-        answers = iter(VisiblePoints(self._grant).search_many(requests))
-        found = [[_best_by_artifact(next(answers)) for _ in vectors] for vectors in findings]
-        candidates = {pk for chunks in found for scores in chunks for pk in scores}
+        answers = iter(VisiblePoints(self.grant).search_many(requests))
+        found: list[dict[UUID, float]] = []
+        for vectors in findings:
+            chunks = [_best_by_artifact(next(answers)) for _ in vectors]
+            near_all_chunks = set.intersection(*map(set, chunks))
+            found.append({pk: min(scores[pk] for scores in chunks) for pk in near_all_chunks})
+        candidates = {pk for scores in found for pk in scores}
         # A point may exist for a short time after its artifact was deleted or changed.
         current_ids = set(
-            Artifact.objects.visible_to(self._grant)
-            .filter(index=self._build.index_id, pk__in=candidates)
+            Artifact.objects.visible_to(self.grant)
+            .filter(index=self.build.index_id, pk__in=candidates)
             .exclude(pk__in=self._recent_vectors.artifact_ids & candidates)
             .values_list("pk", flat=True)
         )
-        self._store_scores = [
-            [{pk: score for pk, score in scores.items() if pk in current_ids} for scores in chunks]
-            for chunks in found
+        self._near_in_store = [
+            {pk: score for pk, score in scores.items() if pk in current_ids} for scores in found
         ]
 
     def find_exact_duplicate(self, content: TextContent) -> StoredFinding | None:
         """A stored finding with exactly the same text."""
-        visible = Artifact.objects.visible_to(self._grant)
-        alike = visible.filter(index=self._build.index_id, sha256=content.sha256)
+        visible = Artifact.objects.visible_to(self.grant)
+        alike = visible.filter(index=self.build.index_id, sha256=content.sha256)
         for artifact_id, groups in alike.order_by("created_at").values_list("pk", "groups"):
             if covers_groups(groups, self._groups):
                 return StoredFinding(artifact_id, 1.0)
@@ -159,16 +173,15 @@ class DuplicateFinder:
 
     def find_near(self, position: int, content: TextContent, vectors: Vectors) -> NearFindings:
         """The findings from the threshold on."""
-        similarities = self._recent_vectors.compare(vectors)
-        chunks = self._store_scores[position]
-        for pk in set.intersection(*(set(scores) for scores in chunks)):
-            similarities[pk] = min(scores[pk] for scores in chunks)
+        similarities = self._recent_vectors.compare(vectors) | self._near_in_store[position]
+        for pk in self._outdated_ids:
+            similarities.pop(pk, None)
         for pk, added_vectors in self._added.items():
             similarities[pk] = float((added_vectors @ vectors.T).max(axis=0).min())
         near = {
             pk: StoredFinding(pk, min(score, 1.0))
             for pk, score in similarities.items()
-            if score >= self._threshold and pk not in self._removed_ids
+            if score >= self._threshold
         }
         texts = self._read_texts(near)
         text = join_pages(content.pages)
@@ -191,17 +204,13 @@ class DuplicateFinder:
 
     def add(self, artifact_id: UUID, vectors: Vectors) -> None:
         """Add a finding, or replace its earlier vectors."""
-        self.remove(artifact_id)
-        self._removed_ids.discard(artifact_id)
+        self._outdated_ids.add(artifact_id)
         self._added[artifact_id] = vectors
 
     def remove(self, artifact_id: UUID) -> None:
         """Exclude a finding from all further comparisons."""
-        self._removed_ids.add(artifact_id)
+        self._outdated_ids.add(artifact_id)
         self._added.pop(artifact_id, None)
-        for chunks in self._store_scores:
-            for scores in chunks:
-                scores.pop(artifact_id, None)
 
 
 class _VectorMatrix:
@@ -222,20 +231,4 @@ class _VectorMatrix:
 
 
 def _best_by_artifact(points: Sequence[ScoredPoint]) -> dict[UUID, float]:
-    best: dict[UUID, float] = {}
-    for point in points:
-        best.setdefault(UUID(point.payload["artifact_id"]), point.score)
-    return best
-
-
-def _read_recent(build: IndexBuild, grant: Grant) -> dict[UUID, Vectors]:
-    space = hash_vector_space(build.spec)
-    findings = {}
-    of_index = RecentEvidence.objects.filter(artifact__index=build.index_id)
-    rows = of_index.filter(is_visible(grant, "artifact__"))
-    for row in rows.select_related("artifact").order_by("pk"):
-        if row.vector_space_hash == space:
-            findings[row.pk] = row.read_vectors()
-        else:  # another build has become live
-            findings[row.pk] = embed_artifact(row.artifact, build)
-    return {pk: vectors for pk, vectors in findings.items() if len(vectors)}
+    return {UUID(point.payload["artifact_id"]): point.score for point in reversed(points)}

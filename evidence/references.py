@@ -3,6 +3,7 @@ findings when the stored one changes or is deleted."""
 
 import logging
 from collections.abc import Iterable
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -12,7 +13,7 @@ from core.exceptions import InvalidInput
 from documents.groups import covers_groups
 from documents.models import Artifact
 from documents.services import TextContent, add_artifact, find_by_external_ids
-from evidence.models import EvidenceReference, RecentEvidence
+from evidence.models import EvidenceReference, RecentEvidence, vector_values
 from indexing.models import Index
 
 logger = logging.getLogger(__name__)
@@ -77,30 +78,19 @@ def release_references(artifact: Artifact, *, only_outdated: bool) -> None:
 
 
 def _add_as_finding(index: str, reference: EvidenceReference) -> Artifact:
-    def add(citation: dict[str, object]) -> Artifact:
-        artifact, _ = add_artifact(
-            index,
-            TextContent((reference.content,)),
-            title=reference.title,
-            metadata=citation,
-            external_id=reference.external_id,
-            url=reference.url,
-            groups=reference.groups,
-            grant=EVERYTHING,
-        )
-        return artifact
-
+    content = TextContent((reference.content,))
+    fields: dict[str, Any] = {
+        "title": reference.title,
+        "external_id": reference.external_id,
+        "url": reference.url,
+        "groups": reference.groups,
+        "grant": EVERYTHING,
+    }
     try:
-        artifact = add(reference.citation)
+        artifact, _ = add_artifact(index, content, metadata=reference.citation, **fields)
     except InvalidInput as error:  # the index declares other fields by now
         logger.warning("The citation of %s is dropped: %s", reference.url, error)
-        artifact = add({})
-    RecentEvidence.objects.update_or_create(
-        artifact=artifact,
-        defaults={
-            "vector_space_hash": reference.vector_space_hash,
-            "vectors": reference.vectors,
-            "vector_count": reference.vector_count,
-        },
-    )
+        artifact, _ = add_artifact(index, content, metadata={}, **fields)
+    vectors = vector_values(reference.read_vectors(), reference.vector_space_hash)
+    RecentEvidence.objects.update_or_create(artifact=artifact, defaults=vectors)
     return artifact

@@ -16,33 +16,21 @@ from evidence.services import find_evidence_build, make_external_id
 from evidence.similar import read_similar_findings
 from retrieval.event_loop import run_in_thread
 from retrieval.filters import MAX_CONDITIONS
-from retrieval.search import Hit, Mode, SearchAnswer
+from retrieval.search import Mode, SearchAnswer
 
 MAX_URLS = MAX_CONDITIONS
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
-    """One finding, read from the database."""
-
-    url: str
-    title: str
-    content: str
-    citation: dict[str, Any]  # source, date and authors, if given
-    references: Sequence[EvidenceReference] = ()  # repeats of it, oldest first
-    similar: Sequence[StoredFinding] = ()  # near it, and say something else; most similar first
-
-
-@dataclass(frozen=True, slots=True)
 class EvidenceSearchAnswer:
-    """A search answer and its findings by artifact id; a hit whose artifact was deleted meanwhile
-    has none."""
+    """A search answer, and by artifact id the findings of its hits, except those deleted
+    meanwhile; their repeats, oldest first; and the findings linked with them, most similar
+    first."""
 
     answer: SearchAnswer
-    evidence: dict[UUID, Evidence]
-
-    def get_evidence(self, hit: Hit) -> Evidence | None:
-        return self.evidence.get(UUID(hit.payload["artifact_id"]))
+    findings: dict[UUID, Artifact]
+    references: dict[UUID, list[EvidenceReference]]
+    similar: dict[UUID, list[StoredFinding]]
 
 
 def find_similar_evidence(
@@ -80,29 +68,16 @@ def find_similar_evidence(
         filter={"not": {"external_id": excluded_ids}} if excluded_ids else None,
     )
     answer = retriever.search(query)
+    artifact_ids = [UUID(hit.payload["artifact_id"]) for hit in answer.hits]
+    pages = Prefetch("pages", Page.objects.order_by("index"))
     return EvidenceSearchAnswer(
-        answer, _read_evidence([UUID(hit.payload["artifact_id"]) for hit in answer.hits], grant)
+        answer,
+        Artifact.objects.prefetch_related(pages).in_bulk(artifact_ids),
+        read_references(artifact_ids, grant),
+        read_similar_findings(artifact_ids, grant),
     )
 
 
 async def afind_similar_evidence(index: str, query: str, **options: Any) -> EvidenceSearchAnswer:
     """``find_similar_evidence`` in a thread, for callers in an event loop."""
     return await run_in_thread(find_similar_evidence, index, query, **options)
-
-
-def _read_evidence(artifact_ids: Sequence[UUID], grant: Grant) -> dict[UUID, Evidence]:
-    references = read_references(artifact_ids, grant)
-    similar = read_similar_findings(artifact_ids, grant)
-    pages = Prefetch("pages", Page.objects.order_by("index"))
-    artifacts = Artifact.objects.filter(pk__in=artifact_ids).prefetch_related(pages)
-    return {
-        artifact.pk: Evidence(
-            artifact.url,
-            artifact.title,
-            "\n\n".join(page.text for page in artifact.pages.all()),
-            artifact.metadata,
-            references.get(artifact.pk, ()),
-            similar.get(artifact.pk, ()),
-        )
-        for artifact in artifacts
-    }

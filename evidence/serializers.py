@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 from rest_framework import serializers
 
@@ -15,7 +16,7 @@ from core.serializers import (
 )
 from core.text import clean_text
 from documents.serializers import MAX_TITLE_CHARS, MAX_URL_CHARS, TextField, URLField
-from evidence.duplicates import StoredFinding
+from evidence.duplicates import StoredFinding, join_pages
 from evidence.models import EvidenceReference
 from evidence.search import MAX_URLS, EvidenceSearchAnswer
 from evidence.services import (
@@ -24,7 +25,6 @@ from evidence.services import (
     EvidenceDecision,
     EvidenceInput,
     EvidenceVerdict,
-    RejectedEvidence,
 )
 from retrieval.search import MAX_LIMIT, MAX_QUERY_CHARS
 from retrieval.serializers.answers import render_chunk, render_search_answer
@@ -116,8 +116,7 @@ class SingleEvidenceSerializer(EvidenceInputSerializer, ThresholdSerializer):
     """One item, with its fields beside ``threshold``."""
 
 
-class SimilarEvidenceParametersSerializer(StrictSerializer):
-    q = StringField(max_length=MAX_QUERY_CHARS, help_text="A finding, a claim or a question.")
+class EvidenceSearchSerializer(StrictSerializer):
     limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
     min_similarity = SimilarityField()
     min_revision = serializers.IntegerField(
@@ -127,21 +126,27 @@ class SimilarEvidenceParametersSerializer(StrictSerializer):
     )
 
 
+class SimilarEvidenceParametersSerializer(EvidenceSearchSerializer):
+    q = StringField(
+        source="query",
+        max_length=MAX_QUERY_CHARS,
+        help_text="A finding, a claim or a question.",
+    )
+
+
 @with_example({"query": "aspirin after stroke", "urls": [FINDING["url"]], "limit": 5})
-class RelatedEvidenceParametersSerializer(StrictSerializer):
+class RelatedEvidenceParametersSerializer(EvidenceSearchSerializer):
     query = StringField(max_length=MAX_QUERY_CHARS)
     urls = serializers.ListField(
         child=URLField(max_length=MAX_URL_CHARS),
         max_length=MAX_URLS,
         default=list,
+        source="excluded_urls",
         help_text="URLs of findings to exclude.",
     )
-    limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
-    min_similarity = SimilarityField()
-    min_revision = serializers.IntegerField(required=False, min_value=0)
 
 
-def _read_evidence_input(position: int, data: Any) -> EvidenceInput | RejectedEvidence:
+def _read_evidence_input(position: int, data: Any) -> EvidenceInput | EvidenceDecision:
     url = data.get("url") if isinstance(data, dict) else None
     try:
         fields = EvidenceInputSerializer.read(data)
@@ -153,7 +158,8 @@ def _read_evidence_input(position: int, data: Any) -> EvidenceInput | RejectedEv
             )
     except InvalidInput as error:
         error.field = ".".join(filter(None, ["items", str(position), error.field]))
-        return RejectedEvidence(clean_text(url) if isinstance(url, str) else "", error)
+        shown_url = clean_text(url) if isinstance(url, str) else ""
+        return EvidenceDecision(shown_url, EvidenceVerdict.REJECTED, error=error)
     if not citation:
         return EvidenceInput(url, fields["content"])
     citation_fields = {
@@ -164,20 +170,6 @@ def _read_evidence_input(position: int, data: Any) -> EvidenceInput | RejectedEv
 
 def _clean_citation_value(value: Any) -> Any:
     return [clean_text(each) for each in value] if isinstance(value, list) else clean_text(value)
-
-
-def read_search_parameters(serializer: type[StrictSerializer], data: Any) -> dict[str, Any]:
-    """A search's parameters, its query under ``query``.
-
-    Raises:
-        InvalidInput: names the first wrong field.
-    """
-    fields = serializer.read(data)
-    name = "q" if "q" in fields else "query"
-    query = fields.pop(name)
-    if not query.strip():
-        raise InvalidInput("The query is empty.", field=name)
-    return fields | {"query": query}
 
 
 # --- Answers ---------------------------------------------------------------------------------
@@ -199,15 +191,17 @@ def render_evidence_answer(found: EvidenceSearchAnswer) -> dict[str, Any]:
     content = render_search_answer(found.answer, render_chunk)
     hits = []
     for hit, rendered in zip(found.answer.hits, content["hits"], strict=True):
-        evidence = found.get_evidence(hit)
-        if evidence is not None:
+        artifact_id = UUID(hit.payload["artifact_id"])
+        finding = found.findings.get(artifact_id)
+        if finding is not None:
+            references = found.references.get(artifact_id, ())
             rendered |= {
-                "url": evidence.url,
-                "content": evidence.content,
-                "citation": _render_citation(evidence.title, evidence.citation),
+                "url": finding.url,
+                "content": join_pages(page.text for page in finding.pages.all()),
+                "citation": _render_citation(finding.title, finding.metadata),
                 "similarity": hit.score,
-                "references": [_render_reference(each) for each in evidence.references],
-                "similar_to": _render_similar(evidence.similar),
+                "references": [_render_reference(each) for each in references],
+                "similar_to": _render_similar(found.similar.get(artifact_id, ())),
             }
             hits.append(rendered)
     return content | {"hits": hits}

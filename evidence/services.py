@@ -74,14 +74,6 @@ class EvidenceInput:
 
 
 @dataclass(frozen=True, slots=True)
-class RejectedEvidence:
-    """A finding that cannot be read, and why; ``error.field`` names the invalid field."""
-
-    url: str
-    error: StrataError
-
-
-@dataclass(frozen=True, slots=True)
 class EvidenceDecision:
     """``artifact_id``: the artifact that holds the finding, for a duplicate the stored one.
 
@@ -131,13 +123,14 @@ def find_evidence_build(index: str) -> IndexBuild:
 
 def add_evidence(
     index: str,
-    items: Sequence[EvidenceInput | RejectedEvidence],
+    items: Sequence[EvidenceInput | EvidenceDecision],
     *,
     threshold: float | None = None,
     grant: Grant = EVERYTHING,
 ) -> list[EvidenceDecision]:
     """Store the new findings and return a decision for each, in order. A finding that is not valid
-    is rejected by itself. After an error none is stored.
+    is rejected by itself; one that the caller has rejected already is given as that decision.
+    After an error none is stored.
 
     ``threshold``: the cosine from which two findings are duplicates; by default that of the index.
     Only findings that the grant includes count as stored.
@@ -151,9 +144,8 @@ def add_evidence(
     while True:
         build = find_evidence_build(index)
         checked = [_check_item(build, position, item) for position, item in enumerate(items)]
+        _raise_if_all_rejected(checked)
         valid = [item for item in checked if isinstance(item, EvidenceInput)]
-        if not valid:
-            raise next(item.error for item in checked if isinstance(item, RejectedEvidence))
         contents = [(item.title or "", TextContent((item.content,))) for item in valid]
         findings = embed_contents(contents, build)
         with transaction.atomic():
@@ -162,9 +154,7 @@ def add_evidence(
             locked = Index.objects.select_for_update(no_key=True).get(pk=index)
             if locked.live_build_id == build.pk:
                 decisions = _add_findings(build, checked, findings, threshold, grant)
-                errors = [decision.error for decision in decisions if decision.error is not None]
-                if len(errors) == len(decisions):
-                    raise errors[0]
+                _raise_if_all_rejected(decisions)
                 return decisions
 
 
@@ -175,11 +165,17 @@ async def aadd_evidence(
     return await run_in_thread(add_evidence, index, items, threshold=threshold)
 
 
+def _raise_if_all_rejected(items: Sequence[EvidenceInput | EvidenceDecision]) -> None:
+    errors = [each.error for each in items if isinstance(each, EvidenceDecision) and each.error]
+    if len(errors) == len(items):
+        raise errors[0]
+
+
 def _check_item(
-    build: IndexBuild, position: int, item: EvidenceInput | RejectedEvidence
-) -> EvidenceInput | RejectedEvidence:
+    build: IndexBuild, position: int, item: EvidenceInput | EvidenceDecision
+) -> EvidenceInput | EvidenceDecision:
     """Convert a finding's citation to the stored form, or reject the finding."""
-    if isinstance(item, RejectedEvidence):
+    if isinstance(item, EvidenceDecision):
         return item
     try:
         if not clean_text(item.content).strip():
@@ -192,15 +188,13 @@ def _check_item(
         return replace(item, citation=get_catalog().clean_metadata(build.index_id, citation))
     except InvalidInput as error:
         field = (error.field or "").replace("metadata", "citation", 1)
-        return RejectedEvidence(
-            item.url,
-            InvalidInput(
-                error.detail.replace("metadata.", "citation."),
-                field=f"items.{position}.{field}",
-                allowed=error.allowed,
-                fix=error.fix,
-            ),
+        rejection = InvalidInput(
+            error.detail.replace("metadata.", "citation."),
+            field=f"items.{position}.{field}",
+            allowed=error.allowed,
+            fix=error.fix,
         )
+        return EvidenceDecision(item.url, EvidenceVerdict.REJECTED, error=rejection)
 
 
 def _read_date(citation: dict[str, Any]) -> dict[str, Any]:
@@ -230,7 +224,7 @@ def _read_date(citation: dict[str, Any]) -> dict[str, Any]:
 
 def _add_findings(
     build: IndexBuild,
-    items: Sequence[EvidenceInput | RejectedEvidence],
+    items: Sequence[EvidenceInput | EvidenceDecision],
     findings: Sequence[Vectors],
     threshold: float | None,
     grant: Grant,
@@ -243,47 +237,51 @@ def _add_findings(
     )
     duplicates.search_store(findings)
     decisions: list[EvidenceDecision] = []
-    finding_indexes = iter(range(len(findings)))
+    remaining = iter(enumerate(findings))
     for position, item in enumerate(items):
-        if isinstance(item, RejectedEvidence):
-            decisions.append(_reject(item.url, item.error))
+        if isinstance(item, EvidenceDecision):
+            decisions.append(item)
             continue
-        finding_index = next(finding_indexes)
+        finding_index, vectors = next(remaining)
         try:
             with transaction.atomic():
-                decisions.append(
-                    _add_finding(
-                        build, duplicates, finding_index, item, findings[finding_index], grant
-                    )
-                )
+                decisions.append(_add_finding(duplicates, finding_index, item, vectors))
         except ContentConflict as error:
             error.field = f"items.{position}.url"
-            decisions.append(_reject(item.url, error))
+            decisions.append(EvidenceDecision(item.url, EvidenceVerdict.REJECTED, error=error))
     return decisions
 
 
-def _reject(url: str, error: StrataError) -> EvidenceDecision:
-    return EvidenceDecision(url, EvidenceVerdict.REJECTED, error=error)
-
-
 def _add_finding(
-    build: IndexBuild,
-    duplicates: DuplicateFinder,
-    finding_index: int,
-    item: EvidenceInput,
-    vectors: Vectors,
-    grant: Grant,
+    duplicates: DuplicateFinder, finding_index: int, item: EvidenceInput, vectors: Vectors
 ) -> EvidenceDecision:
+    index, grant = duplicates.build.index_id, duplicates.grant
+    stored_vectors = vector_values(vectors, hash_vector_space(duplicates.build.spec))
     external_id = make_external_id(item.url)
     content = TextContent((item.content,))
-    known_artifact = find_by_external_ids(build.index_id, [external_id]).get(external_id)
+    known_artifact = find_by_external_ids(index, [external_id]).get(external_id)
     near = duplicates.find_near(finding_index, content, vectors)
     if known_artifact is None:
         while duplicate := duplicates.find_exact_duplicate(content) or near.duplicate:
             # Locked: if the stored finding were deleted now, this one would be lost, too.
             stored = Artifact.objects.select_for_update().filter(pk=duplicate.artifact_id).first()
             if stored is not None:
-                _save_reference(build, stored, duplicate, item, content, vectors, grant)
+                # A repeat is kept as a reference, in place of earlier ones with its URL.
+                reference, _ = EvidenceReference.objects.update_or_create(
+                    artifact=stored,
+                    external_id=external_id,
+                    groups=choose_groups_of_new_document(grant, None),
+                    defaults={
+                        "repeated_sha256": stored.sha256,
+                        "similarity": duplicate.similarity,
+                        "url": item.url,
+                        "title": item.title or "",
+                        "content": join_pages(content.pages),
+                        "citation": item.citation or {},
+                        **stored_vectors,
+                    },
+                )
+                delete_references(index, external_id, grant, except_for=reference)
                 return EvidenceDecision(
                     item.url,
                     EvidenceVerdict.DUPLICATE,
@@ -293,9 +291,9 @@ def _add_finding(
                 )
             duplicates.remove(duplicate.artifact_id)
             near = duplicates.find_near(finding_index, content, vectors)
-        delete_references(build.index_id, external_id, grant)
+        delete_references(index, external_id, grant)
     artifact, _ = add_artifact(
-        build.index_id,
+        index,
         content,
         title=item.title,
         metadata=item.citation,
@@ -309,41 +307,11 @@ def _add_finding(
         )
     similar = link_similar_findings(artifact, near.all)
     duplicates.add(artifact.pk, vectors)
-    RecentEvidence.objects.update_or_create(
-        artifact=artifact, defaults=vector_values(vectors, hash_vector_space(build.spec))
-    )
+    RecentEvidence.objects.update_or_create(artifact=artifact, defaults=stored_vectors)
     if known_artifact is not None and known_artifact.sha256 != artifact.sha256:
         duplicates.read_recent()  # a repeat of its earlier content may have taken its place
     verdict = EvidenceVerdict.ADDED if known_artifact is None else EvidenceVerdict.UPDATED
     return EvidenceDecision(item.url, verdict, artifact.pk, artifact.revision, similar=similar)
-
-
-def _save_reference(
-    build: IndexBuild,
-    stored: Artifact,
-    duplicate: StoredFinding,
-    item: EvidenceInput,
-    content: TextContent,
-    vectors: Vectors,
-    grant: Grant,
-) -> None:
-    """Keep a repeat as a reference of the finding that it repeats, in place of earlier references
-    with its URL."""
-    external_id = make_external_id(item.url)
-    groups = choose_groups_of_new_document(grant, None)
-    values = {
-        "repeated_sha256": stored.sha256,
-        "similarity": duplicate.similarity,
-        "url": item.url,
-        "title": item.title or "",
-        "content": join_pages(content.pages),
-        "citation": item.citation or {},
-        **vector_values(vectors, hash_vector_space(build.spec)),
-    }
-    reference, _ = EvidenceReference.objects.update_or_create(
-        artifact=stored, external_id=external_id, groups=groups, defaults=values
-    )
-    delete_references(build.index_id, external_id, grant, except_for=reference)
 
 
 def _delete_indexed_vectors(index: str) -> None:

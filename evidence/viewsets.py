@@ -1,5 +1,7 @@
 """REST endpoints of evidence."""
 
+from typing import Any
+
 from drf_spectacular.utils import (
     OpenApiExample,
     OpenApiRequest,
@@ -21,7 +23,6 @@ from evidence.serializers import (
     RelatedEvidenceParametersSerializer,
     SimilarEvidenceParametersSerializer,
     SingleEvidenceSerializer,
-    read_search_parameters,
     render_decision,
     render_evidence_answer,
 )
@@ -78,12 +79,9 @@ class EvidenceViewSet(viewsets.ViewSet):
     )
     def similar(self, request: Request, index: str) -> Response:
         """Find findings similar to a query, most similar first."""
-        parameters = read_search_parameters(
-            SimilarEvidenceParametersSerializer, read_query_string(request.query_params)
-        )
-        found = find_similar_evidence(index, grant=get_grant(request), **parameters)
-        enqueue_planning_of_stale_hits(found.answer.stale_ids)
-        return Response(render_evidence_answer(found))
+        content = read_query_string(request.query_params)
+        parameters = SimilarEvidenceParametersSerializer.read(content)
+        return _search(request, index, parameters)
 
     @extend_schema(
         operation_id="find_related_evidence",
@@ -95,9 +93,11 @@ class EvidenceViewSet(viewsets.ViewSet):
     )
     def related(self, request: Request, index: str) -> Response:
         """Find findings similar to a query, except those at the given URLs."""
-        parameters = read_search_parameters(RelatedEvidenceParametersSerializer, request.data)
-        found = find_similar_evidence(
-            index, excluded_urls=parameters.pop("urls"), grant=get_grant(request), **parameters
-        )
-        enqueue_planning_of_stale_hits(found.answer.stale_ids)
-        return Response(render_evidence_answer(found))
+        parameters = RelatedEvidenceParametersSerializer.read(request.data)
+        return _search(request, index, parameters)
+
+
+def _search(request: Request, index: str, parameters: dict[str, Any]) -> Response:
+    found = find_similar_evidence(index, grant=get_grant(request), **parameters)
+    enqueue_planning_of_stale_hits(found.answer.stale_ids)
+    return Response(render_evidence_answer(found))

@@ -17,11 +17,7 @@ from django.template import Context, Engine, TemplateSyntaxError
 
 from core.text import hash_text
 from indexing.exceptions import InvalidSpec
-<<<<<<< HEAD
 from indexing.spec import IndexSpec
-from summaries.fences import make_fence
-=======
->>>>>>> less-summaries
 
 USER_PART_MARKER = "=== user ===\n"
 _FENCE = regex.compile(r"--- [0-9a-f]{24} ---")

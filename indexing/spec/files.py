@@ -73,11 +73,7 @@ def write_spec_text(name: str, text: str, *, replaces: str | None) -> IndexSpec:
             fix="Read it again, and repeat your change.",
         )
     try:
-<<<<<<< HEAD
         write_file(_path(name), text.encode())
-=======
-        write_atomically(_path(name), text)
->>>>>>> less-summaries
     except OSError as error:
         raise SpecNotWritten(
             f"The file cannot be written: {error.strerror}.",
@@ -97,23 +93,5 @@ def _find_current_endpoints(name: str) -> set[EndpointSpec]:
         return set()
 
 
-<<<<<<< HEAD
-=======
-def write_atomically(path: Path, text: str) -> None:
-    """Write the file so that it is complete or unchanged, also after a crash."""
-    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-            os.fchmod(file.fileno(), 0o644)
-        Path(draft).replace(path)
-    except BaseException:
-        Path(draft).unlink()
-        raise
-
-
->>>>>>> less-summaries
 def _path(name: str) -> Path:
     return Path(settings.STRATA_SPECS_DIR) / f"{name}.yaml"

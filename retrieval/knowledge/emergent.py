@@ -38,7 +38,7 @@ def compute_open_pairs(
         InvalidInput: the index has too many concepts.
         StoreUnavailable: retry helps.
     """
-    concepts = Concept.objects.visible_to(grant).of_index(index)
+    concepts = Concept.objects.visible_to(grant).filter(index=index)
     if concepts.count() > MAX_CONCEPTS_COMPARED:
         raise InvalidInput(
             "min_similarity may be lower than STRATA_EMERGENT_SIMILARITY only if the index has at "

@@ -14,10 +14,8 @@ import strata_types
 from access.authentication import get_grant
 from access.grants import Grant, Scope
 from concepts.emergent_pairs import accept_pair, dismiss_pair
-from concepts.exceptions import UnknownEmergentPair
 from concepts.models import Concept, EmergentPair, Relationship
 from concepts.serializers import EVIDENCE_DISCLAIMER, render_relationship
-from concepts.viewsets import get_concept
 from core.openapi import ERROR, body_of
 from core.paging import paginate, render_page_head
 from documents.index_catalog import require_index
@@ -66,7 +64,7 @@ class ConceptEvidenceView(ConceptView):
     def _respond(self, request: Request, concept_id: UUID, content: Any) -> Response:
         parameters = requests.EvidenceParametersSerializer.read(content)
         grant = get_grant(request)
-        concept = get_concept(concept_id, grant)
+        concept = Concept.objects.require(concept_id, grant)
         ranked = concept_evidence.rank_instances(concept, parameters.get("query"), grant)
         page = ranked[parameters["offset"] : parameters["offset"] + parameters["limit"]]
         return self.respond(concept, count=len(ranked), hits=answers.render_ranked_instances(page))
@@ -83,7 +81,7 @@ class ConceptContextView(ConceptView):
     def get(self, request: Request, concept_id: UUID) -> Response:
         """The sources that quote a concept, with their neighbours."""
         parameters = requests.ContextParametersSerializer.read(request.query_params)
-        concept = get_concept(concept_id, get_grant(request))
+        concept = Concept.objects.require(concept_id, get_grant(request))
         context = concept_evidence.read_concept_context(concept, **parameters)
         return self.respond(concept, sources=answers.render_concept_context(context))
 
@@ -100,7 +98,7 @@ class ConceptPathsView(ConceptView):
         """Chains of relationships from a concept whose types are similar to the given words."""
         parameters = requests.PathParametersSerializer.read(request.query_params)
         grant = get_grant(request)
-        concept = get_concept(concept_id, grant)
+        concept = Concept.objects.require(concept_id, grant)
         paths, queries = graph.find_paths(concept, grant=grant, **parameters)
         for knowledge_query in queries:
             enqueue_planning_of_stale_hits(knowledge_query.stale_ids)
@@ -185,8 +183,8 @@ class EmergentPairAcceptView(APIView):
     def post(self, request: Request, pair_id: UUID) -> Response:
         """Create a relationship from a pair; the pair is then no longer open."""
         data = requests.AcceptPairSerializer.read(request.data)
-        _require_visible_pair(pair_id, request)
-        edge = accept_pair(pair_id, data["type"], is_reversed=data["reversed"])
+        grant = get_grant(request)
+        edge = accept_pair(pair_id, data["type"], is_reversed=data["reversed"], grant=grant)
         named = Relationship.objects.with_concepts_and_type().get(pk=edge.pk)
         return Response(render_relationship(named), status=status.HTTP_201_CREATED)
 
@@ -203,14 +201,5 @@ class EmergentPairDismissView(APIView):
     )
     def post(self, request: Request, pair_id: UUID) -> Response:
         """Dismiss a pair, so that it is no longer listed as open."""
-        _require_visible_pair(pair_id, request)
-        return Response(answers.render_emergent_pair(dismiss_pair(pair_id)))
-
-
-def _require_visible_pair(pair_id: UUID, request: Request) -> None:
-    """
-    Raises:
-        UnknownEmergentPair: there is no pair with this id that the request may see.
-    """
-    if not EmergentPair.objects.visible_to(get_grant(request)).filter(pk=pair_id).exists():
-        raise UnknownEmergentPair(field="id")
+        pair = dismiss_pair(pair_id, get_grant(request))
+        return Response(answers.render_emergent_pair(pair))

@@ -13,10 +13,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from core.atomic_files import write_file
 from core.exceptions import InvalidInput
 from core.http_formats import load_json
 from core.text import clean_text, hash_text
-from indexing.spec.files import write_atomically
 from summaries.processing.chunks import CHUNKS_FILE_NAME
 from summaries.processing.pages import PARSED_FILE_NAME
 
@@ -189,13 +189,13 @@ class InspectionFolder:
 
     def write(self, name: str, text: str) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
-        write_atomically(self.path / name, text)
+        write_file(self.path / name, text.encode())
         self.manifest.files[name] = WrittenFile(sha256=hash_text(text))
 
     def save_manifest(self) -> None:
         content = self.manifest.model_dump(mode="json")
         text = json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False)
-        write_atomically(self.path / MANIFEST_FILE_NAME, text + "\n")
+        write_file(self.path / MANIFEST_FILE_NAME, f"{text}\n".encode())
 
 
 def describe_file(path: Path) -> InputFile:

@@ -2,7 +2,7 @@ import pytest
 from django.urls import reverse
 
 from concepts.instances import add_instance
-from concepts.models import Concept, Relationship, RelationshipType
+from concepts.models import Concept, EmergentPair, Relationship, RelationshipType
 from concepts.services import create_concept, create_relationship_type, relate_concepts
 from tests.acting import act, offered
 from tests.concepts.conftest import INDEX
@@ -38,7 +38,7 @@ class TestConceptAdmin:
             search_terms="\n".join(map(str, range(51))),
         )  # fmt: skip
 
-        assert b"knowledge already has Heron" in taken.content
+        assert b"knowledge already has a concept named" in taken.content
         assert b"Select a valid choice" in elsewhere.content
         assert b"search_terms must hold at most 50 terms" in many.content
         assert Concept.objects.get() == heron
@@ -67,6 +67,49 @@ class TestConceptAdmin:
         assert said == "Merged 2 concepts into Crane."
         assert alone == "concepts must name at least one other concept to merge into this one."
         assert Concept.objects.get() == crane
+
+
+class TestInstanceAdmin:
+    def test_keeps_concepts_hidden_whose_quotes_are_deleted(self, admin_client, heron, relocations):
+        for text in ("The heron stands.", "A heron waits."):
+            document = give(text, index=INDEX, groups=["board"])
+            add_instance(heron.pk, "heron", artifact_id=document.pk)
+        alone, selected = heron.instances.all()
+
+        url = reverse("admin:concepts_instance_delete", args=[alone.pk])
+        admin_client.post(url, {"post": 1})
+        hidden_by_one = Concept.objects.get().is_restricted
+        Concept.objects.update(is_restricted=False)
+        chosen = {"action": "delete_selected", "_selected_action": selected.pk, "post": "yes"}
+        admin_client.post(reverse("admin:concepts_instance_changelist"), chosen)
+
+        assert hidden_by_one
+        assert Concept.objects.get().is_restricted
+        assert not heron.instances.exists()
+
+
+class TestEmergentPairAdmin:
+    @pytest.fixture
+    def pair(self, heron):
+        ends = sorted([heron, create_concept(INDEX, "Crane")], key=lambda each: each.pk)
+        return EmergentPair.objects.create(first=ends[0], second=ends[1], similarity=0.9)
+
+    def test_accepts_a_pair(self, admin_client, pair):
+        kind = create_relationship_type(INDEX, "LIKE")
+        url = reverse("admin:concepts_emergentpair_change", args=[pair.pk])
+
+        untyped = admin_client.post(url, {})
+        accepted = admin_client.post(url, {"type": kind.pk, "is_reversed": "on"})
+
+        assert (untyped.status_code, accepted.status_code) == (200, 302)
+        edge = Relationship.objects.get()
+        assert (edge.source, edge.type, edge.target) == (pair.second, kind, pair.first)
+
+    def test_dismisses_the_selected_pairs(self, admin_client, pair):
+        said = act(admin_client, "concepts_emergentpair", "dismiss_pairs", pair)
+
+        assert said == "1 dismissed."
+        assert EmergentPair.objects.dismissed().get() == pair
 
 
 class TestRelationshipAdmin:

@@ -88,7 +88,7 @@ class TestUpdateEmergentPairs:
         assert len(pairs()) == 1
 
     def test_deletes_a_pair_with_one_of_its_concepts(self, near, concepts):
-        services.remove_concept(concepts["twin"].pk)
+        services.remove_entity(Concept, concepts["twin"].pk)
 
         assert not EmergentPair.objects.exists()
 

@@ -25,7 +25,7 @@ class TestUpdateEmergentPairs:
     def test_searches_again_for_a_changed_concept_and_deletes_dissimilar_pairs(
         self, near, concepts, knowledge
     ):
-        services.edit_concept(concepts["twin"].pk, label="a word apart")
+        services.edit_entity(Concept, concepts["twin"].pk, label="a word apart")
         sync(knowledge)
 
         looked_at = update_emergent_pairs(knowledge)
@@ -35,7 +35,7 @@ class TestUpdateEmergentPairs:
 
     def test_finds_a_pair_that_became_similar(self, near, concepts, knowledge):
         nearer = LABELS["one"].replace("alpha", "omega")
-        services.edit_concept(concepts["cousin"].pk, label=nearer)
+        services.edit_entity(Concept, concepts["cousin"].pk, label=nearer)
         sync(knowledge)
 
         survey(knowledge)

@@ -199,7 +199,7 @@ class TestExtractConcepts:
 
         assert is_due
         assert Extraction.objects.count() == 1
-        labels = Concept.objects.with_evidence().values_list("label", flat=True)
+        labels = Concept.objects.with_evidence("some").values_list("label", flat=True)
         assert set(labels) == {"Clover", "Nitrogen fixation"}
 
     def test_bypasses_the_cache_on_request(self, knowledge, relocations, model):

@@ -75,7 +75,7 @@ class TestImportConcepts:
             "1 refused",
         ]
         assert "graph.jsonl:1, quote 2" in err
-        assert "[quote_not_found]" in err
+        assert "[quote_not_found, field quote]" in err
         assert Instance.objects.get().quote == "The heron stands"
         assert str(Relationship.objects.get()) == "Heron EATS Fish"
 
@@ -112,16 +112,20 @@ class TestImportConcepts:
             ({"type": "concept", "labl": "x"}, "no field 'labl'"),
             ({"type": "idea"}, "must have a type"),
             ({"label": "x"}, "must have a type"),
+            ({"type": ["concept"]}, "must have a type"),
             ([1], "a JSON object"),
-            ({"type": "concept", "label": ["x"]}, "label must be a string"),
-            ({"type": "concept", "label": "x", "evidence": ["x"]}, "a list of objects"),
+            ({"type": "concept", "label": ["x"]}, "Not a valid string. [invalid, field label]"),
+            (
+                {"type": "concept", "label": "x", "evidence": ["x"]},
+                "field evidence.0]",
+            ),
             (
                 {"type": "relationship", "source": "x", "relationship_type": "y", "target": "z"},
                 "no concept 'x'",
             ),
             (
                 {"type": "concept", "label": "x", "evidence": [{"quote": "a", "source": "b"}]},
-                "source must be an id",
+                "Must be a valid UUID. [invalid, field source]",
             ),
         ],
     )

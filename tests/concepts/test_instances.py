@@ -90,14 +90,14 @@ class TestRelocateInstances:
         assert list(find_artifacts_with_stale_instances()) == [document.pk]
         relocate_instances(document.pk)
         lost = verdict(instance)
-        is_bare = list(Concept.objects.without_evidence()) == [heron]
+        is_bare = list(Concept.objects.with_evidence("none")) == [heron]
 
         replace_content(document.pk, TextContent((TEXT,)))
         relocate_instances(document.pk)
 
         assert (lost, is_bare) == ("lost", True)
         assert verdict(instance) == "exact"
-        assert not Concept.objects.without_evidence().exists()
+        assert not Concept.objects.with_evidence("none").exists()
 
     def test_touches_only_the_instances_of_the_source_that_changed(self, heron, document, instance):
         other = give("A heron again, elsewhere.", index=INDEX)
@@ -152,8 +152,8 @@ class TestRemovingADocument:
 
         remove_artifact(document.pk)
 
-        assert set(Concept.objects.without_evidence()) == {heron}
-        assert set(Concept.objects.with_evidence()) == {crane}
+        assert set(Concept.objects.with_evidence("none")) == {heron}
+        assert set(Concept.objects.with_evidence("some")) == {crane}
 
 
 def test_a_quote_has_a_maximum_length(heron, document):

@@ -11,6 +11,7 @@ from rest_framework.test import APIClient
 
 from concepts import services
 from concepts.instances import add_instance
+from concepts.models import Concept
 from documents.models import Source
 from documents.services import TextContent
 from tests.concepts.conftest import INDEX
@@ -103,14 +104,14 @@ class TestConcepts:
         assert search("concepts", min_similarity=0.999)["hits"] == []
 
     def test_that_changed_since_are_stale(self, search, shared_graph):
-        services.edit_concept(shared_graph["Heron"].pk, description="bird that stands")
+        services.edit_entity(Concept, shared_graph["Heron"].pk, description="bird that stands")
 
         [hit] = search("concepts", "heron bird", limit=1)["hits"]
 
         assert (hit["label"], hit["verdict"]) == ("Heron", "stale")
 
     def test_that_were_deleted_are_not_returned(self, search, shared_graph):
-        services.remove_concept(shared_graph["Heron"].pk)
+        services.remove_entity(Concept, shared_graph["Heron"].pk)
 
         assert "Heron" not in labels(search("concepts")["hits"])
 

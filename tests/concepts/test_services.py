@@ -5,7 +5,7 @@ import pytest
 from concepts import services
 from concepts.exceptions import UnknownConcept
 from concepts.instances import add_instance
-from concepts.models import Concept, Instance, Relationship
+from concepts.models import Concept, Instance, Relationship, RelationshipType
 from core.exceptions import InvalidInput
 from documents.exceptions import ContentConflict
 from documents.models import Artifact, PendingRevision
@@ -87,7 +87,7 @@ class TestEditConcept:
         sync(knowledge)
         embedder.embedded.clear()
 
-        services.edit_concept(heron.pk, description="A patient bird")
+        services.edit_entity(Concept, heron.pk, description="A patient bird")
         report = verify_build(knowledge)
         sync(knowledge)
 
@@ -96,16 +96,16 @@ class TestEditConcept:
         assert verify_build(knowledge).findings == {}
 
     def test_makes_it_found_by_its_new_name(self, heron):
-        services.edit_concept(heron.pk, label="Grey heron")
+        services.edit_entity(Concept, heron.pk, label="Grey heron")
 
-        assert services.find_concept(INDEX, "grey HERON").pk == heron.pk
-        assert services.find_concept(INDEX, "heron") is None
+        assert services.find_entity(Concept, INDEX, "grey HERON").pk == heron.pk
+        assert services.find_entity(Concept, INDEX, "heron") is None
 
     def test_refuses_the_name_of_another_concept(self, heron):
         crane = services.create_concept(INDEX, "Crane")
 
         with pytest.raises(ContentConflict):
-            services.edit_concept(crane.pk, label="heron")
+            services.edit_entity(Concept, crane.pk, label="heron")
 
         crane.refresh_from_db()
         assert crane.label == "Crane"
@@ -121,7 +121,7 @@ class TestRemoveConcept:
         sync(knowledge, document)
         sync(knowledge)
 
-        services.remove_concept(heron.pk)
+        services.remove_entity(Concept, heron.pk)
         sync(knowledge)
 
         assert not Instance.objects.exists()
@@ -133,7 +133,7 @@ class TestRemoveConcept:
 
     def test_raises_an_error_for_an_unknown_concept(self, knowledge):
         with pytest.raises(UnknownConcept):
-            services.remove_concept(uuid.uuid4())
+            services.remove_entity(Concept, uuid.uuid4())
 
 
 class TestMergeConcepts:
@@ -228,7 +228,7 @@ class TestRelationshipType:
         )
         assert get_store().count(knowledge.collection("relationship_type")) == 1
 
-        services.edit_relationship_type(kind.pk, category="semantic")
+        services.edit_entity(RelationshipType, kind.pk, category="semantic")
         sync(knowledge)
         stored = get_store().retrieve(knowledge.collection("relationship_type"), [kind.pk])
         assert stored[kind.pk].payload["category"] == "semantic"

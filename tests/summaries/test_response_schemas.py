@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from concepts.extractors import ExtractionResponse
+from concepts.extraction import ExtractionResponse
 from indexing.spec import IndexSpec
 from retrieval.questions.llm_filters import ModelReading
 from retrieval.questions.wordings import ModelWordings

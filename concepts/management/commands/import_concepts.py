@@ -6,8 +6,13 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from concepts.importing import import_statement, read_statements
-from indexing.management.base_command import StrataCommand, ensure_workers, trigger_reconciliation
+from concepts.importing import import_file
+from indexing.management.base_command import (
+    StrataCommand,
+    ensure_workers,
+    format_error,
+    trigger_reconciliation,
+)
 from indexing.management.waiting import wait_for_standalone_rows
 from indexing.models import Index
 
@@ -58,15 +63,12 @@ class Command(StrataCommand):
         unchanged: Counter[str] = Counter()
         refused_count = 0
         try:
-            for statement in read_statements(path):
-                for imported in import_statement(index, statement):
-                    if imported.error is not None:
-                        refused_count += 1
-                        error = imported.error
-                        message = f"{imported.location}: {error.with_fix()}"
-                        self.stderr.write(f"{message} [{error.code}]")
-                    else:
-                        (added if imported.is_new else unchanged)[imported.kind] += 1
+            for imported in import_file(index, path):
+                if (error := imported.error) is not None:
+                    refused_count += 1
+                    self.stderr.write(f"{imported.location}: {format_error(error)}")
+                else:
+                    (added if imported.is_new else unchanged)[imported.kind] += 1
         except OSError as error:
             raise CommandError(f"{path} cannot be read: {error.strerror}.") from None
         for kind, plural in PLURALS.items():

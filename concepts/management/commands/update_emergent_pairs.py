@@ -46,7 +46,12 @@ class Command(StrataCommand):
     def _update_pairs(self, build: IndexBuild) -> None:
         total = nodes_due_for_pairing(build).count()
         if total > MIN_CONCEPTS_FOR_GRAPH and has_embedded_store():
-            _build_graph(build)
+            # A Qdrant server builds its graph by itself.
+            from indexing.stores.embedded import EmbeddedStore
+
+            store = get_store()
+            if isinstance(store, EmbeddedStore):
+                store.optimize(build.collection("concept"))
         done = 0
         with progress_bar(f"Concepts of {build}", total) as advance:
             while count := update_emergent_pairs(build):
@@ -57,12 +62,3 @@ class Command(StrataCommand):
             f"{build}: {done:,} {'concept' if done == 1 else 'concepts'} compared, "
             f"{pairs:,} open {'pair' if pairs == 1 else 'pairs'}"
         )
-
-
-def _build_graph(build: IndexBuild) -> None:
-    """Build the search graph of the engine in this process; a Qdrant server builds its own."""
-    from indexing.stores.embedded import EmbeddedStore
-
-    store = get_store()
-    if isinstance(store, EmbeddedStore):
-        store.optimize(build.collection("concept"))
