@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 from typing_extensions import TypedDict
 
 from strata_types.common import AnyList, HitVerdict, ListOptions
-from strata_types.documents import HitArtifact, HitPage, Neighbour
+from strata_types.documents import HitArtifact, HitPage, HitSource, Neighbour
 from strata_types.searches import AnswerHead, Hit, Mode
 
 KnowledgeKind: TypeAlias = Literal["concept", "source", "relationship_type"]
@@ -32,9 +32,7 @@ class ConceptLabel(TypedDict):
     label: str
 
 
-class InstanceSource(TypedDict):
-    id: str
-    ordinal: int
+class InstanceSource(HitSource):
     heading: str
 
 
@@ -53,19 +51,16 @@ class Instance(TypedDict):
     source: InstanceSource | None
 
 
-class RelationshipType(TypedDict):
-    id: str
-    index: str
-    name: str
-    category: str
-    description: str
-    revision: int
-
-
 class RelationshipTypeName(TypedDict):
     id: str
     name: str
     category: str
+
+
+class RelationshipType(RelationshipTypeName):
+    index: str
+    description: str
+    revision: int
 
 
 class Relationship(TypedDict):
@@ -240,9 +235,7 @@ class RelationshipTypeHit(EntityHit):
     relationships: list[Relationship]
 
 
-class QuotedConcept(TypedDict):
-    id: str
-    label: str
+class QuotedConcept(ConceptLabel):
     evidence: Instance
 
 

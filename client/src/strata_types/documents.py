@@ -229,10 +229,7 @@ class SourceChunk(TypedDict):
     state: str
 
 
-class Source(TypedDict):
-    id: str
-    ordinal: int
-    """Within its artifact, counted from 0."""
+class Source(HitSource):
     heading: str
     text: str
     start: int

@@ -35,7 +35,11 @@ from strata_client.types import (
 
 
 class AsyncDocuments:
-    """The methods of the client that are about documents."""
+    """The methods of the client that are about documents.
+
+    A method raises ``NotFound`` if there is no index of the given name, or no artifact or page with
+    the given id or number.
+    """
 
     _connection: AsyncConnection
 
@@ -104,18 +108,13 @@ class AsyncDocuments:
         )
 
     async def artifact(self, artifact_id: str) -> Artifact:
-        """Return an artifact with its status.
-
-        Raises:
-            NotFound: there is no artifact with this id.
-        """
+        """Return an artifact with its status."""
         return await self._connection.read(_path(artifact_id))
 
     async def artifacts(self, index: str, **options: Unpack[ArtifactListOptions]) -> ArtifactList:
         """Return the artifacts of an index.
 
         Raises:
-            NotFound: there is no index of this name.
             InvalidRequest: a value is not allowed.
         """
         return await self._connection.read(f"indexes/{quote(index, safe='')}/artifacts/", **options)
@@ -131,7 +130,6 @@ class AsyncDocuments:
         """Replace the content of an artifact; its id, title, metadata and groups stay.
 
         Raises:
-            NotFound: there is no artifact with this id.
             Conflict: another artifact of the index has this content.
         """
         require_one_content(text=text, pages=pages, file=file)
@@ -144,11 +142,7 @@ class AsyncDocuments:
         )
 
     async def pages(self, artifact_id: str, **options: Unpack[ListOptions]) -> PageList:
-        """Return the pages of an artifact, without their text.
-
-        Raises:
-            NotFound: there is no artifact with this id.
-        """
+        """Return the pages of an artifact, without their text."""
         return await self._connection.read(f"{_path(artifact_id)}pages/", **options)
 
     async def page(self, artifact_id: str, number: int) -> Page:
@@ -156,9 +150,6 @@ class AsyncDocuments:
 
         Args:
             number: counted from 0.
-
-        Raises:
-            NotFound: there is no such artifact or page.
         """
         return await self._connection.read(f"{_path(artifact_id)}pages/{int(number)}/")
 
@@ -229,7 +220,6 @@ class AsyncDocuments:
         ``model_name``: what wrote the text; by default "by hand".
 
         Raises:
-            NotFound: there is no artifact with this id.
             InvalidRequest: its index has no summaries, or the text is not allowed.
         """
         return await self._write_summary(f"{_path(artifact_id)}summary_candidate", text, model_name)
@@ -240,7 +230,6 @@ class AsyncDocuments:
         """Write the summary of a page by hand, as ``write_summary``.
 
         Raises:
-            NotFound: there is no page with this id.
             InvalidRequest: its index has no summaries, or the text is not allowed.
         """
         return await self._write_summary(

@@ -19,7 +19,8 @@ from strata_client.types import (
 
 
 class AsyncEvaluations:
-    """Every method raises ``AccessDenied`` without a key that sees all documents."""
+    """Every method raises ``AccessDenied`` without a key that sees all documents, and ``NotFound``
+    if there is no evaluation with the given id."""
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
@@ -35,11 +36,7 @@ class AsyncEvaluations:
         return await self._connection.post("evaluations/", body, is_idempotent=False)
 
     async def get(self, evaluation_id: str) -> EvaluationDetail:
-        """Return an evaluation with its results, and the earlier results of the same queries.
-
-        Raises:
-            NotFound: there is no evaluation with this id.
-        """
+        """Return an evaluation with its results, and the earlier results of the same queries."""
         return await self._connection.read(_path(evaluation_id))
 
     async def list(
@@ -54,7 +51,6 @@ class AsyncEvaluations:
         """Yield the evaluation whenever its progress has changed, until it has ended.
 
         Raises:
-            NotFound: there is no evaluation with this id.
             NotReady: it has not ended after ``timeout`` seconds; it continues.
         """
         deadline = monotonic() + timeout
@@ -65,7 +61,6 @@ class AsyncEvaluations:
 
         Raises:
             StrataError: the evaluation failed, with its code.
-            NotFound: there is no evaluation with this id.
             NotReady: it has not ended after ``timeout`` seconds; it continues.
         """
         async for evaluation in self.follow(evaluation_id, timeout=timeout):
@@ -75,22 +70,14 @@ class AsyncEvaluations:
         return last
 
     async def report(self, evaluation_id: str) -> str:
-        """Return the report of a finished evaluation, an HTML page.
-
-        Raises:
-            NotFound: there is no evaluation with this id.
-        """
+        """Return the report of a finished evaluation, an HTML page."""
         response = await self._connection.send(
             "GET", f"{_path(evaluation_id)}report", is_idempotent=True
         )
         return response.text
 
     async def delete(self, evaluation_id: str) -> None:
-        """Delete an evaluation; cancel it if it is running. Needs the scope ``write``.
-
-        Raises:
-            NotFound: there is no evaluation with this id.
-        """
+        """Delete an evaluation; cancel it if it is running. Needs the scope ``write``."""
         await self._connection.send("DELETE", _path(evaluation_id), is_idempotent=False)
 
 

@@ -23,7 +23,7 @@ from strata_client.types import (
 class AsyncRelationships:
     """The relationships of any index whose spec enables concepts.
 
-    A method that takes an id raises ``NotFound`` if there is nothing with this id.
+    A method raises ``NotFound`` if there is no index of the given name, or nothing with a given id.
     """
 
     def __init__(self, connection: AsyncConnection) -> None:
@@ -32,11 +32,7 @@ class AsyncRelationships:
     async def list(
         self, index: str, **options: Unpack[RelationshipListOptions]
     ) -> RelationshipList:
-        """Return the relationships of an index.
-
-        Raises:
-            NotFound: there is no index of this name.
-        """
+        """Return the relationships of an index."""
         return await self._connection.read(
             f"indexes/{quote(index, safe='')}/relationships/", **options
         )
@@ -49,7 +45,6 @@ class AsyncRelationships:
         """Relate two concepts, all by their ids; return the relationship that exists, if it does.
 
         Raises:
-            NotFound: there is no such index, concept or type.
             InvalidRequest: they are not of this index, or the concepts are the same.
         """
         return await self._connection.post(
@@ -69,11 +64,7 @@ class AsyncRelationships:
     async def types(
         self, index: str, *, category: str | None = None, **options: Unpack[ListOptions]
     ) -> RelationshipTypeList:
-        """Return the relationship types of an index, by name.
-
-        Raises:
-            NotFound: there is no index of this name.
-        """
+        """Return the relationship types of an index, by name."""
         return await self._connection.read(
             f"indexes/{quote(index, safe='')}/relationship-types/", category=category, **options
         )
@@ -88,7 +79,6 @@ class AsyncRelationships:
         """Add a relationship type; searches find it once it is embedded.
 
         Raises:
-            NotFound: there is no index of this name.
             Conflict: the index has a type of this name.
         """
         body = omit_none({"name": name, **options})
@@ -120,7 +110,6 @@ class AsyncRelationships:
         the sources that bridge them.
 
         Raises:
-            NotFound: there is no index of this name.
             InvalidRequest: the index holds no concepts, or a value is not allowed.
         """
         return await self._connection.read("emergent", index=index, **options)

@@ -26,18 +26,14 @@ from strata_client.types import (
 class Concepts:
     """The concepts of any index whose spec enables them.
 
-    A method that takes the id of a concept raises ``NotFound`` if there is none with this id.
+    A method raises ``NotFound`` if there is no index of the given name, or nothing with a given id.
     """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def list(self, index: str, **options: Unpack[ConceptListOptions]) -> ConceptList:
-        """Return the concepts of an index, by label.
-
-        Raises:
-            NotFound: there is no index of this name.
-        """
+        """Return the concepts of an index, by label."""
         return self._connection.read(f"indexes/{quote(index, safe='')}/concepts/", **options)
 
     def get(self, concept_id: str) -> Concept:
@@ -48,7 +44,6 @@ class Concepts:
         """Add a concept; searches find it once it is embedded.
 
         Raises:
-            NotFound: there is no index of this name.
             Conflict: the index has a concept with this label.
             InvalidRequest: the index holds no concepts, or a value is not allowed.
         """
@@ -103,7 +98,6 @@ class Concepts:
 
         Raises:
             InvalidRequest: the document does not contain the text, or neither id is given.
-            NotFound: there is no such source or artifact.
         """
         return self._connection.post(
             f"{_path(concept_id)}instances/",
@@ -112,11 +106,7 @@ class Concepts:
         )
 
     def delete_quote(self, quote_id: str) -> None:
-        """Delete a quote; the document stays.
-
-        Raises:
-            NotFound: there is no quote with this id.
-        """
+        """Delete a quote; the document stays."""
         self._connection.send(
             "DELETE", f"instances/{quote(quote_id, safe='')}/", is_idempotent=False
         )

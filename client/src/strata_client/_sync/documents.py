@@ -36,7 +36,11 @@ from strata_client.types import (
 
 
 class Documents:
-    """The methods of the client that are about documents."""
+    """The methods of the client that are about documents.
+
+    A method raises ``NotFound`` if there is no index of the given name, or no artifact or page with
+    the given id or number.
+    """
 
     _connection: Connection
 
@@ -105,18 +109,13 @@ class Documents:
         )
 
     def artifact(self, artifact_id: str) -> Artifact:
-        """Return an artifact with its status.
-
-        Raises:
-            NotFound: there is no artifact with this id.
-        """
+        """Return an artifact with its status."""
         return self._connection.read(_path(artifact_id))
 
     def artifacts(self, index: str, **options: Unpack[ArtifactListOptions]) -> ArtifactList:
         """Return the artifacts of an index.
 
         Raises:
-            NotFound: there is no index of this name.
             InvalidRequest: a value is not allowed.
         """
         return self._connection.read(f"indexes/{quote(index, safe='')}/artifacts/", **options)
@@ -132,7 +131,6 @@ class Documents:
         """Replace the content of an artifact; its id, title, metadata and groups stay.
 
         Raises:
-            NotFound: there is no artifact with this id.
             Conflict: another artifact of the index has this content.
         """
         require_one_content(text=text, pages=pages, file=file)
@@ -145,11 +143,7 @@ class Documents:
         )
 
     def pages(self, artifact_id: str, **options: Unpack[ListOptions]) -> PageList:
-        """Return the pages of an artifact, without their text.
-
-        Raises:
-            NotFound: there is no artifact with this id.
-        """
+        """Return the pages of an artifact, without their text."""
         return self._connection.read(f"{_path(artifact_id)}pages/", **options)
 
     def page(self, artifact_id: str, number: int) -> Page:
@@ -157,9 +151,6 @@ class Documents:
 
         Args:
             number: counted from 0.
-
-        Raises:
-            NotFound: there is no such artifact or page.
         """
         return self._connection.read(f"{_path(artifact_id)}pages/{int(number)}/")
 
@@ -228,7 +219,6 @@ class Documents:
         ``model_name``: what wrote the text; by default "by hand".
 
         Raises:
-            NotFound: there is no artifact with this id.
             InvalidRequest: its index has no summaries, or the text is not allowed.
         """
         return self._write_summary(f"{_path(artifact_id)}summary_candidate", text, model_name)
@@ -239,7 +229,6 @@ class Documents:
         """Write the summary of a page by hand, as ``write_summary``.
 
         Raises:
-            NotFound: there is no page with this id.
             InvalidRequest: its index has no summaries, or the text is not allowed.
         """
         return self._write_summary(

@@ -20,7 +20,8 @@ from strata_client.types import (
 
 
 class Evaluations:
-    """Every method raises ``AccessDenied`` without a key that sees all documents."""
+    """Every method raises ``AccessDenied`` without a key that sees all documents, and ``NotFound``
+    if there is no evaluation with the given id."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -36,11 +37,7 @@ class Evaluations:
         return self._connection.post("evaluations/", body, is_idempotent=False)
 
     def get(self, evaluation_id: str) -> EvaluationDetail:
-        """Return an evaluation with its results, and the earlier results of the same queries.
-
-        Raises:
-            NotFound: there is no evaluation with this id.
-        """
+        """Return an evaluation with its results, and the earlier results of the same queries."""
         return self._connection.read(_path(evaluation_id))
 
     def list(self, index: str | None = None, **options: Unpack[ListOptions]) -> EvaluationList:
@@ -53,7 +50,6 @@ class Evaluations:
         """Yield the evaluation whenever its progress has changed, until it has ended.
 
         Raises:
-            NotFound: there is no evaluation with this id.
             NotReady: it has not ended after ``timeout`` seconds; it continues.
         """
         deadline = monotonic() + timeout
@@ -64,7 +60,6 @@ class Evaluations:
 
         Raises:
             StrataError: the evaluation failed, with its code.
-            NotFound: there is no evaluation with this id.
             NotReady: it has not ended after ``timeout`` seconds; it continues.
         """
         for evaluation in self.follow(evaluation_id, timeout=timeout):
@@ -74,20 +69,12 @@ class Evaluations:
         return last
 
     def report(self, evaluation_id: str) -> str:
-        """Return the report of a finished evaluation, an HTML page.
-
-        Raises:
-            NotFound: there is no evaluation with this id.
-        """
+        """Return the report of a finished evaluation, an HTML page."""
         response = self._connection.send("GET", f"{_path(evaluation_id)}report", is_idempotent=True)
         return response.text
 
     def delete(self, evaluation_id: str) -> None:
-        """Delete an evaluation; cancel it if it is running. Needs the scope ``write``.
-
-        Raises:
-            NotFound: there is no evaluation with this id.
-        """
+        """Delete an evaluation; cancel it if it is running. Needs the scope ``write``."""
         self._connection.send("DELETE", _path(evaluation_id), is_idempotent=False)
 
 

@@ -24,18 +24,14 @@ from strata_client.types import (
 class Relationships:
     """The relationships of any index whose spec enables concepts.
 
-    A method that takes an id raises ``NotFound`` if there is nothing with this id.
+    A method raises ``NotFound`` if there is no index of the given name, or nothing with a given id.
     """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def list(self, index: str, **options: Unpack[RelationshipListOptions]) -> RelationshipList:
-        """Return the relationships of an index.
-
-        Raises:
-            NotFound: there is no index of this name.
-        """
+        """Return the relationships of an index."""
         return self._connection.read(f"indexes/{quote(index, safe='')}/relationships/", **options)
 
     def get(self, relationship_id: str) -> Relationship:
@@ -46,7 +42,6 @@ class Relationships:
         """Relate two concepts, all by their ids; return the relationship that exists, if it does.
 
         Raises:
-            NotFound: there is no such index, concept or type.
             InvalidRequest: they are not of this index, or the concepts are the same.
         """
         return self._connection.post(
@@ -66,11 +61,7 @@ class Relationships:
     def types(
         self, index: str, *, category: str | None = None, **options: Unpack[ListOptions]
     ) -> RelationshipTypeList:
-        """Return the relationship types of an index, by name.
-
-        Raises:
-            NotFound: there is no index of this name.
-        """
+        """Return the relationship types of an index, by name."""
         return self._connection.read(
             f"indexes/{quote(index, safe='')}/relationship-types/", category=category, **options
         )
@@ -85,7 +76,6 @@ class Relationships:
         """Add a relationship type; searches find it once it is embedded.
 
         Raises:
-            NotFound: there is no index of this name.
             Conflict: the index has a type of this name.
         """
         body = omit_none({"name": name, **options})
@@ -117,7 +107,6 @@ class Relationships:
         the sources that bridge them.
 
         Raises:
-            NotFound: there is no index of this name.
             InvalidRequest: the index holds no concepts, or a value is not allowed.
         """
         return self._connection.read("emergent", index=index, **options)
