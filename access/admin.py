@@ -15,7 +15,7 @@ from django_otp.plugins.otp_static.models import StaticDevice
 from django_otp.plugins.otp_totp import admin as totp_admin  # noqa: F401
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from access.grants import MAX_GROUP_CHARS, Scope, is_group_name
+from access.grants import Scope, check_group_names
 from access.index_names import list_index_names
 from access.models import ApiKey, ApiKeyQuerySet, GroupRights
 from core.exceptions import StrataError
@@ -44,10 +44,10 @@ class RightsForm(forms.ModelForm):
 
     def clean_groups(self) -> list[str] | None:
         groups: list[str] | None = self.cleaned_data["groups"]
-        if not all(map(is_group_name, groups or ())):
-            raise forms.ValidationError(
-                f"A group must have at most {MAX_GROUP_CHARS} printable characters."
-            )
+        try:
+            check_group_names(groups or ())
+        except StrataError as error:
+            raise forms.ValidationError(error.detail) from None
         return groups
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from core.exceptions import UnknownIndex
+from core.exceptions import InvalidInput, UnknownIndex
 
 MAX_GROUP_CHARS = 100
 EVERYONE = "*"  # stands in payloads for a document without groups; no group has this name
@@ -112,9 +112,24 @@ def unite(grants: Iterable[Grant]) -> Grant:
     )
 
 
-def is_group_name(name: str) -> bool:
-    has_form = 0 < len(name) <= MAX_GROUP_CHARS and name.isprintable() and name == name.strip()
-    return has_form and name != EVERYONE
+def check_group_names(names: Iterable[object]) -> None:
+    """
+    Raises:
+        InvalidInput: a name is no text, is empty or too long, or has forbidden characters.
+    """
+    for name in names:
+        if (
+            not isinstance(name, str)
+            or not 0 < len(name) <= MAX_GROUP_CHARS
+            or not name.isprintable()
+            or name != name.strip()
+            or name == EVERYONE
+        ):
+            raise InvalidInput(
+                f"A group must be a text of 1 to {MAX_GROUP_CHARS} printable characters, without "
+                "white space at its ends.",
+                field="groups",
+            )
 
 
 def _covers(names: frozenset[str] | None, others: frozenset[str] | None) -> bool:

@@ -16,7 +16,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from access.grants import EVERYTHING, Grant, Scope, UserRights
+from access.grants import EVERYTHING, Grant, Scope, UserRights, check_group_names
 from core.exceptions import InvalidInput
 
 logger = logging.getLogger(__name__)
@@ -163,9 +163,11 @@ class ApiKey(LimitedRights):
             expires_at: it is refused from then on.
 
         Raises:
-            InvalidInput: an active key has this name, or ``expires_at`` has passed.
+            InvalidInput: an active key has this name, ``expires_at`` has passed, or a group cannot
+                have its name.
         """
         cls.check_new(name, expires_at)
+        check_group_names(groups or ())
         if secret is None:
             secret = f"strata_{secrets.token_urlsafe(SECRET_BYTES)}"
             prefix = secret[:PREFIX_CHARS]
@@ -193,7 +195,7 @@ class ApiKey(LimitedRights):
     def check_new(cls, name: str, expires_at: datetime | None) -> None:
         """
         Raises:
-            InvalidInput: as ``issue``.
+            InvalidInput: an active key has this name, or ``expires_at`` has passed.
         """
         if expires_at is not None and expires_at <= timezone.now():
             raise InvalidInput("The time at which the key expires has passed.", field="expires_at")

@@ -5,7 +5,7 @@ from typing import Any
 from django.utils import timezone
 from rest_framework import serializers
 
-from access.grants import MAX_GROUP_CHARS, Scope, is_group_name
+from access.grants import MAX_GROUP_CHARS, Scope
 from access.models import ApiKey
 from core.openapi import with_example
 from core.serializers import StrictSerializer, StringField, TitleField
@@ -13,17 +13,6 @@ from core.serializers import StrictSerializer, StringField, TitleField
 MAX_INDEXES = 1_000  # of a key
 MAX_GROUPS = 1_000
 MAX_INDEX_CHARS = 63
-
-
-class GroupField(StringField):
-    def to_internal_value(self, data: Any) -> str:
-        group = super().to_internal_value(data)
-        if not is_group_name(group):
-            raise serializers.ValidationError(
-                f"A group must be a text of 1 to {MAX_GROUP_CHARS} printable characters, without "
-                "white space at its ends."
-            )
-        return group
 
 
 @with_example({"name": "reader", "scope": "search", "indexes": ["handbook"]})
@@ -43,7 +32,7 @@ class KeyRequestSerializer(StrictSerializer):
         "it.",
     )
     groups = serializers.ListField(
-        child=GroupField(max_length=MAX_GROUP_CHARS),
+        child=StringField(max_length=MAX_GROUP_CHARS),
         allow_null=True,
         default=None,
         max_length=MAX_GROUPS,

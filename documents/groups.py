@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db.models import JSONField, Lookup, Q
 
-from access.grants import MAX_GROUP_CHARS, Grant, is_group_name
+from access.grants import Grant, check_group_names
 from core.exceptions import InvalidInput
 
 MAX_GROUPS = 50  # of a document
@@ -55,13 +55,7 @@ def clean_groups(groups: Sequence[Any]) -> list[str]:
     names = sorted(set(groups)) if all(isinstance(name, str) for name in groups) else []
     if len(names) > MAX_GROUPS:
         raise InvalidInput(f"A document may have at most {MAX_GROUPS} groups.", field="groups")
-    for name in names or groups:
-        if not isinstance(name, str) or not is_group_name(name):
-            raise InvalidInput(
-                f"A group must be a text of 1 to {MAX_GROUP_CHARS} printable characters, without "
-                "white space at its ends.",
-                field="groups",
-            )
+    check_group_names(names or groups)
     return names
 
 

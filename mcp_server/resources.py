@@ -9,7 +9,6 @@ Each text stands between two fence lines that it cannot contain: see ``mcp_serve
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import httpx
@@ -39,23 +38,11 @@ TEMPLATES: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
-    uri: str
-    title: str
-    index: str
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    uri: str
-    text: str
-
-
 async def list_documents(
     api: httpx.AsyncClient, cursor: str | None
-) -> tuple[list[Document], str | None]:
-    """Some documents of the visible indexes, and the cursor of those that follow.
+) -> tuple[dict[str, Any], str | None]:
+    """Some documents of the visible indexes by their URIs, as REST lists them, and the cursor of
+    those that follow.
 
     Raises:
         StrataError: REST refused a request.
@@ -69,11 +56,11 @@ async def list_documents(
         if name not in indexes or not number.isdecimal():
             raise InvalidInput("The cursor is not valid any more.", field="cursor")
         position, offset = indexes.index(name), int(number)
-    documents: list[Document] = []
+    documents: dict[str, Any] = {}
     while position < len(indexes) and not documents:
         index = indexes[position]
         page = await _send(api, "list_artifacts", index=index, limit=PAGE_SIZE, offset=offset)
-        documents = [_describe(each) for each in page["results"]]
+        documents = {_make_uri(each): each for each in page["results"]}
         if page["next"] is None:
             position, offset = position + 1, 0
         else:
@@ -81,8 +68,9 @@ async def list_documents(
     return documents, f"{indexes[position]}:{offset}" if position < len(indexes) else None
 
 
-async def read_resource(api: httpx.AsyncClient, uri: str) -> list[Text]:
-    """
+async def read_resource(api: httpx.AsyncClient, uri: str) -> dict[str, str]:
+    """The texts of a resource, each by its own URI.
+
     Raises:
         StrataError: REST refused a request.
         InvalidInput: no resource has such a URI.
@@ -93,35 +81,31 @@ async def read_resource(api: httpx.AsyncClient, uri: str) -> list[Text]:
     named = match.groupdict()
     if named["source_id"]:
         source = await _send(api, "read_source", source_id=named["source_id"])
-        return [Text(uri, fence(source["text"]))]
+        return {uri: fence(source["text"])}
     if named["page_index"]:
         page = await _send(
             api, "read_page", artifact_id=named["artifact_id"], page_index=named["page_index"]
         )
-        return [Text(uri, fence(page["text"]))]
+        return {uri: fence(page["text"])}
     return await _read_document(api, named["artifact_id"])
 
 
-async def _read_document(api: httpx.AsyncClient, artifact_id: str) -> list[Text]:
+async def _read_document(api: httpx.AsyncClient, artifact_id: str) -> dict[str, str]:
     artifact = await _send(api, "read_artifact", artifact_id=artifact_id)
     pages = await _send(api, "list_pages", artifact_id=artifact_id, limit=MAX_PAGES)
-    root = f"strata://documents/{artifact['id']}"
+    root = _make_uri(artifact)
     facts = {
         name: artifact[name] for name in ("title", "index", "url", "metadata", "status", "pages")
     }
-    texts = [Text(root, fence(render_as_yaml(facts)))]
+    texts = {root: fence(render_as_yaml(facts))}
     for each in pages["results"]:
         page = await _send(api, "read_page", artifact_id=artifact_id, page_index=each["index"])
-        texts.append(Text(f"{root}/pages/{each['index']}", fence(page["text"])))
+        texts[f"{root}/pages/{each['index']}"] = fence(page["text"])
     return texts
 
 
-def _describe(artifact: Mapping[str, Any]) -> Document:
-    return Document(
-        uri=f"strata://documents/{artifact['id']}",
-        title=artifact["title"] or artifact["file_name"] or artifact["id"],
-        index=artifact["index"],
-    )
+def _make_uri(artifact: Mapping[str, Any]) -> str:
+    return f"strata://documents/{artifact['id']}"
 
 
 async def _send(api: httpx.AsyncClient, operation_id: str, **arguments: Any) -> dict[str, Any]:

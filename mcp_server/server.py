@@ -108,9 +108,12 @@ def make_server(caller: Caller) -> "Server[Any]":
         return types.ListResourcesResult(
             resources=[
                 types.Resource(
-                    uri=each.uri, name=each.title, description=each.index, mime_type=PLAIN_TEXT
+                    uri=uri,
+                    name=artifact["title"] or artifact["file_name"] or artifact["id"],
+                    description=artifact["index"],
+                    mime_type=PLAIN_TEXT,
                 )
-                for each in documents
+                for uri, artifact in documents.items()
             ],
             next_cursor=cursor,
         )
@@ -134,8 +137,8 @@ def make_server(caller: Caller) -> "Server[Any]":
             texts = await resources.read_resource(caller.api, params.uri)
         return types.ReadResourceResult(
             contents=[
-                types.TextResourceContents(uri=each.uri, text=each.text, mime_type=PLAIN_TEXT)
-                for each in texts
+                types.TextResourceContents(uri=uri, text=text, mime_type=PLAIN_TEXT)
+                for uri, text in texts.items()
             ]
         )
 

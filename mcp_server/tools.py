@@ -51,15 +51,6 @@ class AgentTool:
 # --- Functions -------------------------------------------------------------------------------
 
 
-def call_operation(operation_id: str) -> ToolFunction:
-    """A tool that is one operation of REST, with the same arguments."""
-
-    async def call(api: httpx.AsyncClient, arguments: Arguments) -> dict[str, Any]:
-        return await get_operation(operation_id).send(api, arguments)
-
-    return call
-
-
 async def search(api: httpx.AsyncClient, arguments: Arguments) -> dict[str, Any]:
     """One of ``SEARCHES``; as on the command line, the query of structures is a SMILES."""
     parameters = dict(arguments)
@@ -87,14 +78,10 @@ async def call_declared_tool(
 # --- Schemas ---------------------------------------------------------------------------------
 
 
-def read_schema(operation_id: str) -> dict[str, Any]:
-    return get_operation(operation_id).schema
-
-
 @cache
 def make_search_schema() -> dict[str, Any]:
     """The arguments of all kinds of search; those of some kinds only name these kinds."""
-    schemas = {kind: read_schema(_name_search(kind))["properties"] for kind in SEARCHES}
+    schemas = {kind: get_operation(_name_search(kind)).schema["properties"] for kind in SEARCHES}
     names = dict.fromkeys(name for properties in schemas.values() for name in properties)
     del names["structure"]
     kinds = "; ".join(f"{kind}: {search.summary}" for kind, search in SEARCHES.items())
@@ -144,13 +131,18 @@ def _name_search(kind: str) -> str:
 def _make_tool(
     name: str, operation_id: str, *others: str, scope: Scope = Scope.SEARCH, **facts: Any
 ) -> AgentTool:
-    """A tool that calls the first operation and needs the rights of all of them."""
+    """A tool that is the first operation, with the same arguments, and needs the rights of all of
+    them."""
+
+    async def call(api: httpx.AsyncClient, arguments: Arguments) -> dict[str, Any]:
+        return await get_operation(operation_id).send(api, arguments)
+
     return AgentTool(
         name=name,
-        function=call_operation(operation_id),
+        function=call,
         scope=scope,
         operations=(operation_id, *others),
-        make_schema=partial(read_schema, operation_id),
+        make_schema=lambda: get_operation(operation_id).schema,
         **facts,
     )
 

@@ -4,7 +4,6 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.forms import AuthenticationForm
-from django.contrib.auth.models import User
 from django_otp import match_token, user_has_device
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
@@ -53,9 +52,3 @@ class SecondFactorForm(forms.Form):
         if not self.device.verify_token(code):
             raise forms.ValidationError("This code is wrong. Wait for the next one.")
         return code
-
-
-def find_unconfirmed_device(user: User) -> TOTPDevice:
-    """The device that the user is setting up."""
-    device, _ = TOTPDevice.objects.get_or_create(user=user, confirmed=False, name="app")
-    return device

@@ -17,9 +17,10 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_safe
 from django_otp import user_has_device
+from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from access.exceptions import SignInRefused
-from access.sign_in.forms import SecondFactorForm, SignInForm, find_unconfirmed_device
+from access.sign_in.forms import SecondFactorForm, SignInForm
 from access.sign_in.people import update_user
 
 PASSWORD_BACKEND = "django.contrib.auth.backends.ModelBackend"  # noqa: S105
@@ -115,7 +116,7 @@ def second_factor(request: HttpRequest) -> HttpResponse:
     assert isinstance(request.user, User)
     if user_has_device(request.user) or not request.user.has_usable_password():
         return redirect("account")
-    device = find_unconfirmed_device(request.user)
+    device, _ = TOTPDevice.objects.get_or_create(user=request.user, confirmed=False, name="app")
     form = SecondFactorForm(device, request.POST or None)
     if form.is_valid():
         device.confirmed = True

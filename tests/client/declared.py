@@ -1,5 +1,6 @@
 """Finds differences between the client's types and the server's OpenAPI document."""
 
+from collections.abc import Sequence
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
@@ -30,7 +31,7 @@ def differences(kind: Any, schema: dict[str, Any], schemas: dict[str, Any], at: 
     [only] = kinds
     if is_typeddict(only):
         return _of_an_object(only, schema, schemas, at)
-    if get_origin(only) is list:
+    if get_origin(only) in {list, Sequence}:
         if schema["type"] != "array":
             return [f"{at} is not a list in the API"]
         return differences(get_args(only)[0], schema["items"], schemas, f"{at}[]")

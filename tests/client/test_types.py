@@ -6,7 +6,10 @@ from strata_client import types
 from tests.client.declared import differences
 
 SAME = {
+    types.AskOptions: "AskParameters",
     types.BlendOptions: "BlendQuery",
+    types.DocumentOptions: "PatchedArtifactUpdate",
+    types.EvaluationOptions: "EvaluationRequest",
     types.EvidenceItem: "EvidenceInput",
     types.HierarchicalSearchOptions: "HierarchicalParameters",
     types.RecursiveSearchOptions: "RecursiveParameters",

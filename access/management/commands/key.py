@@ -5,7 +5,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import OperationalError
 from django.utils.dateparse import parse_date
 
-from access.grants import MAX_GROUP_CHARS, Scope, is_group_name
+from access.grants import Scope
 from access.models import ApiKey
 from core.exceptions import StrataError
 
@@ -71,12 +71,6 @@ class Command(BaseCommand):
         longest = ApiKey._meta.get_field("name").max_length or 0
         if not 0 < len(name) <= longest:
             raise CommandError(f"NAME must have 1 to {longest} characters.")
-        for group in options["group"] or ():
-            if not is_group_name(group):
-                raise CommandError(
-                    f"--group {group!r}: a group must be a text of 1 to {MAX_GROUP_CHARS} "
-                    "printable characters, without white space at its ends."
-                )
         key, secret = ApiKey.issue(
             name,
             scope=Scope(options["scope"]),

@@ -5,7 +5,18 @@ from typing import Any, Literal, NotRequired
 from typing_extensions import TypedDict
 
 from strata_types.common import AnyList
-from strata_types.searches import DroppedPoints, Hit, QuestionHit
+from strata_types.searches import DroppedPoints, Filter, Hit, QuestionHit
+
+
+class AskOptions(TypedDict, total=False):
+    filter: Filter | None
+    """In addition to filters in the question."""
+    pipeline: str | None
+    limit: int | None
+    """Of hits."""
+    explain: bool | None
+    why_not: str | None
+    """Id of a node or an artifact; the pipeline reports where it was lost."""
 
 
 class PipelineRank(TypedDict):

@@ -8,6 +8,13 @@ HitVerdict: TypeAlias = Literal["exact", "stale"]
 """Whether the text is that of its document now."""
 
 
+class ListOptions(TypedDict, total=False):
+    """Which rows of a list, or hits, are returned."""
+
+    limit: int | None
+    offset: int | None
+
+
 class AnyList(TypedDict):
     """One page of a list; `count` counts the whole list."""
 

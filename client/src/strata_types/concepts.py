@@ -1,12 +1,12 @@
 """Concepts, their evidence and relationships, and the searches of these and of sources."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from typing_extensions import TypedDict
 
-from strata_types.common import AnyList, HitVerdict
-from strata_types.documents import HitArtifact, HitPage, Neighbour
+from strata_types.common import AnyList, HitVerdict, ListOptions
+from strata_types.documents import HitArtifact, HitPage, HitSource, Neighbour
 from strata_types.searches import AnswerHead, Hit, Mode
 
 KnowledgeKind: TypeAlias = Literal["concept", "source", "relationship_type"]
@@ -32,9 +32,7 @@ class ConceptLabel(TypedDict):
     label: str
 
 
-class InstanceSource(TypedDict):
-    id: str
-    ordinal: int
+class InstanceSource(HitSource):
     heading: str
 
 
@@ -53,19 +51,16 @@ class Instance(TypedDict):
     source: InstanceSource | None
 
 
-class RelationshipType(TypedDict):
-    id: str
-    index: str
-    name: str
-    category: str
-    description: str
-    revision: int
-
-
 class RelationshipTypeName(TypedDict):
     id: str
     name: str
     category: str
+
+
+class RelationshipType(RelationshipTypeName):
+    index: str
+    description: str
+    revision: int
 
 
 class Relationship(TypedDict):
@@ -89,6 +84,40 @@ class RelationshipTypeList(AnyList):
 
 class RelationshipList(AnyList):
     results: list[Relationship]
+
+
+# --- Options of what is stored ---------------------------------------------------------------
+
+
+class ConceptListOptions(ListOptions, total=False):
+    label: str | None
+    """A part of the label, in any case."""
+    evidence: Literal["none", "some"] | None
+    """Only concepts without quotes, or only those with some."""
+
+
+class ConceptOptions(TypedDict, total=False):
+    description: str | None
+    search_terms: Sequence[str] | None
+
+
+class RelationshipListOptions(ListOptions, total=False):
+    concept: str | None
+    """Only those from or to the concept with this id."""
+    type: str | None
+    """Only those of the type with this id."""
+
+
+class RelationshipTypeOptions(TypedDict, total=False):
+    category: str | None
+    description: str | None
+
+
+class EmergentOptions(ListOptions, total=False):
+    state: Literal["open", "dismissed"] | None
+    min_similarity: float | None
+    bridge_similarity: float | None
+    """The minimum similarity of a source to both concepts."""
 
 
 # --- Options of searches ---------------------------------------------------------------------
@@ -129,6 +158,18 @@ class RouteOptions(SourceContextOptions, total=False):
     source_min_similarity: float | None
     relationship_limit: int | None
     relationship_min_similarity: float | None
+
+
+class SimilarSourcesOptions(KnowledgeSearchOptions, total=False):
+    window: int | None
+    """Neighbours on each side, 0 to 10."""
+    other_documents: bool | None
+    """Leave out sources of the same document."""
+
+
+class PathsOptions(KnowledgeSearchOptions, total=False):
+    depth: int | None
+    """Relationships in a chain, 1 to 3."""
 
 
 class BlendOptions(KnowledgeSearchOptions, total=False):
@@ -194,9 +235,7 @@ class RelationshipTypeHit(EntityHit):
     relationships: list[Relationship]
 
 
-class QuotedConcept(TypedDict):
-    id: str
-    label: str
+class QuotedConcept(ConceptLabel):
     evidence: Instance
 
 

@@ -1,25 +1,40 @@
 """Documents, their pages, sources and summaries."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypeAlias
 
 from typing_extensions import TypedDict
 
-from strata_types.common import AnyList, ErrorContent, HitVerdict, Problem
+from strata_types.common import AnyList, ErrorContent, HitVerdict, ListOptions, Problem
 
 Status: TypeAlias = Literal["received", "parsing", "indexing", "ready", "failed"]
 
 
-class TextDocument(TypedDict, total=False):
-    """A document of a batch: `text` or `pages`, and optional fields."""
-
-    text: str
-    pages: list[str]
+class DocumentOptions(TypedDict, total=False):
     title: str | None
     external_id: str | None
     url: str | None
     metadata: Mapping[str, object] | None
-    groups: list[str] | None
+    groups: Sequence[str] | None
+    """Who may see it. By default a new document gets the groups of the key, and a known one keeps
+    its own. An empty list: all who may read the index."""
+
+
+class TextDocument(DocumentOptions, total=False):
+    """A document of a batch: `text` or `pages`, and optional fields."""
+
+    text: str
+    pages: list[str]
+
+
+class ArtifactListOptions(ListOptions, total=False):
+    status: Status | None
+    title: str | None
+    """A part of the title, in any case."""
+    external_id: str | None
+    media_type: str | None
+    ordering: str | None
+    """`created_at`, `updated_at` or `title`; descending with `-` before it."""
 
 
 class ArtifactNodes(TypedDict):
@@ -214,10 +229,7 @@ class SourceChunk(TypedDict):
     state: str
 
 
-class Source(TypedDict):
-    id: str
-    ordinal: int
-    """Within its artifact, counted from 0."""
+class Source(HitSource):
     heading: str
     text: str
     start: int

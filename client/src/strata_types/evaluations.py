@@ -1,10 +1,24 @@
 """Judgements of hits, and evaluations of searches with them."""
 
+from collections.abc import Mapping, Sequence
 from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 
 from strata_types.common import AnyList, ErrorContent
+
+
+class EvaluationOptions(TypedDict, total=False):
+    systems: Sequence[str] | None
+    """Modes of search and query pipelines; by default every mode of the index."""
+    against: str | None
+    """The system that the others are compared with."""
+    measures: Sequence[str] | None
+    """In ir_measures' notation, such as `nDCG@10`."""
+    queries: Mapping[str, str] | None
+    """Texts by query id; by default the index's golden queries."""
+    qrels: Mapping[str, Mapping[str, int]] | None
+    """The relevance of documents, named by external id or id, by query id."""
 
 
 class Difference(TypedDict):

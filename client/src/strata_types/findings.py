@@ -26,6 +26,13 @@ class EvidenceItem(TypedDict):
     citation: NotRequired[EvidenceCitation]
 
 
+class EvidenceSearchOptions(TypedDict, total=False):
+    limit: int | None
+    min_similarity: float | None
+    min_revision: int | None
+    """Of a verdict."""
+
+
 class SimilarFinding(TypedDict):
     artifact_id: str
     similarity: float

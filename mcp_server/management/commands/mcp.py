@@ -1,5 +1,6 @@
 import asyncio
 import os
+from functools import partial
 from typing import Any
 
 import httpx
@@ -29,14 +30,14 @@ class Command(BaseCommand):
         )
 
     def handle(self, *, url: str, **options: Any) -> None:
-        key = os.environ.get("STRATA_KEY", "")
+        find_service = partial(_find_service, url, os.environ.get("STRATA_KEY", ""))
         try:
-            _check_service(*_find_service(url, key))
+            _check_service(*find_service())
         except StrataError as error:
             raise CommandError(error.with_fix()) from None
-        from mcp_server.bridge import Service, serve_stdio  # imports the package mcp
+        from mcp_server.bridge import serve_stdio  # imports the package mcp
 
-        asyncio.run(serve_stdio(lambda: Service(*_find_service(url, key))))
+        asyncio.run(serve_stdio(find_service))
 
 
 def _find_service(url: str, key: str) -> tuple[str, str]:

@@ -1,7 +1,7 @@
 """The concepts of an index, and the quotes that support them."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Unpack
 from urllib.parse import quote
 
 from strata_client._async.connection import AsyncConnection
@@ -11,96 +11,57 @@ from strata_client.types import (
     ConceptContextAnswer,
     ConceptEvidenceAnswer,
     ConceptList,
+    ConceptListOptions,
+    ConceptOptions,
     Deletion,
     Instance,
     InstanceList,
+    ListOptions,
     PathsAnswer,
+    PathsOptions,
 )
 
 
 class AsyncConcepts:
     """The concepts of any index whose spec enables them.
 
-    A method that takes the id of a concept raises ``NotFound`` if there is none with this id.
+    A method raises ``NotFound`` if there is no index of the given name, or nothing with a given id.
     """
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
 
-    async def list(
-        self,
-        index: str,
-        *,
-        label: str | None = None,
-        evidence: Literal["none", "some"] | None = None,
-        limit: int | None = None,
-        offset: int | None = None,
-    ) -> ConceptList:
-        """Return the concepts of an index, by label.
-
-        Args:
-            label: a part of the label, in any case.
-            evidence: only concepts without quotes, or only those with some.
-
-        Raises:
-            NotFound: there is no index of this name.
-        """
-        return await self._connection.read(
-            f"indexes/{quote(index, safe='')}/concepts/",
-            label=label,
-            evidence=evidence,
-            limit=limit,
-            offset=offset,
-        )
+    async def list(self, index: str, **options: Unpack[ConceptListOptions]) -> ConceptList:
+        """Return the concepts of an index, by label."""
+        return await self._connection.read(f"indexes/{quote(index, safe='')}/concepts/", **options)
 
     async def get(self, concept_id: str) -> Concept:
         """Return a concept."""
         return await self._connection.read(_path(concept_id))
 
-    async def create(
-        self,
-        index: str,
-        label: str,
-        *,
-        description: str | None = None,
-        search_terms: Sequence[str] | None = None,
-    ) -> Concept:
+    async def create(self, index: str, label: str, **options: Unpack[ConceptOptions]) -> Concept:
         """Add a concept; searches find it once it is embedded.
 
         Raises:
-            NotFound: there is no index of this name.
             Conflict: the index has a concept with this label.
             InvalidRequest: the index holds no concepts, or a value is not allowed.
         """
-        body = {
-            "label": label,
-            "description": description,
-            "search_terms": None if search_terms is None else [*search_terms],
-        }
+        body = omit_none({"label": label, **options})
         return await self._connection.post(
-            f"indexes/{quote(index, safe='')}/concepts/", omit_none(body), is_idempotent=False
+            f"indexes/{quote(index, safe='')}/concepts/", body, is_idempotent=False
         )
 
     async def update(
-        self,
-        concept_id: str,
-        *,
-        label: str | None = None,
-        description: str | None = None,
-        search_terms: Sequence[str] | None = None,
+        self, concept_id: str, *, label: str | None = None, **options: Unpack[ConceptOptions]
     ) -> Concept:
         """Change what is given.
 
         Raises:
             Conflict: the index has another concept with this label.
         """
-        changes = {
-            "label": label,
-            "description": description,
-            "search_terms": None if search_terms is None else [*search_terms],
-        }
+        changes = omit_none({"label": label, **options})
         return await self._connection.fetch(
-            "PATCH", _path(concept_id), is_idempotent=True, json=omit_none(changes)
+            "PATCH", _path(concept_id), is_idempotent=True, json=changes
         )
 
     async def delete(self, concept_id: str) -> Deletion:
@@ -119,13 +80,9 @@ class AsyncConcepts:
 
     # --- Quotes ------------------------------------------------------------------------------
 
-    async def quotes(
-        self, concept_id: str, *, limit: int | None = None, offset: int | None = None
-    ) -> InstanceList:
+    async def quotes(self, concept_id: str, **options: Unpack[ListOptions]) -> InstanceList:
         """Return the quotes of a concept, with those that its documents no longer contain."""
-        return await self._connection.read(
-            f"{_path(concept_id)}instances/", limit=limit, offset=offset
-        )
+        return await self._connection.read(f"{_path(concept_id)}instances/", **options)
 
     async def add_quote(
         self,
@@ -142,7 +99,6 @@ class AsyncConcepts:
 
         Raises:
             InvalidRequest: the document does not contain the text, or neither id is given.
-            NotFound: there is no such source or artifact.
         """
         return await self._connection.post(
             f"{_path(concept_id)}instances/",
@@ -151,11 +107,7 @@ class AsyncConcepts:
         )
 
     async def delete_quote(self, quote_id: str) -> None:
-        """Delete a quote; the document stays.
-
-        Raises:
-            NotFound: there is no quote with this id.
-        """
+        """Delete a quote; the document stays."""
         await self._connection.send(
             "DELETE", f"instances/{quote(quote_id, safe='')}/", is_idempotent=False
         )
@@ -163,52 +115,33 @@ class AsyncConcepts:
     # --- What the documents say about a concept ----------------------------------------------
 
     async def evidence(
-        self,
-        concept_id: str,
-        query: str | None = None,
-        *,
-        limit: int | None = None,
-        offset: int | None = None,
+        self, concept_id: str, query: str | None = None, **options: Unpack[ListOptions]
     ) -> ConceptEvidenceAnswer:
         """Return the quotes of a concept that its documents contain, those nearest to ``query``
         first."""
         return await self._connection.post(
             f"{_path(concept_id)}evidence",
-            omit_none({"query": query, "limit": limit, "offset": offset}),
+            omit_none({"query": query, **options}),
             is_idempotent=True,
         )
 
     async def context(
-        self,
-        concept_id: str,
-        *,
-        window: int | None = None,
-        limit: int | None = None,
-        offset: int | None = None,
+        self, concept_id: str, *, window: int | None = None, **options: Unpack[ListOptions]
     ) -> ConceptContextAnswer:
         """Return the sources that quote a concept.
 
         Args:
             window: neighbours on each side, 0 to 10.
         """
-        return await self._connection.read(
-            f"{_path(concept_id)}context", window=window, limit=limit, offset=offset
-        )
+        return await self._connection.read(f"{_path(concept_id)}context", window=window, **options)
 
     async def paths(
-        self,
-        concept_id: str,
-        like: str | Sequence[str],
-        *,
-        depth: int | None = None,
-        limit: int | None = None,
-        min_similarity: float | None = None,
+        self, concept_id: str, like: str | Sequence[str], **options: Unpack[PathsOptions]
     ) -> PathsAnswer:
         """Return chains of relationships from a concept.
 
         Args:
             like: one to ten words that the types of the relationships are to be similar to.
-            depth: relationships in a chain, 1 to 3.
 
         Raises:
             InvalidRequest: a value is not allowed.
@@ -216,9 +149,7 @@ class AsyncConcepts:
         return await self._connection.read(
             f"{_path(concept_id)}paths",
             like=like if isinstance(like, str) else ",".join(like),
-            depth=depth,
-            limit=limit,
-            min_similarity=min_similarity,
+            **options,
         )
 
 

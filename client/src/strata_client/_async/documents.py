@@ -1,9 +1,9 @@
 """Add, read, change and remove documents."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from time import monotonic
-from typing import Any, overload
+from typing import Any, Unpack, overload
 from urllib.parse import quote
 
 from strata_client._async.connection import AsyncConnection
@@ -20,20 +20,26 @@ from strata_client.exceptions import ArtifactFailed, Unavailable
 from strata_client.types import (
     Artifact,
     ArtifactList,
+    ArtifactListOptions,
     BatchVerdict,
+    DocumentOptions,
+    ListOptions,
     Page,
     PageList,
     PassageBox,
     PassageBoxes,
     Removal,
-    Status,
     Summary,
     TextDocument,
 )
 
 
 class AsyncDocuments:
-    """The methods of the client that are about documents."""
+    """The methods of the client that are about documents.
+
+    A method raises ``NotFound`` if there is no index of the given name, or no artifact or page with
+    the given id or number.
+    """
 
     _connection: AsyncConnection
 
@@ -44,32 +50,21 @@ class AsyncDocuments:
         text: str | None = None,
         pages: Sequence[str] | None = None,
         file: FileInput | None = None,
-        title: str | None = None,
-        metadata: Mapping[str, object] | None = None,
-        external_id: str | None = None,
-        url: str | None = None,
-        groups: Sequence[str] | None = None,
+        **options: Unpack[DocumentOptions],
     ) -> Artifact:
         """Add a text, pages or a file. It can be searched once its status is ``ready``.
 
         Give documents that change an ``external_id``: new content with the same id is a new
         revision. A file is read into memory.
-
-        ``groups``: who may see it. By default a new document gets the groups of the key, and a
-        known one keeps its own. An empty list: all who may read the index.
         """
         require_one_content(text=text, pages=pages, file=file)
         path = f"indexes/{quote(index, safe='')}/artifacts/"
-        attributes: dict[str, object] = {
-            "title": title, "metadata": metadata, "external_id": external_id, "url": url,
-            "groups": groups,
-        }  # fmt: skip
         if file is None:
-            body = omit_none({**attributes, "text": text, "pages": pages})
+            body = omit_none({**options, "text": text, "pages": pages})
             return await self._connection.post(path, body, is_idempotent=True)
         content = {"file": await read_file_in_thread(file)}
         return await self._connection.fetch(
-            "POST", path, is_idempotent=True, files=content, data=to_form_fields(attributes)
+            "POST", path, is_idempotent=True, files=content, data=to_form_fields(options)
         )
 
     async def add_batch(self, index: str, documents: Iterable[TextDocument]) -> list[BatchVerdict]:
@@ -101,72 +96,28 @@ class AsyncDocuments:
             verdicts += part_verdicts
         return verdicts
 
-    async def update(
-        self,
-        artifact_id: str,
-        *,
-        title: str | None = None,
-        metadata: Mapping[str, object] | None = None,
-        url: str | None = None,
-        external_id: str | None = None,
-        groups: Sequence[str] | None = None,
-    ) -> Artifact:
-        """Change what is given; metadata and groups are replaced as a whole.
-
-        Args:
-            external_id: only for an artifact that has none.
+    async def update(self, artifact_id: str, **options: Unpack[DocumentOptions]) -> Artifact:
+        """Change what is given; metadata and groups are replaced as a whole. Only an artifact that
+        has no ``external_id`` can be given one.
 
         Raises:
             Conflict: another artifact of the index has this external id.
         """
-        changes = {
-            "title": title, "metadata": metadata, "url": url, "external_id": external_id,
-            "groups": groups,
-        }  # fmt: skip
         return await self._connection.fetch(
-            "PATCH", _path(artifact_id), is_idempotent=True, json=omit_none(changes)
+            "PATCH", _path(artifact_id), is_idempotent=True, json=omit_none(options)
         )
 
     async def artifact(self, artifact_id: str) -> Artifact:
-        """Return an artifact with its status.
-
-        Raises:
-            NotFound: there is no artifact with this id.
-        """
+        """Return an artifact with its status."""
         return await self._connection.read(_path(artifact_id))
 
-    async def artifacts(
-        self,
-        index: str,
-        *,
-        status: Status | None = None,
-        title: str | None = None,
-        external_id: str | None = None,
-        media_type: str | None = None,
-        ordering: str | None = None,
-        limit: int | None = None,
-        offset: int | None = None,
-    ) -> ArtifactList:
+    async def artifacts(self, index: str, **options: Unpack[ArtifactListOptions]) -> ArtifactList:
         """Return the artifacts of an index.
 
-        Args:
-            title: a part of the title, in any case.
-            ordering: ``created_at``, ``updated_at`` or ``title``; descending with ``-`` before it.
-
         Raises:
-            NotFound: there is no index of this name.
             InvalidRequest: a value is not allowed.
         """
-        return await self._connection.read(
-            f"indexes/{quote(index, safe='')}/artifacts/",
-            status=status,
-            title=title,
-            external_id=external_id,
-            media_type=media_type,
-            ordering=ordering,
-            limit=limit,
-            offset=offset,
-        )
+        return await self._connection.read(f"indexes/{quote(index, safe='')}/artifacts/", **options)
 
     async def replace(
         self,
@@ -179,7 +130,6 @@ class AsyncDocuments:
         """Replace the content of an artifact; its id, title, metadata and groups stay.
 
         Raises:
-            NotFound: there is no artifact with this id.
             Conflict: another artifact of the index has this content.
         """
         require_one_content(text=text, pages=pages, file=file)
@@ -191,26 +141,15 @@ class AsyncDocuments:
             "PUT", f"{_path(artifact_id)}content", is_idempotent=True, **content
         )
 
-    async def pages(
-        self, artifact_id: str, *, limit: int | None = None, offset: int | None = None
-    ) -> PageList:
-        """Return the pages of an artifact, without their text.
-
-        Raises:
-            NotFound: there is no artifact with this id.
-        """
-        return await self._connection.read(
-            f"{_path(artifact_id)}pages/", limit=limit, offset=offset
-        )
+    async def pages(self, artifact_id: str, **options: Unpack[ListOptions]) -> PageList:
+        """Return the pages of an artifact, without their text."""
+        return await self._connection.read(f"{_path(artifact_id)}pages/", **options)
 
     async def page(self, artifact_id: str, number: int) -> Page:
         """Return a page with its text.
 
         Args:
             number: counted from 0.
-
-        Raises:
-            NotFound: there is no such artifact or page.
         """
         return await self._connection.read(f"{_path(artifact_id)}pages/{int(number)}/")
 
@@ -281,7 +220,6 @@ class AsyncDocuments:
         ``model_name``: what wrote the text; by default "by hand".
 
         Raises:
-            NotFound: there is no artifact with this id.
             InvalidRequest: its index has no summaries, or the text is not allowed.
         """
         return await self._write_summary(f"{_path(artifact_id)}summary_candidate", text, model_name)
@@ -292,7 +230,6 @@ class AsyncDocuments:
         """Write the summary of a page by hand, as ``write_summary``.
 
         Raises:
-            NotFound: there is no page with this id.
             InvalidRequest: its index has no summaries, or the text is not allowed.
         """
         return await self._write_summary(

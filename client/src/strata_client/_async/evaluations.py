@@ -1,68 +1,49 @@
 """Measure an index with human judgements."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator
 from time import monotonic
+from typing import Unpack
 from urllib.parse import quote
 
 from strata_client._async.connection import AsyncConnection
 from strata_client._async.polling import poll
 from strata_client.bodies import omit_none
 from strata_client.exceptions import StrataError
-from strata_client.types import Evaluation, EvaluationDetail, EvaluationList
+from strata_client.types import (
+    Evaluation,
+    EvaluationDetail,
+    EvaluationList,
+    EvaluationOptions,
+    ListOptions,
+)
 
 
 class AsyncEvaluations:
-    """Every method raises ``AccessDenied`` without a key that sees all documents."""
+    """Every method raises ``AccessDenied`` without a key that sees all documents, and ``NotFound``
+    if there is no evaluation with the given id."""
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
 
-    async def start(
-        self,
-        index: str,
-        *,
-        systems: Sequence[str] | None = None,
-        against: str | None = None,
-        measures: Sequence[str] | None = None,
-        queries: Mapping[str, str] | None = None,
-        qrels: Mapping[str, Mapping[str, int]] | None = None,
-    ) -> Evaluation:
+    async def start(self, index: str, **options: Unpack[EvaluationOptions]) -> Evaluation:
         """Start an evaluation; return the same one if it still waits. Needs the scope ``write``.
-
-        Args:
-            systems: modes of search and query pipelines; by default every mode of the index.
-            against: the system that the others are compared with.
-            measures: in ir_measures' notation, such as ``nDCG@10``.
-            queries, qrels: texts, and the relevance of documents, both by query id. Documents are
-                named by external id or id. By default the index's golden queries.
 
         Raises:
             NotFound: there is no such index or pipeline.
             InvalidRequest: a measure or a judgement is not valid, or there are no judgements.
         """
-        body = {
-            "index": index,
-            "systems": None if systems is None else [*systems],
-            "against": against,
-            "measures": None if measures is None else [*measures],
-            "queries": queries,
-            "qrels": qrels,
-        }
-        return await self._connection.post("evaluations/", omit_none(body), is_idempotent=False)
+        body = omit_none({"index": index, **options})
+        return await self._connection.post("evaluations/", body, is_idempotent=False)
 
     async def get(self, evaluation_id: str) -> EvaluationDetail:
-        """Return an evaluation with its results, and the earlier results of the same queries.
-
-        Raises:
-            NotFound: there is no evaluation with this id.
-        """
+        """Return an evaluation with its results, and the earlier results of the same queries."""
         return await self._connection.read(_path(evaluation_id))
 
     async def list(
-        self, index: str | None = None, *, limit: int | None = None, offset: int | None = None
+        self, index: str | None = None, **options: Unpack[ListOptions]
     ) -> EvaluationList:
         """Return evaluations, newest first."""
-        return await self._connection.read("evaluations/", index=index, limit=limit, offset=offset)
+        return await self._connection.read("evaluations/", index=index, **options)
 
     def follow(
         self, evaluation_id: str, *, timeout: float = 3_600.0
@@ -70,7 +51,6 @@ class AsyncEvaluations:
         """Yield the evaluation whenever its progress has changed, until it has ended.
 
         Raises:
-            NotFound: there is no evaluation with this id.
             NotReady: it has not ended after ``timeout`` seconds; it continues.
         """
         deadline = monotonic() + timeout
@@ -81,7 +61,6 @@ class AsyncEvaluations:
 
         Raises:
             StrataError: the evaluation failed, with its code.
-            NotFound: there is no evaluation with this id.
             NotReady: it has not ended after ``timeout`` seconds; it continues.
         """
         async for evaluation in self.follow(evaluation_id, timeout=timeout):
@@ -91,22 +70,14 @@ class AsyncEvaluations:
         return last
 
     async def report(self, evaluation_id: str) -> str:
-        """Return the report of a finished evaluation, an HTML page.
-
-        Raises:
-            NotFound: there is no evaluation with this id.
-        """
+        """Return the report of a finished evaluation, an HTML page."""
         response = await self._connection.send(
             "GET", f"{_path(evaluation_id)}report", is_idempotent=True
         )
         return response.text
 
     async def delete(self, evaluation_id: str) -> None:
-        """Delete an evaluation; cancel it if it is running. Needs the scope ``write``.
-
-        Raises:
-            NotFound: there is no evaluation with this id.
-        """
+        """Delete an evaluation; cancel it if it is running. Needs the scope ``write``."""
         await self._connection.send("DELETE", _path(evaluation_id), is_idempotent=False)
 
 

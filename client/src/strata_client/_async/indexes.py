@@ -21,7 +21,10 @@ from strata_client.types import (
 
 
 class AsyncIndexes:
-    """The methods of the client that are about indexes and keys."""
+    """The methods of the client that are about indexes and keys.
+
+    A method raises ``NotFound`` if there is no index of the given name.
+    """
 
     _connection: AsyncConnection
 
@@ -30,11 +33,7 @@ class AsyncIndexes:
         return (await self._connection.read("indexes/"))["results"]
 
     async def index(self, name: str) -> Index:
-        """Return an index with its progress.
-
-        Raises:
-            NotFound: there is no index of this name.
-        """
+        """Return an index with its progress."""
         return await self._connection.read(f"indexes/{quote(name, safe='')}/")
 
     async def delete_index(self, index: str, *, confirm: str) -> IndexRemoval:
@@ -69,7 +68,6 @@ class AsyncIndexes:
             repair: repair or remove everything that differs.
 
         Raises:
-            NotFound: there is no index of this name.
             AccessDenied: the key lacks the scope, or does not see all documents.
         """
         path = "verify/" if index is None else f"indexes/{quote(index, safe='')}/verify/"
@@ -81,7 +79,6 @@ class AsyncIndexes:
         is left. Needs a key with the scope ``manage`` that sees all documents.
 
         Raises:
-            NotFound: there is no index of this name.
             InvalidRequest: there is no such type; ``allowed`` lists them.
         """
         return await self._connection.post("regenerate/", omit_none(options), is_idempotent=False)

@@ -1,53 +1,40 @@
 """The relationships of concepts, their types, and pairs of concepts that may have one."""
 
-from typing import Literal
+from typing import Unpack
 from urllib.parse import quote
 
 from strata_client._async.connection import AsyncConnection
 from strata_client.bodies import omit_none
 from strata_client.types import (
     Deletion,
+    EmergentOptions,
     EmergentPair,
     EmergentPairList,
+    ListOptions,
     Relationship,
     RelationshipList,
+    RelationshipListOptions,
     RelationshipType,
     RelationshipTypeList,
+    RelationshipTypeOptions,
 )
 
 
 class AsyncRelationships:
     """The relationships of any index whose spec enables concepts.
 
-    A method that takes an id raises ``NotFound`` if there is nothing with this id.
+    A method raises ``NotFound`` if there is no index of the given name, or nothing with a given id.
     """
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
 
     async def list(
-        self,
-        index: str,
-        *,
-        concept: str | None = None,
-        type: str | None = None,
-        limit: int | None = None,
-        offset: int | None = None,
+        self, index: str, **options: Unpack[RelationshipListOptions]
     ) -> RelationshipList:
-        """Return the relationships of an index.
-
-        Args:
-            concept, type: only those from or to this concept, or of this type, by their ids.
-
-        Raises:
-            NotFound: there is no index of this name.
-        """
+        """Return the relationships of an index."""
         return await self._connection.read(
-            f"indexes/{quote(index, safe='')}/relationships/",
-            concept=concept,
-            type=type,
-            limit=limit,
-            offset=offset,
+            f"indexes/{quote(index, safe='')}/relationships/", **options
         )
 
     async def get(self, relationship_id: str) -> Relationship:
@@ -58,7 +45,6 @@ class AsyncRelationships:
         """Relate two concepts, all by their ids; return the relationship that exists, if it does.
 
         Raises:
-            NotFound: there is no such index, concept or type.
             InvalidRequest: they are not of this index, or the concepts are the same.
         """
         return await self._connection.post(
@@ -76,23 +62,11 @@ class AsyncRelationships:
     # --- Types -------------------------------------------------------------------------------
 
     async def types(
-        self,
-        index: str,
-        *,
-        category: str | None = None,
-        limit: int | None = None,
-        offset: int | None = None,
+        self, index: str, *, category: str | None = None, **options: Unpack[ListOptions]
     ) -> RelationshipTypeList:
-        """Return the relationship types of an index, by name.
-
-        Raises:
-            NotFound: there is no index of this name.
-        """
+        """Return the relationship types of an index, by name."""
         return await self._connection.read(
-            f"indexes/{quote(index, safe='')}/relationship-types/",
-            category=category,
-            limit=limit,
-            offset=offset,
+            f"indexes/{quote(index, safe='')}/relationship-types/", category=category, **options
         )
 
     async def type(self, type_id: str) -> RelationshipType:
@@ -100,42 +74,29 @@ class AsyncRelationships:
         return await self._connection.read(_type_path(type_id))
 
     async def create_type(
-        self,
-        index: str,
-        name: str,
-        *,
-        category: str | None = None,
-        description: str | None = None,
+        self, index: str, name: str, **options: Unpack[RelationshipTypeOptions]
     ) -> RelationshipType:
         """Add a relationship type; searches find it once it is embedded.
 
         Raises:
-            NotFound: there is no index of this name.
             Conflict: the index has a type of this name.
         """
-        body = {"name": name, "category": category, "description": description}
+        body = omit_none({"name": name, **options})
         return await self._connection.post(
-            f"indexes/{quote(index, safe='')}/relationship-types/",
-            omit_none(body),
-            is_idempotent=False,
+            f"indexes/{quote(index, safe='')}/relationship-types/", body, is_idempotent=False
         )
 
     async def update_type(
-        self,
-        type_id: str,
-        *,
-        name: str | None = None,
-        category: str | None = None,
-        description: str | None = None,
+        self, type_id: str, *, name: str | None = None, **options: Unpack[RelationshipTypeOptions]
     ) -> RelationshipType:
         """Change what is given.
 
         Raises:
             Conflict: the index has another type of this name.
         """
-        changes = {"name": name, "category": category, "description": description}
+        changes = omit_none({"name": name, **options})
         return await self._connection.fetch(
-            "PATCH", _type_path(type_id), is_idempotent=True, json=omit_none(changes)
+            "PATCH", _type_path(type_id), is_idempotent=True, json=changes
         )
 
     async def delete_type(self, type_id: str) -> Deletion:
@@ -144,35 +105,14 @@ class AsyncRelationships:
 
     # --- Similar concepts without a relationship ---------------------------------------------
 
-    async def emergent(
-        self,
-        index: str,
-        *,
-        state: Literal["open", "dismissed"] | None = None,
-        min_similarity: float | None = None,
-        bridge_similarity: float | None = None,
-        limit: int | None = None,
-        offset: int | None = None,
-    ) -> EmergentPairList:
+    async def emergent(self, index: str, **options: Unpack[EmergentOptions]) -> EmergentPairList:
         """Return pairs of similar concepts without a relationship, most similar first, each with
         the sources that bridge them.
 
-        Args:
-            bridge_similarity: the minimum similarity of a source to both concepts.
-
         Raises:
-            NotFound: there is no index of this name.
             InvalidRequest: the index holds no concepts, or a value is not allowed.
         """
-        return await self._connection.read(
-            "emergent",
-            index=index,
-            state=state,
-            min_similarity=min_similarity,
-            bridge_similarity=bridge_similarity,
-            limit=limit,
-            offset=offset,
-        )
+        return await self._connection.read("emergent", index=index, **options)
 
     async def accept(self, pair_id: str, type: str, *, reversed: bool = False) -> Relationship:
         """Relate the concepts of a pair; it is then no longer open.

@@ -25,6 +25,7 @@ from strata_client.types import (
     RoutingAnswer,
     SearchKind,
     SearchOptions,
+    SimilarSourcesOptions,
     Source,
     SourceSearchAnswer,
     SourceSearchOptions,
@@ -205,16 +206,12 @@ class AsyncSearches:
         source_id: str,
         *,
         index: str | Sequence[str] | None = None,
-        limit: int | None = None,
-        min_similarity: float | None = None,
-        window: int | None = None,
-        other_documents: bool | None = None,
+        **options: Unpack[SimilarSourcesOptions],
     ) -> SourceSearchAnswer:
         """Return the sources most similar to a source, without that one.
 
         Args:
             index: the indexes to search, which share its embedding model; by default its own.
-            other_documents: leave out sources of the same document.
 
         Raises:
             NotFound: there is no such source or index.
@@ -222,12 +219,7 @@ class AsyncSearches:
         """
         names = index if index is None or isinstance(index, str) else ",".join(index)
         return await self._connection.read(
-            f"sources/{quote(source_id, safe='')}/similar",
-            index=names,
-            limit=limit,
-            min_similarity=min_similarity,
-            window=window,
-            other_documents=other_documents,
+            f"sources/{quote(source_id, safe='')}/similar", index=names, **options
         )
 
     # --- Tools -------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 """The client."""
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import httpx
 
@@ -18,7 +18,7 @@ from strata_client._sync.streaming import AnswerStream, stream_answer
 from strata_client.answers import Done, Metadata
 from strata_client.bodies import omit_none
 from strata_client.exceptions import StrataError
-from strata_client.types import Answer, AnswerEnd, AnswerMetadata, Filter
+from strata_client.types import Answer, AnswerEnd, AnswerMetadata, AskOptions
 
 
 class Strata(Documents, Indexes, Searches):
@@ -97,47 +97,17 @@ class Strata(Documents, Indexes, Searches):
 
     # --- Questions ---------------------------------------------------------------------------
 
-    def ask(
-        self,
-        index: str,
-        query: str,
-        *,
-        filter: Filter | None = None,
-        pipeline: str | None = None,
-        limit: int | None = None,
-        explain: bool | None = None,
-        why_not: str | None = None,
-    ) -> AnswerStream:
-        """Return the answer as a stream. The request is sent when the first event is read.
+    def ask(self, index: str, query: str, **options: Unpack[AskOptions]) -> AnswerStream:
+        """Return the answer as a stream. The request is sent when the first event is read."""
+        question = omit_none({"index": index, "query": query, **options})
+        return AnswerStream(stream_answer(self._connection, question))
 
-        ``filter`` applies in addition to filters in the question; ``limit`` counts hits;
-        ``why_not``: id of a node or an artifact; the pipeline reports where it was lost.
-        """
-        question = {
-            "index": index, "query": query, "filter": filter, "pipeline": pipeline,
-            "limit": limit, "explain": explain, "why_not": why_not,
-        }  # fmt: skip
-        return AnswerStream(stream_answer(self._connection, omit_none(question)))
-
-    def answer(
-        self,
-        index: str,
-        query: str,
-        *,
-        filter: Filter | None = None,
-        pipeline: str | None = None,
-        limit: int | None = None,
-        explain: bool | None = None,
-        why_not: str | None = None,
-    ) -> Answer:
+    def answer(self, index: str, query: str, **options: Unpack[AskOptions]) -> Answer:
         """Return the complete answer. Internally it is streamed, so that ``timeout`` limits the
         pauses between events, not the total time."""
         metadata: AnswerMetadata | None = None
         end: AnswerEnd | None = None
-        with self.ask(
-            index, query, filter=filter, pipeline=pipeline, limit=limit, explain=explain,
-            why_not=why_not,
-        ) as events:  # fmt: skip
+        with self.ask(index, query, **options) as events:
             for event in events:
                 if isinstance(event, Metadata):
                     metadata = event.data

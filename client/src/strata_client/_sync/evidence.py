@@ -2,11 +2,12 @@
 """Add a research agent's findings without duplicates, and search them."""
 
 from collections.abc import Iterable, Sequence
+from typing import Unpack
 from urllib.parse import quote
 
 from strata_client._sync.connection import Connection
 from strata_client.bodies import omit_none, split_evidence
-from strata_client.types import EvidenceHit, EvidenceItem, EvidenceVerdict
+from strata_client.types import EvidenceHit, EvidenceItem, EvidenceSearchOptions, EvidenceVerdict
 
 
 class Evidence:
@@ -45,13 +46,7 @@ class Evidence:
         return verdicts
 
     def similar(
-        self,
-        index: str,
-        query: str,
-        *,
-        limit: int | None = None,
-        min_similarity: float | None = None,
-        min_revision: int | None = None,
+        self, index: str, query: str, **options: Unpack[EvidenceSearchOptions]
     ) -> list[EvidenceHit]:
         """Return the stored evidence nearest to a text, nearest first; empty if there is none.
 
@@ -59,11 +54,7 @@ class Evidence:
         ``Conflict`` if it is not searchable by then.
         """
         answer = self._connection.read(
-            f"indexes/{quote(index, safe='')}/evidence/similar",
-            q=query,
-            limit=limit,
-            min_similarity=min_similarity,
-            min_revision=min_revision,
+            f"indexes/{quote(index, safe='')}/evidence/similar", q=query, **options
         )
         return answer["hits"]
 
@@ -73,19 +64,11 @@ class Evidence:
         query: str,
         *,
         urls: Sequence[str],
-        limit: int | None = None,
-        min_similarity: float | None = None,
-        min_revision: int | None = None,
+        **options: Unpack[EvidenceSearchOptions],
     ) -> list[EvidenceHit]:
         """Return the evidence nearest to a text, without that of these urls."""
-        body = {
-            "query": query,
-            "urls": list(urls),
-            "limit": limit,
-            "min_similarity": min_similarity,
-            "min_revision": min_revision,
-        }
+        body = omit_none({"query": query, "urls": list(urls), **options})
         answer = self._connection.post(
-            f"indexes/{quote(index, safe='')}/evidence/related", omit_none(body), is_idempotent=True
+            f"indexes/{quote(index, safe='')}/evidence/related", body, is_idempotent=True
         )
         return answer["hits"]

@@ -22,7 +22,10 @@ from strata_client.types import (
 
 
 class Indexes:
-    """The methods of the client that are about indexes and keys."""
+    """The methods of the client that are about indexes and keys.
+
+    A method raises ``NotFound`` if there is no index of the given name.
+    """
 
     _connection: Connection
 
@@ -31,11 +34,7 @@ class Indexes:
         return (self._connection.read("indexes/"))["results"]
 
     def index(self, name: str) -> Index:
-        """Return an index with its progress.
-
-        Raises:
-            NotFound: there is no index of this name.
-        """
+        """Return an index with its progress."""
         return self._connection.read(f"indexes/{quote(name, safe='')}/")
 
     def delete_index(self, index: str, *, confirm: str) -> IndexRemoval:
@@ -70,7 +69,6 @@ class Indexes:
             repair: repair or remove everything that differs.
 
         Raises:
-            NotFound: there is no index of this name.
             AccessDenied: the key lacks the scope, or does not see all documents.
         """
         path = "verify/" if index is None else f"indexes/{quote(index, safe='')}/verify/"
@@ -82,7 +80,6 @@ class Indexes:
         is left. Needs a key with the scope ``manage`` that sees all documents.
 
         Raises:
-            NotFound: there is no index of this name.
             InvalidRequest: there is no such type; ``allowed`` lists them.
         """
         return self._connection.post("regenerate/", omit_none(options), is_idempotent=False)
