@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from lxml import etree
 
+from documents.parsing.blocks import Block, add_sections, format_table
 from documents.parsing.document import DocumentDraft
-from documents.parsing.sections import Block, add_sections
-from documents.parsing.tables import format_table
 from documents.parsing.text import read_text
 
 _HIDDEN_TAGS = {
