@@ -24,7 +24,7 @@ from core.text import clean_text
 from documents.exceptions import Unparsable
 from documents.parsing import ParsedPage, is_nearly_all_separators
 from documents.parsing.document import DocumentDraft
-from documents.parsing.passage_boxes import align_letters
+from documents.parsing.page_pictures import align_letters
 from documents.source_splitting import MAX_CHARS, split_into_sources
 from evidence.wording import has_same_words
 from indexing.chunking.sentences import find_sentences
