@@ -24,8 +24,8 @@ from concepts.services import (
     find_relationship_type,
     relate_concepts,
 )
-from core.exceptions import InvalidInput, StrataError, TooLarge
-from core.http_formats import iter_lines, load_json
+from core.exceptions import InvalidInput, StrataError
+from core.http_formats import iter_lines
 from documents.models import Artifact
 from documents.services import find_by_external_ids
 
@@ -212,11 +212,7 @@ def _read_json_lines(path: Path) -> Iterator[ImportStatement]:
         for line in iter_lines(file, limit=settings.STRATA_MAX_JSON_BYTES):
             where = f"{path.name}:{line.number}"
             try:
-                if line.content is None:
-                    raise TooLarge(
-                        f"A line may have at most {settings.STRATA_MAX_JSON_BYTES:,} bytes."
-                    )
-                content = load_json(line.content)
+                content = line.load_json()
                 if not isinstance(content, dict):
                     raise InvalidInput("Each line must be a JSON object.")
                 kind = content.pop("type", None)

@@ -7,6 +7,7 @@ import errno
 import json
 import logging
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ from documents.originals import (
     require_free_disk,
 )
 from documents.parsing import ParsedDocument, ParsedPage, parse_file, title_from_file_name
-from documents.sources import cut_pages
+from documents.source_splitting import split_into_sources
 from documents.virus_scan import is_scanner_configured, scan_file
 
 logger = logging.getLogger(__name__)
@@ -164,25 +165,22 @@ def update_artifact(
         if groups is not None:
             attributes["groups"] = choose_changed_groups(grant, artifact.groups, groups)
         if external_id is not None and external_id != artifact.external_id:
-            _require_free_external_id(artifact, external_id)
+            if artifact.external_id is not None:
+                raise InvalidInput(
+                    f"The artifact has the external id {artifact.external_id!r}, which cannot "
+                    "change.",
+                    field="external_id",
+                )
+            if find_by_external_ids(artifact.index, [external_id]):
+                raise ContentConflict(
+                    "Another artifact of this index has this external id.",
+                    fix="Give this one another external_id, or delete one of the two.",
+                )
             attributes |= {"external_id": external_id, "identity": _external_identity(external_id)}
         if _apply_attributes(artifact, attributes):
             assign_next_revision(artifact)
             artifact.save()
     return artifact
-
-
-def _require_free_external_id(artifact: Artifact, external_id: str) -> None:
-    if artifact.external_id is not None:
-        raise InvalidInput(
-            f"The artifact has the external id {artifact.external_id!r}, which cannot change.",
-            field="external_id",
-        )
-    if find_by_external_ids(artifact.index, [external_id]):
-        raise ContentConflict(
-            "Another artifact of this index has this external id.",
-            fix="Give this one another external_id, or delete one of the two.",
-        )
 
 
 def remove_artifact(artifact_id: uuid.UUID, grant: Grant = EVERYTHING) -> int:
@@ -363,6 +361,45 @@ def replace_pages(artifact: Artifact, pages: Sequence[ParsedPage]) -> None:
         update_fields=["page", "ordinal", "start", "end", "heading", "text", "content_hash"],
         batch_size=500,
     )
+
+
+def cut_pages(artifact: Artifact, pages: Sequence[ParsedPage]) -> tuple[list[Page], list[Source]]:
+    """Make the unsaved rows of an artifact's pages and of their sources, in order. A page's id
+    depends on its index, a source's on its text. Whatever cuts a text as the index does uses this.
+    """
+    page_rows: list[Page] = []
+    source_rows: list[Source] = []
+    occurrences: Counter[str] = Counter()
+    for index, page in enumerate(pages):
+        page_row = Page(
+            id=uuid.uuid5(artifact.pk, f"page {index}"),
+            artifact=artifact,
+            index=index,
+            label=page.label[:300],
+            text=page.text,
+            content_hash=hash_text(page.text),
+        )
+        page_rows.append(page_row)
+        for span in split_into_sources(page.text, overlap=settings.STRATA_SOURCE_OVERLAP_WORDS):
+            text = page.text[span.start : span.end]
+            content_hash = hash_text(text)
+            occurrences[content_hash] += 1
+            source_rows.append(
+                Source(
+                    id=uuid.uuid5(
+                        artifact.pk, f"source {content_hash} {occurrences[content_hash]}"
+                    ),
+                    artifact=artifact,
+                    page=page_row,
+                    ordinal=len(source_rows),
+                    start=span.start,
+                    end=span.end,
+                    heading=(span.heading or page.label)[:300],
+                    text=text,
+                    content_hash=content_hash,
+                )
+            )
+    return page_rows, source_rows
 
 
 @contextmanager

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from django.conf import settings
 
-from core.exceptions import InvalidInput, StrataError, TooLarge
-from core.http_formats import iter_lines, load_json
+from core.exceptions import InvalidInput, StrataError
+from core.http_formats import iter_lines
 from core.text import clean_text, hash_text
 from documents.originals import save_incoming_file
 from documents.serializers import MAX_EXTERNAL_ID_CHARS, validate_text_artifact
@@ -135,11 +135,7 @@ def _add_lines(
         for line in iter_lines(file, limit=settings.STRATA_MAX_JSON_BYTES):
             name = f"{path}:{line.number}"
             try:
-                if line.content is None:
-                    raise TooLarge(
-                        f"A line may have at most {settings.STRATA_MAX_JSON_BYTES:,} bytes."
-                    )
-                document = validate_text_artifact(load_json(line.content))
+                document = validate_text_artifact(line.load_json())
                 if metadata is not None:
                     document["metadata"] = {**metadata, **(document["metadata"] or {})}
                 if document["groups"] is None:

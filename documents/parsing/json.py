@@ -1,4 +1,4 @@
-"""JSON: one page with a ``path: value`` line for each value, and JSON Lines: a paragraph for each."""
+"""JSON: one page with a ``path: value`` line for each value; JSON Lines: a paragraph for each."""
 
 import json
 from collections.abc import Iterator
