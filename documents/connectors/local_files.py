@@ -78,7 +78,12 @@ def add_file(
     index already keep theirs.
     """
     try:
-        _require_inside(path)
+        is_inside = path.is_file() and path.resolve().is_relative_to(path.parent.resolve())
+        if path.is_symlink() and not is_inside:  # it may lead to any file of the machine
+            raise InvalidInput(
+                "A symbolic link to a folder, or out of the link's own folder, is not followed.",
+                fix="Give the path to which it leads.",
+            )
         if has_document_lines(path):
             yield from _add_lines(index, path, metadata, groups)
             return
@@ -100,19 +105,6 @@ def add_file(
         yield AddResult(str(path), error=InvalidInput(f"The file cannot be read: {reason}."))
     else:
         yield AddResult(str(path), artifact.pk, verdict)
-
-
-def _require_inside(path: Path) -> None:
-    """
-    Raises:
-        InvalidInput: it is a symbolic link, which may lead to any file of the machine.
-    """
-    is_inside = path.is_file() and path.resolve().is_relative_to(path.parent.resolve())
-    if path.is_symlink() and not is_inside:
-        raise InvalidInput(
-            "A symbolic link to a folder, or out of the link's own folder, is not followed.",
-            fix="Give the path to which it leads.",
-        )
 
 
 def has_document_lines(path: Path) -> bool:

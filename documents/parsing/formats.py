@@ -2,7 +2,6 @@
 
 import re
 import zipfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
@@ -109,15 +108,24 @@ def detect_format(path: Path, file_name: str, *, takes_images: bool = False) -> 
     suffix = PurePath(file_name).suffix.lower()
     by_suffix = _BY_SUFFIX | _IMAGES_BY_SUFFIX if takes_images else _BY_SUFFIX
     format_of_suffix = by_suffix.get(suffix)
-    if not head:
-        return _format_of_empty_file(format_of_suffix, suffix, by_suffix)
+    if not head and format_of_suffix is not None:
+        if format_of_suffix.container != "text":
+            raise Unparsable("empty_file", "The file is empty (0 bytes).")
+        return format_of_suffix
 
     detected_format, detected_name = _identify(path, head)
     if takes_images and (image := _identify_image(head)) is not None:
         detected_format = image
     if format_of_suffix is None:
         if detected_format is None:
-            raise _unsupported_error(suffix, by_suffix)
+            readable = sorted(each for each in by_suffix if each)
+            raise Unparsable(
+                "unsupported_format",
+                f"Files named {suffix} cannot be read."
+                if suffix
+                else "The file's format is not known.",
+                fix=f"Convert it to one of {', '.join(readable)}.",
+            )
         return detected_format
     if format_of_suffix.container == "text" and detected_format is None and detected_name == "":
         return format_of_suffix
@@ -137,16 +145,6 @@ def detect_format(path: Path, file_name: str, *, takes_images: bool = False) -> 
         f"The file's name says {suffix or 'text'}, but its content is {description}.",
         fix="Rename the file so that its extension matches its content.",
     )
-
-
-def _format_of_empty_file(
-    named: Format | None, suffix: str, by_suffix: Mapping[str, Format]
-) -> Format:
-    if named is None:
-        raise _unsupported_error(suffix, by_suffix)
-    if named.container != "text":
-        raise Unparsable("empty_file", "The file is empty (0 bytes).")
-    return named
 
 
 def _identify(path: Path, head: bytes) -> tuple[Format | None, str]:
@@ -205,12 +203,3 @@ def _is_encrypted(path: Path) -> bool:
                 return True
             tail = block[-len(marker) :]
     return False
-
-
-def _unsupported_error(suffix: str, by_suffix: Mapping[str, Format]) -> Unparsable:
-    readable = sorted(each for each in by_suffix if each)
-    return Unparsable(
-        "unsupported_format",
-        f"Files named {suffix} cannot be read." if suffix else "The file's format is not known.",
-        fix=f"Convert it to one of {', '.join(readable)}.",
-    )
