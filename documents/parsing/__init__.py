@@ -1,7 +1,7 @@
 """Parse files into pages of clean text.
 
-Call ``parse_file``. Files may be hostile, so readers (one module for each format) run in child
-processes under limits, never in the caller's process. Nothing here uses the database;
+Call ``parse_file``. Files may be hostile, so readers (functions that ``formats`` lists) run in
+child processes under limits, never in the caller's process. Nothing here uses the database;
 ``documents.source_splitting`` cuts pages into sources.
 """
 
