@@ -20,7 +20,7 @@ import pypdfium2
 from benchmarks.service import measured_service, wait_until_ready
 from documents.exceptions import Unparsable
 from documents.parsing import parse_file
-from documents.parsing.passage_boxes import Box, find_boxes
+from documents.parsing.page_pictures import Box, find_boxes
 from tests.serving import ROOT, Service
 
 DATA = ROOT.parent / "shared" / "data"

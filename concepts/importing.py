@@ -29,8 +29,8 @@ from concepts.services import (
     find_entity,
     relate_concepts,
 )
-from core.exceptions import InvalidInput, StrataError, TooLarge
-from core.http_formats import iter_lines, load_json
+from core.exceptions import InvalidInput, StrataError
+from core.http_formats import iter_lines
 from core.serializers import StrictSerializer, StringField, TitleField
 from documents.models import Artifact
 from documents.services import find_by_external_ids
@@ -197,11 +197,7 @@ def _read_json_lines(path: Path) -> Iterator[Statement]:
         for line in iter_lines(file, limit=settings.STRATA_MAX_JSON_BYTES):
             content: Any
             try:
-                if line.content is None:
-                    raise TooLarge(
-                        f"A line may have at most {settings.STRATA_MAX_JSON_BYTES:,} bytes."
-                    )
-                content = load_json(line.content)
+                content = line.load_json()
                 if not isinstance(content, dict):
                     raise InvalidInput("Each line must be a JSON object.")
             except StrataError as error:

@@ -106,7 +106,7 @@ OPERATIONS: Final[Mapping[str, Usage]] = {
     "cancel_build": Usage("builds --cancel"),
     "roll_back_index": Usage("rollback"),
     "prune_index": Usage("prune"),
-    "read_vectors": Usage("backup, export"),
+    "read_vectors": Usage("backup"),
     # Summaries
     "read_page_summary": Usage(client="page_summary", no_tool="`search` finds and shows summaries"),
     "write_page_summary": Usage(client="write_page_summary"),

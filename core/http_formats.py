@@ -32,6 +32,12 @@ class Line:
     number: int  # counted from 1, blank lines included
     content: bytes | None
 
+    def load_json(self) -> Any:
+        """Parse the line; raises ``TooLarge``, and as ``load_json``."""
+        if self.content is None:
+            raise TooLarge(f"A line may have at most {settings.STRATA_MAX_JSON_BYTES:,} bytes.")
+        return load_json(self.content)
+
 
 class JSONParser(BaseParser):
     """Parses JSON (RFC 8259) of at most ``STRATA_MAX_JSON_BYTES``."""

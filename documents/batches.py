@@ -14,8 +14,8 @@ from django.http import StreamingHttpResponse
 
 from access.grants import EVERYTHING, Grant
 from access.usage_limits import free_slot, keep_batch
-from core.exceptions import StrataError, TooLarge
-from core.http_formats import Line, Readable, iter_lines, load_json
+from core.exceptions import StrataError
+from core.http_formats import Line, Readable, iter_lines
 from core.serializers import make_error_json
 from documents.serializers import NDJSON, validate_text_artifact
 from documents.services import add_artifact
@@ -117,10 +117,7 @@ def _add_group(index: str, group: list[Line], grant: Grant) -> list[dict[str, An
 
 def _add_line(index: str, line: Line, grant: Grant) -> dict[str, Any]:
     try:
-        if line.content is None:
-            limit = settings.STRATA_MAX_JSON_BYTES
-            raise TooLarge(f"A line may have at most {limit:,} bytes.")
-        data = validate_text_artifact(load_json(line.content))
+        data = validate_text_artifact(line.load_json())
         # A savepoint: if the database refuses a line, the others of the group stay.
         with transaction.atomic():
             artifact, verdict = add_artifact(index, **data, grant=grant)

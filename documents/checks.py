@@ -1,15 +1,13 @@
 """System checks of the virus scanner, the limits of documents and the overlap of sources."""
 
-from collections.abc import Sequence
 from typing import Any
 
-from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
 from documents.source_splitting import MIN_WORDS
 
-MAX_OVERLAP_WORDS = MIN_WORDS // 2
+MAX_OVERLAP_WORDS = MIN_WORDS // 2  # half of the shortest source
 LIMITS = (
     "STRATA_PARSE_MEMORY_BYTES",
     "STRATA_PARSE_MAX_PAGES",
@@ -19,10 +17,8 @@ LIMITS = (
 
 
 @register("strata")
-def check_document_limits(
-    app_configs: Sequence[AppConfig] | None, **kwargs: Any
-) -> list[CheckMessage]:
-    return [
+def check_documents(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    errors: list[CheckMessage] = [
         Error(
             f"{name} is {getattr(settings, name)}, so that no document could be added.",
             hint="Set it to a number above 0.",
@@ -31,36 +27,23 @@ def check_document_limits(
         for name in LIMITS
         if getattr(settings, name) < 1
     ]
-
-
-@register("strata")
-def check_virus_scanner(
-    app_configs: Sequence[AppConfig] | None, **kwargs: Any
-) -> list[CheckMessage]:
     address = settings.STRATA_CLAMD
     host, _, port = address.rpartition(":")
-    if not address or address.startswith("/") or (host and port.isdecimal()):
-        return []
-    return [
-        Error(
-            f"STRATA_CLAMD is {address!r}, which is neither host:port nor the path of a socket.",
-            hint="Write it as 127.0.0.1:3310 or /run/clamav/clamd.ctl.",
-            id="documents.E002",
+    if address and not address.startswith("/") and not (host and port.isdecimal()):
+        errors.append(
+            Error(
+                f"STRATA_CLAMD is {address!r}, which is neither host:port nor the path of a "
+                "socket.",
+                hint="Write it as 127.0.0.1:3310 or /run/clamav/clamd.ctl.",
+                id="documents.E002",
+            )
         )
-    ]
-
-
-@register("strata")
-def check_source_overlap(
-    app_configs: Sequence[AppConfig] | None, **kwargs: Any
-) -> list[CheckMessage]:
-    """Check that sources repeat at most half of the shortest source."""
-    if 0 <= settings.STRATA_SOURCE_OVERLAP_WORDS <= MAX_OVERLAP_WORDS:
-        return []
-    return [
-        Error(
-            f"STRATA_SOURCE_OVERLAP_WORDS must be 0 to {MAX_OVERLAP_WORDS} words; it is "
-            f"{settings.STRATA_SOURCE_OVERLAP_WORDS}.",
-            id="documents.E003",
+    if not 0 <= settings.STRATA_SOURCE_OVERLAP_WORDS <= MAX_OVERLAP_WORDS:
+        errors.append(
+            Error(
+                f"STRATA_SOURCE_OVERLAP_WORDS must be 0 to {MAX_OVERLAP_WORDS} words; it is "
+                f"{settings.STRATA_SOURCE_OVERLAP_WORDS}.",
+                id="documents.E003",
+            )
         )
-    ]
+    return errors

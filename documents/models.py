@@ -156,19 +156,35 @@ class Artifact(LeasedRow, RevisedRow):
         return self.file_path.with_suffix(".ocr")
 
 
-class Page(models.Model):
-    """A page, slide, sheet or top-level section of an artifact."""
+class HashedText(models.Model):
+    """Base of rows with a text, whose hash is saved with it."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    text = models.TextField()
+    content_hash = models.CharField(
+        max_length=64, null=True, editable=False, help_text="SHA-256 of the text."
+    )
+
+    class Meta:
+        abstract = True
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        self.content_hash = hash_text(self.text)
+        update_fields = kwargs.get("update_fields")
+        if update_fields is not None:
+            kwargs["update_fields"] = {*update_fields, "content_hash"}
+        super().save(*args, **kwargs)
+
+
+class Page(HashedText):
+    """A page, slide, sheet or top-level section of an artifact."""
+
     artifact = models.ForeignKey(Artifact, on_delete=models.CASCADE, related_name="pages")
     index = models.PositiveIntegerField(help_text="Counted from 0.")
     label = models.CharField(
         max_length=300, blank=True, help_text="Slide title, sheet name or heading."
     )
     text = models.TextField(blank=True)
-    content_hash = models.CharField(
-        max_length=64, null=True, editable=False, help_text="SHA-256 of the text."
-    )
 
     class Meta:
         ordering = ["artifact", "index"]
@@ -179,28 +195,16 @@ class Page(models.Model):
     def __str__(self) -> str:
         return f"page {self.index}"
 
-    def save(self, *args: Any, **kwargs: Any) -> None:
-        self.content_hash = hash_text(self.text)
-        update_fields = kwargs.get("update_fields")
-        if update_fields is not None:
-            kwargs["update_fields"] = {*update_fields, "content_hash"}
-        super().save(*args, **kwargs)
 
-
-class Source(models.Model):
+class Source(HashedText):
     """A passage of a page, about 500 to 1,500 words, from which chunks are cut."""
 
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     artifact = models.ForeignKey(Artifact, on_delete=models.CASCADE, related_name="sources")
     page = models.ForeignKey(Page, on_delete=models.CASCADE, related_name="sources")
     ordinal = models.PositiveIntegerField(help_text="Within its artifact, counted from 0.")
     start = models.PositiveIntegerField(help_text="First character, in its page's text.")
     end = models.PositiveIntegerField(help_text="One past the last character.")
     heading = models.CharField(max_length=300, blank=True)
-    text = models.TextField()
-    content_hash = models.CharField(
-        max_length=64, null=True, editable=False, help_text="SHA-256 of the text."
-    )
 
     class Meta:
         ordering = ["artifact", "ordinal"]
@@ -210,13 +214,6 @@ class Source(models.Model):
 
     def __str__(self) -> str:
         return f"source {self.ordinal}"
-
-    def save(self, *args: Any, **kwargs: Any) -> None:
-        self.content_hash = hash_text(self.text)
-        update_fields = kwargs.get("update_fields")
-        if update_fields is not None:
-            kwargs["update_fields"] = {*update_fields, "content_hash"}
-        super().save(*args, **kwargs)
 
 
 class PendingRevision(models.Model):

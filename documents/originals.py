@@ -1,7 +1,7 @@
 """Store original files unchanged on disk, one for each artifact that was given as a file.
 
-A file is first written under a temporary name, and linked to its artifact's name inside the
-transaction that adds the artifact, so two uploads never delete each other's file.
+A file is first written under a temporary name, as it arrives, and linked to its artifact's name
+inside the transaction that adds the artifact, so two uploads never delete each other's file.
 """
 
 import hashlib
@@ -13,8 +13,11 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django.core.files.uploadhandler import FileUploadHandler
 from django.db import transaction
 
 from core.exceptions import DiskFull, TooLarge
@@ -90,6 +93,46 @@ class IncomingFile:
         self.path.unlink(missing_ok=True)
         with suppress(OSError):  # what could not be written is not needed
             self._file.close()
+
+
+class ReceivedFile(UploadedFile):
+    """A file of a form. Django closes it when the request ends, which deletes it."""
+
+    def __init__(self, incoming: IncomingFile, content_type: str | None) -> None:
+        super().__init__(
+            name=incoming.name, content_type=content_type or "", size=incoming.byte_count
+        )
+        self._incoming = incoming
+
+    def finish(self) -> FileContent:
+        """The whole file; on return it survives a power cut."""
+        return self._incoming.finish()
+
+    def close(self) -> None:
+        self._incoming.discard()
+
+
+class IncomingFileHandler(FileUploadHandler):
+    """Errors of ``IncomingFile`` end the request."""
+
+    incoming: IncomingFile | None = None
+
+    def new_file(self, *args: Any, **kwargs: Any) -> None:
+        super().new_file(*args, **kwargs)
+        self.incoming = IncomingFile(self.file_name or "")
+
+    def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
+        assert self.incoming is not None
+        self.incoming.write(raw_data)
+
+    def file_complete(self, file_size: int) -> ReceivedFile:
+        incoming, self.incoming = self.incoming, None
+        assert incoming is not None
+        return ReceivedFile(incoming, self.content_type)
+
+    def upload_interrupted(self) -> None:
+        if self.incoming is not None:
+            self.incoming.discard()
 
 
 def save_incoming_file(file_name: str, chunks: Iterable[bytes]) -> FileContent:

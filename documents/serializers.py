@@ -187,18 +187,16 @@ class TextContentSerializer(StrictSerializer):
 
 
 def _check_size(pages: Sequence[str], field: str) -> None:
-    most = settings.STRATA_PARSE_MAX_PAGES
-    if len(pages) > most:
-        raise InvalidInput(
-            f"An artifact may have at most {most:,} pages.", field=field, fix="Split the document."
-        )
-    most = settings.STRATA_PARSE_MAX_TEXT_CHARS
-    if sum(map(len, pages)) > most:
-        raise InvalidInput(
-            f"An artifact may have at most {most:,} characters of text.",
-            field=field,
-            fix="Split the document.",
-        )
+    for count, most, unit in (
+        (len(pages), settings.STRATA_PARSE_MAX_PAGES, "pages"),
+        (sum(map(len, pages)), settings.STRATA_PARSE_MAX_TEXT_CHARS, "characters of text"),
+    ):
+        if count > most:
+            raise InvalidInput(
+                f"An artifact may have at most {most:,} {unit}.",
+                field=field,
+                fix="Split the document.",
+            )
     for number, page in enumerate(pages):
         if is_nearly_all_separators(page):
             raise InvalidInput(
@@ -240,14 +238,17 @@ class TextArtifactSerializer(TextContentSerializer):
 def validate_text_artifact(data: Any) -> dict[str, Any]:
     """Validate a JSON document and return it as arguments of ``services.add_artifact``.
 
-    An empty title or URL counts as not given.
-
     Raises:
         InvalidInput: names the first wrong field.
     """
     fields = TextArtifactSerializer.read(data)
+    return {"content": TextContent(tuple(fields["pages"])), **select_attributes(fields)}
+
+
+def select_attributes(fields: dict[str, Any]) -> dict[str, Any]:
+    """What is given with a document, apart from its content, as arguments of
+    ``services.add_artifact``. An empty title or URL counts as not given."""
     return {
-        "content": TextContent(tuple(fields["pages"])),
         "title": fields.get("title") or None,
         "url": fields.get("url") or None,
         "metadata": fields.get("metadata"),

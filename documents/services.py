@@ -7,9 +7,10 @@ import errno
 import json
 import logging
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -22,7 +23,7 @@ from django.db.models.functions import Now
 
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
-from core.leases import FRESH, Claim, describe_error
+from core.leases import FRESH, describe_error
 from core.text import clean_text, hash_text
 from documents.exceptions import ContentConflict, Unparsable
 from documents.groups import choose_changed_groups, choose_groups_of_new_document
@@ -35,7 +36,7 @@ from documents.originals import (
     require_free_disk,
 )
 from documents.parsing import ParsedDocument, ParsedPage, parse_file, title_from_file_name
-from documents.sources import cut_pages
+from documents.source_splitting import split_into_sources
 from documents.virus_scan import is_scanner_configured, scan_file
 
 logger = logging.getLogger(__name__)
@@ -164,25 +165,22 @@ def update_artifact(
         if groups is not None:
             attributes["groups"] = choose_changed_groups(grant, artifact.groups, groups)
         if external_id is not None and external_id != artifact.external_id:
-            _require_free_external_id(artifact, external_id)
+            if artifact.external_id is not None:
+                raise InvalidInput(
+                    f"The artifact has the external id {artifact.external_id!r}, which cannot "
+                    "change.",
+                    field="external_id",
+                )
+            if find_by_external_ids(artifact.index, [external_id]):
+                raise ContentConflict(
+                    "Another artifact of this index has this external id.",
+                    fix="Give this one another external_id, or delete one of the two.",
+                )
             attributes |= {"external_id": external_id, "identity": _external_identity(external_id)}
         if _apply_attributes(artifact, attributes):
             assign_next_revision(artifact)
             artifact.save()
     return artifact
-
-
-def _require_free_external_id(artifact: Artifact, external_id: str) -> None:
-    if artifact.external_id is not None:
-        raise InvalidInput(
-            f"The artifact has the external id {artifact.external_id!r}, which cannot change.",
-            field="external_id",
-        )
-    if find_by_external_ids(artifact.index, [external_id]):
-        raise ContentConflict(
-            "Another artifact of this index has this external id.",
-            fix="Give this one another external_id, or delete one of the two.",
-        )
 
 
 def remove_artifact(artifact_id: uuid.UUID, grant: Grant = EVERYTHING) -> int:
@@ -243,16 +241,25 @@ def parse_artifact(artifact_id: uuid.UUID) -> Artifact | None:
         return None
     artifact = claim.rows.get()
     with claim.working():
+        result: ParsedDocument | Unparsable
         try:
-            parsed = _parse_claimed(artifact)
+            result = _parse_claimed(artifact)
         except FileNotFoundError as gone:
             if not Path(settings.STRATA_FILES_DIR).is_dir():
                 raise OSError(errno.ENODEV, "The folder of the original files is away") from gone
-            error = Unparsable("missing_file", "The original is gone from the data folder.")
-            return _fail_claimed(artifact, claim, error)
+            result = Unparsable("missing_file", "The original is gone from the data folder.")
         except Unparsable as error:
-            return _fail_claimed(artifact, claim, error)
-        return _save_parsed(claim, parsed)
+            result = error
+        with transaction.atomic():
+            current = claim.rows.select_for_update().first()
+            if current is None:  # deleted, revised or claimed again
+                return None
+            if isinstance(result, Unparsable):
+                logger.info("%s cannot be parsed: %s", artifact.pk, result.code)
+                _set_failed(current, result)
+            else:
+                _set_parsed(current, result)
+        return current
     return None
 
 
@@ -296,22 +303,15 @@ def _scan_original(artifact: Artifact) -> None:
     Artifact.objects.filter(pk=artifact.pk, sha256=artifact.sha256).update(is_scanned=True)
 
 
-def _save_parsed(claim: Claim[Artifact], parsed: ParsedDocument) -> Artifact | None:
-    with transaction.atomic():
-        current = claim.rows.select_for_update().first()
-        if current is None:  # deleted, revised or claimed again
-            return None
-        replace_pages(current, parsed.pages)
-        current.media_type = parsed.media_type[:150]
-        current.encoding = (parsed.encoding or "")[:40]
-        current.warnings = [
-            {"code": warning.code, "detail": warning.detail} for warning in parsed.warnings
-        ]
-        if not current.has_user_title and parsed.title.strip():
-            current.title = clean_text(parsed.title).strip()[:1_000]
-        _save_final_state(current, Artifact.State.PARSED)
-        transaction.on_commit(partial(current.recognised_pages_path.unlink, missing_ok=True))
-    return current
+def _set_parsed(artifact: Artifact, parsed: ParsedDocument) -> None:
+    replace_pages(artifact, parsed.pages)
+    artifact.media_type = parsed.media_type[:150]
+    artifact.encoding = (parsed.encoding or "")[:40]
+    artifact.warnings = [asdict(warning) for warning in parsed.warnings]
+    if not artifact.has_user_title and parsed.title.strip():
+        artifact.title = clean_text(parsed.title).strip()[:1_000]
+    _save_final_state(artifact, Artifact.State.PARSED)
+    transaction.on_commit(partial(artifact.recognised_pages_path.unlink, missing_ok=True))
 
 
 def mark_artifact_failed(artifact: Artifact, error: Unparsable) -> None:
@@ -365,6 +365,45 @@ def replace_pages(artifact: Artifact, pages: Sequence[ParsedPage]) -> None:
     )
 
 
+def cut_pages(artifact: Artifact, pages: Sequence[ParsedPage]) -> tuple[list[Page], list[Source]]:
+    """Make the unsaved rows of an artifact's pages and of their sources, in order. A page's id
+    depends on its index, a source's on its text. Whatever cuts a text as the index does uses this.
+    """
+    page_rows: list[Page] = []
+    source_rows: list[Source] = []
+    occurrences: Counter[str] = Counter()
+    for index, page in enumerate(pages):
+        page_row = Page(
+            id=uuid.uuid5(artifact.pk, f"page {index}"),
+            artifact=artifact,
+            index=index,
+            label=page.label[:300],
+            text=page.text,
+            content_hash=hash_text(page.text),
+        )
+        page_rows.append(page_row)
+        for span in split_into_sources(page.text, overlap=settings.STRATA_SOURCE_OVERLAP_WORDS):
+            text = page.text[span.start : span.end]
+            content_hash = hash_text(text)
+            occurrences[content_hash] += 1
+            source_rows.append(
+                Source(
+                    id=uuid.uuid5(
+                        artifact.pk, f"source {content_hash} {occurrences[content_hash]}"
+                    ),
+                    artifact=artifact,
+                    page=page_row,
+                    ordinal=len(source_rows),
+                    start=span.start,
+                    end=span.end,
+                    heading=(span.heading or page.label)[:300],
+                    text=text,
+                    content_hash=content_hash,
+                )
+            )
+    return page_rows, source_rows
+
+
 @contextmanager
 def _check_space_then_discard(content: Content) -> Iterator[None]:
     """Check that the content fits the disk; delete its temporary file when the block ends."""
@@ -389,7 +428,10 @@ def _add_or_update(
     with transaction.atomic():
         existing = _find_existing(index, identity, content, external_id)
         if existing is None and external_id is not None:
-            existing = _find_without_external_id(index, content, attributes, grant)
+            # The visible one that only this content identifies can be given the external id.
+            own_identity = _compute_identity(content, attributes, None)
+            visible = Artifact.objects.visible_to(grant).select_for_update()
+            existing = visible.filter(index=index, identity=own_identity, external_id=None).first()
             attributes = {**attributes, "identity": identity, "external_id": external_id}
         if existing is None:
             artifact = Artifact(index=index, identity=identity, external_id=external_id)
@@ -430,15 +472,6 @@ def _find_existing(
             sha256=content.sha256, file_name__iendswith=Path(content.file_name).suffix
         ).first()
     return existing
-
-
-def _find_without_external_id(
-    index: str, content: Content, attributes: dict[str, Any], grant: Grant
-) -> Artifact | None:
-    """The visible artifact that only this content identifies: it can be given an external id."""
-    identity = _compute_identity(content, attributes, None)
-    visible = Artifact.objects.visible_to(grant).select_for_update()
-    return visible.filter(index=index, identity=identity, external_id=None).first()
 
 
 def _compute_identity(content: Content, attributes: dict[str, Any], external_id: str | None) -> str:
@@ -508,16 +541,6 @@ def _set_content(artifact: Artifact, content: Content, added_by: str) -> None:
         artifact.warnings = [{"code": "no_text", "detail": "There is no text in it to search."}]
     artifact.save()  # the pages need the row; receivers wait for the commit
     replace_pages(artifact, pages)
-
-
-def _fail_claimed(artifact: Artifact, claim: Claim[Artifact], error: Unparsable) -> Artifact | None:
-    logger.info("%s cannot be parsed: %s", artifact.pk, error.code)
-    with transaction.atomic():
-        current = claim.rows.select_for_update().first()
-        if current is None:
-            return None
-        _set_failed(current, error)
-    return current
 
 
 def _set_failed(artifact: Artifact, error: Unparsable) -> None:

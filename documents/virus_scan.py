@@ -73,27 +73,22 @@ def ping_scanner() -> None:
 
 @contextmanager
 def _connected() -> Iterator[socket.socket]:
+    address = settings.STRATA_CLAMD
+    host, _, port = address.rpartition(":")
+    is_path = address.startswith("/")
     try:
-        with _connect() as scanner:
+        with (
+            socket.socket(socket.AF_UNIX)
+            if is_path
+            else socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS)
+        ) as scanner:
+            if is_path:
+                scanner.settimeout(CONNECT_SECONDS)
+                scanner.connect(address)
             scanner.settimeout(settings.STRATA_CLAMD_SECONDS)
             yield scanner
     except OSError as error:
         raise _make_error(str(error)) from None
-
-
-def _connect() -> socket.socket:
-    address = settings.STRATA_CLAMD
-    if not address.startswith("/"):
-        host, _, port = address.rpartition(":")
-        return socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS)
-    scanner = socket.socket(socket.AF_UNIX)
-    scanner.settimeout(CONNECT_SECONDS)
-    try:
-        scanner.connect(address)
-    except BaseException:
-        scanner.close()
-        raise
-    return scanner
 
 
 def _read_reply(scanner: socket.socket) -> str:

@@ -16,8 +16,7 @@ from access.grants import Grant
 from documents.groups import covers_groups, is_visible
 from documents.models import Artifact, Page, Source
 from documents.parsing import ParsedPage
-from documents.services import TextContent
-from documents.sources import cut_pages
+from documents.services import TextContent, cut_pages
 from evidence.models import RecentEvidence, Vectors
 from evidence.wording import has_same_words
 from indexing import embedding

@@ -10,8 +10,8 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import date
-from importlib import import_module
 from itertools import count
+from pkgutil import resolve_name
 from time import process_time
 
 import numpy as np
@@ -24,7 +24,7 @@ from core.text import clean_text
 from documents.exceptions import Unparsable
 from documents.parsing import ParsedPage, is_nearly_all_separators
 from documents.parsing.document import DocumentDraft
-from documents.parsing.passage_boxes import align_letters
+from documents.parsing.page_pictures import align_letters
 from documents.source_splitting import MAX_CHARS, split_into_sources
 from evidence.wording import has_same_words
 from indexing.chunking.sentences import find_sentences
@@ -143,21 +143,21 @@ def embed(texts):
     return np.ones((len(texts), 2), dtype=np.float32) / np.sqrt(np.float32(2))
 
 
-def read_file(module, before="", after="", encoding="utf-8"):
+def read_file(reader, before="", after="", encoding="utf-8"):
     """Read a text as a file, as the child processes do."""
-    reader = import_module(f"documents.parsing.{module}")
+    read_into = resolve_name(f"documents.parsing.{reader}")
 
     def read(text, folder):
         path = folder / "original"
         path.write_bytes(f"{before}{text}{after}".encode(encoding, "replace"))
         with suppress(Unparsable, RecursionError):  # to refuse it must take no longer
-            reader.read(path, DocumentDraft(LIMITS))
+            read_into(path, DocumentDraft(LIMITS))
 
     return read
 
 
 def read_json_text(text, folder):
-    read_file("json")(json.dumps({text: [[], text[:8], *[""] * (len(text) // 8)]}), folder)
+    read_file("json:read")(json.dumps({text: [[], text[:8], *[""] * (len(text) // 8)]}), folder)
 
 
 def cut_sources(strategy):
@@ -214,23 +214,23 @@ def on_text(read: Callable[[str], object]):
 PASSES = {
     "clean_text": on_text(clean_text),
     "is_nearly_all_separators": on_text(is_nearly_all_separators),
-    "plain text": read_file("text"),
-    "Latin-1": read_file("text", "déjà vu par là ", encoding="latin-1"),
-    "Markdown": read_file("markdown"),
-    "title in Markdown": read_file("markdown", "---\ntitle: ", "\n---\n"),
-    "HTML": read_file("html"),
-    "HTML table": read_file("html", "<table><tr><td>"),
-    "CSV": read_file("csv"),
-    "RTF": read_file("rtf", "{\\rtf1 ", "}"),
+    "plain text": read_file("text:read"),
+    "Latin-1": read_file("text:read", "déjà vu par là ", encoding="latin-1"),
+    "Markdown": read_file("markdown:read"),
+    "title in Markdown": read_file("markdown:read", "---\ntitle: ", "\n---\n"),
+    "HTML": read_file("html:read"),
+    "HTML table": read_file("html:read", "<table><tr><td>"),
+    "CSV": read_file("csv:read"),
+    "RTF": read_file("text:read_rtf", "{\\rtf1 ", "}"),
     "passage on its page": on_text(lambda text: align_letters(text, text[::-1])),
-    "JSON": read_file("json"),
+    "JSON": read_file("json:read"),
     "text in JSON": read_json_text,
-    "JSON lines": read_file("jsonl"),
-    "e-mail": read_file("eml", "Subject: a\n\n"),
-    "subject": read_file("eml", "Subject: "),
-    "sender": read_file("eml", "From: "),
-    "content type": read_file("eml", "Subject: a\nContent-Type: "),
-    "HTML e-mail": read_file("eml", "Subject: a\nContent-Type: text/html\n\n"),
+    "JSON lines": read_file("json:read_lines"),
+    "e-mail": read_file("eml:read", "Subject: a\n\n"),
+    "subject": read_file("eml:read", "Subject: "),
+    "sender": read_file("eml:read", "From: "),
+    "content type": read_file("eml:read", "Subject: a\nContent-Type: "),
+    "HTML e-mail": read_file("eml:read", "Subject: a\nContent-Type: text/html\n\n"),
     "sources": on_text(split_into_sources),
     "sources that overlap": on_text(lambda text: split_into_sources(text, overlap=100)),
     "sentences": on_text(find_sentences),

@@ -84,7 +84,7 @@ STRATA_LOOPBACK_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
 
 ROOT_URLCONF = "config.urls"
 FILE_UPLOAD_TEMP_DIR = STRATA_DATA_DIR / "uploads"
-FILE_UPLOAD_HANDLERS = ["documents.uploads.IncomingFileHandler"]
+FILE_UPLOAD_HANDLERS = ["documents.originals.IncomingFileHandler"]
 
 TEMPLATES = [
     {

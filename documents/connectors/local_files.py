@@ -10,8 +10,8 @@ from uuid import UUID
 
 from django.conf import settings
 
-from core.exceptions import InvalidInput, StrataError, TooLarge
-from core.http_formats import iter_lines, load_json
+from core.exceptions import InvalidInput, StrataError
+from core.http_formats import iter_lines
 from core.text import clean_text, hash_text
 from documents.originals import save_incoming_file
 from documents.serializers import MAX_EXTERNAL_ID_CHARS, validate_text_artifact
@@ -78,7 +78,12 @@ def add_file(
     index already keep theirs.
     """
     try:
-        _require_inside(path)
+        is_inside = path.is_file() and path.resolve().is_relative_to(path.parent.resolve())
+        if path.is_symlink() and not is_inside:  # it may lead to any file of the machine
+            raise InvalidInput(
+                "A symbolic link to a folder, or out of the link's own folder, is not followed.",
+                fix="Give the path to which it leads.",
+            )
         if has_document_lines(path):
             yield from _add_lines(index, path, metadata, groups)
             return
@@ -102,19 +107,6 @@ def add_file(
         yield AddResult(str(path), artifact.pk, verdict)
 
 
-def _require_inside(path: Path) -> None:
-    """
-    Raises:
-        InvalidInput: it is a symbolic link, which may lead to any file of the machine.
-    """
-    is_inside = path.is_file() and path.resolve().is_relative_to(path.parent.resolve())
-    if path.is_symlink() and not is_inside:
-        raise InvalidInput(
-            "A symbolic link to a folder, or out of the link's own folder, is not followed.",
-            fix="Give the path to which it leads.",
-        )
-
-
 def has_document_lines(path: Path) -> bool:
     """Whether a ``.jsonl`` file has documents as lines: objects with ``text`` or ``pages``. Its
     first line tells."""
@@ -135,11 +127,7 @@ def _add_lines(
         for line in iter_lines(file, limit=settings.STRATA_MAX_JSON_BYTES):
             name = f"{path}:{line.number}"
             try:
-                if line.content is None:
-                    raise TooLarge(
-                        f"A line may have at most {settings.STRATA_MAX_JSON_BYTES:,} bytes."
-                    )
-                document = validate_text_artifact(load_json(line.content))
+                document = validate_text_artifact(line.load_json())
                 if metadata is not None:
                     document["metadata"] = {**metadata, **(document["metadata"] or {})}
                 if document["groups"] is None:

@@ -1,11 +1,10 @@
 """Parse files into pages of clean text.
 
-Call ``parse_file``. Files may be hostile, so readers (one module for each format) run in child
-processes under limits, never in the caller's process. Nothing here uses the database;
+Call ``parse_file``. Files may be hostile, so readers (functions that ``formats`` lists) run in
+child processes under limits, never in the caller's process. Nothing here uses the database;
 ``documents.source_splitting`` cuts pages into sources.
 """
 
-from core.text import clean_text, is_text
 from documents.parsing.document import (
     MAX_SEPARATORS_PER_LETTER,
     Limits,
@@ -15,7 +14,7 @@ from documents.parsing.document import (
     is_nearly_all_separators,
     title_from_file_name,
 )
-from documents.parsing.formats import FORMATS, IMAGE_TYPES, Format
+from documents.parsing.formats import FORMATS, IMAGE_TYPES
 from documents.parsing.process_pool import (
     close_child_processes,
     draw_page,

@@ -3,7 +3,7 @@
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 from xml.parsers import expat
@@ -50,12 +50,16 @@ def open_archive(path: Path, limits: Limits) -> Iterator[zipfile.ZipFile]:
                 fix="Split it, or take out large pictures and media.",
             )
         if any(member.flag_bits & 0x1 for member in members):
-            raise Unparsable(
-                "encrypted_file",
-                "The file is protected by a password.",
-                fix="Save it without a password and try again.",
-            )
+            raise make_password_error()
         yield archive
+
+
+def make_password_error() -> Unparsable:
+    return Unparsable(
+        "encrypted_file",
+        "The file is protected by a password.",
+        fix="Save it without a password and try again.",
+    )
 
 
 def check_office_archive(path: Path, limits: Limits) -> None:
@@ -90,17 +94,12 @@ def parse_xml_part(archive: zipfile.ZipFile, name: str) -> etree._Element:
     Raises:
         Unparsable: ``damaged_file``.
     """
-    try:
+    root = None
+    with suppress(KeyError, etree.XMLSyntaxError):
         root = etree.fromstring(archive.read(name), make_xml_parser(recover=True))
-    except (KeyError, etree.XMLSyntaxError) as error:
-        raise _make_part_error(name) from error
     if root is None:
-        raise _make_part_error(name)
+        raise Unparsable("damaged_file", f"The part {name} of the file cannot be read.")
     return root
-
-
-def _make_part_error(name: str) -> Unparsable:
-    return Unparsable("damaged_file", f"The part {name} of the file cannot be read.")
 
 
 def _refuse_doctype(stream: IO[bytes]) -> None:

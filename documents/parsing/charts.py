@@ -5,8 +5,7 @@ from typing import Any, Final
 from lxml import etree
 
 from documents.parsing.archives import make_xml_parser
-from documents.parsing.sections import join_blocks
-from documents.parsing.tables import format_table
+from documents.parsing.blocks import format_table, join_blocks
 
 _NAMES: Final = {
     "a": "http://schemas.openxmlformats.org/drawingml/2006/main",

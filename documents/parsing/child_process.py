@@ -1,7 +1,7 @@
 """Main program of the child process that reads files; started only by ``process_pool``.
 
 Its arguments are the folders that it may read. It reads one JSON request per line from standard
-input, each for one of ``TASKS``, and writes each reply (8 bytes of length, then JSON) to the
+input, each for one task, and writes each reply (8 bytes of length, then JSON) to the
 original standard output, before it a message for each page that it has read by OCR. It ends when
 its parent is gone, when it is idle, or when it has used too much memory.
 """
@@ -17,17 +17,18 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from documents.exceptions import Unparsable
 from documents.parsing import ocr
 from documents.parsing.confinement import confine
-from documents.parsing.document import DocumentDraft, Limits
+from documents.parsing.document import DocumentDraft, Limits, ParsedDocument
 from documents.parsing.formats import detect_format
 
 if TYPE_CHECKING:
@@ -122,24 +123,15 @@ def _read_picture(
     return known[index]
 
 
-class _DiskFault(Exception):
-    """The file cannot be read for a reason that is not in the file: a retry may help."""
-
-
-@contextmanager
-def _reraise_disk_faults() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise _DiskFault(error.errno, error.strerror or str(error)) from None
-
-
 def _read_file(request: Request, limits: Limits, reply_fd: int) -> Reply:
     """Do a task; turn every exception of a library into an error with a code."""
     try:
-        return TASKS[request["task"]](request, limits, reply_fd)
-    except _DiskFault as fault:
-        return {"os_error": fault.args, "is_last": True}
+        with Path(request["path"]).open("rb") as file:
+            file.read(1)
+    except OSError as error:  # a reason that is not in the file: a retry may help
+        return {"os_error": (error.errno, error.strerror or str(error)), "is_last": True}
+    try:
+        return _do_task(request, limits, reply_fd)
     except Unparsable as error:
         return _error_reply(error.code, error.detail, error.fix)
     except MemoryError:
@@ -159,47 +151,28 @@ def _read_file(request: Request, limits: Limits, reply_fd: int) -> Reply:
         )
 
 
-def _parse(request: Request, limits: Limits, reply_fd: int) -> Reply:
-    path, file_name = Path(request["path"]), request["file_name"]
+def _do_task(request: Request, limits: Limits, reply_fd: int) -> Reply:
+    path = Path(request["path"])
+    if request["task"] == "parse":
+        return {"document": asdict(_parse(path, request, limits, reply_fd))}
+    pictures = importlib.import_module("documents.parsing.page_pictures")  # loads PDFium
+    if request["task"] == "draw_page":
+        picture = pictures.draw(path, request["media_type"], request["page_index"])
+        return {"picture": base64.b64encode(picture).decode("ascii")}
+    names = ("page_index", "text", "start", "end")
+    return {"boxes": pictures.find_boxes(path, *(request[name] for name in names))}
+
+
+def _parse(path: Path, request: Request, limits: Limits, reply_fd: int) -> ParsedDocument:
     draft = DocumentDraft(limits)
     if ocr.is_installed():
         recognised = _load_recognised(request["recognised"])
         draft.ocr = partial(_read_picture, recognised, limits, reply_fd)
     takes_images = request["takes_images"] or draft.ocr is not None
-    with _reraise_disk_faults():
-        format_ = detect_format(path, file_name, takes_images=takes_images)
+    format_ = detect_format(path, request["file_name"], takes_images=takes_images)
     if path.stat().st_size:
-        reader = importlib.import_module(f"documents.parsing.{format_.module}")
-        reader.read(path, draft)
-    return {"document": asdict(draft.finish(format_.media_type))}
-
-
-def _draw_page(request: Request, limits: Limits, reply_fd: int) -> Reply:
-    path = _require_file(request)
-    pictures = importlib.import_module("documents.parsing.page_pictures")
-    picture = pictures.draw(path, request["media_type"], request["page_index"])
-    return {"picture": base64.b64encode(picture).decode("ascii")}
-
-
-def _find_boxes(request: Request, limits: Limits, reply_fd: int) -> Reply:
-    path = _require_file(request)
-    finder = importlib.import_module("documents.parsing.passage_boxes")
-    names = ("page_index", "text", "start", "end")
-    return {"boxes": finder.find_boxes(path, *(request[name] for name in names))}
-
-
-def _require_file(request: Request) -> Path:
-    path = Path(request["path"])
-    with _reraise_disk_faults():
-        path.open("rb").close()
-    return path
-
-
-TASKS: dict[str, Callable[[Request, Limits, int], Reply]] = {
-    "parse": _parse,
-    "draw_page": _draw_page,
-    "find_boxes": _find_boxes,
-}
+        resolve_name(f"documents.parsing.{format_.reader}")(path, draft)
+    return draft.finish(format_.media_type)
 
 
 def _out_of_memory_reply() -> Reply:

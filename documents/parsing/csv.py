@@ -4,9 +4,8 @@ import csv
 import io
 from pathlib import Path
 
+from documents.parsing.blocks import format_table, join_blocks
 from documents.parsing.document import DocumentDraft
-from documents.parsing.sections import join_blocks
-from documents.parsing.tables import format_table
 from documents.parsing.text import read_text
 
 _DELIMITERS = ",;\t|"

@@ -118,14 +118,6 @@ def title_from_file_name(file_name: str) -> str:
     return clean_label(_WORD_SEPARATOR.sub(" ", PurePath(file_name).stem)) or file_name
 
 
-def _says_something(title: str) -> bool:
-    return (
-        any(map(str.isalpha, title))
-        and title.lower() not in _PLACEHOLDER_TITLES
-        and _FILE_NAME_TITLE.fullmatch(title) is None
-    )
-
-
 def clean_label(text: str) -> str:
     return " ".join(clean_text(text).split())[:MAX_LABEL_CHARS]
 
@@ -192,7 +184,12 @@ class DocumentDraft:
         """Use the title, unless there is one already or this one says nothing about the content:
         a placeholder, a file's name or a number."""
         title = clean_label(title or "")
-        if not self.title and _says_something(title):
+        if (
+            not self.title
+            and any(map(str.isalpha, title))
+            and title.lower() not in _PLACEHOLDER_TITLES
+            and _FILE_NAME_TITLE.fullmatch(title) is None
+        ):
             self.title = title
 
     def finish(self, media_type: str) -> ParsedDocument:

@@ -15,10 +15,9 @@ from docx.oxml import parse_xml
 from docx.oxml.ns import qn
 
 from documents.parsing.archives import check_office_archive
+from documents.parsing.blocks import Block, add_sections, format_table
 from documents.parsing.charts import read_chart
 from documents.parsing.document import DocumentDraft
-from documents.parsing.sections import Block, add_sections
-from documents.parsing.tables import format_table
 
 _HEADING = re.compile(r"heading ([1-9])$", re.IGNORECASE)
 _OUTLINE_LEVEL = f"{qn('w:pPr')}/{qn('w:outlineLvl')}"
@@ -43,7 +42,7 @@ def read(path: Path, draft: DocumentDraft) -> None:
     draft.propose_title(document.core_properties.title)
     body = _BodyReader(document)
     blocks = list(body.blocks(document.element.body))
-    draft.propose_title(body.title)
+    draft.propose_title(body.title)  # which the walk has found
     add_sections(draft, blocks)
 
 
@@ -60,8 +59,10 @@ class _BodyReader:
             style_id = style.get(qn("w:styleId")) or ""
             name_element = style.find(qn("w:name"))
             name = "" if name_element is None else name_element.get(qn("w:val")) or ""
-            if level := _outline_level(style) or _level_from_style_name(name):
+            if level := _outline_level(style):
                 self._levels[style_id] = level
+            elif heading := _HEADING.match(name):
+                self._levels[style_id] = int(heading.group(1))
             elif name.lower() == "title":
                 self._title_styles.add(style_id)
             elif name.lower().startswith("list "):
@@ -160,8 +161,3 @@ def _outline_level(element: Any) -> int:
     outline = element.find(_OUTLINE_LEVEL)
     value = "" if outline is None else outline.get(qn("w:val")) or ""
     return int(value) + 1 if value in {"0", "1", "2", "3", "4", "5", "6", "7", "8"} else 0
-
-
-def _level_from_style_name(name: str) -> int:
-    found = _HEADING.match(name)
-    return int(found.group(1)) if found else 0

@@ -6,10 +6,10 @@ from email.policy import EmailPolicy
 from pathlib import Path
 
 from documents.exceptions import Unparsable
+from documents.parsing.blocks import join_blocks
 from documents.parsing.document import DocumentDraft
-from documents.parsing.encodings import decode_text
 from documents.parsing.html import HtmlText
-from documents.parsing.sections import join_blocks
+from documents.parsing.text import decode_text
 
 _SHOWN_HEADERS = ("Subject", "From", "To", "Cc", "Date")
 # The standard library parses headers in quadratic time. The longer limit leaves room for some

@@ -9,10 +9,10 @@ from lxml import etree
 
 from documents.exceptions import Unparsable
 from documents.parsing.archives import open_archive, parse_xml_part
+from documents.parsing.blocks import join_blocks
 from documents.parsing.document import DocumentDraft
-from documents.parsing.encodings import decode_text
 from documents.parsing.html import HtmlText, find_declared_encoding
-from documents.parsing.sections import join_blocks
+from documents.parsing.text import decode_text
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"

@@ -2,7 +2,6 @@
 
 import re
 import zipfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
@@ -14,11 +13,11 @@ HEAD_BYTES = 8192
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """``module`` is the reader's name in this package; ``container`` the required type of
-    content."""
+    """``reader`` is the module in this package and its function that reads the format;
+    ``container`` the required type of content."""
 
     name: str
-    module: str
+    reader: str
     media_type: str
     suffixes: tuple[str, ...]
     container: str = "text"  # text, pdf, rtf, zip, or image
@@ -29,77 +28,47 @@ SOURCE_CODE = (
     ".cs", ".go", ".rs", ".rb", ".php", ".swift", ".lua", ".pl", ".r", ".jl", ".sh", ".sql",
     ".css", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".tex", ".rst", ".adoc", ".org",
 )  # fmt: skip
+_OFFICE = "application/vnd.openxmlformats-officedocument."
+_OPEN = "application/vnd.oasis.opendocument."
 FORMATS = (
-    Format("PDF", "pdf", "application/pdf", (".pdf",), "pdf"),
+    Format("PDF", "pdf:read", "application/pdf", (".pdf",), "pdf"),
+    Format("Word", "docx:read", f"{_OFFICE}wordprocessingml.document", (".docx",), "zip"),
+    Format("PowerPoint", "pptx:read", f"{_OFFICE}presentationml.presentation", (".pptx",), "zip"),
+    Format("Excel", "xlsx:read", f"{_OFFICE}spreadsheetml.sheet", (".xlsx",), "zip"),
+    Format("EPUB", "epub:read", "application/epub+zip", (".epub",), "zip"),
+    Format("OpenDocument text", "opendocument:read", f"{_OPEN}text", (".odt",), "zip"),
     Format(
-        "Word",
-        "docx",
-        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-        (".docx",),
-        "zip",
+        "OpenDocument presentation", "opendocument:read", f"{_OPEN}presentation", (".odp",), "zip"
     ),
     Format(
-        "PowerPoint",
-        "pptx",
-        "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-        (".pptx",),
-        "zip",
+        "OpenDocument spreadsheet", "opendocument:read", f"{_OPEN}spreadsheet", (".ods",), "zip"
     ),
-    Format(
-        "Excel",
-        "xlsx",
-        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-        (".xlsx",),
-        "zip",
-    ),
-    Format("EPUB", "epub", "application/epub+zip", (".epub",), "zip"),
-    Format(
-        "OpenDocument text",
-        "opendocument",
-        "application/vnd.oasis.opendocument.text",
-        (".odt",),
-        "zip",
-    ),
-    Format(
-        "OpenDocument presentation",
-        "opendocument",
-        "application/vnd.oasis.opendocument.presentation",
-        (".odp",),
-        "zip",
-    ),
-    Format(
-        "OpenDocument spreadsheet",
-        "opendocument",
-        "application/vnd.oasis.opendocument.spreadsheet",
-        (".ods",),
-        "zip",
-    ),
-    Format("RTF", "rtf", "application/rtf", (".rtf",), "rtf"),
-    Format("HTML", "html", "text/html", (".html", ".htm", ".xhtml")),
-    Format("Markdown", "markdown", "text/markdown", (".md", ".markdown")),
-    Format("CSV", "csv", "text/csv", (".csv",)),
-    Format("TSV", "csv", "text/tab-separated-values", (".tsv",)),
-    Format("JSON", "json", "application/json", (".json",)),
-    Format("JSON Lines", "jsonl", "application/jsonl", (".jsonl", ".ndjson")),
-    Format("XML", "xml", "application/xml", (".xml",)),
-    Format("notebook", "notebook", "application/x-ipynb+json", (".ipynb",)),
-    Format("e-mail", "eml", "message/rfc822", (".eml",)),
-    Format("plain text", "text", "text/plain", (".txt", ".text", ".log", "", *SOURCE_CODE)),
+    Format("RTF", "text:read_rtf", "application/rtf", (".rtf",), "rtf"),
+    Format("HTML", "html:read", "text/html", (".html", ".htm", ".xhtml")),
+    Format("Markdown", "markdown:read", "text/markdown", (".md", ".markdown")),
+    Format("CSV", "csv:read", "text/csv", (".csv",)),
+    Format("TSV", "csv:read", "text/tab-separated-values", (".tsv",)),
+    Format("JSON", "json:read", "application/json", (".json",)),
+    Format("JSON Lines", "json:read_lines", "application/jsonl", (".jsonl", ".ndjson")),
+    Format("XML", "xml:read", "application/xml", (".xml",)),
+    Format("notebook", "markdown:read_notebook", "application/x-ipynb+json", (".ipynb",)),
+    Format("e-mail", "eml:read", "message/rfc822", (".eml",)),
+    Format("plain text", "text:read", "text/plain", (".txt", ".text", ".log", "", *SOURCE_CODE)),
 )
 
 # Read only for an index of images; an index of texts has no use for them.
 IMAGE_FORMATS = (
-    Format("PNG", "image", "image/png", (".png",), "image"),
-    Format("JPEG", "image", "image/jpeg", (".jpg", ".jpeg"), "image"),
-    Format("WebP", "image", "image/webp", (".webp",), "image"),
-    Format("GIF", "image", "image/gif", (".gif",), "image"),
+    Format("PNG", "image:read", "image/png", (".png",), "image"),
+    Format("JPEG", "image:read", "image/jpeg", (".jpg", ".jpeg"), "image"),
+    Format("WebP", "image:read", "image/webp", (".webp",), "image"),
+    Format("GIF", "image:read", "image/gif", (".gif",), "image"),
 )
 IMAGE_TYPES = frozenset(format_.media_type for format_ in IMAGE_FORMATS)
 
 _BY_SUFFIX = {suffix: format_ for format_ in FORMATS for suffix in format_.suffixes}
 _IMAGES_BY_SUFFIX = {suffix: format_ for format_ in IMAGE_FORMATS for suffix in format_.suffixes}
 _BY_MEDIA_TYPE = {format_.media_type: format_ for format_ in FORMATS}
-_BY_MODULE = {format_.module: format_ for format_ in FORMATS}
+_BY_NAME = {format_.name: format_ for format_ in FORMATS}
 _IMAGE_MAGIC = {
     "PNG": re.compile(rb"\x89PNG\r\n\x1a\n"),
     "JPEG": re.compile(rb"\xff\xd8\xff"),
@@ -118,9 +87,9 @@ _UNSUPPORTED_MAGIC = {
     b"\x7fELF": "a program",
 }
 _MAIN_PARTS = {
-    "docx": b"wordprocessingml.document.main+xml",
-    "pptx": b"presentationml.presentation.main+xml",
-    "xlsx": b"spreadsheetml.sheet.main+xml",
+    "Word": b"wordprocessingml.document.main+xml",
+    "PowerPoint": b"presentationml.presentation.main+xml",
+    "Excel": b"spreadsheetml.sheet.main+xml",
 }
 
 
@@ -139,32 +108,37 @@ def detect_format(path: Path, file_name: str, *, takes_images: bool = False) -> 
     suffix = PurePath(file_name).suffix.lower()
     by_suffix = _BY_SUFFIX | _IMAGES_BY_SUFFIX if takes_images else _BY_SUFFIX
     format_of_suffix = by_suffix.get(suffix)
-    if not head:
-        return _format_of_empty_file(format_of_suffix, suffix, by_suffix)
+    if not head and format_of_suffix is not None:
+        if format_of_suffix.container != "text":
+            raise Unparsable("empty_file", "The file is empty (0 bytes).")
+        return format_of_suffix
 
     detected_format, detected_name = _identify(path, head)
     if takes_images and (image := _identify_image(head)) is not None:
         detected_format = image
     if format_of_suffix is None:
         if detected_format is None:
-            raise _unsupported_error(suffix, by_suffix)
+            readable = sorted(each for each in by_suffix if each)
+            raise Unparsable(
+                "unsupported_format",
+                f"Files named {suffix} cannot be read."
+                if suffix
+                else "The file's format is not known.",
+                fix=f"Convert it to one of {', '.join(readable)}.",
+            )
         return detected_format
     if format_of_suffix.container == "text" and detected_format is None and detected_name == "":
         return format_of_suffix
     if suffix == "" and detected_format is not None:
         return detected_format
-    if detected_format is not None and format_of_suffix.module == detected_format.module:
+    if detected_format is not None and format_of_suffix.reader == detected_format.reader:
         return detected_format
     if (
         format_of_suffix.container == "zip"
         and head.startswith(b"\xd0\xcf\x11\xe0")
         and _is_encrypted(path)
     ):
-        raise Unparsable(
-            "encrypted_file",
-            "The file is protected by a password.",
-            fix="Save it without a password and try again.",
-        )
+        raise archives.make_password_error()
     description = detected_format.name if detected_format else detected_name or _describe_text(head)
     raise Unparsable(
         "wrong_format",
@@ -173,30 +147,20 @@ def detect_format(path: Path, file_name: str, *, takes_images: bool = False) -> 
     )
 
 
-def _format_of_empty_file(
-    named: Format | None, suffix: str, by_suffix: Mapping[str, Format]
-) -> Format:
-    if named is None:
-        raise _unsupported_error(suffix, by_suffix)
-    if named.container != "text":
-        raise Unparsable("empty_file", "The file is empty (0 bytes).")
-    return named
-
-
 def _identify(path: Path, head: bytes) -> tuple[Format | None, str]:
     """The format that the bytes show, else a description of them ("" if they may be text)."""
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         format_ = _identify_zip(path)
         return (format_, "") if format_ else (None, "a ZIP archive")
     if head.startswith(b"{\\rtf"):
-        return _BY_MODULE["rtf"], ""
+        return _BY_NAME["RTF"], ""
     for magic, words in _UNSUPPORTED_MAGIC.items():
         if head.startswith(magic):
             return None, words
     # PDF readers accept junk before the header; text that merely mentions it is still text.
     at = head[:1024].find(b"%PDF-")
     if at == 0 or (at > 0 and b"\nendobj" in head.replace(b"\r", b"\n")):
-        return _BY_MODULE["pdf"], ""
+        return _BY_NAME["PDF"], ""
     return None, ""
 
 
@@ -214,14 +178,14 @@ def _identify_zip(path: Path) -> Format | None:
                 if declared in _BY_MEDIA_TYPE:
                     return _BY_MEDIA_TYPE[declared]
             if "META-INF/container.xml" in names:
-                return _BY_MODULE["epub"]
+                return _BY_NAME["EPUB"]
             if "[Content_Types].xml" not in names:
                 return None
             with archive.open("[Content_Types].xml") as stream:
                 types = stream.read(2**20)
     except archives.ARCHIVE_ERRORS:
         return None
-    return next((_BY_MODULE[module] for module, part in _MAIN_PARTS.items() if part in types), None)
+    return next((_BY_NAME[name] for name, part in _MAIN_PARTS.items() if part in types), None)
 
 
 def _describe_text(head: bytes) -> str:
@@ -239,12 +203,3 @@ def _is_encrypted(path: Path) -> bool:
                 return True
             tail = block[-len(marker) :]
     return False
-
-
-def _unsupported_error(suffix: str, by_suffix: Mapping[str, Format]) -> Unparsable:
-    readable = sorted(each for each in by_suffix if each)
-    return Unparsable(
-        "unsupported_format",
-        f"Files named {suffix} cannot be read." if suffix else "The file's format is not known.",
-        fix=f"Convert it to one of {', '.join(readable)}.",
-    )

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from lxml import etree
 
+from documents.parsing.blocks import Block, add_sections, format_table
 from documents.parsing.document import DocumentDraft
-from documents.parsing.sections import Block, add_sections
-from documents.parsing.tables import format_table
 from documents.parsing.text import read_text
 
 _HIDDEN_TAGS = {
@@ -82,7 +81,11 @@ class HtmlText:
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         if self._hidden_depth:
             self._hidden_depth += 1
-        elif tag in _HIDDEN_TAGS or _is_hidden(attributes):
+        elif (
+            tag in _HIDDEN_TAGS
+            or "hidden" in attributes
+            or _HIDDEN_STYLE.search(attributes.get("style", ""))
+        ):
             self._hidden_depth = 1
         elif tag == "title":
             self._flush()
@@ -122,7 +125,9 @@ class HtmlText:
         elif tag in {"td", "th"}:
             self._cell_depth -= 1
             if not self._cell_depth:
-                self._end_cell()
+                if not self._rows:  # a cell outside any row
+                    self._rows.append([])
+                self._rows[-1].append(_Cell(self._take_text(), *self._spans))
         elif tag == "table" and not self._cell_depth:
             self._end_table()
         elif tag == "li":
@@ -137,9 +142,6 @@ class HtmlText:
             self._parts.append(data if self._pre_depth else _SPACE.sub(" ", data))
             self._has_text = self._has_text or not data.isspace()
 
-    def comment(self, data: str) -> None:
-        """Comments are not shown."""
-
     def close(self) -> None:
         self._end_table()
 
@@ -149,11 +151,6 @@ class HtmlText:
             self._parts.append("\n")
         else:
             self._flush()
-
-    def _end_cell(self) -> None:
-        if not self._rows:  # a cell outside any row
-            self._rows.append([])
-        self._rows[-1].append(_Cell(self._take_text(), *self._spans))
 
     def _end_table(self) -> None:
         """Add the table's blocks. One with a single row or column only lays out the page."""
@@ -214,7 +211,3 @@ def _repeat_open_cells(row: list[str], open_cells: dict[int, _Cell]) -> None:
         if cell.row_count > 1:
             open_cells[len(row)] = cell._replace(row_count=cell.row_count - 1)
         row.append(cell.text)
-
-
-def _is_hidden(attributes: dict[str, str]) -> bool:
-    return "hidden" in attributes or bool(_HIDDEN_STYLE.search(attributes.get("style", "")))

@@ -1,4 +1,4 @@
-"""JSON: one page with a ``path: value`` line for each value."""
+"""JSON: one page with a ``path: value`` line for each value; JSON Lines: a paragraph for each."""
 
 import json
 from collections.abc import Iterator
@@ -14,20 +14,33 @@ def read(path: Path, draft: DocumentDraft) -> None:
     if not text.strip():
         return
     try:
-        document = load_with_text_numbers(text)
+        document = _load_with_text_numbers(text)
     except ValueError as error:
         raise Unparsable("wrong_format", f"The file is not valid JSON: {error}.") from error
     if isinstance(document, dict) and isinstance(document.get("title"), str):
         draft.propose_title(document["title"])
-    draft.add_page(flatten_to_lines(document, draft))
+    draft.add_page(_flatten_to_lines(document, draft))
 
 
-def load_with_text_numbers(text: str) -> object:
+def read_lines(path: Path, draft: DocumentDraft) -> None:
+    paragraphs: list[str] = []
+    for number, line in enumerate(read_text(path, draft).split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            paragraphs.append(_flatten_to_lines(_load_with_text_numbers(line), draft))
+        except ValueError:
+            draft.warn("invalid_line", f"Line {number} is not valid JSON; it was kept as written.")
+            paragraphs.append(line.strip())
+    draft.add_page("\n\n".join(paragraph for paragraph in paragraphs if paragraph))
+
+
+def _load_with_text_numbers(text: str) -> object:
     """Parse JSON; numbers become text, as written."""
     return json.loads(text, parse_int=str, parse_float=str)
 
 
-def flatten_to_lines(document: object, draft: DocumentDraft) -> str:
+def _flatten_to_lines(document: object, draft: DocumentDraft) -> str:
     """Lines such as ``authors[0].name: Ada``; raises ``Unparsable`` past the draft's limit."""
     lines: list[str] = []
     char_count = draft.char_count

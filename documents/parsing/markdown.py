@@ -1,14 +1,19 @@
-"""Markdown: the text as it is written, a page for each top heading.
+"""Markdown: the text as it is written, a page for each top heading. A Jupyter notebook is read as
+the Markdown of its text, its code, and what the code printed.
 
 A CommonMark parser finds the headings, so ``#`` in a code fence is not one.
 """
 
+import json
 import re
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from markdown_it import MarkdownIt
 
+from documents.exceptions import Unparsable
 from documents.parsing.document import DocumentDraft
 from documents.parsing.text import read_text
 
@@ -21,10 +26,24 @@ _MARKUP = re.compile(r"!?\[([^\]\[]*)\]\([^()]*\)|[*_`]{1,3}(\S(?:[^*_`]*\S)?)[*
 
 
 def read(path: Path, draft: DocumentDraft) -> None:
-    add_markdown(read_text(path, draft), draft)
+    _add_markdown(read_text(path, draft), draft)
 
 
-def add_markdown(text: str, draft: DocumentDraft) -> None:
+def read_notebook(path: Path, draft: DocumentDraft) -> None:
+    text = read_text(path, draft)
+    try:
+        cells = json.loads(text)["cells"]
+        parts = [part for cell in cells for part in _read_cell(cell)]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Unparsable(
+            "wrong_format",
+            "The file is not a valid notebook of version 4.",
+            fix="Open it in Jupyter and save it again.",
+        ) from error
+    _add_markdown("\n\n".join(part for part in parts if part.strip()), draft)
+
+
+def _add_markdown(text: str, draft: DocumentDraft) -> None:
     """Add the text's pages, and propose its title."""
     front_matter = _FRONT_MATTER.match(text)
     if front_matter and (found := _FRONT_TITLE.search(front_matter.group())):
@@ -54,3 +73,20 @@ def _find_headings(text: str, skip_chars: int) -> list[tuple[int, int, str]]:
         for token, inline in pairwise(tokens)
         if token.type == "heading_open" and token.level == 0 and token.map
     ]
+
+
+def _read_cell(cell: dict[str, Any]) -> Iterator[str]:
+    source = _join(cell["source"])
+    if cell["cell_type"] != "code":
+        yield source
+        return
+    yield f"```\n{source}\n```"
+    for output in cell.get("outputs", []):
+        printed = output.get("text") or output.get("data", {}).get("text/plain", "")
+        if shown := _join(printed).strip():
+            yield f"```\n{shown}\n```"
+
+
+def _join(lines: str | list[str]) -> str:
+    """Notebooks store a text as one string or as its lines."""
+    return lines if isinstance(lines, str) else "".join(lines)

@@ -6,9 +6,14 @@ from pathlib import Path
 from lxml import etree
 
 from documents.parsing.archives import check_office_archive, open_archive, parse_xml_part
+from documents.parsing.blocks import (
+    Block,
+    add_sections,
+    format_sheet,
+    format_table,
+    join_blocks,
+)
 from documents.parsing.document import DocumentDraft
-from documents.parsing.sections import Block, add_sections, join_blocks
-from documents.parsing.tables import format_table
 
 MAX_REPEATED_CELLS = 100  # of one text; spreadsheets repeat empty cells to their last column
 
@@ -34,12 +39,12 @@ def read(path: Path, draft: DocumentDraft) -> None:
     [document] = body if body is not None and len(body) == 1 else [content]
     if document.tag == f"{_OFFICE}spreadsheet":
         for sheet in document.iterfind(f"{_TABLE}table"):
-            draft.add_page(join_blocks(_read_sheet(sheet)), sheet.get(f"{_TABLE}name", ""))
+            draft.add_page(format_sheet(_read_rows(sheet)), sheet.get(f"{_TABLE}name", ""))
     elif document.tag == f"{_OFFICE}presentation":
         for number, slide in enumerate(document.iterfind(f"{_DRAW}page"), start=1):
             _add_slide(slide, number, draft)
     else:
-        add_sections(draft, list(_read_blocks(document)))
+        add_sections(draft, _read_blocks(document))
 
 
 def _add_slide(slide: etree._Element, number: int, draft: DocumentDraft) -> None:
@@ -67,19 +72,15 @@ def _read_blocks(element: etree._Element, run: str = "") -> Iterator[Block]:
             if text:
                 marker = "- " if run else ""
                 yield Block(f"{marker}{text}", min(int(level), 6), "" if is_heading else run)
-            yield from _read_frames(child)
+            # What stands in text boxes and notes that are anchored in the paragraph.
+            for frame in child.iter(f"{_DRAW}text-box", f"{_TEXT}note-body"):
+                yield from _read_blocks(frame)
         elif child.tag == f"{_TABLE}table":
             yield from format_table(_read_rows(child))
         elif child.tag == f"{_TEXT}list":
             yield from _read_blocks(child, "list")
         else:
             yield from _read_blocks(child, run)
-
-
-def _read_frames(paragraph: etree._Element) -> Iterator[Block]:
-    """What stands in text boxes and notes that are anchored in a paragraph."""
-    for frame in paragraph.iter(f"{_DRAW}text-box", f"{_TEXT}note-body"):
-        yield from _read_blocks(frame)
 
 
 def _read_text(element: etree._Element) -> str:
@@ -96,23 +97,6 @@ def _read_text(element: etree._Element) -> str:
             parts.append(_read_text(child))
         parts.append(child.tail or "")
     return "".join(parts).strip() if element.tag in {f"{_TEXT}h", f"{_TEXT}p"} else "".join(parts)
-
-
-def _read_sheet(sheet: etree._Element) -> Iterator[Block]:
-    """One table for each run of rows that are not empty."""
-    rows: list[list[str]] = []
-    for row in _read_rows(sheet):
-        if any(row):
-            rows.append(row)
-        elif rows:
-            yield from _end_table(rows)
-            rows = []
-    yield from _end_table(rows)
-
-
-def _end_table(rows: list[list[str]]) -> Iterator[Block]:
-    for number, block in enumerate(format_table(rows)):
-        yield block if number else Block(block.text)  # not joined to the table before
 
 
 def _read_rows(table: etree._Element) -> Iterator[list[str]]:

@@ -20,9 +20,8 @@ from PIL import Image
 
 from documents.exceptions import Unparsable
 from documents.parsing import ocr
+from documents.parsing.blocks import Block, format_table, join_blocks
 from documents.parsing.document import DocumentDraft
-from documents.parsing.sections import Block, join_blocks
-from documents.parsing.tables import format_table
 
 MAX_BOOKMARKS = 10_000
 # Of the letters and digits that PDFium finds on a page. The rest may be drawn twice, or invisible.

@@ -7,10 +7,9 @@ from typing import Any
 import pptx
 
 from documents.parsing.archives import check_office_archive
+from documents.parsing.blocks import format_table, join_blocks
 from documents.parsing.charts import read_chart
 from documents.parsing.document import DocumentDraft
-from documents.parsing.sections import join_blocks
-from documents.parsing.tables import format_table
 
 
 def read(path: Path, draft: DocumentDraft) -> None:

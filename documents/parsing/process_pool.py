@@ -57,10 +57,6 @@ class _ChildExited(Exception):
         self.return_code = return_code
 
 
-class _TimedOut(Exception):
-    """The child did not answer in time."""
-
-
 def parse_file(
     path: Path,
     *,
@@ -93,13 +89,9 @@ def parse_file(
     with _readers():
         reply = _read_file(path, request, limits or Limits.from_settings())
     document = reply["document"]
-    return ParsedDocument(
-        media_type=document["media_type"],
-        pages=tuple(ParsedPage(**page) for page in document["pages"]),
-        title=document["title"],
-        encoding=document["encoding"],
-        warnings=tuple(ParseWarning(**warning) for warning in document["warnings"]),
-    )
+    document["pages"] = tuple(ParsedPage(**page) for page in document["pages"])
+    document["warnings"] = tuple(ParseWarning(**warning) for warning in document["warnings"])
+    return ParsedDocument(**document)
 
 
 def draw_page(original: Path, file_name: str, media_type: str, page_index: int) -> bytes:
@@ -219,7 +211,7 @@ def _request_reply(request: dict[str, Any], limits: Limits, folder: Path | None)
                 reply = child.receive_reply(limits)
             is_reusable = not reply["is_last"] and folder is None
             return reply
-        except _TimedOut:
+        except TimeoutError:
             raise _timeout_error(limits) from None
         except _ChildExited as ended:
             if ended.return_code == 0 and not is_fresh:
@@ -294,7 +286,7 @@ class _ChildProcess:
         return self.receive_reply(limits)
 
     def receive_reply(self, limits: Limits) -> dict[str, Any]:
-        """After ``_ChildExited`` or ``_TimedOut`` the child must be closed."""
+        """After ``_ChildExited`` or ``TimeoutError`` the child must be closed."""
         deadline = time.monotonic() + limits.seconds
         length = int.from_bytes(self._receive(8, deadline), "big")
         if length > limits.max_text_chars * _BYTES_PER_CHAR + limits.max_pages * 4096 + 2**20:
@@ -313,7 +305,7 @@ class _ChildProcess:
         while len(data) < length:
             remaining = deadline - time.monotonic()
             if remaining <= 0:
-                raise _TimedOut
+                raise TimeoutError
             if not poll.poll(remaining * 1000):
                 continue
             block = os.read(fd, min(length - len(data), 2**20))

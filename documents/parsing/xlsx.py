@@ -1,15 +1,15 @@
 """Excel: one page for each sheet, one table for each run of rows, formulas by their last value."""
 
 import datetime
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import openpyxl
 
 from documents.parsing.archives import check_office_archive
+from documents.parsing.blocks import format_sheet
 from documents.parsing.document import DocumentDraft
-from documents.parsing.sections import join_blocks
-from documents.parsing.tables import format_table
 
 
 def read(path: Path, draft: DocumentDraft) -> None:
@@ -20,24 +20,19 @@ def read(path: Path, draft: DocumentDraft) -> None:
         draft.propose_title(workbook.properties.title)
         draft.check_page_count(len(workbook.worksheets))
         for sheet in workbook.worksheets:
-            draft.add_page(_sheet_text(sheet, draft), sheet.title)
+            draft.add_page(format_sheet(_read_rows(sheet, draft)), sheet.title)
 
 
-def _sheet_text(sheet: Any, draft: DocumentDraft) -> str:
+def _read_rows(sheet: Any, draft: DocumentDraft) -> Iterator[list[str]]:
     sheet.reset_dimensions()  # declared dimensions are often wrong and would hide rows
-    tables: list[list[list[str]]] = [[]]
     char_count = draft.char_count
     for row in sheet.iter_rows(values_only=True):
         cells = [_cell_text(value) for value in row]
         while cells and not cells[-1]:
             cells.pop()
-        if cells:
-            tables[-1].append(cells)
-            char_count += sum(map(len, cells)) + len(cells)
-            draft.check_char_count(char_count)
-        elif tables[-1]:  # an empty row ends a table
-            tables.append([])
-    return "\n\n".join(join_blocks(format_table(table)) for table in tables if table)
+        char_count += sum(map(len, cells)) + len(cells)
+        draft.check_char_count(char_count)
+        yield cells
 
 
 def _cell_text(value: object) -> str:

@@ -15,8 +15,7 @@ from core.text import clean_text, hash_text
 from documents.models import Artifact, Source
 from documents.originals import save_incoming_file
 from documents.parsing import ParsedPage, parse_file, title_from_file_name
-from documents.services import add_artifact, assign_next_revision, replace_pages
-from documents.sources import cut_pages
+from documents.services import add_artifact, assign_next_revision, cut_pages, replace_pages
 from indexing.drafting.chunk import draft_chunks
 from indexing.exceptions import InvalidSpec
 from indexing.models import Index, IndexBuild

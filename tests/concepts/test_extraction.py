@@ -26,6 +26,7 @@ from indexing.verification import verify_build
 from summaries import llm
 from summaries.exceptions import (
     LanguageModelCallsSpent,
+    LanguageModelCost,
     LanguageModelRefused,
     LanguageModelUnavailable,
 )
@@ -38,6 +39,8 @@ TEXT = (
     "Nitrogen fixation enriches poor soils over many years. Clover roots host the bacteria that "
     "make nitrogen fixation possible. Farmers rotate clover with wheat for that very reason."
 )
+
+COST = LanguageModelCost(call_count=1, prompt_tokens=100, completion_tokens=10)
 
 
 class ObedientModel:
@@ -55,7 +58,7 @@ class ObedientModel:
         if self.error is not None:
             raise self.error
         [said] = [said for marker, said in self.told.items() if marker in user]
-        return llm.Completion(schema.model_validate(said), self.name, 100, 10, 1)
+        return llm.Completion(schema.model_validate(said), self.name, COST)
 
 
 @pytest.fixture

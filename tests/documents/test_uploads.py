@@ -5,7 +5,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from rest_framework.test import APIClient
 
 from access.models import ApiKey
-from documents import originals, uploads
+from documents import originals
 from documents.models import Artifact
 
 ARTIFACTS = "/api/v1/indexes/plain/artifacts/"
@@ -39,7 +39,7 @@ def test_a_file_is_written_once(client, folder, monkeypatch):
             written.append(len(chunk))
             super().write(chunk)
 
-    monkeypatch.setattr(uploads, "IncomingFile", Counted)
+    monkeypatch.setattr(originals, "IncomingFile", Counted)
 
     answer = upload(client)
 

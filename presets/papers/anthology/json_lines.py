@@ -8,8 +8,8 @@ from typing import Any
 from django.conf import settings
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from core.exceptions import InvalidInput, Malformed, TooLarge
-from core.http_formats import Line, iter_lines, load_json
+from core.exceptions import InvalidInput, Malformed
+from core.http_formats import Line, iter_lines
 from presets.papers.anthology.compressed import READ_ERRORS, open_decompressed
 from presets.papers.anthology.papers import Paper
 from presets.papers.anthology.plain_text import to_plain_text
@@ -48,10 +48,8 @@ def read_json_lines(path: Path) -> Iterator[Paper | InvalidInput]:
 
 
 def _read_line(line: Line) -> Paper:
-    if line.content is None:
-        raise TooLarge(f"A line may have at most {settings.STRATA_MAX_JSON_BYTES:,} bytes.")
     try:
-        content = _PaperLine.model_validate(load_json(line.content))
+        content = _PaperLine.model_validate(line.load_json())
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "the line"

@@ -8,8 +8,7 @@ from PIL import Image
 from reportlab.pdfgen.canvas import Canvas
 
 from documents.parsing import parse_file
-from documents.parsing.page_pictures import draw
-from documents.parsing.passage_boxes import Box, align_letters, find_boxes
+from documents.parsing.page_pictures import Box, align_letters, draw, find_boxes
 from tests.documents.parsing.makers import make_pdf, make_pdf_with_layout
 
 WIDTH, HEIGHT = 400, 600  # points
