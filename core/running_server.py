@@ -89,11 +89,12 @@ class RunningServer:
 
 
 _own_key: str | None = None
-_lock: IO[bytes] | None = None
 
 
-def register_server(url: str, environment: Mapping[str, str] | None = None) -> str:
-    """Register this process so that commands find it, and return the key that they use.
+@contextlib.contextmanager
+def registered_server(url: str, environment: Mapping[str, str] | None = None) -> Iterator[str]:
+    """Register this process until the block ends, so that commands find it; yield the key that they
+    use.
 
     Args:
         url: where this process listens.
@@ -102,38 +103,22 @@ def register_server(url: str, environment: Mapping[str, str] | None = None) -> s
     Raises:
         BlockingIOError: another server is registered in this data folder.
     """
-    global _own_key, _lock
+    global _own_key
     folder = Path(settings.STRATA_DATA_DIR)
     folder.mkdir(parents=True, exist_ok=True)
-    lock = _acquire_lock(folder)
-    key = _make_key()
-    server = RunningServer(url.rstrip("/"), key, os.getpid(), dict(environment or {}))
-    descriptor, temporary = tempfile.mkstemp(dir=folder, prefix="server-")  # mode 0600
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(asdict(server), file)
-    Path(temporary).replace(folder / SERVER_FILE)
-    _own_key, _lock = key, lock
-    return key
-
-
-def unregister_server() -> None:
-    """Remove the registration, if there is one."""
-    global _own_key, _lock
-    if _lock is None:
-        return
-    (Path(settings.STRATA_DATA_DIR) / SERVER_FILE).unlink(missing_ok=True)
-    _lock.close()
-    _own_key = _lock = None
-
-
-@contextlib.contextmanager
-def registered_server(url: str, environment: Mapping[str, str] | None = None) -> Iterator[str]:
-    """Keep this process registered, as by ``register_server``, until the block ends."""
-    key = register_server(url, environment)
-    try:
-        yield key
-    finally:
-        unregister_server()
+    with _acquire_lock(folder):
+        key = _make_key()
+        server = RunningServer(url.rstrip("/"), key, os.getpid(), dict(environment or {}))
+        descriptor, temporary = tempfile.mkstemp(dir=folder, prefix="server-")  # mode 0600
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(asdict(server), file)
+        Path(temporary).replace(folder / SERVER_FILE)
+        _own_key = key
+        try:
+            yield key
+        finally:
+            (folder / SERVER_FILE).unlink(missing_ok=True)
+            _own_key = None
 
 
 @contextlib.contextmanager

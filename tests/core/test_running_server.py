@@ -20,9 +20,9 @@ from pathlib import Path
 from django.conf import settings
 settings.configure(STRATA_DATA_DIR=Path(sys.argv[1]))
 from core import running_server
-running_server.register_server(sys.argv[2])
-print("announced", flush=True)
-time.sleep(60)
+with running_server.registered_server(sys.argv[2]):
+    print("announced", flush=True)
+    time.sleep(60)
 """
 
 
@@ -117,14 +117,14 @@ class TestFindServer:
             assert running_server.find_server() is None
 
 
-class TestRegisterServer:
+class TestRegisteredServer:
     def test_writes_a_file_that_only_its_owner_can_read(self, data_dir, url):
         with running_server.registered_server(url):
             assert (data_dir / "server.json").stat().st_mode & 0o777 == 0o600
 
     def test_refuses_a_second_server(self, announcer, url):
-        with pytest.raises(BlockingIOError):
-            running_server.register_server(url)
+        with pytest.raises(BlockingIOError), running_server.registered_server(url):
+            pass
 
         assert running_server.find_server().pid == announcer.pid
 
@@ -135,11 +135,10 @@ class TestRegisterServer:
         with running_server.registered_server(url):
             assert running_server.find_server().pid == os.getpid()
 
-    def test_removes_its_file_once_unregistered(self, data_dir, url):
+    def test_removes_its_file_once_the_block_ends(self, data_dir, url):
         with running_server.registered_server(url) as key:
             assert running_server.is_key_of_this_process(key)
 
-        running_server.unregister_server()
         assert not running_server.is_key_of_this_process(key)
         assert not (data_dir / "server.json").exists()
 
