@@ -3,10 +3,14 @@
 import json
 import logging
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
+from django.core.cache.backends.base import DEFAULT_TIMEOUT
 from django.core.cache.backends.redis import RedisCache
 from redis.exceptions import RedisError
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -41,27 +45,18 @@ class FaultTolerantRedisCache(RedisCache):
         return True
 
     def get(self, key: str, default: Any = None, version: int | None = None) -> Any:
-        try:
-            return super().get(key, default, version)
-        except RedisError as error:
-            logger.warning("The cache did not answer: %s", error)
-            return default
+        return _try(default, super().get, key, default, version)
 
-    def set(self, key: str, value: Any, timeout: Any = ..., version: int | None = None) -> None:
-        options = {} if timeout is ... else {"timeout": timeout}
-        try:
-            super().set(key, value, version=version, **options)
-        except RedisError as error:
-            logger.warning("The cache did not answer: %s", error)
+    def set(
+        self, key: str, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None
+    ) -> None:
+        _try(None, super().set, key, value, timeout, version)
 
-    def add(self, key: str, value: Any, timeout: Any = ..., version: int | None = None) -> bool:
+    def add(
+        self, key: str, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None
+    ) -> bool:
         """Return True if Redis does not answer, as if the caller were the first."""
-        options = {} if timeout is ... else {"timeout": timeout}
-        try:
-            return bool(super().add(key, value, version=version, **options))
-        except RedisError as error:
-            logger.warning("The cache did not answer: %s", error)
-            return True
+        return _try(True, super().add, key, value, timeout, version)
 
     def incr(self, key: str, delta: int = 1, version: int | None = None) -> int:
         """Return 0 if Redis does not answer, as if nothing had been counted.
@@ -81,8 +76,13 @@ class FaultTolerantRedisCache(RedisCache):
             return 0
 
     def delete(self, key: str, version: int | None = None) -> bool:
-        try:
-            return bool(super().delete(key, version))
-        except RedisError as error:
-            logger.warning("The cache did not answer: %s", error)
-            return False
+        return _try(False, super().delete, key, version)
+
+
+def _try(default: T, operation: Callable[..., T], *args: Any) -> T:
+    """Carry out an operation; return ``default`` if Redis does not answer."""
+    try:
+        return operation(*args)
+    except RedisError as error:
+        logger.warning("The cache did not answer: %s", error)
+        return default
