@@ -12,8 +12,8 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -63,7 +63,9 @@ async def handle_request(scope: dict[str, Any], receive: Any, send: Any) -> None
     try:
         await body.receive_small()
         if not body.is_small:
-            preview = await _run_in_thread(_call_django, {**environ, BODY_IS_PENDING: True})
+            preview = await _run_in_thread(
+                _threads, _call_django, {**environ, BODY_IS_PENDING: True}
+            )
             if not isinstance(preview.response, BodyWanted):
                 if preview.content is None:  # such as a static file, which needs no body
                     preview.response.close()
@@ -71,21 +73,14 @@ async def handle_request(scope: dict[str, Any], receive: Any, send: Any) -> None
                 await _send_answer(preview, receive, send)
                 return
             await body.receive_large(preview.response.max_bytes)
-        if scope["path"] == STREAM_PATH:
-            with _counting_streams():
+        if scope["path"] in {STREAM_PATH, *MCP_PATHS}:
+            with _counting_streams() if scope["path"] == STREAM_PATH else nullcontext():
                 await _answer_on_loop(scope, body, receive, send)
-            return
-        if scope["path"] in MCP_PATHS:
-            await _answer_on_loop(scope, body, receive, send)
             return
         environ |= {"wsgi.input": body.file, "CONTENT_LENGTH": str(body.byte_count)}
         body.file.seek(0)
-        if thread := _health_threads.get(scope["path"]):
-            loop = asyncio.get_running_loop()
-            answer = await loop.run_in_executor(thread, _call_django, environ)
-        else:
-            answer = await _run_in_thread(_call_django, environ)
-        await _send_answer(answer, receive, send)
+        threads = _health_threads.get(scope["path"], _threads)
+        await _send_answer(await _run_in_thread(threads, _call_django, environ), receive, send)
     except _ClientDisconnected:
         pass
     except StrataError as error:
@@ -94,12 +89,8 @@ async def handle_request(scope: dict[str, Any], receive: Any, send: Any) -> None
         body.file.close()
 
 
-async def _run_in_thread(function: Callable[..., R], *args: Any) -> R:
-    return await asyncio.get_running_loop().run_in_executor(_threads, function, *args)
-
-
-async def _run_in_batch_thread(function: Callable[..., R], *args: Any) -> R:
-    return await asyncio.get_running_loop().run_in_executor(_batch_threads, function, *args)
+async def _run_in_thread(threads: Executor, function: Callable[..., R], *args: Any) -> R:
+    return await asyncio.get_running_loop().run_in_executor(threads, function, *args)
 
 
 # --- The body --------------------------------------------------------------------------------
@@ -234,12 +225,12 @@ async def _send_parts(response: Any, receive: Any, send: Any) -> None:
     """Take the response's parts one by one, each in a thread, until the client disconnects."""
     disconnected = asyncio.ensure_future(receive())  # after the body, only a disconnect follows
     parts = iter(response)
-    is_batch = isinstance(response, BatchResponse)
-    run, threads = (
-        (_run_in_batch_thread, _batch_threads) if is_batch else (_run_in_thread, _threads)
-    )
+    threads = _batch_threads if isinstance(response, BatchResponse) else _threads
     try:
-        while not disconnected.done() and (part := await run(next, parts, None)) is not None:
+        while not disconnected.done():
+            part = await _run_in_thread(threads, next, parts, None)
+            if part is None:
+                break
             await send(_body_message(part, is_last=False))
         await send(_body_message(b"", is_last=True))
     finally:

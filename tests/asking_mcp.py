@@ -25,7 +25,7 @@ def answer_in_this_thread(monkeypatch: pytest.MonkeyPatch) -> None:
         return await sync_to_async(function)(*args, **given)
 
     monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
-    monkeypatch.setattr(request_handling, "_run_in_thread", run_here)
+    monkeypatch.setattr(request_handling, "_run_in_thread", lambda _, *args: run_here(*args))
     monkeypatch.setattr(asyncio, "to_thread", run_here)
 
 
