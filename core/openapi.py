@@ -29,77 +29,70 @@ T = TypeVar("T")
 
 SUCCESS_CODES = (200, 201, 202)
 
+
+def _error(meaning: str, code: str, detail: str, **more: Any) -> tuple[str, dict[str, Any]]:
+    return meaning, {"code": code, "detail": detail, **more}
+
+
 # What each status means, and an example of its body.
-ERRORS: dict[int, tuple[str, dict[str, Any]]] = {
-    400: (
+ERRORS = {
+    400: _error(
         "A value or a name is not allowed.",
-        {
-            "code": "invalid",
-            "detail": "There is no field 'limits'.",
-            "field": "limits",
-            "allowed": ["index", "limit", "offset", "query"],
-        },
+        "invalid",
+        "There is no field 'limits'.",
+        field="limits",
+        allowed=["index", "limit", "offset", "query"],
     ),
-    401: (
+    401: _error(
         "There is no key, or it is not valid.",
-        {
-            "code": "unknown_key",
-            "detail": "This key is unknown, has expired or has been revoked.",
-        },
+        "unknown_key",
+        "This key is unknown, has expired or has been revoked.",
     ),
-    403: (
+    403: _error(
         "The key lacks the scope of the operation, or does not see all documents.",
-        {
-            "code": "missing_scope",
-            "detail": "This operation needs the scope write; this key has the scope search.",
-        },
+        "missing_scope",
+        "This operation needs the scope write; this key has the scope search.",
     ),
-    404: (
+    404: _error(
         "Nothing has this name or id.",
-        {
-            "code": "unknown_index",
-            "detail": "There is no index named 'handbok'.",
-            "field": "index",
-            "allowed": ["evidence", "handbook"],
-        },
+        "unknown_index",
+        "There is no index named 'handbok'.",
+        field="index",
+        allowed=["evidence", "handbook"],
     ),
-    409: (
+    409: _error(
         "The current state of the resource does not allow this.",
-        {"code": "not_yet_indexed", "detail": "The index does not show this revision yet."},
+        "not_yet_indexed",
+        "The index does not show this revision yet.",
     ),
-    413: (
-        "The body is too large.",
-        {"code": "too_large", "detail": "A JSON body may have at most 33,554,432 bytes."},
+    413: _error(
+        "The body is too large.", "too_large", "A JSON body may have at most 33,554,432 bytes."
     ),
-    415: (
+    415: _error(
         "The body's media type is not accepted.",
-        {
-            "code": "unsupported_media_type",
-            "detail": 'Unsupported media type "text/plain" in request.',
-        },
+        "unsupported_media_type",
+        'Unsupported media type "text/plain" in request.',
     ),
-    422: (
+    422: _error(
         "The request is well formed but cannot be processed.",
-        {"code": "invalid_spec", "detail": "specs/handbook.yaml: chunk: there is no such setting."},
+        "invalid_spec",
+        "specs/handbook.yaml: chunk: there is no such setting.",
     ),
-    429: (
+    429: _error(
         "The key has reached one of its limits; Retry-After says when to try again.",
-        {
-            "code": "too_many_requests",
-            "detail": "The key has sent more than 6,000 requests in this minute.",
-            "fix": "Try again after the number of seconds in Retry-After.",
-        },
+        "too_many_requests",
+        "The key has sent more than 6,000 requests in this minute.",
+        fix="Try again after the number of seconds in Retry-After.",
     ),
-    502: (
+    502: _error(
         "The language model returned a malformed response.",
-        {
-            "code": "language_model_error",
-            "detail": "The language model returned a malformed response.",
-        },
+        "language_model_error",
+        "The language model returned a malformed response.",
     ),
-    503: (
+    503: _error(
         "Something the answer needs is not available; Retry-After says when to try again.",
-        {"code": "store_unavailable", "detail": "The vector store did not answer."},
+        "store_unavailable",
+        "The vector store did not answer.",
     ),
 }
 
