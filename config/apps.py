@@ -9,7 +9,7 @@ class ConfigConfig(AppConfig):
 
     def ready(self) -> None:
         from config import checks  # noqa: F401
-        from config.data_folder import create_data_folder
+        from config.folders import create_data_folder
         from core.workers import register_local_workers
 
         create_data_folder()

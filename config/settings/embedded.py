@@ -5,8 +5,8 @@ from typing import Any
 
 from django.utils.functional import SimpleLazyObject
 
-from config.data_folder import load_or_create_secret_key
 from config.environment import read_int
+from config.folders import load_or_create_secret_key
 from config.settings.base import *  # noqa: F403
 from config.settings.base import (
     ALLOWED_HOSTS,

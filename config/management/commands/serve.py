@@ -15,9 +15,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from access.models import ApiKey
 from config import embedded, web_server
+from config.folders import start_project_folder
 from config.preloading import freeze_loaded_objects, preload_models_in_use, preload_pipelines
 from config.progress import show_indexing_progress
-from config.project_folder import start_project_folder
 from config.release import require_same_indexing
 from config.server_settings import collect_settings
 from core import running_server

@@ -1,12 +1,17 @@
-"""The folder for everything that the service writes, and the secret key in it."""
+"""The folder for everything that the service writes, with the secret key in it, and the folder
+with what people write: specs, pipelines and golden queries."""
 
 import os
 import secrets
+import shutil
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from django.conf import settings
+
+from config.environment import BASE_DIR
 
 
 def create_data_folder() -> None:
@@ -41,10 +46,20 @@ def load_or_create_secret_key(data_folder: Path) -> str:
     survive a restart."""
     path = data_folder / "secret_key"
     data_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    try:
-        with path.open("x", encoding="ascii") as file:
-            path.chmod(0o600)
-            file.write(secrets.token_urlsafe(50))
-    except FileExistsError:
-        pass
+    with suppress(FileExistsError), path.open("x", encoding="ascii") as file:
+        path.chmod(0o600)
+        file.write(secrets.token_urlsafe(50))
     return path.read_text(encoding="ascii")
+
+
+def start_project_folder() -> Iterator[str]:
+    """Copy the folders that the project folder lacks from those that Strata comes with, and yield
+    a sentence about each. A folder that an environment variable names is not made."""
+    if settings.STRATA_PROJECT_DIR == BASE_DIR:
+        return  # a clone
+    for name in ("specs", "pipelines", "golden"):
+        folder = Path(settings.STRATA_PROJECT_DIR) / name
+        is_used = folder == Path(getattr(settings, f"STRATA_{name.upper()}_DIR"))
+        if is_used and not folder.exists():
+            shutil.copytree(BASE_DIR / name, folder)
+            yield f"Made {folder}."
