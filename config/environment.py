@@ -87,7 +87,13 @@ def require_url(name: str, url: str) -> str:
     Raises:
         SystemExit: ``url`` is neither empty nor the URL of a web server.
     """
-    if url and not _is_web_url(url):
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018 - raises if it is none
+        is_valid = not url or (parts.scheme in {"http", "https"} and bool(parts.hostname))
+    except ValueError:
+        is_valid = False
+    if not is_valid:
         # The value is not shown: it may contain a password.
         sys.exit(f"{name} must be a URL, such as https://models.example.org/v1.")
     return url
@@ -122,12 +128,3 @@ def read_listen_address(default: str) -> str:
             f"such as {default}."
         )
     return address
-
-
-def _is_web_url(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        parts.port  # noqa: B018 - raises if it is none
-    except ValueError:
-        return False
-    return parts.scheme in {"http", "https"} and bool(parts.hostname)

@@ -5,7 +5,6 @@ Every error under ``/api/`` is ``{code, detail, field?, allowed?, fix?}``.
 
 import logging
 import math
-from collections.abc import Callable
 from typing import Any
 
 from django.core.exceptions import (
@@ -18,7 +17,7 @@ from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.request import UnreadablePostError
-from django.http.response import HttpResponseBase
+from django.utils.deprecation import MiddlewareMixin
 from kombu.exceptions import OperationalError as BrokerError
 from rest_framework import exceptions
 from rest_framework.request import Request
@@ -261,14 +260,8 @@ def _error_response(status: int, code: str, detail: str) -> Response:
 # --- Errors outside the API's views ----------------------------------------------------------
 
 
-class StrataErrorMiddleware:
+class StrataErrorMiddleware(MiddlewareMixin):
     """Answers an error of Strata that a page raises, such as the login."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         if not isinstance(error, StrataError):

@@ -1,6 +1,5 @@
 """Middleware: the Content-Security-Policy of every answer, and the limit of each request's body."""
 
-from collections.abc import Callable
 from typing import Any, Final
 
 from django.conf import settings
@@ -45,15 +44,9 @@ class BodyWanted(HttpResponse):
         self.max_bytes = max_bytes
 
 
-class BodyLimitMiddleware:
+class BodyLimitMiddleware(MiddlewareMixin):
     """A view that accepts more than ``STRATA_MAX_REQUEST_BYTES`` defines
     ``max_body_bytes(content_type)`` on its class."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        return self.get_response(request)
 
     def process_view(
         self, request: HttpRequest, view: Any, args: Any, kwargs: Any

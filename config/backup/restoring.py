@@ -57,7 +57,13 @@ def restore_backup(folder: Path) -> Restored:
             fix="Restore into a new installation: set STRATA_DATA_DIR to a new folder, or "
             "DATABASE_URL to an empty database.",
         )
-    manifest = _read_manifest(folder)
+    try:
+        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text())
+    except (FileNotFoundError, NotADirectoryError):
+        raise InvalidInput(
+            f"{folder} holds no complete backup: there is no {MANIFEST}.",
+            fix="Name a folder that strata backup has finished.",
+        ) from None
     check_manifest(manifest, list_files(folder), FORMAT, "backup")
     with transaction.atomic():
         load_rows(folder / ROWS)
@@ -67,17 +73,6 @@ def restore_backup(folder: Path) -> Restored:
         builds = IndexBuild.objects.not_retired().readable()
         nodes_to_embed = load_vectors(folder / VECTORS, {build.pk: build for build in builds})
     return Restored(manifest["documents"], manifest["nodes"], nodes_to_embed, lost)
-
-
-def _read_manifest(folder: Path) -> dict[str, Any]:
-    try:
-        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text())
-    except (FileNotFoundError, NotADirectoryError):
-        raise InvalidInput(
-            f"{folder} holds no complete backup: there is no {MANIFEST}.",
-            fix="Name a folder that strata backup has finished.",
-        ) from None
-    return manifest
 
 
 def _continue_revisions() -> None:

@@ -60,7 +60,7 @@ def load_rows(folder: Traversable) -> None:
         for model in models:
             cursor.execute(f"DELETE FROM {_quote(model._meta.db_table)}")  # noqa: S608 - quoted
         for model in models:
-            _insert_rows(model, folder, _fields(model), {})
+            _insert_rows(model, folder, model._meta.concrete_fields, {})
         for statement in connection.ops.sequence_reset_sql(no_style(), models):
             cursor.execute(statement)
 
@@ -68,12 +68,12 @@ def load_rows(folder: Traversable) -> None:
 def add_rows(model: type[Model], folder: Traversable, values: Mapping[str, Any]) -> None:
     """Add the rows of a table to those in the database, with new integer keys, and with these
     values in the columns that the table has. References are checked at the transaction's end."""
-    fields = [field for field in _fields(model) if not isinstance(field, AutoField)]
+    fields = [field for field in model._meta.concrete_fields if not isinstance(field, AutoField)]
     _insert_rows(model, folder, fields, values)
 
 
 def _dump_table(rows: QuerySet[Any], folder: Path) -> int:
-    names = [field.attname for field in _fields(rows.model)]
+    names = [field.attname for field in rows.model._meta.concrete_fields]
     values = rows.order_by("pk").values_list(*names)
     count = 0
     path = folder / _file_name(rows.model._meta.label_lower)
@@ -109,11 +109,6 @@ def _list_models() -> list[type[Model]]:
         for model in apps.get_models(include_auto_created=True)
         if model._meta.app_label not in LEFT_OUT
     ]
-
-
-def _fields(model: type[Model]) -> Sequence[Field]:
-    """Those with a column."""
-    return model._meta.concrete_fields
 
 
 def _file_name(label: str) -> str:

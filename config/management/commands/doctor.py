@@ -2,6 +2,7 @@ import os
 import socket
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import httpx
@@ -41,7 +42,8 @@ class Command(BaseCommand):
 
 
 def _run_diagnostics(port: int) -> Iterator[DiagnosticResult]:
-    yield _check_python()
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield DiagnosticResult("python", True, f"Python {version}.")
     yield from check_installation()
     yield from check_models()
     server = find_server()
@@ -78,14 +80,6 @@ def _check_server(server: RunningServer) -> Iterator[DiagnosticResult]:
 def _make_results(checks: dict[str, str]) -> Iterator[DiagnosticResult]:
     for part, state in checks.items():
         yield DiagnosticResult(part, state == OK, "It works." if state == OK else state)
-
-
-def _check_python() -> DiagnosticResult:
-    version = ".".join(map(str, sys.version_info[:3]))
-    is_ok = sys.version_info >= (3, 11)
-    return DiagnosticResult(
-        "python", is_ok, f"Python {version}.", "" if is_ok else "Use 3.11 or later."
-    )
 
 
 def _check_port(port: int) -> DiagnosticResult:
@@ -142,11 +136,7 @@ def _find_damage() -> str:
 
 def _check_store() -> DiagnosticResult:
     try:
-        if has_embedded_store():
-            with exclusive_store_access():
-                get_store().ping()
-                counts_in_corpus = get_store().counts_terms_in_corpus()
-        else:
+        with exclusive_store_access() if has_embedded_store() else nullcontext():
             get_store().ping()
             counts_in_corpus = get_store().counts_terms_in_corpus()
     except StrataError as error:
