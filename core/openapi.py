@@ -117,14 +117,9 @@ class AnswerSerializer(serializers.Serializer):
 def body_of(shape: Any, media_type: str = "application/json") -> type[serializers.Serializer]:
     """Describe a response: a TypedDict of ``strata_types``, with its example."""
     described = type(shape.__name__, (AnswerSerializer,), {"shape": shape})
-    examples = []
     if shape in EXAMPLES:
-        examples = [
-            OpenApiExample(
-                "Example", EXAMPLES[shape], media_type=media_type, status_codes=SUCCESS_CODES
-            )
-        ]
-    return extend_schema_serializer(many=False, examples=examples)(described)
+        described = with_example(EXAMPLES[shape], media_type)(described)
+    return extend_schema_serializer(many=False)(described)
 
 
 ERROR = body_of(strata_types.ErrorContent)

@@ -9,12 +9,16 @@ name and decides.
 
 import asyncio
 import socket
+from collections.abc import Callable
+from contextlib import suppress
 from ipaddress import IPv6Address, ip_address
-from typing import Any
+from typing import Any, TypeVar
 from urllib.request import getproxies, proxy_bypass
 
 import httpx
 from django.conf import settings
+
+T = TypeVar("T")
 
 
 class PrivateAddressRefused(httpx.ConnectError):
@@ -24,31 +28,27 @@ class PrivateAddressRefused(httpx.ConnectError):
 def make_client(*, verify: Any = True, **options: Any) -> httpx.Client:
     """A client of httpx with these options, whose transport checks addresses."""
     direct = _CheckedTransport(verify=verify)
-    mounts = {
-        pattern: _ProxyTransport(direct, verify=verify, proxy=proxy)
-        for pattern, proxy in _list_proxies()
-    }
+    mounts = _mount_proxies(_ProxyTransport, direct, verify)
     return httpx.Client(transport=direct, mounts=mounts, **options)
 
 
 def make_async_client(*, verify: Any = True, **options: Any) -> httpx.AsyncClient:
     """As ``make_client``."""
     direct = _AsyncCheckedTransport(verify=verify)
-    mounts = {
-        pattern: _AsyncProxyTransport(direct, verify=verify, proxy=proxy)
-        for pattern, proxy in _list_proxies()
-    }
+    mounts = _mount_proxies(_AsyncProxyTransport, direct, verify)
     return httpx.AsyncClient(transport=direct, mounts=mounts, **options)
 
 
-def _list_proxies() -> list[tuple[str, str]]:
-    """The proxies of the environment, each with the pattern of the URLs that it is for."""
+def _mount_proxies(transport: Callable[..., T], direct: Any, verify: Any) -> dict[str, T]:
+    """A transport for each proxy of the environment, by the pattern of the URLs that it is for."""
     proxies = getproxies()
-    return [
-        (f"{scheme}://", proxy if "://" in proxy else f"http://{proxy}")
+    return {
+        f"{scheme}://": transport(
+            direct, verify=verify, proxy=proxy if "://" in proxy else f"http://{proxy}"
+        )
         for scheme in ("http", "https", "all")
         if (proxy := proxies.get(scheme))
-    ]
+    }
 
 
 class _CheckedTransport(httpx.HTTPTransport):
@@ -62,10 +62,8 @@ class _CheckedTransport(httpx.HTTPTransport):
             raise _make_resolution_error(host, error) from error
         addresses = _check_addresses(host, found)
         for address in addresses[:-1]:
-            try:
+            with suppress(httpx.ConnectError):
                 return super().handle_request(_address_to(address, request))
-            except httpx.ConnectError:
-                continue
         return super().handle_request(_address_to(addresses[-1], request))
 
 
@@ -81,10 +79,8 @@ class _AsyncCheckedTransport(httpx.AsyncHTTPTransport):
             raise _make_resolution_error(host, error) from error
         addresses = _check_addresses(host, found)
         for address in addresses[:-1]:
-            try:
+            with suppress(httpx.ConnectError):
                 return await super().handle_async_request(_address_to(address, request))
-            except httpx.ConnectError:
-                continue
         return await super().handle_async_request(_address_to(addresses[-1], request))
 
 
