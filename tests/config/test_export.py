@@ -35,7 +35,7 @@ QUERIES = {"biomedical": ["spring tide", "heron"], "plain": ["aspirin"]}
 # Tables that belong to an installation, or that an index is served without.
 LEFT_OUT = {
     "documents.pendingrevision", "indexing.throughput", "indexing.unconfirmedwrite",
-    "indexing.pointaudit", "indexing.regeneration", "summaries.storedcompletion",
+    "indexing.pointaudit", "summaries.storedcompletion",
     "summaries.buildlanguagemodelcost", "evaluation.evaluationrun",
 }  # fmt: skip
 APPS_OF_INDEXES = {"documents", "indexing", "summaries", "concepts", "evaluation", "evidence"}
