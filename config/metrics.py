@@ -91,13 +91,15 @@ class _StateCollector(Collector):
             labels=["index"],
         )
         for index in get_index_progress(grant=self.grant):
-            waiting, failed = index.waiting_count, index.failed_artifact_count
-            by_state = {"all": index.artifact_count, "waiting": waiting, "failed": failed}
-            for state, count in by_state.items():
-                documents.add_metric([index.name, state], count)
-            for state in ("pending", "synced", "failed", "deleting"):
-                nodes.add_metric([index.name, state], getattr(index, state))
-            lag.add_metric([index.name], index.oldest_pending_seconds or 0)
+            name = index["name"]
+            documents.add_metric([name, "all"], index["artifacts"])
+            documents.add_metric([name, "waiting"], index["artifacts_waiting"])
+            documents.add_metric([name, "failed"], index["artifacts_failed"])
+            nodes.add_metric([name, "pending"], index["nodes"]["pending"])
+            nodes.add_metric([name, "synced"], index["nodes"]["synced"])
+            nodes.add_metric([name, "failed"], index["nodes"]["failed"])
+            nodes.add_metric([name, "deleting"], index["nodes"]["deleting"])
+            lag.add_metric([name], index["oldest_pending_seconds"] or 0)
         yield from (documents, nodes, lag)
 
     def _collect_parts(self) -> GaugeMetricFamily:

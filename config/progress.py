@@ -8,8 +8,9 @@ from django.db import DatabaseError, connections
 from rich.console import Console
 from rich.progress import TaskID
 
+import strata_types
 from core.progress_bars import make_bars
-from indexing.progress import IndexProgress, get_index_progress
+from indexing.progress import get_index_progress
 
 POLL_SECONDS = 1.0
 LOG_LINE_SECONDS = 10.0  # between two lines without a terminal
@@ -31,15 +32,16 @@ def _draw_bars(console: Console, stop_event: threading.Event) -> None:
     bars = make_bars(console)
     shown: dict[str, TaskID] = {}
     while not stop_event.wait(POLL_SECONDS):
-        unfinished = {progress.name: progress for progress in _unfinished_indexes()}
+        unfinished = {progress["name"]: progress for progress in _unfinished_indexes()}
         for name in [*shown]:
             if name not in unfinished:
                 bars.remove_task(shown.pop(name))
         for name, progress in unfinished.items():
             if name not in shown:
                 shown[name] = bars.add_task(f"Indexing {name}")
-            total = progress.synced + progress.pending
-            bars.update(shown[name], completed=progress.synced, total=total)
+            synced = progress["nodes"]["synced"]
+            total = synced + progress["nodes"]["pending"]
+            bars.update(shown[name], completed=synced, total=total)
         if shown:
             bars.start()
         else:
@@ -59,24 +61,28 @@ def _write_lines(stop_event: threading.Event) -> None:
                 print("Indexed: every node is synced.", file=sys.stderr, flush=True)  # noqa: T201
                 started_at = None
             continue
-        synced = sum(progress.synced for progress in unfinished)
+        synced = sum(progress["nodes"]["synced"] for progress in unfinished)
         if started_at is None or synced < synced_before:
             started_at, synced_before = now, synced
         if now - last_line_at < LOG_LINE_SECONDS:
             continue
         last_line_at = now
-        pending = sum(progress.pending for progress in unfinished)
+        pending = sum(progress["nodes"]["pending"] for progress in unfinished)
         rate = (synced - synced_before) / max(now - started_at, 0.001)
         left = f", about {pending / rate:.0f} s left" if rate > 0 else ""
-        waiting = sum(progress.waiting_count for progress in unfinished)
+        waiting = sum(progress["artifacts_waiting"] for progress in unfinished)
         unplanned = f"; {waiting} documents not planned yet" if waiting else ""
         line = f"Indexing: {synced} nodes synced, {pending} to go{left}{unplanned}"
         print(line, file=sys.stderr, flush=True)  # noqa: T201
 
 
-def _unfinished_indexes() -> list[IndexProgress]:
+def _unfinished_indexes() -> list[strata_types.Index]:
     try:
         every = get_index_progress()
     except DatabaseError:  # busy: try again at the next poll
         return []
-    return [progress for progress in every if progress.pending or progress.waiting_count]
+    return [
+        progress
+        for progress in every
+        if progress["nodes"]["pending"] or progress["artifacts_waiting"]
+    ]

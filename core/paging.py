@@ -1,5 +1,6 @@
 """Paging of lists by limit and offset."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db.models import QuerySet
@@ -7,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.utils.urls import remove_query_param, replace_query_param
 
 
-def render_whole_list(rows: list[dict[str, Any]]) -> dict[str, Any]:
+def render_whole_list(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """A list that has only one page."""
     return {"count": len(rows), "next": None, "previous": None, "results": rows}
 

@@ -15,6 +15,7 @@ from indexing.chunking import prepend_context
 from indexing.drafting import get_drafter, get_standalone_drafters
 from indexing.kinds import KINDS
 from indexing.models import Index, IndexBuild, Node, SearchSettings
+from indexing.services.batches import slices
 from indexing.spec import PLACEMENT, IndexSpec, dump_recipe
 from indexing.spec.loaded import reread_spec
 from indexing.throughput import (
@@ -236,9 +237,8 @@ def _all_kinds(live: IndexBuild | None, spec: IndexSpec) -> list[str]:
 
 def _load_with_sources(artifacts: Any) -> Iterator[Artifact]:
     ids = list(artifacts.values_list("pk", flat=True))
-    for start in range(0, len(ids), 50):
-        part = Artifact.objects.filter(pk__in=ids[start : start + 50]).order_by("pk")
-        yield from part.with_sources()
+    for part in slices(ids, 50):
+        yield from Artifact.objects.filter(pk__in=part).order_by("pk").with_sources()
 
 
 def _add_to_totals(

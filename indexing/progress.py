@@ -1,12 +1,12 @@
 """Counts the progress of each index for the ``status`` command, the API and the progress bars."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, Min, Q, Sum
 from django.utils import timezone
 
+import strata_types
 from access.grants import EVERYTHING, Grant
 from documents.groups import is_visible
 from documents.models import Artifact
@@ -15,49 +15,7 @@ from indexing.spec import FieldSpec
 from indexing.spec.loaded import get_invalid_specs
 
 
-@dataclass(frozen=True, slots=True)
-class IndexProgress:
-    name: str
-    title: str
-    description: str
-    build: int
-    search_settings: int | None  # their number
-    kinds: tuple[str, ...]  # kinds of node in the build's recipe
-    metadata: Mapping[str, FieldSpec]  # the declared fields
-    artifact_count: int
-    waiting_count: int  # artifacts not parsed or not planned yet
-    failed_artifact_count: int
-    pending: int
-    synced: int
-    failed: int
-    deleting: int
-    oldest_pending_seconds: float | None
-    problem: str  # what blocks syncing now, or is wrong with its spec
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "title": self.title,
-            "description": self.description,
-            "build": self.build,
-            "search_settings": self.search_settings,
-            "kinds": list(self.kinds),
-            "metadata": [_describe_field(name, field) for name, field in self.metadata.items()],
-            "nodes": {
-                "pending": self.pending,
-                "synced": self.synced,
-                "failed": self.failed,
-                "deleting": self.deleting,
-            },
-            "artifacts": self.artifact_count,
-            "artifacts_waiting": self.waiting_count,
-            "artifacts_failed": self.failed_artifact_count,
-            "oldest_pending_seconds": self.oldest_pending_seconds,
-            "problem": self.problem or None,
-        }
-
-
-def _describe_field(name: str, field: FieldSpec) -> dict[str, Any]:
+def _describe_field(name: str, field: FieldSpec) -> strata_types.MetadataField:
     return {
         "name": name,
         "type": field.type,
@@ -68,7 +26,9 @@ def _describe_field(name: str, field: FieldSpec) -> dict[str, Any]:
     }
 
 
-def get_index_progress(name: str | None = None, grant: Grant = EVERYTHING) -> list[IndexProgress]:
+def get_index_progress(
+    name: str | None = None, grant: Grant = EVERYTHING
+) -> list[strata_types.Index]:
     """Progress of one index, or of all sorted by name, in three grouped queries.
 
     Counts only the documents that the grant includes; if these are not all, no standalone nodes,
@@ -123,36 +83,37 @@ def _make_progress(
     documents: Mapping[str, Any],
     standalone: Mapping[str, Any],
     artifacts: Mapping[tuple[str, str], int],
-) -> IndexProgress:
+) -> strata_types.Index:
     spec = None if build.reading_problem else build.spec
-    unread = [artifacts.get((build.index_id, state), 0) for state in ("received", "parsing")]
+    by_state = {state: artifacts.get((build.index_id, state), 0) for state in Artifact.State}
+    unread = by_state[Artifact.State.RECEIVED] + by_state[Artifact.State.PARSING]
     settings = build.index.search_settings
     oldest = min(filter(None, [documents.get("oldest"), standalone.get("oldest")]), default=None)
-    nodes = {
-        state: documents.get(state, 0) + standalone.get(state, 0) for state in Node.State.values
-    }
-    return IndexProgress(
-        name=build.index_id,
-        title=(spec.title if spec else "") or build.index_id,
-        description=spec.description if spec else "",
-        build=build.number,
-        search_settings=settings.number if settings else None,
-        kinds=spec.kinds if spec else (),
-        metadata=spec.metadata if spec else {},
-        artifact_count=sum(artifacts.get((build.index_id, s), 0) for s in Artifact.State),
-        waiting_count=sum(unread) + documents.get("waiting", 0),
-        failed_artifact_count=artifacts.get((build.index_id, "failed"), 0),
-        pending=nodes[Node.State.PENDING],
-        synced=nodes[Node.State.SYNCED],
-        failed=nodes[Node.State.FAILED],
-        deleting=nodes[Node.State.DELETING],
-        oldest_pending_seconds=(
+    nodes = {state: documents.get(state, 0) + standalone.get(state, 0) for state in Node.State}
+    return {
+        "name": build.index_id,
+        "title": (spec.title if spec else "") or build.index_id,
+        "description": spec.description if spec else "",
+        "build": build.number,
+        "search_settings": settings.number if settings else None,
+        "kinds": list(spec.kinds) if spec else [],
+        "metadata": [_describe_field(*each) for each in spec.metadata.items()] if spec else [],
+        "nodes": {
+            "pending": nodes[Node.State.PENDING],
+            "synced": nodes[Node.State.SYNCED],
+            "failed": nodes[Node.State.FAILED],
+            "deleting": nodes[Node.State.DELETING],
+        },
+        "artifacts": sum(by_state.values()),
+        "artifacts_waiting": unread + documents.get("waiting", 0),
+        "artifacts_failed": by_state[Artifact.State.FAILED],
+        "oldest_pending_seconds": (
             None if oldest is None else round((timezone.now() - oldest).total_seconds(), 1)
         ),
-        problem=build.first_problem or _describe_invalid_spec(build.index_id),
-    )
+        "problem": build.first_problem or _describe_invalid_spec(build.index_id),
+    }
 
 
-def _describe_invalid_spec(index: str) -> str:
+def _describe_invalid_spec(index: str) -> str | None:
     problem = get_invalid_specs().get(index)
-    return f"It keeps its last valid spec: {problem}" if problem else ""
+    return f"It keeps its last valid spec: {problem}" if problem else None

@@ -15,12 +15,12 @@ from documents.serializers import render_artifacts
 from indexing.management.base_command import StrataCommand, ensure_workers
 from indexing.management.waiting import wait_for_artifacts
 from indexing.models import Index
+from indexing.services.batches import ROWS_PER_STATEMENT, slices
 
 # documents; a running server is told to reconcile, so that it starts while more are added
 RECONCILE_EVERY_DOCUMENTS = 50
 SKIPPED_LABEL = "without an abstract"
 NOTHING_TO_FIND = {"code": "no_text", "detail": "There is nothing in it to search."}
-IDS_PER_QUERY = 500
 
 
 class AddDocumentsCommand(StrataCommand):
@@ -93,9 +93,8 @@ class AddDocumentsCommand(StrataCommand):
         failed."""
         failed = empty = 0
         catalog = get_catalog()
-        ids = sorted(accepted)
-        for start in range(0, len(ids), IDS_PER_QUERY):
-            batch = Artifact.objects.filter(pk__in=ids[start : start + IDS_PER_QUERY])
+        for ids in slices(sorted(accepted), ROWS_PER_STATEMENT):
+            batch = Artifact.objects.filter(pk__in=ids)
             for rendered in render_artifacts(list(catalog.with_status(batch))):
                 if rendered["status"] == "failed":
                     failed += 1

@@ -16,13 +16,16 @@ import httpx
 from django.conf import settings
 from django.core.handlers.wsgi import WSGIHandler
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DatabaseError
 
 from core.exceptions import InvalidInput, Malformed, StrataError
-from core.running_server import RunningServer, ServerUnreachable, find_server, own_key
-from core.workers import local_workers
-from indexing.management.base_command import format_error, prepare_database
-from indexing.stores import close_store, exclusive_store_access, has_embedded_store
+from core.running_server import RunningServer, find_server, own_key
+from indexing.management.base_command import (
+    ensure_workers,
+    format_error,
+    prepare_database,
+    reported_errors,
+)
+from indexing.stores import close_store
 
 API_PATH = "/api/v1/"
 TIMEOUT_SECONDS = 600.0  # verifying or comparing takes minutes; Ctrl-C ends a shorter wait
@@ -61,16 +64,13 @@ def open_api(*, runs_workers: bool = False) -> Iterator[ApiClient]:
     behind, if it may own the store. Otherwise the next server does it, or Celery's workers.
     """
     server = find_server()
-    runs_workers = runs_workers and server is None and has_embedded_store()
     with open_indexes(server), ExitStack() as stack:
         if server is not None:
             http = server.open_client(TIMEOUT_SECONDS, API_PATH)
         else:
             http = _open_in_process(stack)
-        if runs_workers:
-            stack.enter_context(exclusive_store_access())
-            stack.enter_context(local_workers())
-        yield ApiClient(stack.enter_context(http), server is not None, runs_workers)
+        works_here = runs_workers and server is None and stack.enter_context(ensure_workers())
+        yield ApiClient(stack.enter_context(http), server is not None, works_here)
 
 
 @contextmanager
@@ -78,21 +78,10 @@ def open_indexes(server: RunningServer | None) -> Iterator[None]:
     """Prepare the database if no server runs, close the store at the end, and convert errors to
     ``CommandError``."""
     try:
-        if server is None:
-            prepare_database()
-        yield
-    except StrataError as error:
-        raise CommandError(format_error(error)) from None
-    except (httpx.TransportError, ServerUnreachable) as error:
-        raise CommandError(
-            f"The running server did not answer: {error}. Run strata doctor for details. "
-            "[server_unreachable]"
-        ) from None
-    except DatabaseError as error:
-        raise CommandError(
-            f"The database reported an error: {error}. Run strata doctor for details. "
-            "[database_unavailable]"
-        ) from None
+        with reported_errors():
+            if server is None:
+                prepare_database()
+            yield
     finally:
         close_store()
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, cast
 
+import httpx
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
@@ -16,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from core.exceptions import StrataError
-from core.running_server import find_server
+from core.running_server import ServerUnreachable, find_server
 from core.workers import local_workers
 from indexing.services import load_specs
 from indexing.stores import exclusive_store_access, has_embedded_store
@@ -36,16 +37,29 @@ class StrataCommand(BaseCommand):
         return Console(file=cast(IO[str], self.stdout), highlight=False, soft_wrap=True)
 
     def execute(self, *args: Any, **options: Any) -> Any:
-        try:
+        with reported_errors():
             for note in prepare_database(loads_specs=self.loads_specs):
                 self.stderr.write(self.style.WARNING(note))
             return super().execute(*args, **options)
-        except StrataError as error:
-            raise CommandError(format_error(error)) from None
-        except DatabaseError as error:
-            raise CommandError(
-                f"The database reported an error: {error}. Run strata doctor for details."
-            ) from error
+
+
+@contextmanager
+def reported_errors() -> Iterator[None]:
+    """Convert known errors to a ``CommandError`` that says what to do."""
+    try:
+        yield
+    except StrataError as error:
+        raise CommandError(format_error(error)) from None
+    except (httpx.TransportError, ServerUnreachable) as error:
+        raise CommandError(
+            f"The running server did not answer: {error}. Run strata doctor for details. "
+            "[server_unreachable]"
+        ) from None
+    except DatabaseError as error:
+        raise CommandError(
+            f"The database reported an error: {error}. Run strata doctor for details. "
+            "[database_unavailable]"
+        ) from None
 
 
 def make_table(*headings: str, counts: Sequence[str]) -> Table:

@@ -18,29 +18,22 @@ from indexing.comparison_text import describe_comparison
 from indexing.drafting import get_drafters
 from indexing.exceptions import ModelLoading
 from indexing.lifecycle import count_missing
-from indexing.models import (
-    NOT_SYNCED,
-    IndexBuild,
-    IndexedDocument,
-    Node,
-)
+from indexing.models import NOT_SYNCED, IndexBuild, IndexedDocument, Node
 from indexing.progress import get_index_progress
 from indexing.services import count_standalone_rows, count_unfinished_standalone_rows
-from indexing.services.batches import slices
+from indexing.services.batches import ROWS_PER_STATEMENT, slices
 
 WAIT_POLL_SECONDS = 0.2
-
-IDS_PER_QUERY = 500
 
 # If there is no progress for this long, a known problem ends the waiting.
 STALL_SECONDS = 5.0
 BUILD_STALL_SECONDS = 10.0
 
 
-def _is_lasting(problem: str) -> bool:
+def _is_lasting(problem: str | None) -> bool:
     """Whether the problem ends the waiting. A model that is being loaded does not; if loading
     fails, another problem replaces this one."""
-    return bool(problem) and ModelLoading.STATE not in problem
+    return bool(problem) and ModelLoading.STATE not in str(problem)
 
 
 def wait_for_artifacts(index: str, artifact_ids: set[UUID]) -> None:
@@ -51,24 +44,22 @@ def wait_for_artifacts(index: str, artifact_ids: set[UUID]) -> None:
         CommandError: there is no progress, for a known reason.
     """
     remaining = sorted(artifact_ids)
-    progressed_at = time.monotonic()
-    with progress_bar("Indexing", len(remaining)) as advance:
+
+    def count_remaining() -> int:
+        nonlocal remaining
         while remaining:
-            head = remaining[:IDS_PER_QUERY]
+            head = remaining[:ROWS_PER_STATEMENT]
             artifacts = get_catalog().with_status(Artifact.objects.filter(pk__in=head), index)
             # Q objects, because stubs do not know annotations. An artifact that failed to parse may
             # still be due.
             is_finished = Q(status__in=["ready", "failed"]) & ~Q(document_state="due")
-            unfinished = artifacts.exclude(is_finished)
-            open_ids = set(unfinished.values_list("pk", flat=True))
-            advance(len(head) - len(open_ids))
-            if len(open_ids) < len(head):
-                progressed_at = time.monotonic()
-            else:
-                _raise_if_stalled(index, progressed_at)
-            remaining = [pk for pk in head if pk in open_ids] + remaining[IDS_PER_QUERY:]
-            if open_ids:
-                time.sleep(WAIT_POLL_SECONDS)
+            unfinished = list(artifacts.exclude(is_finished).values_list("pk", flat=True))
+            remaining = unfinished + remaining[ROWS_PER_STATEMENT:]
+            if unfinished:
+                break
+        return len(remaining)
+
+    _wait_until_none_left(index, "Indexing", count_remaining)
     _wait_until_none_left(
         index, "Finding concepts", partial(count_awaited_work, index, artifact_ids)
     )
@@ -103,19 +94,11 @@ def _wait_until_none_left(
                 advance(left - now_left)
             if now_left != left:
                 left, progressed_at = now_left, time.monotonic()
-            else:
-                _raise_if_stalled(index, progressed_at, raise_if_blocked)
-
-
-def _raise_if_stalled(
-    index: str, progressed_at: float, raise_if_blocked: Callable[[], None] = lambda: None
-) -> None:
-    if time.monotonic() - progressed_at <= STALL_SECONDS:
-        return
-    raise_if_blocked()
-    for progress in get_index_progress(index):
-        if _is_lasting(progress.problem):
-            raise CommandError(f"The index {index} waits: {progress.problem}")
+            elif time.monotonic() - progressed_at > STALL_SECONDS:
+                raise_if_blocked()
+                for progress in get_index_progress(index):
+                    if _is_lasting(progress["problem"]):
+                        raise CommandError(f"The index {index} waits: {progress['problem']}")
 
 
 def wait_for_regeneration(
@@ -166,7 +149,7 @@ def _count_failed(build: IndexBuild, artifact_ids: Sequence[UUID]) -> Counter[st
             ).count()
         }
     )
-    for part in slices(artifact_ids, IDS_PER_QUERY):
+    for part in slices(artifact_ids, ROWS_PER_STATEMENT):
         documents = IndexedDocument.objects.filter(build=build, artifact__in=part)
         failed["documents failed"] += documents.filter(state=IndexedDocument.State.FAILED).count()
         unwritable = [each.find_unwritable(part, build) for each in get_drafters(build).values()]

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any
 
@@ -163,7 +162,16 @@ class IndexSpec(FrozenModel):
     @property
     def recipe(self) -> dict[str, Any]:
         """The settings that decide a build's content, as JSON."""
-        return select_recipe(self.model_dump(mode="json"))
+        recipe = self.model_dump(mode="json", exclude={*SEARCH_SETTINGS, "store", "public"})
+        recipe["concepts"] = self.concepts is not None  # extracted or given by people
+        # With questions, the model that writes them reads the descriptions of fields.
+        left_out = FIELD_SEARCH_SETTINGS if self.questions is None else ("said_as",)
+        for field in recipe["metadata"].values():
+            for name in left_out:
+                del field[name]
+            for value in field["values"] or ():
+                del value["synonyms"]  # a search setting
+        return recipe
 
     @property
     def search_settings(self) -> dict[str, Any]:
@@ -256,28 +264,3 @@ class IndexSpec(FrozenModel):
             for name, type in KINDS[kind].indexed_fields.items()
         }
         return BUILT_IN_FIELDS | of_kinds | self.declared_fields
-
-
-def select_recipe(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a spec, as JSON, that decides a build's content."""
-    others = {*SEARCH_SETTINGS, "store", "public"}
-    recipe = {name: value for name, value in spec.items() if name not in others}
-    recipe["concepts"] = spec.get("concepts") is not None  # extracted or given by people
-    # With questions, the model that writes them reads the descriptions of fields.
-    left_out = {"said_as"} if spec.get("questions") is not None else {*FIELD_SEARCH_SETTINGS}
-    recipe["metadata"] = {
-        name: {
-            key: _leave_out_synonyms(value) if key == "values" else value
-            for key, value in field.items()
-            if key not in left_out
-        }
-        for name, field in spec.get("metadata", {}).items()
-    }
-    return recipe
-
-
-def _leave_out_synonyms(values: Any) -> Any:
-    """The values of a field without their synonyms, which are search settings."""
-    if values is None:
-        return None
-    return [{key: each[key] for key in each if key != "synonyms"} for each in values]

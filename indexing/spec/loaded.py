@@ -1,4 +1,5 @@
-"""The specs in their folder: all valid ones, what is wrong with the others, and single ones."""
+"""The specs in their folder: all valid ones, what is wrong with the others, and single ones, which
+people can edit in the browser."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -7,9 +8,12 @@ from pathlib import Path
 
 from django.conf import settings
 
-from core.exceptions import UnknownIndex
-from indexing.exceptions import InvalidSpec
-from indexing.spec import IndexSpec, parse_spec
+from core.atomic_files import write_file
+from core.exceptions import InvalidInput, UnknownIndex
+from indexing.exceptions import InvalidSpec, SpecNotWritten
+from indexing.spec import NAME_PATTERN, EndpointSpec, IndexSpec, parse_spec
+
+MAX_CHARS = 50_000  # of a file that is written
 
 
 def get_specs() -> dict[str, IndexSpec]:
@@ -37,7 +41,7 @@ def explain_missing_index(name: str) -> str | None:
 
 def has_spec_file(name: str) -> bool:
     """Whether the spec's file exists now."""
-    return (Path(settings.STRATA_SPECS_DIR) / f"{name}.yaml").exists()
+    return _path(name).exists()
 
 
 def reread_spec(name: str) -> IndexSpec:
@@ -47,11 +51,78 @@ def reread_spec(name: str) -> IndexSpec:
         UnknownIndex: there is no such file.
         InvalidSpec: it is not valid.
     """
-    folder = Path(settings.STRATA_SPECS_DIR)
-    names = sorted(path.stem for path in folder.glob("*.yaml"))
+    return parse_spec(name, read_spec_text(name))
+
+
+def read_spec_text(name: str) -> str:
+    """
+    Raises:
+        UnknownIndex: there is no such file.
+        InvalidSpec: it cannot be read.
+    """
+    names = sorted(path.stem for path in Path(settings.STRATA_SPECS_DIR).glob("*.yaml"))
     if name not in names:
-        raise UnknownIndex(f"There is no spec named {name!r}.", field="index", allowed=names)
-    return _read_file(folder / f"{name}.yaml")
+        detail = f"There is no spec named {name[:100]!r}."
+        raise UnknownIndex(detail, field="index", allowed=names)
+    return _read_text(_path(name))
+
+
+def write_spec_text(name: str, text: str, *, replaces: str | None) -> None:
+    """Check the text, and write it to the file of the spec.
+
+    Args:
+        replaces: the text that was read before; None for a new file.
+
+    Raises:
+        InvalidInput: the name cannot be that of an index.
+        InvalidSpec: the text is no valid spec, or names another endpoint than the file: it might
+            send the service's keys there.
+        SpecNotWritten: the service may not write specs, or the file has changed meanwhile.
+    """
+    if not settings.STRATA_EDIT_SPECS:
+        raise SpecNotWritten(
+            "The service may not write specs.",
+            fix=f"Change {name}.yaml where it is kept.",
+        )
+    if NAME_PATTERN.fullmatch(name) is None:
+        raise InvalidInput(
+            "The name of an index is a lowercase letter, then up to 62 lowercase letters, digits "
+            "and hyphens.",
+            field="index",
+        )
+    spec = parse_spec(name, text)
+    if problem := find_shared_collection(spec):
+        raise InvalidSpec(problem)
+    try:
+        current_endpoints = _find_endpoints(reread_spec(name))
+    except (UnknownIndex, InvalidSpec):
+        current_endpoints = set()
+    if _find_endpoints(spec) - current_endpoints:
+        raise InvalidSpec(
+            f"{name}.yaml: an endpoint can only be named or changed in the file itself.",
+            fix="Edit the file on the server.",
+        )
+    current = read_spec_text(name) if has_spec_file(name) else None
+    if current != replaces:
+        raise SpecNotWritten(
+            "The file has changed since it was read." if replaces else "The file exists already.",
+            fix="Read it again, and repeat your change.",
+        )
+    try:
+        write_file(_path(name), text.encode())
+    except OSError as error:
+        raise SpecNotWritten(
+            f"The file cannot be written: {error.strerror}.",
+            fix="Make the folder of the specs writable for the service, or change the file there.",
+        ) from None
+
+
+def _find_endpoints(spec: IndexSpec) -> set[EndpointSpec]:
+    return {model.endpoint for model in spec.embedding_specs if model.endpoint is not None}
+
+
+def _path(name: str) -> Path:
+    return Path(settings.STRATA_SPECS_DIR) / f"{name}.yaml"
 
 
 # A file's path, and the time and size by which a change shows.
@@ -77,22 +148,23 @@ def _read_files(files: tuple[_File, ...]) -> tuple[dict[str, IndexSpec], dict[st
     invalid: dict[str, str] = {}
     for path, *_ in files:
         try:
-            specs[path.stem] = _read_file(path)
+            specs[path.stem] = parse_spec(path.stem, _read_text(path))
         except InvalidSpec as error:
             invalid[path.stem] = str(error)
     return specs, invalid
 
 
-def _read_file(path: Path) -> IndexSpec:
+def _read_text(path: Path) -> str:
     """
     Raises:
-        InvalidSpec: it is not valid.
+        InvalidSpec: it cannot be read.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise InvalidSpec(f"{path.name} is not UTF-8.") from None
-    return parse_spec(path.stem, text)
+    except OSError as error:
+        raise InvalidSpec(f"{path.name} cannot be read: {error.strerror}.") from None
 
 
 def find_shared_collection(spec: IndexSpec) -> str | None:

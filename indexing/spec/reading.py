@@ -1,34 +1,16 @@
 """Read specs from YAML, and describe the first error of an invalid one."""
 
 from collections.abc import Mapping
-from typing import Any
+from types import NoneType
+from typing import Annotated, Any, get_args, get_origin
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from indexing.exceptions import InvalidSpec
-from indexing.spec.endpoint import EndpointSpec
 from indexing.spec.index import IndexSpec
 from indexing.spec.node_parsers import check_is_installed
-from indexing.spec.sections import (
-    ArtifactSummarySpec,
-    ChunkSpec,
-    CompoundSpec,
-    ConceptSpec,
-    EmbeddingSpec,
-    EvidenceSpec,
-    FieldSpec,
-    HnswSpec,
-    IdentifierSpec,
-    ImageSpec,
-    NodeParserStrategy,
-    PageSummarySpec,
-    QuestionSpec,
-    SearchSpec,
-    SparseSpec,
-    StoreSpec,
-    ToolSpec,
-)
+from indexing.spec.sections import NodeParserStrategy
 
 
 def parse_spec(name: str, text: str) -> IndexSpec:
@@ -40,7 +22,8 @@ def parse_spec(name: str, text: str) -> IndexSpec:
     try:
         content = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise InvalidSpec(f"{name}.yaml is not YAML: {_join_lines(error)}") from None
+        problem = " ".join(str(error).split())
+        raise InvalidSpec(f"{name}.yaml is not YAML: {problem}") from None
     except RecursionError:
         raise InvalidSpec(f"{name}.yaml is nested too deeply.") from None
     if content is None:
@@ -70,39 +53,24 @@ def describe_first_error(error: ValidationError) -> str:
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "extra_forbidden":
         message = "there is no such setting"
-        known = _known_settings(first["loc"])
-        if known:
+        if known := _known_settings(first["loc"]):
             message += f"; allowed here: {', '.join(known)}"
     return f"{where}: {message}" if where else str(message)
 
 
 def _known_settings(location: tuple[str | int, ...]) -> list[str]:
-    owners: dict[tuple[str, ...], type[BaseModel]] = {
-        (): IndexSpec,
-        ("page_summaries",): PageSummarySpec,
-        ("artifact_summaries",): ArtifactSummarySpec,
-        ("questions",): QuestionSpec,
-        ("concepts",): ConceptSpec,
-        ("compounds",): CompoundSpec,
-        ("images",): ImageSpec,
-        ("evidence",): EvidenceSpec,
-        ("embedding",): EmbeddingSpec,
-        ("embedding", "endpoint"): EndpointSpec,
-        ("sparse",): SparseSpec,
-        ("chunks",): ChunkSpec,
-        ("search",): SearchSpec,
-        ("store",): StoreSpec,
-        ("store", "hnsw"): HnswSpec,
-    }
-    owner = owners.get(tuple(str(part) for part in location[:-1]))
-    if location[:1] == ("metadata",):
-        owner = FieldSpec
-    if location[:1] == ("tools",):
-        owner = ToolSpec
-    if location[:1] == ("identifiers",):
-        owner = IdentifierSpec
-    return [] if owner is None else [name for name in owner.model_fields if name != "name"]
-
-
-def _join_lines(error: Exception) -> str:
-    return " ".join(str(error).split())
+    """The settings of the section in which the last part of the location stands."""
+    section: Any = IndexSpec
+    for part in location[:-1]:
+        if get_origin(section) is dict:
+            section = get_args(section)[1]
+        elif get_origin(section) is tuple:
+            section = get_args(section)[0]
+        elif get_origin(section) is Annotated:  # the strategies, told apart by their names
+            strategies = get_args(get_args(section)[0])
+            section = next(each for each in strategies if each.model_fields["name"].default == part)
+        else:
+            section = section.model_fields[str(part)].annotation
+            if NoneType in get_args(section):
+                section = get_args(section)[0]
+    return [name for name in section.model_fields if name != "name"]

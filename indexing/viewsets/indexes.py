@@ -66,8 +66,7 @@ class IndexViewSet(NeedsAllDocuments, viewsets.ViewSet):
     @extend_schema(responses=body_of(strata_types.IndexList))
     def list(self, request: Request) -> Response:
         """List the indexes with their progress."""
-        progress = get_index_progress(grant=get_grant(request))
-        return Response(render_whole_list([each.as_json() for each in progress]))
+        return Response(render_whole_list(get_index_progress(grant=get_grant(request))))
 
     @extend_schema(responses=body_of(strata_types.Index))
     def retrieve(self, request: Request, index: str) -> Response:
@@ -211,8 +210,8 @@ def _verify(request: Request, index: str | None) -> list[dict[str, Any]]:
     return [report.as_json() for report in reports]
 
 
-def _get_progress(index: str, grant: Grant = EVERYTHING) -> dict[str, Any]:
+def _get_progress(index: str, grant: Grant = EVERYTHING) -> strata_types.Index:
     for progress in get_index_progress(index, grant):
-        return progress.as_json()
+        return progress
     names = Index.objects.not_being_removed().values_list("name", flat=True)
     raise UnknownIndex.named(index, names, explain_missing_index(index))

@@ -16,8 +16,12 @@ from core.openapi import ERROR, body_of, with_example
 from core.serializers import StrictSerializer
 from indexing import services
 from indexing.exceptions import AllIndexesNeeded
-from indexing.spec.files import MAX_CHARS, read_spec_text, write_spec_text
-from indexing.spec.loaded import get_invalid_specs
+from indexing.spec.loaded import (
+    MAX_CHARS,
+    get_invalid_specs,
+    read_spec_text,
+    write_spec_text,
+)
 
 TEXT = "title: Minutes\nchunks:\n  context: [title, heading]\n"
 

@@ -54,9 +54,11 @@ class TestWrites:
         sync(knowledge)
         after = get_index_progress(INDEX)[0]
 
-        assert (before.pending, before.synced, before.artifact_count) == (1, 0, 0)
-        assert before.oldest_pending_seconds is not None
-        assert (after.pending, after.synced, after.oldest_pending_seconds) == (0, 1, None)
+        assert before["artifacts"] == 0
+        assert (before["nodes"]["pending"], before["nodes"]["synced"]) == (1, 0)
+        assert before["oldest_pending_seconds"] is not None
+        assert (after["nodes"]["pending"], after["nodes"]["synced"]) == (0, 1)
+        assert after["oldest_pending_seconds"] is None
 
 
 class TestReconciliation:

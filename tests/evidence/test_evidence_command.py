@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 
 from documents.models import Artifact
 from evidence.management.commands import evidence
-from indexing.management import api_client
+from indexing.management import base_command
 from tests.evidence.test_services import APART, NEAR, WORDS
 from tests.factories import sync
 
@@ -20,9 +20,9 @@ ONE, TWO, THREE = (f"https://{name}.example/" for name in ("one", "two", "three"
 @pytest.fixture
 def run(findings, monkeypatch, capsys):
     """Runs the command, and embeds what it adds as its workers would."""
-    monkeypatch.setattr(api_client, "has_embedded_store", lambda: True)
+    monkeypatch.setattr(base_command, "has_embedded_store", lambda: True)
     for name in ("exclusive_store_access", "local_workers"):
-        monkeypatch.setattr(api_client, name, nullcontext)
+        monkeypatch.setattr(base_command, name, nullcontext)
 
     def embed(index, ids):
         sync(findings, *Artifact.objects.filter(pk__in=ids))

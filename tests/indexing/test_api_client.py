@@ -1,7 +1,9 @@
 """The client by which commands ask the API."""
 
+import httpx
 import pytest
-from django.core.management import CommandError
+from django.core.management import CommandError, call_command
+from django.db import DatabaseError
 
 from core.running_server import RunningServer
 from indexing.management import api_client
@@ -28,10 +30,26 @@ class TestOpenApi:
 
     def test_reports_errors_of_the_database(self, db, monkeypatch):
         def fail():
-            raise api_client.DatabaseError("it is locked")
+            raise DatabaseError("it is locked")
 
         monkeypatch.setattr(api_client, "prepare_database", fail)
 
         said = pytest.raises(CommandError, match=r"it is locked.*\[database_unavailable\]")
         with said, open_api():
             pass
+
+
+class RefusingServer(RunningServer):
+    def open_client(self, timeout: float, path: str = "") -> httpx.Client:
+        problem = {"code": "too_many_requests", "detail": "A verification runs already."}
+        answer = httpx.Response(429, json=problem)
+        transport = httpx.MockTransport(lambda request: answer)
+        return httpx.Client(base_url=f"{self.url}{path}", transport=transport)
+
+
+def test_verify_reports_why_the_server_refuses_it(build, monkeypatch):
+    server = RefusingServer(url="http://server.example", key="k", pid=0)
+    monkeypatch.setattr(api_client, "find_server", lambda: server)
+
+    with pytest.raises(CommandError, match=r"runs already\. \[too_many_requests\]"):
+        call_command("verify")

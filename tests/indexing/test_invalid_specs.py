@@ -8,8 +8,10 @@ from django.core.management.base import SystemCheckError
 
 from config import preloading
 from config.management.commands.serve import Command as Serve
+from indexing.exceptions import InvalidSpec
 from indexing.models import Index
 from indexing.services import load_new_specs, load_specs
+from indexing.spec import parse_spec
 from tests.clients import client_with_key
 
 pytestmark = pytest.mark.django_db
@@ -24,6 +26,27 @@ def specs(settings, tmp_path):
     (tmp_path / "good.yaml").write_text("")
     (tmp_path / "wrong.yaml").write_text(MISTAKE)
     return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [
+        ("metadata: {level: {type: keyword, values: {low: {grup: x}}}}", "value, group, synonyms"),
+        ("tools: {find: {query: x, description: x, parameters: {of: {feld: x}}}}", "field, desc"),
+        ("chunks: {strategies: [{name: sentence, size: 300}]}", "max_chars"),
+    ],
+)
+def test_a_misspelt_setting_is_answered_with_those_of_its_section(text, allowed):
+    with pytest.raises(InvalidSpec, match=f"there is no such setting; allowed here: {allowed}"):
+        parse_spec("wrong", text)
+
+
+def test_a_file_that_cannot_be_read_leaves_only_its_index_out(specs):
+    (specs / "wrong.yaml").unlink()
+    (specs / "wrong.yaml").mkdir()
+
+    assert "wrong.yaml cannot be read: Is a directory." in load_specs()[0]
+    assert list(Index.objects.values_list("name", flat=True)) == ["good"]
 
 
 def test_the_other_indexes_are_loaded(specs, capsys):

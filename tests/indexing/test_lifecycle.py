@@ -133,7 +133,7 @@ class TestRecipes:
         load_specs()
 
         [progress] = get_index_progress("plain")
-        assert "embedding.provider" in progress.problem
+        assert "embedding.provider" in progress["problem"]
         assert lifecycle.apply_spec("plain") == beside
         lifecycle.promote_build(beside, is_forced=True)
         assert live().spec.kinds == ("chunk",)

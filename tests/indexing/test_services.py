@@ -443,6 +443,8 @@ class TestNoteProblem:
         tasks.sync_nodes(build_id=build.pk)
         [synced] = get_index_progress("plain")
 
-        assert (waiting.problem, waiting.pending) == ("The model is missing. Install it.", 1)
-        assert (synced.problem, synced.synced) == ("", 1)
+        assert waiting["problem"] == "The model is missing. Install it."
+        assert waiting["nodes"]["pending"] == 1
+        assert synced["problem"] is None
+        assert synced["nodes"]["synced"] == 1
         assert Node.objects.get().attempts == 0

@@ -18,31 +18,21 @@ class Command(StrataCommand):
     def handle(self, *, index: str | None, **options: Any) -> None:
         found = get_index_progress(index)
         if index is not None and not found:
-            known = ", ".join(progress.name for progress in get_index_progress())
+            known = ", ".join(progress["name"] for progress in get_index_progress())
             raise CommandError(f"There is no index named {index!r}; allowed: {known}.")
         columns = ["artifacts", "waiting", "failed", "pending", "synced", "failed", "deleting"]
         table = make_table("index", counts=columns)
         for progress in found:
-            table.add_row(
-                progress.name,
-                *(
-                    f"{count:,}"
-                    for count in (
-                        progress.artifact_count,
-                        progress.waiting_count,
-                        progress.failed_artifact_count,
-                        progress.pending,
-                        progress.synced,
-                        progress.failed,
-                        progress.deleting,
-                    )
-                ),
-            )
+            nodes = progress["nodes"]
+            counts = [progress["artifacts"], progress["artifacts_waiting"]]
+            counts += [progress["artifacts_failed"], nodes["pending"], nodes["synced"]]
+            counts += [nodes["failed"], nodes["deleting"]]
+            table.add_row(progress["name"], *(f"{count:,}" for count in counts))
         self.console.print(table)
         for progress in found:
-            if progress.problem:
-                self.console.print(f"{progress.name}: {progress.problem}")
-            if described := describe_text_faults(progress.name):
+            if progress["problem"]:
+                self.console.print(f"{progress['name']}: {progress['problem']}")
+            if described := describe_text_faults(progress["name"]):
                 self.console.print(described[0])
         for failure in describe_failures(index):
             self.console.print(f"{failure} {RETRY_FIX}")

@@ -2,12 +2,12 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from core.running_server import find_server
 from indexing.health import RETRY_FIX
+from indexing.management.api_client import open_api
 from indexing.management.base_command import StrataCommand, limit_database_cache
-from indexing.models import Index, IndexBuild
+from indexing.models import Index
 from indexing.text_faults import describe_text_faults
-from indexing.verification import FINDINGS, verify_build
+from indexing.verification import FINDINGS
 
 
 class Command(StrataCommand):
@@ -27,18 +27,12 @@ class Command(StrataCommand):
         if index is not None and index not in names:
             raise CommandError(f"There is no index named {index!r}; allowed: {', '.join(names)}.")
         chosen = names if index is None else [index]
-        # A running server owns the vector engine, so it must do the verification.
-        if server := find_server():
-            reports = []
+        limit_database_cache()
+        reports = []
+        with open_api() as api:  # a running server owns the vector engine
             for name in chosen:
-                path = f"/api/v1/indexes/{name}/verify/"
-                answer = server.request("POST", path, json={"repair": repair}, timeout=600)
-                report = answer.json()
+                report = api.post(f"indexes/{name}/verify/", {"repair": repair})
                 reports += [report, *report.pop("beside")]
-        else:
-            limit_database_cache()
-            builds = IndexBuild.objects.not_retired().filter(index__in=chosen)
-            reports = [verify_build(build, repair=repair).as_json() for build in builds]
         for report in reports:
             self._print_report(report, repairs=repair)
         for name in chosen:

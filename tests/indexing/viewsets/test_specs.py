@@ -8,8 +8,8 @@ import pytest
 from rest_framework.test import APIClient
 
 from access.grants import Scope
+from core import atomic_files
 from indexing.models import Index, IndexBuild
-from indexing.spec import files
 from tests.clients import client_with_key
 from tests.factories import give, sync
 
@@ -131,7 +131,7 @@ class TestWrite:
         def refuse(**given):
             raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-        monkeypatch.setattr(files.tempfile, "mkstemp", refuse)
+        monkeypatch.setattr(atomic_files.tempfile, "mkstemp", refuse)
 
         answer = write(api, "title: Mine\n", replaces="title: Plain\n")
 
