@@ -1,6 +1,7 @@
 """Restores a backup into an installation without documents."""
 
 import json
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ from config.backup.vectors import load_vectors
 from core.exceptions import InvalidInput
 from documents.models import Artifact, PendingRevision, RevisedRow
 from indexing.models import IndexBuild, UnconfirmedWrite
+
+SHA256 = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +120,18 @@ def check_manifest(
 
 
 def restore_originals(folder: Traversable, artifacts: QuerySet[Artifact]) -> int:
-    """Write the originals of these artifacts; return how many the folder lacks."""
+    """Write the originals of these artifacts; return how many the folder lacks.
+
+    Raises:
+        InvalidInput: a row has no hash where its file's name is made of one.
+    """
     lost = 0
     for artifact in artifacts.filter(has_file=True).only("sha256"):
+        if not SHA256.fullmatch(artifact.sha256):
+            raise InvalidInput(
+                f"The hash of the file of {artifact.pk} is not one.",
+                fix="Do not load this: it was changed after it was written.",
+            )
         path = artifact.file_path
         if not (folder / path.name).is_file():
             lost += 1

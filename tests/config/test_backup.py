@@ -13,11 +13,12 @@ import pytest
 
 from access.models import ApiKey
 from config.backup import vectors as backup_vectors
-from config.backup.restoring import restore_backup
+from config.backup.restoring import restore_backup, restore_originals
 from config.backup.rows import dump_rows, read_rows
 from config.backup.taking import list_migrations
 from config.backup.vectors import dump_vectors, load_vectors
 from core.exceptions import InvalidInput, StrataError
+from documents.models import Artifact
 from indexing.drafting import hash_payload
 from indexing.models import Node
 from indexing.stores import get_store
@@ -286,3 +287,11 @@ def test_rows_are_read_as_they_were_written(build, tmp_path):
     [row] = read_rows(tmp_path, "documents.artifact")
     assert row["metadata"] == {"year": 2024}
     assert row["state"] == "parsed"
+
+
+def test_no_original_is_written_outside_its_folder(build, tmp_path):
+    artifact = give("Herons wait.")
+    Artifact.objects.update(has_file=True, sha256="../../../out")
+
+    with pytest.raises(InvalidInput, match=f"The hash of the file of {artifact.pk} is not one"):
+        restore_originals(tmp_path, Artifact.objects.all())
