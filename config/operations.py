@@ -112,6 +112,8 @@ OPERATIONS: Final[Mapping[str, Usage]] = {
     "write_page_summary": Usage(client="write_page_summary"),
     "read_artifact_summary": Usage(client="summary", no_tool="`search` finds and shows summaries"),
     "write_artifact_summary": Usage(client="write_summary"),
+    "read_chunk_questions": Usage(no_tool="`search` finds and shows questions"),
+    "write_chunk_questions": Usage("process"),
     # Concepts
     "list_concepts": Usage("concepts list", "concepts.list", "`search_concepts` finds them"),
     "create_concept": Usage(client="concepts.create"),

@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import F, QuerySet
+from django.db.models.fields.json import KT
 
 from access.grants import Grant
 from concepts.models import Concept, Instance
@@ -33,8 +34,9 @@ def list_passages(page_id: UUID, kind: str, grant: Grant) -> QuerySet[Any]:
     if kind in NODE_KINDS:
         nodes = Node.objects.in_live_builds().filter(kind=kind, source__page=page_id)
         rows: QuerySet[Any] = nodes.exclude(state=Node.State.DELETING).values(
-            *PLACE, "text", passage_id=F("point_id"), current_hash=F("source__content_hash")
-        )
+            *PLACE, "text", passage_id=F("point_id"), current_hash=F("source__content_hash"),
+            answered_id=KT("details__chunk_id"),
+        )  # fmt: skip
     else:
         quotes = Instance.objects.not_lost().filter(
             source__page=page_id, concept__in=Concept.objects.visible_to(grant)
@@ -54,6 +56,7 @@ def render_passage(row: dict[str, Any]) -> dict[str, Any]:
         "source_id": str(row["source_id"]),
         "start_offset": row["start_offset"],
         "end_offset": row["end_offset"],
+        "chunk_id": row.get("answered_id"),
         "verdict": Verdict.EXACT if is_exact else Verdict.STALE,
         "concept": {"id": str(row["concept_id"]), "label": row["label"]}
         if "concept_id" in row

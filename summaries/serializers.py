@@ -6,9 +6,11 @@ from rest_framework import serializers
 
 from core.openapi import with_example
 from core.serializers import StrictSerializer, StringField, TitleField
-from summaries.models import EXTRACTIVE_MODEL_NAME, Summary
+from summaries.models import EXTRACTIVE_MODEL_NAME, Annotation, Summary
 
 MAX_SUMMARY_CHARS = 10_000
+MAX_QUESTIONS = 20  # as many as a spec may ask for
+MAX_QUESTION_CHARS = 500
 
 
 @with_example({"text": "When and how the lamp is lit."})
@@ -50,4 +52,30 @@ def render_stored_summary(summary: Summary) -> dict[str, Any]:
         "input_hash": summary.input_hash,
         "written_at": summary.written_at.isoformat() if summary.written_at else None,
         "citations": summary.citations,
+    }
+
+
+@with_example({"questions": ["When is the lamp lit?"]})
+class QuestionsSerializer(StrictSerializer):
+    questions = serializers.ListField(
+        child=TitleField(max_length=MAX_QUESTION_CHARS),
+        max_length=MAX_QUESTIONS,
+        help_text="Those that the chunk answers; empty: it is found by its own words.",
+    )
+
+    def validate_questions(self, questions: list[str]) -> list[str]:
+        if not all(questions):
+            raise serializers.ValidationError("A question may not be blank.")
+        return questions
+
+
+def render_questions(row: Annotation) -> dict[str, Any]:
+    return {
+        "chunk_id": str(row.chunk_id),
+        "artifact_id": str(row.artifact_id),
+        "revision": row.artifact.revision,
+        "questions": row.questions,
+        "summary": row.summary,
+        "model_name": row.model_name,
+        "is_by_hand": row.is_by_hand,
     }

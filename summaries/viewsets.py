@@ -1,4 +1,4 @@
-"""API views that read a summary and edit it by hand."""
+"""API views that read summaries and questions, and edit them by hand."""
 
 from dataclasses import asdict
 from uuid import UUID
@@ -20,9 +20,14 @@ from documents.groups import is_visible
 from documents.models import Artifact, Page
 from indexing.models import Index, Node
 from indexing.tasks import enqueue_reconciliation
-from summaries.models import Summary
-from summaries.serializers import SummaryPatchSerializer, render_stored_summary
-from summaries.services import edit_summary, retry_failed_work
+from summaries.models import Annotation, Summary
+from summaries.serializers import (
+    QuestionsSerializer,
+    SummaryPatchSerializer,
+    render_questions,
+    render_stored_summary,
+)
+from summaries.services import edit_questions, edit_summary, retry_failed_work
 
 
 @extend_schema(tags=["Summaries"])
@@ -96,6 +101,45 @@ def _save_edit(request: Request, artifact_id: UUID, page_id: UUID | None) -> Res
     given = SummaryPatchSerializer.read(request.data)
     [*_, newest] = edit_summary(artifact_id, page_id, **given)
     return Response(render_stored_summary(newest))
+
+
+@extend_schema(tags=["Summaries"])
+class ChunkQuestionsView(APIView):
+    """The questions that a chunk answers."""
+
+    scopes = {"get": Scope.SEARCH, "patch": Scope.WRITE}
+
+    @extend_schema(
+        operation_id="read_chunk_questions", responses=body_of(strata_types.ChunkQuestions)
+    )
+    def get(self, request: Request, chunk_id: UUID) -> Response:
+        """Read the questions that a chunk answers."""
+        return Response(render_questions(_require_annotation(request, chunk_id)))
+
+    @extend_schema(
+        operation_id="write_chunk_questions",
+        request=QuestionsSerializer,
+        responses=body_of(strata_types.ChunkQuestions),
+    )
+    def patch(self, request: Request, chunk_id: UUID) -> Response:
+        """Write the questions that a chunk answers by hand.
+
+        They are embedded again, and kept until someone has them written again.
+        """
+        given = QuestionsSerializer.read(request.data)
+        _require_annotation(request, chunk_id)
+        edit_questions(chunk_id, given["questions"])
+        return Response(render_questions(_require_annotation(request, chunk_id)))
+
+
+def _require_annotation(request: Request, chunk_id: UUID) -> Annotation:
+    grant = get_grant(request)
+    visible = Annotation.objects.filter(is_visible(grant, "artifact__"), chunk_id=chunk_id)
+    rows = grant.limit(visible, "artifact__index").select_related("artifact")
+    row = rows.order_by("-build__number").first()
+    if row is None:
+        raise UnknownArtifact("There is no chunk with this id that has questions.", field="id")
+    return row
 
 
 @extend_schema(tags=["Operation"])

@@ -248,7 +248,7 @@ async function showPassages(signal = undefined, offset = 0) {
   $("passages").hidden = false;
 }
 
-function passageElement({ text, source_id: source, start_offset: start, end_offset: end, verdict, concept }) {
+function passageElement({ chunk_id: chunkId, text, source_id: source, start_offset: start, end_offset: end, verdict, concept }) {
   const link = element("a", { dir: "auto" }, concept ? concept.label : text);
   link.href = `?${new URLSearchParams({ source, start, end })}`;
   return element(
@@ -257,7 +257,33 @@ function passageElement({ text, source_id: source, start_offset: start, end_offs
     link,
     concept ? element("p", { className: "soft", dir: "auto" }, text) : null,
     verdict === "stale" ? element("p", { className: "busy" }, "The document has changed since; this is made anew.") : null,
+    chunkId ? questionsElement(chunkId) : null,
   );
+}
+
+/** A button that opens the questions of a chunk for editing. */
+function questionsElement(chunkId) {
+  const path = `chunks/${chunkId}/questions`;
+  const edit = element("button", { type: "button" }, "Edit the questions of its passage");
+  edit.addEventListener("click", () =>
+    attempt(async () => {
+      const { questions, model_name: writer } = await getJson(path);
+      const input = element("textarea", { value: questions.join("\n"), rows: 4, ariaLabel: "Questions, one in each line" });
+      const save = element("button", { type: "button", className: "primary" }, "Save");
+      const place = element("p", { className: "place" }, `One question in each line; written by ${writer}.`);
+      const form = element("div", {}, place, input, save);
+      save.addEventListener("click", () =>
+        attempt(async () => {
+          const lines = input.value.split("\n").map((line) => line.trim()).filter(Boolean);
+          await sendJson("PATCH", path, { questions: lines });
+          form.replaceWith(edit);
+        }),
+      );
+      edit.replaceWith(form);
+      input.focus();
+    }),
+  );
+  return edit;
 }
 
 $("passage-kinds").addEventListener("change", () => attempt(showPassages));

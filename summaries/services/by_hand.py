@@ -1,9 +1,11 @@
-"""Saves summaries that people write by hand."""
+"""Saves summaries and questions that people write by hand."""
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from core.exceptions import InvalidInput
 from core.text import hash_text
@@ -11,14 +13,15 @@ from documents.exceptions import UnknownArtifact
 from documents.models import Artifact, Page
 from documents.services import assign_next_revision
 from indexing.models import IndexBuild
-from summaries.models import Summary, WrittenText
+from summaries.models import Annotation, Summary, WrittenText
 from summaries.services.rows import (
+    annotation_field_values,
     get_page_summary_texts,
     hash_inputs,
     make_artifact_summary_due,
     make_due,
 )
-from summaries.writers import BY_HAND_MODEL_NAME
+from summaries.writers import BY_HAND_MODEL_NAME, AnnotationDraft
 
 
 @transaction.atomic
@@ -85,3 +88,35 @@ def _edit_summary_in_build(
     if page is not None:
         make_artifact_summary_due(build, artifact.pk)
     return row
+
+
+@transaction.atomic
+def edit_questions(chunk_id: UUID, questions: Sequence[str]) -> list[Annotation]:
+    """Save the questions that a chunk answers, in every build that has it; they are embedded again.
+    The artifact gets a new revision.
+
+    Raises:
+        UnknownArtifact: no build has questions for such a chunk.
+    """
+    builds = IndexBuild.objects.not_retired()
+    rows = list(Annotation.objects.filter(chunk_id=chunk_id, build__in=builds).order_by("build"))
+    if not rows:
+        raise UnknownArtifact("There is no chunk with this id that has questions.", field="id")
+    artifact = Artifact.objects.select_for_update().get(pk=rows[0].artifact_id)
+    assign_next_revision(artifact)
+    Artifact.objects.filter(pk=artifact.pk).update(revision=artifact.revision)
+    for row in rows:
+        make_due(row)
+        row.state, row.is_by_hand, row.model_name = (
+            WrittenText.State.WRITTEN,
+            True,
+            BY_HAND_MODEL_NAME,
+        )
+        row.written_input_hash, row.written_at = row.input_hash, timezone.now()
+        draft = AnnotationDraft(
+            list(dict.fromkeys(questions)), row.summary, row.fields, BY_HAND_MODEL_NAME
+        )
+        for name, value in annotation_field_values(draft).items():
+            setattr(row, name, value)
+        row.save()
+    return rows

@@ -95,6 +95,17 @@ class TestDocument:
         assert HEADINGS[1] in page.inner_text("#text mark >> nth=0")
         assert page.locator("#passage-kinds label:visible").all_inner_texts() == ["Passages"]
 
+    def test_has_questions_that_are_edited(self, page: "Page", service: Service):
+        artifact_id = service.add("physio", title="Knees", text="Bend the knee slowly. " * 10)
+        page.goto(f"/documents/{artifact_id}/#key={KEY}")
+        page.click("text=Edit the questions of its passage")
+        page.fill("#passage-list textarea", "How is a knee bent?")
+        with page.expect_response(lambda answer: answer.url.endswith("/questions")) as saved:
+            page.click("#passage-list >> text=Save")
+
+        assert saved.value.json()["questions"] == ["How is a knee bent?"]
+        page.wait_for_selector("text=Edit the questions of its passage")
+
     def test_that_is_unknown_says_so(self, page: "Page", service: Service):
         page.goto(f"/documents/00000000-0000-4000-8000-000000000000/#key={KEY}")
 

@@ -27,6 +27,7 @@ from indexing import embedding, lifecycle, tasks
 from indexing.embedding import get_embedder
 from indexing.models import IndexBuild, Node
 from indexing.services import load_specs
+from summaries.models import Annotation
 from tests.asking_mcp import answer_in_this_thread
 from tests.clients import client_with_key
 from tests.clip import DIMENSION
@@ -139,6 +140,7 @@ def _fill_written(ids: SimpleNamespace) -> None:
     notes, _ = add_artifact("full", TextContent(tuple(PARAGRAPHS)), title="Notes")
     write_all(build, notes, fields={"conditions": ["sore back"]})
     ids.summarised_id, ids.page_id = notes.pk, notes.pages.first().pk
+    ids.chunk_id = Annotation.objects.filter(artifact=notes).first().chunk_id
     asked = make_build("asked", questions={"count": 3}, chunks={"embed": False})
     write_all(asked, give(index="asked"))
 

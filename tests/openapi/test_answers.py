@@ -151,6 +151,10 @@ def _read_documents(ids: SimpleNamespace) -> Iterator[Call]:
     for kind in ("chunk", "question", "concept"):
         yield Call("list_page_passages", {"kind": kind})
     yield Call("list_page_passages", status=404, at={"page_id": UNKNOWN_ID})
+    yield Call("read_chunk_questions")
+    yield Call("read_chunk_questions", status=404, at={"chunk_id": UNKNOWN_ID})
+    yield Call("write_chunk_questions", {"questions": ["When do herons wait?"]})
+    yield Call("write_chunk_questions", {"questions": [" "]}, 400)
     yield Call("read_page_summary")
     yield Call("read_artifact_summary", at={"artifact_id": ids.summarised_id})
     yield Call("read_artifact_summary", status=404)

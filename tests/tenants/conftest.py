@@ -161,7 +161,7 @@ def _fill_written(filled: Tenants) -> None:
                 judgement_id=judgement.pk,
             )
             for node in Node.objects.filter(build=build, artifact=notes, kind="chunk"):
-                filled.note(tenant, node_id=node.point_id)
+                filled.note(tenant, node_id=node.point_id, chunk_id=node.point_id)
 
 
 def _fill_spaces(filled: Tenants) -> None:

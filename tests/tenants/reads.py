@@ -47,6 +47,7 @@ LOOK_UPS: dict[str, dict[str, Any]] = {
     "artifacts/{artifact_id}/summary_candidate": {},
     "pages/{page_id}/summary_candidate": {},
     "pages/{page_id}/passages": {},
+    "chunks/{chunk_id}/questions": {},
     "sources/{source_id}/": {"window": 2},
     "sources/{source_id}/similar": {"min_similarity": -1, "window": 2},
     "concepts/{concept_id}/": {},

@@ -93,6 +93,21 @@ class PageList(AnyList):
     results: list[PageInfo]
 
 
+class ChunkQuestions(TypedDict):
+    """The questions that a chunk answers."""
+
+    chunk_id: str
+    artifact_id: str
+    revision: int
+    """Of the last write to the artifact. A search with this min_revision shows that write."""
+    questions: list[str]
+    summary: str
+    """In one line."""
+    model_name: str
+    """What wrote them; `by hand` for a person."""
+    is_by_hand: bool
+
+
 class PassageConcept(TypedDict):
     id: str
     label: str
@@ -108,6 +123,8 @@ class PagePassage(TypedDict):
     start_offset: int
     """Unicode code points, in the source's text."""
     end_offset: int
+    chunk_id: str | None
+    """The chunk that a question is about; null for chunks and quotes."""
     verdict: HitVerdict
     concept: PassageConcept | None
     """Whose quote it is; null for chunks and questions."""

@@ -253,10 +253,16 @@ EXAMPLES: dict[Any, Any] = {
         "is_by_hand": True, "state": "written", "error": None, "input_hash": SHA256,
         "written_at": AT, "citations": [],
     },
+    types.ChunkQuestions: {
+        "chunk_id": HIT["node_id"], "artifact_id": ARTIFACT["id"], "revision": 44,
+        "questions": ["When is the lamp lit?"], "summary": "Lighting the lamp.",
+        "model_name": "by hand", "is_by_hand": True,
+    },
     types.PagePassageList: _list(
         {
             "id": HIT["node_id"], "text": HIT["text"], "source_id": HIT["source"]["id"],
-            "start_offset": 0, "end_offset": 26, "verdict": "exact", "concept": None,
+            "start_offset": 0, "end_offset": 26, "chunk_id": None, "verdict": "exact",
+            "concept": None,
         }
     ),
     types.Source: {
