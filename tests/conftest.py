@@ -15,6 +15,7 @@ from django.core.signals import request_finished, request_started
 from django.db import close_old_connections, transaction
 from django.test import override_settings
 
+from config.background_workers import BACKGROUND_WORKERS
 from core import enqueueing
 from indexing import embedding, model_loading, reuse
 from indexing.models import IndexBuild
@@ -85,6 +86,14 @@ def kept_connection() -> Iterator[None]:
     yield
     for signal in (request_started, request_finished):
         signal.connect(close_old_connections)
+
+
+@pytest.fixture(autouse=True)
+def workers_may_work() -> Iterator[None]:
+    """A command that a test runs in this process stops its workers when it ends."""
+    yield
+    for worker in BACKGROUND_WORKERS:
+        worker.stop_requested.clear()
 
 
 @pytest.fixture(autouse=True)
