@@ -16,7 +16,6 @@ from core.leases import FRESH, LeasedQuerySet, LeasedRow
 from documents.models import Artifact, Page, Source
 from indexing.exceptions import PointsLost, UnreadableRecipe
 from indexing.spec import PLACEMENT, IndexSpec, StoreSpec, read_stored_spec
-from indexing.text_nodes import make_text_node
 
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
@@ -432,28 +431,6 @@ class Node(LeasedRow):
             text=node.text,
             source_hash=source.hash,
             **node.metadata,
-        )
-
-    def to_text_node(self) -> "TextNode":
-        """The drafted node. Select its page and source with the row, or each costs a query."""
-        return make_text_node(
-            kind=self.kind,
-            point_id=self.point_id,
-            artifact_id=self.artifact_id,
-            text=self.text,
-            text_hash=self.text_hash,
-            source_hash=self.source_hash,
-            page_id=self.page_id,
-            page_index=self.page.index if self.page else None,
-            source_id=self.source_id,
-            source_ordinal=self.source.ordinal if self.source else None,
-            strategy=self.strategy,
-            chunk_index=self.chunk_index,
-            start_offset=self.start_offset,
-            end_offset=self.end_offset,
-            context=self.context,
-            token_count=self.token_count,
-            details=self.details,
         )
 
 
