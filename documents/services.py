@@ -25,8 +25,8 @@ from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from core.leases import FRESH, describe_error
 from core.text import clean_text, hash_text
-from documents.exceptions import ContentConflict, Unparsable
-from documents.groups import choose_changed_groups, choose_groups_of_new_document
+from documents.exceptions import ContentConflict, UnknownArtifact, Unparsable
+from documents.groups import choose_changed_groups, choose_groups_of_new_document, is_visible
 from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page, PendingRevision, RevisedRow, Source
 from documents.originals import (
@@ -107,6 +107,19 @@ def add_artifact(
             return add()
         except IntegrityError:
             return add()  # another process added the same document meanwhile: this finds it
+
+
+def require_page(page_id: uuid.UUID, grant: Grant) -> Page:
+    """The page with its artifact's id, without its text.
+
+    Raises:
+        UnknownArtifact: the grant includes no page with this id.
+    """
+    visible = grant.limit(Page.objects.filter(is_visible(grant, "artifact__")), "artifact__index")
+    page = visible.filter(pk=page_id).only("artifact_id").first()
+    if page is None:
+        raise UnknownArtifact("There is no page with this id.", field="id")
+    return page
 
 
 def find_by_external_ids(index: str, external_ids: Iterable[str]) -> dict[str, Artifact]:

@@ -8,25 +8,12 @@ from django.db.models.fields.json import KT
 
 from access.grants import Grant
 from concepts.models import Concept, Instance
-from documents.exceptions import UnknownArtifact
-from documents.groups import is_visible
-from documents.models import Page
 from indexing.models import Node
 from retrieval.search.hit_checks import Verdict
 
 NODE_KINDS = ("chunk", "question")
 KINDS = (*NODE_KINDS, "concept")
 PLACE = ("source_id", "source_hash", "start_offset", "end_offset")
-
-
-def require_page(page_id: UUID, grant: Grant) -> None:
-    """
-    Raises:
-        UnknownArtifact: the grant includes no page with this id.
-    """
-    visible = grant.limit(Page.objects.filter(is_visible(grant, "artifact__")), "artifact__index")
-    if not visible.filter(pk=page_id).exists():
-        raise UnknownArtifact("There is no page with this id.", field="id")
 
 
 def list_passages(page_id: UUID, kind: str, grant: Grant) -> QuerySet[Any]:

@@ -17,7 +17,8 @@ from access.grants import Scope
 from core.openapi import body_of
 from documents.exceptions import UnknownArtifact
 from documents.groups import is_visible
-from documents.models import Artifact, Page
+from documents.models import Artifact
+from documents.services import require_page
 from indexing.models import Index, Node
 from indexing.tasks import enqueue_reconciliation
 from summaries.models import Annotation, Summary
@@ -51,13 +52,7 @@ class PageSummaryView(APIView):
 
         The summary is embedded again, and the artifact's summary is written again.
         """
-        grant = get_grant(request)
-        visible = Page.objects.filter(is_visible(grant, "artifact__"))
-        page = (
-            grant.limit(visible, "artifact__index").filter(pk=page_id).only("artifact_id").first()
-        )
-        if page is None:
-            raise UnknownArtifact("There is no page with this id.", field="id")
+        page = require_page(page_id, get_grant(request))
         return _save_edit(request, page.artifact_id, page_id)
 
 

@@ -12,7 +12,8 @@ from access.authentication import get_grant
 from access.grants import Scope
 from core.openapi import body_of
 from core.paging import paginate
-from retrieval.page_passages import list_passages, render_passage, require_page
+from documents.services import require_page
+from retrieval.page_passages import list_passages, render_passage
 from retrieval.serializers.answers import render_source_context
 from retrieval.serializers.requests import (
     PassageKindSerializer,
