@@ -15,8 +15,7 @@ from django_otp.plugins.otp_static.models import StaticDevice
 from django_otp.plugins.otp_totp import admin as totp_admin  # noqa: F401
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from access.grants import Scope, check_group_names
-from access.index_names import list_index_names
+from access.grants import Scope, check_group_names, list_index_names
 from access.models import ApiKey, ApiKeyQuerySet, GroupRights
 from core.exceptions import StrataError
 

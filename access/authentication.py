@@ -10,8 +10,7 @@ from rest_framework.authentication import BaseAuthentication, get_authorization_
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from access.grants import EVERYTHING, Grant, Scope, UserRights
-from access.index_names import list_public_indexes
+from access.grants import EVERYTHING, Grant, Scope, UserRights, list_public_indexes
 from access.models import ApiKey, GroupRights
 from core import running_server
 

@@ -1,7 +1,8 @@
 """What a request may do and see. Made once for each request; the grant is passed to searches and
-look-ups by id."""
+look-ups by id. Also the names of all indexes,
+and of those that may be searched without a key: the indexing app registers how to list them."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -144,3 +145,26 @@ def _join(names: Iterable[frozenset[str] | None]) -> frozenset[str] | None:
             return None
         joined |= each
     return joined
+
+
+ListNames = Callable[[], Iterable[str]]
+
+_list_all: ListNames | None = None
+_list_public: ListNames | None = None
+
+
+def register_index_names(list_all: ListNames, list_public: ListNames) -> None:
+    global _list_all, _list_public
+    _list_all, _list_public = list_all, list_public
+
+
+def list_index_names() -> list[str]:
+    if _list_all is None:
+        raise RuntimeError("No app has registered the names of indexes.")
+    return sorted(_list_all())
+
+
+def list_public_indexes() -> frozenset[str]:
+    if _list_public is None:
+        raise RuntimeError("No app has registered the public indexes.")
+    return frozenset(_list_public())

@@ -7,8 +7,7 @@ class ConceptsConfig(AppConfig):
     def ready(self) -> None:
         from concepts import checks, signals  # noqa: F401
         from concepts.extraction import count_unfinished_extractions, find_extraction_faults
-        from indexing.awaited_work import register_awaited_work
-        from indexing.text_faults import register_text_faults
+        from indexing.hooks import register_awaited_work, register_text_faults
 
         register_awaited_work(count_unfinished_extractions)
         register_text_faults(find_extraction_faults)

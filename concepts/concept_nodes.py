@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 
 from concepts.models import Concept, Entity, RelationshipType
 from core.text import hash_text
-from indexing.drafting.payloads import base_payload
+from indexing.drafting.drafter import base_payload
 from indexing.models import IndexBuild, Node
 from indexing.stores.base import Payload
 from indexing.text_nodes import make_text_node

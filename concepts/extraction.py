@@ -32,10 +32,10 @@ from core.exceptions import StrataError
 from core.leases import FRESH, NO_LEASE, Claim, describe_error
 from core.text import hash_text
 from documents.models import Artifact, Source
+from indexing.hooks import Fault
 from indexing.models import IndexBuild, Node
 from indexing.services.batches import ROWS_PER_STATEMENT, slices
 from indexing.spec import IndexSpec
-from indexing.text_faults import Fault
 from indexing.throughput import LANGUAGE_MODEL_CALLS, add_throughput_sample
 from summaries import llm
 from summaries.llm.response_schemas import max_chars, max_items

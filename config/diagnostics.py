@@ -13,10 +13,10 @@ from documents.parsing import read_confinement
 from documents.virus_scan import is_scanner_configured, ping_scanner
 from indexing.embedding import describe_model_availability
 from indexing.health import RETRY_FIX, describe_failures
+from indexing.hooks import describe_text_faults
 from indexing.models import IndexBuild
 from indexing.spec.loaded import get_invalid_specs, get_specs
-from indexing.text_faults import describe_text_faults
-from retrieval.text_languages import UNREAD_TEXTS_FIX, describe_unread_texts
+from retrieval.languages import UNREAD_TEXTS_FIX, describe_unread_texts
 from summaries import llm
 from summaries.writers import QUESTIONS_FIX, describe_missing_texts
 

@@ -4,13 +4,14 @@ A name that resolves to a private address is refused unless ``STRATA_PRIVATE_HOS
 otherwise whoever controls the name's DNS could have Strata send requests into the network behind
 it. The client connects to the address that was checked, so the name cannot resolve to another one
 in between. A request that a proxy of the environment carries is not checked: the proxy resolves the
-name and decides.
-"""
+name and decides."""
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from ipaddress import IPv6Address, ip_address
 from typing import Any, TypeVar
 from urllib.request import getproxies, proxy_bypass
@@ -143,3 +144,18 @@ def _address_to(address: str, request: httpx.Request) -> httpx.Request:
         stream=request.stream,
         extensions={**request.extensions, "sni_hostname": request.url.host},
     )
+
+
+def parse_retry_after(headers: Mapping[str, str]) -> float | None:
+    """Parse ``Retry-After`` in either form of RFC 9110 (10.2.3) to seconds."""
+    value = headers.get("retry-after", "")
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        at = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    at = at if at.tzinfo else at.replace(tzinfo=UTC)
+    return max(0.0, (at - datetime.now(UTC)).total_seconds())

@@ -5,7 +5,7 @@ class IndexingConfig(AppConfig):
     name = "indexing"
 
     def ready(self) -> None:
-        from access.index_names import register_index_names
+        from access.grants import register_index_names
         from documents.index_catalog import register_catalog
         from indexing import checks, signals  # noqa: F401
         from indexing.catalog import LedgerIndexCatalog, list_public_index_names

@@ -12,11 +12,11 @@ from documents.index_catalog import IndexingProgress, PointRemoval
 from documents.models import Artifact
 from indexing import embedding
 from indexing.drafting.compound import list_structures
+from indexing.hooks import find_text_faults
 from indexing.models import NOT_SYNCED, Index, IndexBuild, IndexedDocument, Node
 from indexing.removal import remove_artifact_points
 from indexing.spec import FieldSpec
 from indexing.spec.loaded import explain_missing_index
-from indexing.text_faults import find_text_faults
 
 
 def list_public_index_names() -> list[str]:

@@ -7,7 +7,7 @@ class SummariesConfig(AppConfig):
     def ready(self) -> None:
         from indexing.drafting import register_input_planner
         from indexing.estimates import register_node_estimator
-        from indexing.text_faults import register_text_faults
+        from indexing.hooks import register_text_faults
         from summaries import checks, estimates, signals  # noqa: F401
         from summaries.services import plan_written_texts
         from summaries.services.failures import find_written_text_faults

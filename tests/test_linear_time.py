@@ -38,7 +38,7 @@ from indexing.spec import (
     parse_spec,
 )
 from indexing.stores import get_bm25_encoder
-from presets.papers.anthology.plain_text import to_plain_text
+from presets.papers.anthology.papers import to_plain_text
 from retrieval.answers.citing import find_citations
 from retrieval.answers.quoting import join_wrapped_lines, select_quotations
 from retrieval.exceptions import InvalidPipeline

@@ -10,6 +10,5 @@ search would find the wrong place in repeated text. LlamaIndex's node parsers gi
 """
 
 from indexing.chunking.chunker import split_into_chunks
-from indexing.chunking.context import CountTokens, fit_context, prepend_context
-from indexing.chunking.topics import EmbedTexts
-from indexing.chunking.window import Chunk
+from indexing.chunking.packing import EmbedTexts
+from indexing.chunking.window import Chunk, CountTokens, fit_context, prepend_context

@@ -1,11 +1,9 @@
 """Split a source into chunks: find sentences, pack them by the strategy, fit them to the window."""
 
 from core.import_lock import import_lock
-from indexing.chunking.context import CountTokens
-from indexing.chunking.packing import pack_sentences
+from indexing.chunking.packing import EmbedTexts, pack_by_topic, pack_sentences
 from indexing.chunking.sentences import Sentence, find_sentences
-from indexing.chunking.topics import EmbedTexts, pack_by_topic
-from indexing.chunking.window import Chunk, fit_to_window
+from indexing.chunking.window import Chunk, CountTokens, fit_to_window
 from indexing.spec import (
     NodeParserStrategy,
     ParagraphStrategy,

@@ -11,7 +11,7 @@ from indexing.drafting.drafter import (
     get_drafter,
     get_drafters,
     get_standalone_drafters,
+    hash_payload,
     make_payload,
 )
-from indexing.drafting.inputs import plan_inputs, register_input_planner
-from indexing.drafting.payloads import hash_payload
+from indexing.hooks import plan_inputs, register_input_planner

@@ -12,8 +12,11 @@ from core.text import hash_text
 from documents.models import Artifact, Source
 from indexing import embedding
 from indexing.chunking import fit_context, split_into_chunks
-from indexing.drafting.drafter import DrafterWithoutWrittenInput
-from indexing.drafting.payloads import declared_field_payload, passage_payload
+from indexing.drafting.drafter import (
+    DrafterWithoutWrittenInput,
+    declared_field_payload,
+    passage_payload,
+)
 from indexing.models import IndexBuild, Node
 from indexing.stores.base import Payload
 from indexing.text_nodes import make_text_node

@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from core.text import hash_text
 from documents.models import Artifact
-from indexing.drafting.drafter import DrafterWithoutWrittenInput
-from indexing.drafting.payloads import declared_field_payload, document_payload
+from indexing.drafting.drafter import (
+    DrafterWithoutWrittenInput,
+    declared_field_payload,
+    document_payload,
+)
 from indexing.models import IndexBuild, Node
 from indexing.stores.base import Payload
 from indexing.text_nodes import make_text_node

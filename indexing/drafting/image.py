@@ -8,8 +8,11 @@ from django.conf import settings
 from core.text import hash_text
 from documents.models import Artifact
 from documents.parsing import IMAGE_TYPES
-from indexing.drafting.drafter import DrafterWithoutWrittenInput
-from indexing.drafting.payloads import declared_field_payload, document_payload
+from indexing.drafting.drafter import (
+    DrafterWithoutWrittenInput,
+    declared_field_payload,
+    document_payload,
+)
 from indexing.models import IndexBuild, Node
 from indexing.stores.base import Payload
 from indexing.text_nodes import make_text_node

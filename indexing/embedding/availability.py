@@ -1,7 +1,8 @@
-"""Check that an embedding model is available, without loading it or asking the network."""
+"""What is known of an embedding model without loading it or asking the network: whether it is
+available, and the languages that it reads."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from django.conf import settings
 
@@ -9,7 +10,7 @@ from indexing.embedding import minilm
 from indexing.embedding.rdkit_model import require_rdkit
 from indexing.exceptions import ModelUnavailable
 from indexing.spec import EmbeddingSpec
-from indexing.spec.endpoint import read_api_key
+from indexing.spec.sections import read_api_key
 
 
 def describe_model_availability(spec: EmbeddingSpec) -> str:
@@ -64,3 +65,23 @@ def _describe_catalogue_model(spec: EmbeddingSpec) -> str:
         if not isinstance(path, str):
             return f"not under {cache}; it is fetched from huggingface.co when it is first used."
     return f"fetched; its files are under {cache}."
+
+
+ENGLISH_MODELS: Final = frozenset(
+    {
+        "all-MiniLM-L6-v2", "bge-base-en", "bge-base-en-v1.5", "bge-large-en-v1.5", "bge-small-en",
+        "bge-small-en-v1.5", "clip-ViT-B-32-text", "constella-nano", "constella-zero", "gte-base",
+        "gte-large", "granite-embedding-small-english-r2", "jina-clip-v1",
+        "jina-embeddings-v2-base-en", "jina-embeddings-v2-small-en", "mxbai-embed-large-v1",
+        "nomic-embed-text-v1", "nomic-embed-text-v1.5", "nomic-embed-text-v1.5-Q",
+        "potion-base-8M", "potion-retrieval-32M", "snowflake-arctic-embed-l",
+        "snowflake-arctic-embed-m", "snowflake-arctic-embed-m-long", "snowflake-arctic-embed-s",
+        "snowflake-arctic-embed-xs", "stella-en-400M-v5-doc-onnx",
+    }
+)  # fmt: skip
+
+
+def get_model_languages(spec: EmbeddingSpec) -> tuple[str, ...]:
+    """Codes (ISO 639-1) of the only languages that the model reads; empty if it reads many, or if
+    that is not known."""
+    return ("en",) if spec.model.rpartition("/")[2] in ENGLISH_MODELS else ()

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from core.circuit_breaker import CircuitBreaker
-from core.outbound import make_client
-from core.retry_after import parse_retry_after
+from core.outbound import make_client, parse_retry_after
 from indexing.exceptions import EmbeddingUnavailable, ModelUnavailable
 from indexing.spec import EmbeddingSpec, EndpointSpec
-from indexing.spec.endpoint import read_api_key
+from indexing.spec.sections import read_api_key
 
 TIMEOUT: Final = httpx.Timeout(60, connect=10)  # seconds; a full batch on a slow server
 QUERY_TIMEOUT: Final = httpx.Timeout(10)  # seconds; someone waits

@@ -13,10 +13,10 @@ from django.db.models import Q
 from core.progress_bars import progress_bar
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
-from indexing.awaited_work import count_awaited_work
 from indexing.comparison_text import describe_comparison
 from indexing.drafting import get_drafters
 from indexing.exceptions import ModelLoading
+from indexing.hooks import count_awaited_work
 from indexing.lifecycle import count_missing
 from indexing.models import NOT_SYNCED, IndexBuild, IndexedDocument, Node
 from indexing.progress import get_index_progress

@@ -6,7 +6,6 @@ change at no cost; they are stored with the index and apply to searches of all i
 its store settings: how a Qdrant server keeps the collections.
 """
 
-from indexing.spec.endpoint import EndpointSpec
 from indexing.spec.index import PLACEMENT, IndexSpec
 from indexing.spec.reading import parse_spec
 from indexing.spec.sections import (
@@ -16,6 +15,7 @@ from indexing.spec.sections import (
     OPTIONS_BY_PARSER,
     CompoundSpec,
     EmbeddingSpec,
+    EndpointSpec,
     EvidenceSpec,
     FieldSpec,
     IdentifierSpec,

@@ -41,8 +41,7 @@ from indexing.stores.qdrant_collections import (
     make_collection,
     make_search_params,
 )
-from indexing.stores.qdrant_connections import make_transport
-from indexing.stores.qdrant_errors import is_missing_collection, to_store_error
+from indexing.stores.qdrant_connections import is_missing_collection, make_transport, to_store_error
 from indexing.stores.qdrant_queries import (
     DENSE,
     SPARSE,

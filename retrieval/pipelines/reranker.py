@@ -13,10 +13,14 @@ from core.exceptions import InvalidInput
 from core.import_lock import import_lock
 from indexing.exceptions import ModelUnavailable
 from indexing.model_loading import ModelLoader
-from retrieval.cross_encoders import CrossEncoder, ScoringStopped, get_cross_encoder_loader
+from retrieval.cross_encoders import (
+    CrossEncoder,
+    RerankEndpoint,
+    ScoringStopped,
+    get_cross_encoder_loader,
+)
 from retrieval.event_loop import add_run_async
 from retrieval.passages import Passage, PipelineStep
-from retrieval.rerank_endpoint import RerankEndpoint
 
 logger = logging.getLogger(__name__)
 

@@ -16,9 +16,10 @@ from retrieval.retrievers.knowledge import (
 from retrieval.retrievers.ranked import (
     ChunkRetriever,
     HierarchicalRetriever,
+    ImageRetriever,
     QueriesRetriever,
     QuestionRetriever,
+    StructureRetriever,
     SummaryRetriever,
 )
 from retrieval.retrievers.recursive import RecursiveChunkRetriever
-from retrieval.retrievers.spaces import ImageRetriever, StructureRetriever

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from access.grants import Grant
-from indexing.embedding.model_languages import get_model_languages
+from indexing.embedding.availability import get_model_languages
 from indexing.spec import EmbeddingSpec, IndexSpec
 from retrieval.languages import (
+    find_text_languages,
     is_in_other_language,
     is_in_other_script,
     is_latin,
     name_languages,
 )
-from retrieval.text_languages import find_text_languages
 
 OTHER_LANGUAGE_WEIGHT: Final = 0.1  # of vectors: names and borrowed words are still read
 _CODE: Final = re.compile(r"\s*\S*\d\S*\s*")  # one word with a digit, such as P01234

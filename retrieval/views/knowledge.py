@@ -19,7 +19,7 @@ from concepts.serializers import EVIDENCE_DISCLAIMER, render_relationship
 from core.openapi import ERROR, body_of
 from core.paging import paginate, render_page_head
 from documents.index_catalog import require_index
-from retrieval.knowledge import concept_evidence, emergent, graph, sources
+from retrieval.knowledge import concepts, emergent, graph, sources
 from retrieval.search_table import SearchResponse
 from retrieval.serializers import knowledge_answers as answers
 from retrieval.serializers import knowledge_requests as requests
@@ -65,7 +65,7 @@ class ConceptEvidenceView(ConceptView):
         parameters = requests.EvidenceParametersSerializer.read(content)
         grant = get_grant(request)
         concept = Concept.objects.require(concept_id, grant)
-        ranked = concept_evidence.rank_instances(concept, parameters.get("query"), grant)
+        ranked = concepts.rank_instances(concept, parameters.get("query"), grant)
         page = ranked[parameters["offset"] : parameters["offset"] + parameters["limit"]]
         return self.respond(concept, count=len(ranked), hits=answers.render_ranked_instances(page))
 
@@ -82,7 +82,7 @@ class ConceptContextView(ConceptView):
         """The sources that quote a concept, with their neighbours."""
         parameters = requests.ContextParametersSerializer.read(request.query_params)
         concept = Concept.objects.require(concept_id, get_grant(request))
-        context = concept_evidence.read_concept_context(concept, **parameters)
+        context = concepts.read_concept_context(concept, **parameters)
         return self.respond(concept, sources=answers.render_concept_context(context))
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import regex  # for scripts and Unicode properties, which re lacks
 
-from indexing.chunking.long_sentences import find_split_position
-from indexing.chunking.sentences import find_sentences
+from indexing.chunking.sentences import find_sentences, find_split_position
 
 MAX_SENTENCE_CHARS = 400  # of one sentence; a text without full stops is one sentence
 MIN_SENTENCE_WORDS = 4  # shorter texts are labels, page numbers or table cells

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from core.circuit_breaker import CircuitBreaker
 from core.import_lock import import_lock
-from core.retry_after import parse_retry_after
+from core.outbound import parse_retry_after
 from summaries.exceptions import (
     InvalidCompletion,
     LanguageModelBusy,

@@ -12,9 +12,9 @@ from django.db.models import Count, Min, QuerySet
 
 from documents.models import Artifact
 from documents.services import retry_parsing
+from indexing.hooks import Fault
 from indexing.models import IndexBuild, Node
 from indexing.services import retry_failed_nodes
-from indexing.text_faults import Fault
 from summaries.models import NOT_WRITTEN_BY_MODEL, Annotation, Summary
 from summaries.services.rows import TEXT_MODELS, make_texts_due
 

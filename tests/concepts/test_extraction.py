@@ -17,8 +17,8 @@ from core.leases import release_all_leases
 from core.text import hash_text
 from documents.models import Source
 from documents.services import TextContent, replace_content
-from indexing.awaited_work import count_awaited_work
 from indexing.exceptions import InvalidSpec
+from indexing.hooks import count_awaited_work
 from indexing.models import Node
 from indexing.services import store_search_settings
 from indexing.spec import parse_spec

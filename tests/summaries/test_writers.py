@@ -19,9 +19,9 @@ from documents.index_catalog import get_catalog
 from documents.models import Artifact
 from documents.serializers import render_artifacts
 from documents.services import TextContent, add_artifact, remove_artifact
+from indexing.hooks import find_text_faults
 from indexing.models import Node
 from indexing.spec import IndexSpec
-from indexing.text_faults import find_text_faults
 from indexing.verification import verify_build
 from retrieval.retrievers import QuestionRetriever
 from summaries import llm, services

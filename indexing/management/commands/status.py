@@ -3,9 +3,9 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from indexing.health import RETRY_FIX, describe_failures
+from indexing.hooks import describe_text_faults
 from indexing.management.base_command import StrataCommand, make_table
 from indexing.progress import get_index_progress
-from indexing.text_faults import describe_text_faults
 
 
 class Command(StrataCommand):

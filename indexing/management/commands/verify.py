@@ -3,10 +3,10 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from indexing.health import RETRY_FIX
+from indexing.hooks import describe_text_faults
 from indexing.management.api_client import open_api
 from indexing.management.base_command import StrataCommand, limit_database_cache
 from indexing.models import Index
-from indexing.text_faults import describe_text_faults
 from indexing.verification import FINDINGS
 
 

@@ -5,11 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.exceptions import InvalidInput
-from presets.papers.anthology.compressed import READ_ERRORS, open_decompressed
-from presets.papers.anthology.json_lines import read_json_lines
 from presets.papers.anthology.papers import Paper
-from presets.papers.anthology.people import PersonNames, read_person_names
-from presets.papers.anthology.xml_volumes import read_collection
+from presets.papers.anthology.reading import (
+    READ_ERRORS,
+    PersonNames,
+    open_decompressed,
+    read_collection,
+    read_json_lines,
+    read_person_names,
+)
 
 _READ_BYTES = 1 << 20
 _XML_SUFFIXES = (".xml", ".xml.gz")

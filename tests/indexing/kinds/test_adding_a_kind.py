@@ -12,7 +12,7 @@ from core.text import hash_text
 from documents.models import Artifact
 from documents.services import update_artifact
 from indexing.drafting import DrafterWithoutWrittenInput
-from indexing.drafting.payloads import document_payload
+from indexing.drafting.drafter import document_payload
 from indexing.kinds import KINDS, Kind
 from indexing.models import IndexBuild, Node
 from indexing.regeneration import regenerate

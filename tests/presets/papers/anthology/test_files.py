@@ -7,7 +7,7 @@ import pytest
 
 from core.exceptions import InvalidInput
 from presets.papers.anthology import Paper, open_anthology
-from presets.papers.anthology.xml_volumes import make_paper_id
+from presets.papers.anthology.reading import make_paper_id
 from tests.serving import ROOT
 
 SLICE = ROOT.parent / "shared" / "data" / "acl"

@@ -1,7 +1,7 @@
 import pytest
 from lxml import etree
 
-from presets.papers.anthology.plain_text import markup_to_text, to_plain_text
+from presets.papers.anthology.papers import markup_to_text, to_plain_text
 
 
 class TestClean:

@@ -1,12 +1,43 @@
-"""What other apps could not write for documents as their specs ask, such as summaries."""
+"""What the apps above indexing register here when they start: texts to plan before nodes are
+drafted, work that commands wait for, and texts that could not be written."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from uuid import UUID
 
 from django.db.models import QuerySet
 
 from documents.models import Artifact
+from indexing.models import IndexBuild
+
+# Index, ids of artifacts -> how many pieces of work are unfinished.
+CountUnfinished = Callable[[str, Collection[UUID]], int]
+
+_counters: list[CountUnfinished] = []
+
+
+def register_awaited_work(count_unfinished: CountUnfinished) -> None:
+    _counters.append(count_unfinished)
+
+
+def count_awaited_work(index: str, artifact_ids: Collection[UUID]) -> int:
+    return sum(count(index, artifact_ids) for count in _counters)
+
+
+InputPlanner = Callable[[UUID, IndexBuild], None]
+_input_planners: list[InputPlanner] = []
+
+
+def register_input_planner(planner: InputPlanner) -> None:
+    """Call ``planner`` for each artifact before its nodes are drafted, in builds with generated
+    texts. The planner marks the texts that must be written about the artifact as due."""
+    _input_planners.append(planner)
+
+
+def plan_inputs(artifact_id: UUID, build: IndexBuild) -> None:
+    for planner in _input_planners:
+        planner(artifact_id, build)
+
 
 Fault = dict[str, str]  # ``code`` and ``detail``, as of a document's warnings
 FindFaults = Callable[[QuerySet[Artifact]], Iterable[tuple[UUID, Fault]]]
