@@ -141,6 +141,8 @@ def add_evidence(
         InvalidInput, ContentConflict: every item was rejected; the error of the first.
         EmbeddingUnavailable, StoreUnavailable, DiskFull: nothing was stored; retry helps.
     """
+    if not items:
+        return []
     while True:
         build = find_evidence_build(index)
         checked = [_check_item(build, position, item) for position, item in enumerate(items)]

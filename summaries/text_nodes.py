@@ -140,7 +140,9 @@ class ArtifactSummaryDrafter(_SummaryDrafter):
     is_of_page = False
 
     def describe(self, row: Summary) -> dict[str, Any]:
-        return super().describe(row) | {"page_count": row.artifact.pages.count()}
+        return super().describe(row) | {
+            "page_count": Page.objects.filter(artifact=row.artifact_id).count()
+        }
 
 
 class QuestionDrafter(_WrittenTextDrafter):

@@ -37,6 +37,10 @@ def verdicts(*items: EvidenceInput, **options) -> list[EvidenceVerdict]:
     return [decision.verdict for decision in add(*items, **options)]
 
 
+def test_no_findings_give_no_decisions(findings):
+    assert add() == []
+
+
 def test_a_long_finding_is_compared_in_the_chunks_in_which_it_is_stored(findings, settings):
     settings.STRATA_SOURCE_OVERLAP_WORDS = 30
     text = " ".join(f"Finding number {n} has these six words." for n in range(400))
