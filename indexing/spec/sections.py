@@ -487,6 +487,10 @@ class ToolSpec(FrozenModel):
         return self
 
 
+SynonymName = Annotated[str, Field(max_length=100, pattern=r"\w")]
+SynonymGroup = Annotated[tuple[SynonymName, ...], Field(min_length=2, max_length=20)]
+
+
 class SearchSpec(FrozenModel):
     """Defaults of a search; changing them needs no new build."""
 
@@ -495,6 +499,8 @@ class SearchSpec(FrozenModel):
     rrf_k: int = Field(60, ge=1, le=10_000)
     prefetch: int = Field(100, ge=1, le=1_000)
     pipeline: str = Field("plain", pattern=rf"^{NAME_PATTERN.pattern}$")  # query pipeline
+    # Groups of names for the same thing. A query that has one of a group is searched with all.
+    synonyms: tuple[SynonymGroup, ...] = Field((), max_length=1_000)
 
 
 class HnswSpec(FrozenModel):

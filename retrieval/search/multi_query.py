@@ -11,6 +11,7 @@ from retrieval.search.flat import drop_repeated_chunks
 from retrieval.search.query_vectors import embed_queries_if_available
 from retrieval.search.request import Mode, SearchOptions
 from retrieval.search.run import AnyAnswer, Hit, SearchRun
+from retrieval.search.synonyms import add_synonyms
 from retrieval.search.targets import (
     Candidate,
     Target,
@@ -95,7 +96,8 @@ def _set_query_vectors(
 ) -> list[str]:
     """Set each query's vectors on its target; embeds the queries in one batch. Returns a note if
     they are searched by words only."""
-    vectors, notes = embed_queries_if_available(targets[0].embedding, queries)
+    texts = [add_synonyms(query, targets[0].spec.search) for query in queries]
+    vectors, notes = embed_queries_if_available(targets[0].embedding, texts)
     for row, (target, text) in enumerate(zip(targets, queries, strict=True)):
         target.dense = None if vectors is None else vectors[row]
         notes += set_query_terms(text, Mode.HYBRID, [target])

@@ -31,6 +31,7 @@ from retrieval.request_cache import once
 from retrieval.search.query_vectors import embed_query, embed_query_if_available
 from retrieval.search.query_weights import BOTH_READ, QueryWeights, weigh_rankings
 from retrieval.search.request import SCORE_KINDS, Mode
+from retrieval.search.synonyms import add_synonyms
 
 # Build id and point id; the point id as an integer, which hashes ten times as fast as a UUID.
 PointKey = tuple[int, int]
@@ -238,17 +239,17 @@ def set_query_vectors(query: str, mode: Mode, targets: Sequence[Target]) -> list
     Raises:
         EmbeddingUnavailable: of a dense search; retry helps.
     """
-    vectors: dict[EmbeddingSpec, DenseVector | None] = {}
+    vectors: dict[tuple[EmbeddingSpec, str], DenseVector | None] = {}
     notes: list[str] = []
     is_scored_by_rank = mode == Mode.DENSE and len(_group_by_model(targets)) > 1
     for target in targets:
         target.is_scored_by_rank = is_scored_by_rank
         if mode != Mode.SPARSE:
-            model = target.embedding
-            if model not in vectors:
-                vectors[model], new_notes = _embed_query(model, query, mode)
+            model, text = target.embedding, add_synonyms(query, target.spec.search)
+            if (model, text) not in vectors:
+                vectors[model, text], new_notes = _embed_query(model, text, mode)
                 notes += new_notes
-            target.dense = vectors[model]
+            target.dense = vectors[model, text]
             target.needs_ranks |= target.dense is None  # only one ranking, fused as two would be
     notes += set_query_terms(query, mode, targets)
     return list(dict.fromkeys(notes))
@@ -266,7 +267,8 @@ def set_query_terms(query: str, mode: Mode, targets: Sequence[Target]) -> list[s
     """Set what a sparse or hybrid search needs beside the query's dense vectors. Returns a note for
     each ranking that cannot read the query."""
     for target in targets if mode != Mode.DENSE else ():
-        target.sparse = encode_sparse_query(target.spec.sparse, query)
+        text = add_synonyms(query, target.spec.search)
+        target.sparse = encode_sparse_query(target.spec.sparse, text)
     if mode != Mode.HYBRID:
         return []
     for target in targets:
