@@ -1,4 +1,5 @@
-"""Admin for API keys (make, list and revoke) and for the rights of groups of users."""
+"""Admin for API keys (list and revoke; the page *Keys* makes them) and for the rights of groups of
+users."""
 
 from typing import Any
 
@@ -8,14 +9,13 @@ from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils.html import format_html
 from django.utils.translation import ngettext
 from django_otp.plugins.otp_static import admin as static_admin  # noqa: F401  # unregistered here
 from django_otp.plugins.otp_static.models import StaticDevice
 from django_otp.plugins.otp_totp import admin as totp_admin  # noqa: F401
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from access.grants import Scope, check_group_names, list_index_names
+from access.grants import check_group_names, list_index_names
 from access.models import ApiKey, ApiKeyQuerySet, GroupRights
 from core.exceptions import StrataError
 
@@ -37,82 +37,24 @@ class LinesField(forms.CharField):
         return "\n".join(value) if isinstance(value, list) else value
 
 
-class RightsForm(forms.ModelForm):
-    indexes = LinesField(help_text="One name on each line; empty for all indexes.")
-    groups = LinesField(help_text="One group on each line; empty for all documents.")
-
-    def clean_groups(self) -> list[str] | None:
-        groups: list[str] | None = self.cleaned_data["groups"]
-        try:
-            check_group_names(groups or ())
-        except StrataError as error:
-            raise forms.ValidationError(error.detail) from None
-        return groups
-
-
-class NewKeyForm(RightsForm):
-    class Meta:
-        model = ApiKey
-        fields = ["name", "scope", "indexes", "groups", "expires_at"]
-
-    def clean(self) -> dict[str, Any]:
-        cleaned: dict[str, Any] = super().clean() or {}
-        if not self.errors:
-            try:
-                ApiKey.check_new(cleaned["name"], cleaned["expires_at"])
-            except StrataError as error:
-                raise forms.ValidationError({str(error.field): error.with_fix()}) from None
-        return cleaned
-
-
 @admin.register(ApiKey)
 class ApiKeyAdmin(admin.ModelAdmin):
     list_display = ["name", "prefix", "scope", "state", "last_used_at", "created_at"]
     list_filter = ["scope", ("revoked_at", admin.EmptyFieldListFilter)]
     search_fields = ["name", "prefix"]
     actions = ["revoke"]
-
-    def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
-        if obj is None:
-            return NewKeyForm.Meta.fields
-        return [
-            "name", "prefix", "scope", "indexes", "groups", "created_at", "expires_at",
-            "last_used_at", "revoked_at",
-        ]  # fmt: skip
-
-    def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
-        """What a key may do and see does not change: make another key and revoke this one."""
-        return [] if obj is None else self.get_fields(request, obj)
-
-    def get_form(
-        self, request: HttpRequest, obj: ApiKey | None = None, change: bool = False, **kwargs: Any
-    ) -> Any:
-        if obj is None:
-            kwargs["form"] = NewKeyForm
-        return super().get_form(request, obj, change, **kwargs)
+    # What a key may do and see does not change: make another key and revoke this one.
+    fields: Any = [
+        "name", "prefix", "scope", "indexes", "groups", "created_at", "expires_at", "last_used_at",
+        "revoked_at",
+    ]  # fmt: skip
+    readonly_fields = fields
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        # A key may have more rights than a user who may only make keys.
-        return bool(request.user.is_superuser)
+        return False
 
     def has_delete_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
         return False  # revoked keys keep their rows
-
-    def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:
-        if change:
-            return
-        key, secret = ApiKey.issue(
-            obj.name,
-            scope=Scope(obj.scope),
-            indexes=obj.indexes,
-            groups=obj.groups,
-            expires_at=obj.expires_at,
-        )
-        obj.pk, obj.prefix = key.pk, key.prefix
-        message = format_html(
-            "The secret of {}, which is shown only now: <code>{}</code>", key.name, secret
-        )
-        self.message_user(request, message, messages.WARNING)
 
     @admin.action(description="Revoke selected API keys", permissions=["change"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
@@ -122,10 +64,21 @@ class ApiKeyAdmin(admin.ModelAdmin):
         self.message_user(request, message, messages.SUCCESS)
 
 
-class GroupRightsForm(RightsForm):
+class GroupRightsForm(forms.ModelForm):
+    indexes = LinesField(help_text="One name on each line; empty for all indexes.")
+    groups = LinesField(help_text="One group on each line; empty for all documents.")
+
     class Meta:
         model = GroupRights
         fields = ["scope", "indexes", "groups", "is_filled_from_claim"]
+
+    def clean_groups(self) -> list[str] | None:
+        groups: list[str] | None = self.cleaned_data["groups"]
+        try:
+            check_group_names(groups or ())
+        except StrataError as error:
+            raise forms.ValidationError(error.detail) from None
+        return groups
 
     def clean_indexes(self) -> list[str] | None:
         indexes: list[str] | None = self.cleaned_data["indexes"]

@@ -8,7 +8,7 @@ from django.contrib.admin.widgets import AdminTextareaWidget
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest
 
-from concepts import emergent_pairs, extraction, services, tasks
+from concepts import extraction, services, tasks
 from concepts.models import (
     Concept,
     EmergentPair,
@@ -24,25 +24,10 @@ from documents.admin import ArtifactIndexFilter, IndexFilter
 from indexing.models import IndexBuild
 
 
-class ServiceForm(forms.ModelForm):
-    """Saves through the services when all fields are valid, and shows their errors. The admin
-    opens a transaction around it."""
-
-    def full_clean(self) -> None:
-        super().full_clean()
-        if self.is_bound and not self.errors:
-            try:
-                self.save_with_services()
-            except StrataError as error:
-                field = error.field if error.field in self.fields else None
-                self.add_error(field, error.with_fix())
-
-    def save_with_services(self) -> None:
-        raise NotImplementedError
-
-
-class EntityForm(ServiceForm):
-    """Offers the index of a new entity, among the indexes that hold concepts."""
+class EntityForm(forms.ModelForm):
+    """Offers the index of a new entity, among the indexes that hold concepts. Saves through the
+    services when all fields are valid, and shows their errors; the admin opens a transaction around
+    it."""
 
     index = forms.ChoiceField()
 
@@ -54,7 +39,16 @@ class EntityForm(ServiceForm):
         field: Any = self.fields["index"]
         field.choices = [(name, name) for name in sorted(services.list_concept_indexes())]
 
-    def save_with_services(self) -> None:
+    def full_clean(self) -> None:
+        super().full_clean()
+        if self.is_bound and not self.errors:
+            try:
+                self._save_with_services()
+            except StrataError as error:
+                field = error.field if error.field in self.fields else None
+                self.add_error(field, error.with_fix())
+
+    def _save_with_services(self) -> None:
         texts, model = {**self.cleaned_data}, type(self.instance)
         if self.instance._state.adding:
             self.instance.pk = services.create_entity(model, texts.pop("index"), **texts).pk
@@ -178,31 +172,6 @@ class RelationshipAdmin(AddableRowAdmin):
     id_fields = ["pk", "source", "target", "type"]
 
 
-class EmergentPairForm(ServiceForm):
-    """Accept a pair: choose the relationship type and the direction."""
-
-    type = forms.ModelChoiceField(RelationshipType.objects.none(), label="relate as")
-    is_reversed = forms.BooleanField(
-        required=False, label="reversed", help_text="Relate the second concept to the first."
-    )
-
-    class Meta:
-        model = EmergentPair
-        fields: list[str] = []
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        field: Any = self.fields["type"]
-        types = RelationshipType.objects.filter(index=self.instance.first.index)
-        field.queryset = types.order_by("name")
-
-    def save_with_services(self) -> None:
-        data = self.cleaned_data
-        emergent_pairs.accept_pair(
-            self.instance.pk, data["type"].pk, is_reversed=data["is_reversed"]
-        )
-
-
 class ReviewFilter(admin.SimpleListFilter):
     title, parameter_name = "review", "review"
 
@@ -221,31 +190,15 @@ class PairIndexFilter(IndexFilter):
 
 
 @admin.register(EmergentPair)
-class EmergentPairAdmin(ServiceRowAdmin):
-    """Saving a pair with a type accepts it."""
+class EmergentPairAdmin(UndeletableRowAdmin):
+    """Read-only: the page *Concepts* relates or dismisses pairs. A deleted pair would be found
+    again."""
 
-    form = EmergentPairForm
-    fields = ["first", "second", "similarity", "type", "is_reversed"]
-    readonly_fields = ["first", "second", "similarity"]
     list_display = ["__str__", "similarity", "found_at", "dismissed_at"]
     list_filter = [ReviewFilter, PairIndexFilter]
     list_select_related = ["first", "second"]
     search_fields = ["first__label", "second__label"]
     id_fields = ["pk", "first", "second"]
-    actions = ["dismiss_pairs"]
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False  # a deleted pair would be found again
-
-    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """The form has accepted it."""
-
-    @admin.action(description="Dismiss", permissions=["change"])
-    def dismiss_pairs(self, request: HttpRequest, queryset: QuerySet[EmergentPair]) -> None:
-        ids = list(select_rows(queryset).values_list("pk", flat=True))
-        for pair_id in ids:
-            emergent_pairs.dismiss_pair(pair_id)
-        self.message_user(request, f"{len(ids)} dismissed.", messages.SUCCESS)
 
 
 class ExtractionIndexFilter(IndexFilter):

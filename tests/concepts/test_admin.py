@@ -2,7 +2,7 @@ import pytest
 from django.urls import reverse
 
 from concepts.instances import add_instance
-from concepts.models import Concept, EmergentPair, Relationship, RelationshipType
+from concepts.models import Concept, Relationship, RelationshipType
 from concepts.services import create_concept, create_relationship_type, relate_concepts
 from tests.acting import act, offered
 from tests.concepts.conftest import INDEX
@@ -86,30 +86,6 @@ class TestInstanceAdmin:
         assert hidden_by_one
         assert Concept.objects.get().is_restricted
         assert not heron.instances.exists()
-
-
-class TestEmergentPairAdmin:
-    @pytest.fixture
-    def pair(self, heron):
-        ends = sorted([heron, create_concept(INDEX, "Crane")], key=lambda each: each.pk)
-        return EmergentPair.objects.create(first=ends[0], second=ends[1], similarity=0.9)
-
-    def test_accepts_a_pair(self, admin_client, pair):
-        kind = create_relationship_type(INDEX, "LIKE")
-        url = reverse("admin:concepts_emergentpair_change", args=[pair.pk])
-
-        untyped = admin_client.post(url, {})
-        accepted = admin_client.post(url, {"type": kind.pk, "is_reversed": "on"})
-
-        assert (untyped.status_code, accepted.status_code) == (200, 302)
-        edge = Relationship.objects.get()
-        assert (edge.source, edge.type, edge.target) == (pair.second, kind, pair.first)
-
-    def test_dismisses_the_selected_pairs(self, admin_client, pair):
-        said = act(admin_client, "concepts_emergentpair", "dismiss_pairs", pair)
-
-        assert said == "1 dismissed."
-        assert EmergentPair.objects.dismissed().get() == pair
 
 
 class TestRelationshipAdmin:
