@@ -1,7 +1,7 @@
 """Admin for API keys (list and revoke; the page *Keys* makes them) and for the rights of groups of
 users."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
@@ -44,7 +44,7 @@ class ApiKeyAdmin(admin.ModelAdmin):
     search_fields = ["name", "prefix"]
     actions = ["revoke"]
     # What a key may do and see does not change: make another key and revoke this one.
-    fields: Any = [
+    fields: ClassVar[Any] = [
         "name", "prefix", "scope", "indexes", "groups", "created_at", "expires_at", "last_used_at",
         "revoked_at",
     ]  # fmt: skip
