@@ -89,12 +89,6 @@ class UndeletableRowAdmin(ReadOnlyAdmin):
         return False
 
 
-def offer_actions(model: type[Model], *actions: Any) -> None:
-    """Add actions to the admin list of a model that an app of a lower layer registers."""
-    model_admin = admin.site.get_model_admin(model)
-    model_admin.actions = [*(model_admin.actions or []), *actions]
-
-
 def select_rows(queryset: QuerySet[M]) -> QuerySet[M]:
     """The selected rows, without the list's ordering, joins and annotations.
 

@@ -1,7 +1,4 @@
-"""Admin for artifacts, pages and sources: view and delete. Content comes in through the API.
-
-Other apps add actions on artifacts and pages in their own admin modules.
-"""
+"""Admin for artifacts, pages and sources: view and delete. Content comes in through the API."""
 
 from contextlib import suppress
 from typing import Any

@@ -1,21 +1,20 @@
-"""The admin of indexes, builds and nodes: lists them, and offers actions that repeat their work.
-The page of the indexes builds, promotes and rolls back."""
+"""The admin of indexes, builds and nodes lists them. The page of the indexes builds, promotes and
+retries; ``regenerate`` makes nodes again."""
 
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Left
 from django.http import HttpRequest
 from django.utils.html import format_html
 
-from core.admin import ServiceRowAdmin, UndeletableRowAdmin, offer_actions, select_rows
-from core.enqueueing import enqueue_on_commit
+from core.admin import UndeletableRowAdmin
 from documents.admin import IndexFilter
 from documents.models import Artifact
-from indexing import lifecycle, services, tasks
+from indexing import lifecycle
 from indexing.comparison_text import describe_comparison, summarise_comparison
 from indexing.kinds import KINDS
 from indexing.models import NOT_SYNCED, Index, IndexBuild, Node, SearchSettings
@@ -38,43 +37,11 @@ class KindFilter(admin.SimpleListFilter):
         return queryset if kind is None else queryset.filter(kind=kind)
 
 
-def enqueue_sync_of_pending_builds() -> None:
-    """After the commit, enqueue syncing of the builds that have pending nodes."""
-    pending = Node.objects.filter(build=OuterRef("pk"), state=Node.State.PENDING)
-    builds = IndexBuild.objects.not_retired().filter(Exists(pending))
-    for build_id in builds.values_list("pk", flat=True):
-        enqueue_on_commit(tasks.sync_nodes, build_id=build_id)
-
-
-def show_queued(model_admin: ServiceRowAdmin, request: HttpRequest, node_count: int) -> None:
-    model_admin.show_count(request, "%d node queued.", "%d nodes queued.", node_count)
-
-
-@admin.action(description="Embed again", permissions=["queue"])
-def embed_artifacts_again(
-    model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Artifact]
-) -> None:
-    count = services.reembed_nodes(Node.objects.filter(artifact__in=select_rows(queryset)))
-    enqueue_sync_of_pending_builds()
-    show_queued(model_admin, request, count)
-
-
-offer_actions(Artifact, embed_artifacts_again)
-
-
 @admin.register(Index)
 class IndexAdmin(UndeletableRowAdmin):
     list_display = ["name", "live_build", "search_settings", "created_at"]
     list_select_related = ["live_build", "search_settings"]
     long_fields = ["live_build__recipe", "search_settings__content"]
-    actions = ["reconcile"]
-
-    @admin.action(description="Reconcile now", permissions=["queue"])
-    def reconcile(self, request: HttpRequest, queryset: QuerySet[Index]) -> None:
-        """Enqueue the reconciliation, which always covers every index."""
-        tasks.enqueue_reconciliation()
-        count = queryset.count()
-        self.show_count(request, "Reconciling %d index.", "Reconciling %d indexes.", count)
 
 
 @admin.register(SearchSettings)
@@ -154,7 +121,6 @@ class NodeAdmin(UndeletableRowAdmin):
     search_fields = ["artifact__title"]
     search_help_text = "Title, or the id of the point, its artifact or its source."
     long_fields = ["text", "context", "details", "last_error", "build__recipe"]
-    actions = ["embed_again", "retry_failed"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Node]:
         # No join, because it would leave out nodes whose artifact is already deleted.
@@ -177,15 +143,3 @@ class NodeAdmin(UndeletableRowAdmin):
     @admin.display(description="last error")
     def error(self, node: Any) -> str:
         return node.error
-
-    @admin.action(description="Embed again", permissions=["queue"])
-    def embed_again(self, request: HttpRequest, queryset: QuerySet[Node]) -> None:
-        count = services.reembed_nodes(select_rows(queryset))
-        enqueue_sync_of_pending_builds()
-        show_queued(self, request, count)
-
-    @admin.action(description="Retry failed", permissions=["queue"])
-    def retry_failed(self, request: HttpRequest, queryset: QuerySet[Node]) -> None:
-        count = services.retry_failed_nodes(select_rows(queryset))
-        enqueue_sync_of_pending_builds()
-        show_queued(self, request, count)

@@ -2,10 +2,13 @@
 
 from typing import Any
 from unittest import mock
+from uuid import uuid4
+
+from django.utils import timezone
 
 from documents.models import Artifact
 from documents.services import TextContent, add_artifact
-from indexing.models import IndexBuild, IndexedDocument
+from indexing.models import IndexBuild, IndexedDocument, Node
 from indexing.services import (
     DocumentPlanner,
     load_specs,
@@ -53,3 +56,17 @@ def change_search(build: IndexBuild, **changes: Any) -> None:
     """Change these settings below ``search`` of the build's index."""
     search = build.spec.search.model_copy(update=changes)
     store_search_settings(build.index, build.spec.model_copy(update={"search": search}))
+
+
+def add_nodes(build: IndexBuild, artifact: Artifact, count: int, **values: Any) -> list[Node]:
+    """Add only ledger rows, which is all that the lists use."""
+    values = {"kind": "question", "text": "Why?", "state": Node.State.SYNCED, **values}
+    rows = [
+        Node(
+            build=build, artifact=artifact, point_id=uuid4(), attributes_hash="", input_hash="now",
+            synced_input_hash="now", payload_hash="", embedding_model="m", dimension=384,
+            planned_at=timezone.now(), **values,
+        )
+        for _ in range(count)
+    ]  # fmt: skip
+    return Node.objects.bulk_create(rows, batch_size=500)

@@ -4,11 +4,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from core import admin as core_admin
-from documents.models import Artifact, Page, PendingRevision
+from documents.models import Artifact, Page
 from documents.services import TextContent, add_artifact
-from documents.tasks import reconcile_documents
-from indexing.models import Node
-from tests.acting import act, offered, record_enqueued
 from tests.factories import give, sync
 
 pytestmark = pytest.mark.django_db
@@ -95,67 +92,6 @@ class TestLists:
         assert 'name="_save"' not in page.content.decode()
 
 
-class TestRetryFailed:
-    def test_queues_failed_files(
-        self, build, admin_client, monkeypatch, django_capture_on_commit_callbacks
-    ):
-        wakes = record_enqueued(monkeypatch, reconcile_documents)
-        failed, _ = add_artifacts(2, error_code="broken", attempts=3)
-        text = give()
-        Artifact.objects.filter(pk=text.pk).update(state="failed")
-
-        with django_capture_on_commit_callbacks(execute=True):
-            said = act(
-                admin_client, "documents_artifact", "retry_failed_artifacts", state__exact="failed"
-            )
-
-        assert said == "Queued again: 2 files, 0 texts, 0 nodes."
-        assert wakes == [("reconcile_documents", {})]
-        failed.refresh_from_db()
-        assert (failed.state, failed.error_code, failed.attempts) == ("received", "", 0)
-        assert PendingRevision.objects.filter(changed_id=failed.pk, index=failed.index).count() == 1
-        text.refresh_from_db()
-        assert text.state == "failed"  # there is no file to read
-
-    def test_takes_as_many_queries_for_thousands_as_for_two(self, build, admin_client):
-        add_artifacts(2)
-        with CaptureQueriesContext(connection) as few:
-            act(admin_client, "documents_artifact", "retry_failed_artifacts")
-        Artifact.objects.all().delete()
-        add_artifacts(3_000)
-
-        with CaptureQueriesContext(connection) as many:
-            said = act(admin_client, "documents_artifact", "retry_failed_artifacts")
-
-        assert said == "Queued again: 3000 files, 0 texts, 0 nodes."
-        assert len(many) == len(few)
-
-
-class TestPermissions:
-    def test_actions_require_the_change_permission(self, build, client, django_user_model):
-        user = django_user_model.objects.create_user("guest", password="guest", is_staff=True)
-        allow(user, "view_artifact", "view_page")
-        client.force_login(user)
-        give()
-
-        assert offered(client, "documents_artifact") == set()
-        assert offered(client, "documents_page") == set()
-
-        allow(user, "change_artifact")
-        assert offered(client, "documents_artifact") == {
-            "embed_artifacts_again",
-            "summarise_artifacts_again",
-            "rewrite_artifact_questions",
-            "retry_failed_artifacts",
-        }
-
-
-def allow(user, *codenames: str) -> None:
-    from django.contrib.auth.models import Permission
-
-    user.user_permissions.add(*Permission.objects.filter(codename__in=codenames))
-
-
 class TestDeletion:
     def test_deletes_an_artifact_with_its_pages_and_points(self, build, admin_client):
         artifact = give()
@@ -178,15 +114,3 @@ class TestDeletion:
 
         assert "One" in confirmation.content.decode()
         assert list(Artifact.objects.all()) == [kept]
-
-
-class TestEmbedAgain:
-    def test_makes_the_nodes_of_an_artifact_pending(self, build, admin_client):
-        again, other = give("One.", title="One"), give("Two.", title="Two")
-        sync(build, again, other)
-
-        said = act(admin_client, "documents_artifact", "embed_artifacts_again", again)
-
-        assert said == "1 node queued."
-        pending = Node.objects.get(state=Node.State.PENDING)
-        assert (pending.artifact_id, pending.synced_input_hash) == (again.pk, "")

@@ -124,7 +124,7 @@ class TestPages:
         assert admin_client.post(url, {"text": "Mine."}).status_code == 403
 
 
-class TestSummariseAgain:
+class TestWriteAgain:
     def test_queues_the_selected_summaries(
         self, wide, artifact, admin_client, wakes, django_capture_on_commit_callbacks
     ):
@@ -134,58 +134,28 @@ class TestSummariseAgain:
         with django_capture_on_commit_callbacks(execute=True):
             said = act(admin_client, "summaries_summary", "write_again", page_summary())
 
-        assert said == "1 summary queued."
+        assert said == "1 text queued."
         assert (page_summary().state, page_summary().is_by_hand) == ("due", False)
         assert page_summary(1).state == "written"
         assert wakes[-1] == ("reconcile_written_texts", {})
 
-    def test_queues_the_summaries_of_an_artifact_except_edited_ones(
-        self, wide, artifact, admin_client
-    ):
-        Summary.objects.filter(pk=page_summary().pk).update(is_by_hand=True)
-
-        said = act(admin_client, "documents_artifact", "summarise_artifacts_again", artifact)
-
-        assert said == "2 summaries queued."
-        assert page_summary().state == "written"
-        assert page_summary(1).state == artifact_summary().state == "due"
-
-    def test_queues_the_summary_of_a_page(self, wide, artifact, admin_client):
-        page = artifact.pages.get(index=1)
-
-        said = act(admin_client, "documents_page", "summarise_pages_again", page)
-
-        assert said == "1 summary queued."
-        assert page_summary(1).state == "due"
-        assert page_summary().state == "written"
-
     def test_ignores_retired_builds(self, wide, artifact, admin_client):
         IndexBuild.objects.filter(pk=wide.pk).update(state="retired")
 
-        assert act(admin_client, "summaries_summary", "write_again") == "0 summaries queued."
+        assert act(admin_client, "summaries_summary", "write_again") == "0 texts queued."
 
-    @pytest.mark.parametrize(
-        ("model", "action"),
-        [
-            ("summaries_summary", "write_again"),
-            ("documents_artifact", "summarise_artifacts_again"),
-            ("documents_page", "summarise_pages_again"),
-        ],
-    )
     def test_takes_as_many_queries_for_thousands_as_for_few(
-        self, wide, artifact, admin_client, django_assert_max_num_queries, model, action
+        self, wide, artifact, admin_client, django_assert_max_num_queries
     ):
         Summary.objects.all().delete()
         add_summaries(wide, artifact, 2_000)
 
         with django_assert_max_num_queries(12) as queries:
-            said = act(admin_client, model, action)
+            said = act(admin_client, "summaries_summary", "write_again")
 
-        assert said == "2000 summaries queued."
+        assert said == "2000 texts queued."
         assert all(len(query["sql"]) < 5_000 for query in queries)  # no list of ids
 
-
-class TestAskAgain:
     def test_queues_the_questions_of_selected_chunks(
         self, wide, artifact, admin_client, wakes, django_capture_on_commit_callbacks
     ):
@@ -195,62 +165,12 @@ class TestAskAgain:
         with django_capture_on_commit_callbacks(execute=True):
             said = act(admin_client, "summaries_annotation", "write_again", chosen)
 
-        assert said == "1 chunk queued."
+        assert said == "1 text queued."
         chosen.refresh_from_db()
         assert (chosen.state, chosen.is_by_hand) == ("due", False)
         other.refresh_from_db()
         assert other.state == "written"
         assert wakes == [("reconcile_written_texts", {})]
-
-    def test_queues_the_questions_of_an_artifact_except_edited_ones(
-        self, wide, artifact, admin_client
-    ):
-        by_hand = Annotation.objects.first()
-        Annotation.objects.filter(pk=by_hand.pk).update(is_by_hand=True)
-
-        said = act(admin_client, "documents_artifact", "rewrite_artifact_questions")
-
-        assert said == "1 chunk queued."
-        assert Annotation.objects.get(state="written") == by_hand
-
-    @pytest.mark.parametrize(
-        ("model", "action"),
-        [
-            ("summaries_annotation", "write_again"),
-            ("documents_artifact", "rewrite_artifact_questions"),
-        ],
-    )
-    def test_takes_as_many_queries_for_thousands_as_for_few(
-        self, wide, artifact, admin_client, django_assert_max_num_queries, model, action
-    ):
-        add_annotations(wide, Annotation.objects.first(), 1_998)
-
-        with django_assert_max_num_queries(12) as queries:
-            said = act(admin_client, model, action)
-
-        assert said == "2000 chunks queued."
-        assert all(len(query["sql"]) < 5_000 for query in queries)  # no list of ids
-
-
-class TestRetryFailed:
-    def test_queues_all_failed_texts_of_an_artifact(
-        self, wide, artifact, admin_client, wakes, django_capture_on_commit_callbacks
-    ):
-        Summary.objects.filter(pk=page_summary().pk).update(state="failed", attempts=5)
-        Annotation.objects.update(state="failed", attempts=5)
-        node = Node.objects.first()
-        Node.objects.filter(pk=node.pk).update(state="failed", attempts=5)
-
-        with django_capture_on_commit_callbacks(execute=True):
-            said = act(admin_client, "documents_artifact", "retry_failed_artifacts", artifact)
-
-        assert said == "Queued again: 0 files, 3 texts, 1 node."
-        assert (page_summary().state, page_summary().attempts) == ("due", 0)
-        assert set(Annotation.objects.values_list("state", flat=True)) == {"due"}
-        assert wakes == [
-            ("sync_nodes", {"build_id": wide.pk}),
-            ("reconcile_written_texts", {}),
-        ]
 
 
 class TestLists:
