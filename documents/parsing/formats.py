@@ -28,6 +28,7 @@ SOURCE_CODE = (
     ".cs", ".go", ".rs", ".rb", ".php", ".swift", ".lua", ".pl", ".r", ".jl", ".sh", ".sql",
     ".css", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".tex", ".rst", ".adoc", ".org",
 )  # fmt: skip
+ZIP_TYPE = "application/zip"
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _OPEN = "application/vnd.oasis.opendocument."
 FORMATS = (
@@ -43,6 +44,7 @@ FORMATS = (
     Format(
         "OpenDocument spreadsheet", "opendocument:read", f"{_OPEN}spreadsheet", (".ods",), "zip"
     ),
+    Format("ZIP", "archives:read", ZIP_TYPE, (".zip",), "zip"),
     Format("RTF", "text:read_rtf", "application/rtf", (".rtf",), "rtf"),
     Format("HTML", "html:read", "text/html", (".html", ".htm", ".xhtml")),
     Format("Markdown", "markdown:read", "text/markdown", (".md", ".markdown")),
@@ -86,6 +88,7 @@ _UNSUPPORTED_MAGIC = {
     b"7z\xbc\xaf\x27\x1c": "a 7-Zip archive",
     b"\x7fELF": "a program",
 }
+_OTHER_ZIP = "a ZIP archive"
 _MAIN_PARTS = {
     "Word": b"wordprocessingml.document.main+xml",
     "PowerPoint": b"presentationml.presentation.main+xml",
@@ -129,6 +132,8 @@ def detect_format(path: Path, file_name: str, *, takes_images: bool = False) -> 
         return detected_format
     if format_of_suffix.container == "text" and detected_format is None and detected_name == "":
         return format_of_suffix
+    if format_of_suffix.media_type == ZIP_TYPE and detected_name == _OTHER_ZIP:
+        return format_of_suffix
     if suffix == "" and detected_format is not None:
         return detected_format
     if detected_format is not None and format_of_suffix.reader == detected_format.reader:
@@ -151,7 +156,7 @@ def _identify(path: Path, head: bytes) -> tuple[Format | None, str]:
     """The format that the bytes show, else a description of them ("" if they may be text)."""
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         format_ = _identify_zip(path)
-        return (format_, "") if format_ else (None, "a ZIP archive")
+        return (format_, "") if format_ else (None, _OTHER_ZIP)
     if head.startswith(b"{\\rtf"):
         return _BY_NAME["RTF"], ""
     for magic, words in _UNSUPPORTED_MAGIC.items():
