@@ -105,11 +105,12 @@ def fill_merged_cells(rows: Iterable[Iterable[Cell]]) -> list[list[str]]:
                 has_own_text[-1] |= bool(cell.text) and cell.row_count == 1
                 _add_cell(row, cell, open_cells)
         filled.append(row)
-    next_rows = [*filled[1:], []]
     return [
         row
-        for row, has_own, next_row in zip(filled, has_own_text, next_rows, strict=False)
-        if has_own or not any(row) or not _is_repeated(row, next_row)
+        for row, has_own, below in zip(filled, has_own_text, [*filled[1:], []], strict=True)
+        if has_own
+        or not any(row)
+        or any(text not in {"", next_} for text, next_ in zip_longest(row, below, fillvalue=""))
     ]
 
 
@@ -117,10 +118,6 @@ def _add_cell(row: list[str], cell: Cell, open_cells: dict[int, Cell]) -> None:
     if cell.row_count > 1:
         open_cells[len(row)] = cell._replace(row_count=cell.row_count - 1)
     row += [cell.text, *[""] * (cell.column_count - 1)]
-
-
-def _is_repeated(row: list[str], next_row: list[str]) -> bool:
-    return all(text in {"", below} for text, below in zip_longest(row, next_row, fillvalue=""))
 
 
 def format_table(

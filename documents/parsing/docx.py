@@ -31,7 +31,6 @@ _MATH_MARKS = {
     f"{_MATH}sub": ("_{", "}"), f"{_MATH}sup": ("^{", "}"), f"{_MATH}lim": ("_{", "}"),
 }  # fmt: skip
 _CHECKBOXES = {"\u2610": "[ ]", "\u2611": "[x]", "\u2612": "[x]"}
-MAX_SPAN = 100  # columns of a cell
 # Drawings are stored twice, the second time for old readers; moved text is read at its new place.
 _SKIPPED_TAGS = {
     qn("w:pPr"), qn("w:rPr"), qn("w:moveFrom"), qn("w:del"), qn("w:instrText"),
@@ -134,25 +133,10 @@ class _BodyReader:
             for cell, blocks in row:
                 column = len(filled[-1])
                 text = join_in_cell(blocks)
-                if _is_merged_with_cell_above(cell) and len(filled) > 1:
+                if cell.vMerge == "continue" and len(filled) > 1:  # merged with the cell above
                     text = "".join(filled[-2][column : column + 1])
-                filled[-1] += [text, *[""] * (_span(cell) - 1)]
+                filled[-1] += [text, *[""] * (cell.grid_span - 1)]
         return format_table(filled, may_have_one_column=True)
-
-
-def _cell_property(cell: Any, name: str) -> str | None:
-    """The value of a property of a cell; empty if it has no value, None if there is no such one."""
-    element = cell.find(f"{qn('w:tcPr')}/{qn(name)}")
-    return None if element is None else element.get(qn("w:val")) or ""
-
-
-def _is_merged_with_cell_above(cell: Any) -> bool:
-    return _cell_property(cell, "w:vMerge") in {"", "continue"}
-
-
-def _span(cell: Any) -> int:
-    span = _cell_property(cell, "w:gridSpan") or ""
-    return min(int(span), MAX_SPAN) if span.isdecimal() and int(span) else 1
 
 
 def _list_depth(numbering: Any) -> int:

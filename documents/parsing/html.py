@@ -4,6 +4,8 @@ It is parsed by events and not into a tree, so that deep nesting (100,000 elemen
 """
 
 import re
+from collections.abc import Iterator
+from itertools import count, repeat
 from pathlib import Path
 
 from lxml import etree
@@ -66,7 +68,7 @@ class HtmlText:
         self._rows: list[list[Cell]] = []  # of the outermost open table; its last row may grow
         self._spans = 1, 1  # rows and columns of the open cell
         self._level = 0
-        self._lists: list[int | None] = []  # the open ones; the next number of a numbered one
+        self._lists: list[Iterator[str]] = []  # the markers of the open ones
         self._marker = ""  # of the open list element, until its text is added
 
     @classmethod
@@ -109,12 +111,13 @@ class HtmlText:
         elif tag in {"tr", "li"}:
             self._end_block()
             if tag == "li" and not self._cell_depth:
-                self._start_element()
+                self._marker = next(self._lists[-1]) if self._lists else "- "
         elif tag in _BLOCK_TAGS:
             self._end_block()
             self._pre_depth += tag == "pre"
             if tag in {"ul", "ol", "menu"} and not self._cell_depth:
-                self._lists.append(1 if tag == "ol" else None)
+                numbers = (f"{number}. " for number in count(1))
+                self._lists.append(numbers if tag == "ol" else repeat("- "))
 
     def end(self, tag: str) -> None:
         if self._hidden_depth:
@@ -151,12 +154,6 @@ class HtmlText:
 
     def close(self) -> None:
         self._end_table()
-
-    def _start_element(self) -> None:
-        number = self._lists[-1] if self._lists else None
-        self._marker = "- " if number is None else f"{number}. "
-        if number is not None:
-            self._lists[-1] = number + 1
 
     def _end_block(self) -> None:
         """End a block: inside a table cell as a line of the cell, elsewhere as a block."""

@@ -8,9 +8,7 @@ from lxml import etree
 from documents.parsing.archives import check_office_archive, open_archive, parse_xml_part
 from documents.parsing.blocks import (
     Block,
-    Cell,
     add_sections,
-    fill_merged_cells,
     format_sheet,
     format_table,
     join_blocks,
@@ -103,20 +101,13 @@ def _read_text(element: etree._Element) -> str:
     return "".join(parts).strip() if element.tag in {f"{_TEXT}h", f"{_TEXT}p"} else "".join(parts)
 
 
-def _read_rows(table: etree._Element) -> list[list[str]]:
-    return fill_merged_cells(_read_cells(table))
-
-
-def _read_cells(table: etree._Element) -> Iterator[list[Cell]]:
+def _read_rows(table: etree._Element) -> Iterator[list[str]]:
     for row in table.iter(f"{_TABLE}table-row"):
         if next(row.iterancestors(f"{_TABLE}table")) is not table:
             continue  # of a table in a cell
-        cells: list[Cell] = []
-        for cell in row.iterchildren(f"{_TABLE}table-cell"):
+        cells: list[str] = []
+        for cell in row.iterchildren(f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"):
             text = join_in_cell(_read_blocks(cell))
-            repeated, row_count, column_count = (
-                min(int(cell.get(f"{_TABLE}number-{name}", "1")), MAX_REPEATED_CELLS)
-                for name in ("columns-repeated", "rows-spanned", "columns-spanned")
-            )
-            cells += [Cell(text, row_count, column_count)] * repeated
+            count = int(cell.get(f"{_TABLE}number-columns-repeated", "1"))
+            cells += [text] * min(count, MAX_REPEATED_CELLS)
         yield cells
