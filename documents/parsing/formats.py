@@ -23,10 +23,15 @@ class Format:
     container: str = "text"  # text, pdf, rtf, zip, or image
 
 
-SOURCE_CODE = (
-    ".py", ".js", ".ts", ".jsx", ".tsx", ".java", ".kt", ".scala", ".c", ".h", ".cpp", ".hpp",
-    ".cs", ".go", ".rs", ".rb", ".php", ".swift", ".lua", ".pl", ".r", ".jl", ".sh", ".sql",
-    ".css", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".tex", ".rst", ".adoc", ".org",
+# Ending -> the name of its grammar in tree-sitter-language-pack.
+LANGUAGES = {
+    ".py": "python", ".js": "javascript", ".ts": "typescript", ".jsx": "tsx", ".tsx": "tsx",
+    ".java": "java", ".kt": "kotlin", ".scala": "scala", ".c": "c", ".h": "cpp", ".cpp": "cpp",
+    ".hpp": "cpp", ".cs": "csharp", ".go": "go", ".rs": "rust", ".rb": "ruby", ".php": "php",
+    ".swift": "swift", ".lua": "lua", ".pl": "perl", ".jl": "julia", ".sh": "bash",
+}  # fmt: skip
+OTHER_SOURCES = (
+    ".r", ".sql", ".css", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".tex", ".rst", ".adoc", ".org",
 )  # fmt: skip
 ZIP_TYPE = "application/zip"
 _OFFICE = "application/vnd.openxmlformats-officedocument."
@@ -55,7 +60,8 @@ FORMATS = (
     Format("XML", "xml:read", "application/xml", (".xml",)),
     Format("notebook", "markdown:read_notebook", "application/x-ipynb+json", (".ipynb",)),
     Format("e-mail", "eml:read", "message/rfc822", (".eml",)),
-    Format("plain text", "text:read", "text/plain", (".txt", ".text", ".log", "", *SOURCE_CODE)),
+    Format("source code", "code:read", "text/plain", tuple(LANGUAGES)),
+    Format("plain text", "text:read", "text/plain", (".txt", ".text", ".log", "", *OTHER_SOURCES)),
 )
 
 # Read only for an index of images; an index of texts has no use for them.
