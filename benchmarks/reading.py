@@ -88,8 +88,8 @@ def _find_rank(service: Service, question: dict[str, Any], ids: dict[str, str]) 
 
 def measure_layout(markitdown: str) -> None:
     """Print how similar (from 0 to 1) what Strata reads of each file is to its reference in
-    Markdown: its words, headings and tables. ``markitdown``: the program whose figures stand
-    beside them, where it is installed."""
+    Markdown: its words, those with the addresses of links, its headings and its tables.
+    ``markitdown``: the program whose figures stand beside them, where it is installed."""
     folder = DATA / "layout"
     if not folder.is_dir():
         print(f"layout: left out, there is no {folder}")
@@ -101,7 +101,7 @@ def measure_layout(markitdown: str) -> None:
         print(f"markitdown: left out, there is no {markitdown} (docs/measurements.md)")
     pairs = [line.split("\t") for line in (folder / "pairs.tsv").read_text().splitlines()[1:]]
     scores: dict[str, list[tuple[float, ...]]] = {name: [] for name in readers}
-    print(f"  {'':36}" + "".join(f"{name:>12}: text headings tables" for name in readers))
+    print(f"  {'':36}" + "".join(f"{name:>12}: text  links headings tables" for name in readers))
     for file_name, reference_name in pairs:
         reference = (folder / reference_name).read_text(encoding="utf-8")
         row = ""
@@ -131,15 +131,17 @@ def _read_by_markitdown(program: str, path: Path) -> str | None:
     return None if ended.returncode else ended.stdout
 
 
-def _compare(expected: str, found: str | None) -> tuple[float, float, float]:
-    """The similarity of words, headings and tables; NaN for what the reference has none of, and 0
-    for all of a file that could not be read."""
-    words, headings = list(_read_words(expected)), list(_read_headings(expected))
-    tables = _read_tables(expected)
-    if found is None:
-        return 0, 0 if headings else nan, 0 if tables.children else nan
+def _compare(expected: str, found: str | None) -> tuple[float, ...]:
+    """The similarity of words, of words and addresses, of headings and of tables; NaN for what the
+    reference has none of. A file that could not be read counts as an empty one."""
+    found = found or ""
+    headings, tables = list(_read_headings(expected)), _read_tables(expected)
+    words = (
+        _similarity(list(read(expected)), list(read(found)))
+        for read in (_read_words, _read_words_and_addresses)
+    )
     return (
-        _similarity(words, list(_read_words(found))),
+        *words,
         _similarity(headings, list(_read_headings(found))) if headings else nan,
         _compare_tables(tables, _read_tables(found)) if tables.children else nan,
     )
@@ -151,9 +153,12 @@ def _similarity(expected: Sequence[str], found: Sequence[str]) -> float:
 
 def _read_words(markdown: str) -> Iterator[str]:
     """The words that a reader sees: neither marks nor the addresses of links."""
+    return _read_words_and_addresses(re.sub(r"!?\[([^\]\[]+)\]\([^()\s]*\)", r"\1", markdown))
+
+
+def _read_words_and_addresses(markdown: str) -> Iterator[str]:
     without_comments = re.sub(r"<!--.*?-->", "", markdown, flags=re.DOTALL)
-    without_addresses = re.sub(r"!?\[([^\]\[]+)\]\([^()\s]*\)", r"\1", without_comments)
-    yield from re.sub(r"[|#*`_~\\-]+", " ", without_addresses).split()
+    yield from re.sub(r"[|#*`_~\\-]+", " ", without_comments).split()
 
 
 def _read_headings(markdown: str) -> Iterator[str]:
