@@ -124,6 +124,11 @@ def main() -> None:
     parser.add_argument(
         "--findings", type=int, default=1_000, help="evidence: findings, each added in two wordings"
     )
+    parser.add_argument(
+        "--markitdown",
+        default=".venv-markitdown/bin/markitdown",
+        help="layout: the program to compare with; it is left out where it is not installed",
+    )
     arguments = parser.parse_args()
 
     with tempfile.TemporaryDirectory(prefix="strata-bench-") as folder:
@@ -225,7 +230,7 @@ def main() -> None:
         if arguments.only == "layout":
             from benchmarks.reading import measure_layout
 
-            measure_layout()
+            measure_layout(arguments.markitdown)
         if arguments.only == "marks":
             from benchmarks.reading import measure_marks
 

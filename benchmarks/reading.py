@@ -8,14 +8,22 @@ import difflib
 import json
 import random
 import re
+import shutil
+import statistics
+import subprocess
 import tempfile
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+from math import isnan, nan
 from pathlib import Path
 from typing import Any
 
 import pypdfium2
+from apted import APTED, Config
+from markdown_it import MarkdownIt
 
 from benchmarks.service import measured_service, wait_until_ready
 from documents.exceptions import Unparsable
@@ -78,40 +86,77 @@ def _find_rank(service: Service, question: dict[str, Any], ids: dict[str, str]) 
     return float("inf")
 
 
-def measure_layout() -> None:
-    """Print the similarity (from 0 to 1) of each file's words, headings and table rows to its
-    reference in Markdown, and the means."""
+def measure_layout(markitdown: str) -> None:
+    """Print how similar (from 0 to 1) what Strata reads of each file is to its reference in
+    Markdown: its words, those with the addresses of links, its headings and its tables.
+    ``markitdown``: the program whose figures stand beside them, where it is installed."""
     folder = DATA / "layout"
     if not folder.is_dir():
         print(f"layout: left out, there is no {folder}")
         return
+    readers: dict[str, Callable[[Path], str | None]] = {"strata": _read_by_strata}
+    if program := shutil.which(markitdown):
+        readers["markitdown"] = partial(_read_by_markitdown, program)
+    else:
+        print(f"markitdown: left out, there is no {markitdown} (docs/measurements.md)")
     pairs = [line.split("\t") for line in (folder / "pairs.tsv").read_text().splitlines()[1:]]
-    columns: list[list[float]] = [[], [], []]
-    print(f"  {'':44}{'text':>8}{'headings':>10}{'tables':>8}")
+    scores: dict[str, list[tuple[float, ...]]] = {name: [] for name in readers}
+    print(f"  {'':36}" + "".join(f"{name:>12}: text  links headings tables" for name in readers))
     for file_name, reference_name in pairs:
-        try:
-            document = parse_file(folder / file_name, file_name=file_name)
-        except Unparsable as error:
-            print(f"  {file_name:44}  {error.code}")
-            continue
-        text = "\n\n".join(page.text for page in document.pages)
         reference = (folder / reference_name).read_text(encoding="utf-8")
         row = ""
-        for column, read in zip(columns, (_read_words, _read_headings, _read_cells), strict=True):
-            expected = list(read(reference))
-            if expected:
-                column.append(_similarity(expected, list(read(text))))
-            row += f"{column[-1]:8.2f}" if expected else f"{'':8}"
-        print(f"  {file_name:44}{row}")
-    means = (sum(column) / len(column) for column in columns)
-    print(f"  {'mean':44}" + "".join(f"{mean:8.3f}" for mean in means))
+        for name, read in readers.items():
+            found = _compare(reference, read(folder / file_name))
+            scores[name].append(found)
+            row += f"{'':10}" + "".join("       -" if isnan(s) else f"{s:8.2f}" for s in found)
+        print(f"  {file_name:34}{row}")
+    for name, rows in scores.items():
+        columns = (
+            [score for score in column if not isnan(score)] for column in zip(*rows, strict=True)
+        )
+        means = "".join(f"{statistics.mean(column):8.3f}" for column in columns)
+        print(f"  mean of {name:36}{means}")
 
 
-def _similarity(expected: list[str], found: list[str]) -> float:
+def _read_by_strata(path: Path) -> str | None:
+    try:
+        document = parse_file(path, file_name=path.name)
+    except Unparsable:
+        return None
+    return "\n\n".join(page.text for page in document.pages)
+
+
+def _read_by_markitdown(program: str, path: Path) -> str | None:
+    ended = subprocess.run([program, str(path)], capture_output=True, encoding="utf-8")
+    return None if ended.returncode else ended.stdout
+
+
+def _compare(expected: str, found: str | None) -> tuple[float, ...]:
+    """The similarity of words, of words and addresses, of headings and of tables; NaN for what the
+    reference has none of. A file that could not be read counts as an empty one."""
+    found = found or ""
+    headings, tables = list(_read_headings(expected)), _read_tables(expected)
+    words = (
+        _similarity(list(read(expected)), list(read(found)))
+        for read in (_read_words, _read_words_and_addresses)
+    )
+    return (
+        *words,
+        _similarity(headings, list(_read_headings(found))) if headings else nan,
+        _compare_tables(tables, _read_tables(found)) if tables.children else nan,
+    )
+
+
+def _similarity(expected: Sequence[str], found: Sequence[str]) -> float:
     return difflib.SequenceMatcher(None, expected, found, autojunk=False).ratio()
 
 
 def _read_words(markdown: str) -> Iterator[str]:
+    """The words that a reader sees: neither marks nor the addresses of links."""
+    return _read_words_and_addresses(re.sub(r"!?\[([^\]\[]+)\]\([^()\s]*\)", r"\1", markdown))
+
+
+def _read_words_and_addresses(markdown: str) -> Iterator[str]:
     without_comments = re.sub(r"<!--.*?-->", "", markdown, flags=re.DOTALL)
     yield from re.sub(r"[|#*`_~\\-]+", " ", without_comments).split()
 
@@ -120,12 +165,45 @@ def _read_headings(markdown: str) -> Iterator[str]:
     yield from re.findall(r"^#{1,6} +(.+?)\s*$", markdown, re.MULTILINE)
 
 
-def _read_cells(markdown: str) -> Iterator[str]:
-    """The cells of all tables, row by row, and a sign at the end of each row."""
-    for line in markdown.splitlines():
-        if line.startswith("|") and not re.fullmatch(r"[|\s:-]+", line):
-            yield from (" ".join(cell.split()) for cell in line.strip().strip("|").split("|"))
-            yield "\n"
+class _Node:
+    """A node of the tree of a document's tables, rows and cells; only a cell has text."""
+
+    def __init__(self, name: str, text: str = "") -> None:
+        self.name = name
+        self.text = text
+        self.children: list[_Node] = []
+
+    def count(self) -> int:
+        return 1 + sum(child.count() for child in self.children)
+
+
+def _read_tables(markdown: str) -> _Node:
+    root = _Node("tables")
+    for token, content in pairwise(MarkdownIt("commonmark").enable("table").parse(markdown)):
+        if token.type == "table_open":
+            root.children.append(_Node("table"))
+        elif token.type == "tr_open":
+            root.children[-1].children.append(_Node("row"))
+        elif token.type in {"th_open", "td_open"}:
+            text = " ".join(re.sub(r"[*`\\]+", "", content.content).split())
+            root.children[-1].children[-1].children.append(_Node("cell", text))
+    return root
+
+
+class _TableEdits(Config):
+    """The costs of TEDS: 1 for a node that is missing or too much, and for a cell with another
+    text the share of it that differs."""
+
+    def rename(self, node1: _Node, node2: _Node) -> float:
+        if node1.name != node2.name:
+            return 1
+        return 1 - _similarity(node1.text, node2.text)
+
+
+def _compare_tables(expected: _Node, found: _Node) -> float:
+    """TEDS over all tables of a document at once, so that tables too many count as well."""
+    distance = APTED(expected, found, _TableEdits()).compute_edit_distance()
+    return 1 - distance / max(expected.count(), found.count())
 
 
 def measure_marks() -> None:

@@ -9,9 +9,12 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +24,13 @@ from django.core.files.uploadhandler import FileUploadHandler
 from django.db import transaction
 
 from core.exceptions import DiskFull, TooLarge
-from core.text import clean_text
+from core.text import clean_text, hash_text
+from documents.exceptions import Unparsable
 from documents.models import Artifact
+from documents.parsing import Limits, list_files, open_archive
 
+READ_BYTES = 1 << 20
+MAX_PATH_CHARS = 200  # of a file in a ZIP; the path is part of an external id
 ABANDONED_SECONDS = 86_400  # an incoming file this old was left by a killed process
 
 
@@ -145,6 +152,28 @@ def save_incoming_file(file_name: str, chunks: Iterable[bytes]) -> FileContent:
         incoming.discard()
         raise
     return incoming.finish()
+
+
+def unpack_files(path: Path) -> Iterator[tuple[str, FileContent]]:
+    """Write each file of a ZIP to the data folder; with its path in the ZIP, or a hash of it if it
+    is long.
+
+    Raises:
+        Unparsable: the ZIP is damaged, or it expands to more than a file may.
+        DiskFull, TooLarge: as ``IncomingFile``.
+    """
+    with open_archive(path, Limits.from_settings()) as archive:
+        for member in list_files(archive):
+            try:
+                with archive.open(member) as stream:
+                    blocks = iter(partial(stream.read, READ_BYTES), b"")
+                    content = save_incoming_file(member.filename, blocks)
+            except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+                raise Unparsable(
+                    "damaged_file", f"{member.filename} cannot be unpacked."
+                ) from error
+            name = clean_text(member.filename)
+            yield name if len(name) <= MAX_PATH_CHARS else hash_text(name), content
 
 
 def link_original(content: FileContent, artifact: Artifact) -> None:

@@ -22,7 +22,7 @@ from django.db.models import F, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Now
 
 from access.grants import EVERYTHING, Grant
-from core.exceptions import InvalidInput
+from core.exceptions import InvalidInput, StrataError
 from core.leases import FRESH, describe_error
 from core.text import clean_text, hash_text
 from documents.exceptions import ContentConflict, UnknownArtifact, Unparsable
@@ -34,8 +34,15 @@ from documents.originals import (
     delete_original_on_commit,
     link_original,
     require_free_disk,
+    unpack_files,
 )
-from documents.parsing import ParsedDocument, ParsedPage, parse_file, title_from_file_name
+from documents.parsing import (
+    ZIP_TYPE,
+    ParsedDocument,
+    ParsedPage,
+    parse_file,
+    title_from_file_name,
+)
 from documents.source_splitting import split_into_sources
 from documents.virus_scan import is_scanner_configured, scan_file
 
@@ -284,12 +291,28 @@ def _parse_claimed(artifact: Artifact) -> ParsedDocument:
             fix="Convert the file to another format and add it again.",
         )
     _scan_original(artifact)
-    return parse_file(
+    parsed = parse_file(
         artifact.file_path,
         file_name=artifact.file_name,
         takes_images=get_catalog().accepts_images(artifact.index),
         recognised=artifact.recognised_pages_path,
     )
+    if parsed.media_type == ZIP_TYPE:
+        _add_files_of(artifact)
+    return parsed
+
+
+def _add_files_of(folder: Artifact) -> None:
+    """Add each file of a ZIP as a document of its own, with the ZIP's metadata and groups."""
+    grant = Grant(groups=frozenset(folder.groups))
+    try:
+        for name, content in unpack_files(folder.file_path):
+            add_artifact(
+                folder.index, content, metadata=folder.metadata, external_id=f"{folder.pk}/{name}",
+                groups=folder.groups, grant=grant, added_by=folder.added_by,
+            )  # fmt: skip
+    except StrataError as error:
+        raise Unparsable(error.code, f"A file in the ZIP: {error.detail}", fix=error.fix) from error
 
 
 def require_clean_original(artifact: Artifact) -> None:

@@ -13,11 +13,9 @@ from django.conf import settings
 from core.exceptions import InvalidInput, StrataError
 from core.http_formats import iter_lines
 from core.text import clean_text, hash_text
-from documents.originals import save_incoming_file
+from documents.originals import READ_BYTES, save_incoming_file
 from documents.serializers import MAX_EXTERNAL_ID_CHARS, validate_text_artifact
 from documents.services import AddOutcome, add_artifact
-
-READ_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,6 @@
-"""Open ZIP-based documents safely: size limits, no encryption, no DTD."""
+"""Open ZIP-based documents safely: size limits, no encryption, no DTD.
+
+The text of a ZIP itself is the list of its files, each of which becomes a document of its own."""
 
 import zipfile
 import zlib
@@ -11,9 +13,10 @@ from xml.parsers import expat
 from lxml import etree
 
 from documents.exceptions import Unparsable
-from documents.parsing.document import Limits
+from documents.parsing.document import DocumentDraft, Limits
 
 MAX_MEMBERS = 50_000
+MAX_FILES = 1_000  # of a ZIP that is added as a folder
 
 ARCHIVE_ERRORS = (
     zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, RuntimeError,
@@ -52,6 +55,35 @@ def open_archive(path: Path, limits: Limits) -> Iterator[zipfile.ZipFile]:
         if any(member.flag_bits & 0x1 for member in members):
             raise make_password_error()
         yield archive
+
+
+def read(path: Path, draft: DocumentDraft) -> None:
+    with open_archive(path, draft.limits) as archive:
+        files = list_files(archive)
+        if len(files) > MAX_FILES:
+            raise Unparsable(
+                "too_large",
+                f"The ZIP holds more than {MAX_FILES:,} files.",
+                fix="Split it into several.",
+            )
+        if any(_is_zip(member) for member in archive.infolist()):
+            draft.warn("zip_in_zip", "A ZIP in the ZIP was left out.")
+        draft.add_page("\n".join(member.filename for member in files))
+
+
+def list_files(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    """The files that are not hidden, without ZIPs: nothing is unpacked twice."""
+    return [
+        member
+        for member in archive.infolist()
+        if not member.is_dir()
+        and not _is_zip(member)
+        and not any(part.startswith((".", "__MACOSX")) for part in member.filename.split("/"))
+    ]
+
+
+def _is_zip(member: zipfile.ZipInfo) -> bool:
+    return member.filename.lower().endswith(".zip")
 
 
 def make_password_error() -> Unparsable:

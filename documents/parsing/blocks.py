@@ -4,14 +4,21 @@ Headings are written in Markdown, so that sources and chunks of every format can
 they are under; so are tables, a line for each row.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, zip_longest
+from typing import NamedTuple
 
 from documents.parsing.document import DocumentDraft
 
 # Financial tables put these into a column of their own.
 _CURRENCY_SIGNS = {"$", "€", "£", "¥"}
+# What programs name a sheet if the author does not.
+_SHEET_NUMBER = re.compile(
+    r"(sheet|tabelle|feuil|hoja|foglio|planilha|blad|лист) ?\d*", re.IGNORECASE
+)
+LIST_INDENT = "    "  # of a list in a list
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +29,14 @@ class Block:
     text: str
     level: int = 0
     run: str = ""  # "list" or "table"
+
+
+class Cell(NamedTuple):
+    """A cell of a table, and how many rows and columns it fills."""
+
+    text: str
+    row_count: int = 1
+    column_count: int = 1
 
 
 def join_blocks(blocks: Iterable[Block]) -> str:
@@ -54,19 +69,66 @@ def add_sections(draft: DocumentDraft, blocks: Iterable[Block]) -> None:
         draft.add_page(join_blocks(section), label)
 
 
-def format_sheet(rows: Iterable[Sequence[str]]) -> str:
-    """One table for each run of rows that are not empty."""
-    tables = (format_table(table) for is_filled, table in groupby(rows, key=any) if is_filled)
-    return "\n\n".join(map(join_blocks, tables))
+def format_sheet(rows: Iterable[Sequence[str]], name: str) -> str:
+    """The sheet's name as a heading, and one table for each run of rows that are not empty."""
+    runs = (format_table(table) for is_filled, table in groupby(rows, key=any) if is_filled)
+    tables = list(map(join_blocks, runs))
+    heading = [] if not tables or _SHEET_NUMBER.fullmatch(name) else [f"# {' '.join(name.split())}"]
+    return "\n\n".join([*heading, *tables])
 
 
-def format_table(rows: Iterable[Sequence[str]]) -> list[Block]:
-    """The rows as Markdown; the first is the header. Empty rows and columns are left out, and a
-    table of one column is written as lines of text."""
+def join_in_cell(blocks: Iterable[Block]) -> str:
+    """The text of blocks in a cell; a table in a table cannot be written, so its marks are left
+    out."""
+    return " ".join(
+        word
+        for block in blocks
+        for word in block.text.split()
+        if block.run != "table" or word not in {"|", "---"}
+    )
+
+
+def fill_merged_cells(rows: Iterable[Iterable[Cell]]) -> list[list[str]]:
+    """The texts of rows that name each merged cell once. A cell of several rows is repeated in each
+    of them; one of several columns is followed by empty ones. A row that only begins such cells,
+    which the next one repeats, is left out."""
+    open_cells: dict[int, Cell] = {}  # by column, with the rows that they still fill
+    filled: list[list[str]] = []
+    has_own_text: list[bool] = []
+    for cells in rows:
+        row: list[str] = []
+        has_own_text.append(False)
+        for cell in [*cells, None]:
+            while above := open_cells.pop(len(row), None):
+                _add_cell(row, above, open_cells)
+            if cell is not None:
+                has_own_text[-1] |= bool(cell.text) and cell.row_count == 1
+                _add_cell(row, cell, open_cells)
+        filled.append(row)
+    return [
+        row
+        for row, has_own, below in zip(filled, has_own_text, [*filled[1:], []], strict=True)
+        if has_own
+        or not any(row)
+        or any(text not in {"", next_} for text, next_ in zip_longest(row, below, fillvalue=""))
+    ]
+
+
+def _add_cell(row: list[str], cell: Cell, open_cells: dict[int, Cell]) -> None:
+    if cell.row_count > 1:
+        open_cells[len(row)] = cell._replace(row_count=cell.row_count - 1)
+    row += [cell.text, *[""] * (cell.column_count - 1)]
+
+
+def format_table(
+    rows: Iterable[Sequence[str]], *, may_have_one_column: bool = False
+) -> list[Block]:
+    """The rows as Markdown; the first is the header. Empty rows and columns are left out. A table
+    of one column is written as lines of text, unless it may have one."""
     cells = [[" ".join(cell.split()) for cell in row] for row in rows]
     filled = [_join_currency_signs(row) for row in cells if any(row)]
     columns = sorted({column for row in filled for column, cell in enumerate(row) if cell})
-    if len(columns) < 2:
+    if len(columns) < 2 and not (columns and may_have_one_column):
         return [Block(row[column], run="table") for row in filled for column in columns]
     lines = [
         _format_row([row[column] if column < len(row) else "" for column in columns])

@@ -164,7 +164,7 @@ def _do_task(request: Request, limits: Limits, reply_fd: int) -> Reply:
 
 
 def _parse(path: Path, request: Request, limits: Limits, reply_fd: int) -> ParsedDocument:
-    draft = DocumentDraft(limits)
+    draft = DocumentDraft(limits, suffix=Path(request["file_name"]).suffix.lower())
     if ocr.is_installed():
         recognised = _load_recognised(request["recognised"])
         draft.ocr = partial(_read_picture, recognised, limits, reply_fd)

@@ -127,6 +127,7 @@ class DocumentDraft:
     """A parsed document under construction; checks limits as a reader adds pages."""
 
     limits: Limits
+    suffix: str = ""  # of the file's name, in lower case
     pages: list[ParsedPage] = field(default_factory=list)
     warnings: list[ParseWarning] = field(default_factory=list)
     title: str = ""

@@ -15,7 +15,7 @@ from docx.oxml import parse_xml
 from docx.oxml.ns import qn
 
 from documents.parsing.archives import check_office_archive
-from documents.parsing.blocks import Block, add_sections, format_table
+from documents.parsing.blocks import LIST_INDENT, Block, add_sections, format_table, join_in_cell
 from documents.parsing.charts import read_chart
 from documents.parsing.document import DocumentDraft
 
@@ -23,6 +23,14 @@ _HEADING = re.compile(r"heading ([1-9])$", re.IGNORECASE)
 _OUTLINE_LEVEL = f"{qn('w:pPr')}/{qn('w:outlineLvl')}"
 _TEXT_BOX = qn("w:txbxContent")
 _CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}chart"
+_MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+# What stands before and after the parts of a formula; its signs are in its text.
+_MATH_MARKS = {
+    f"{_MATH}oMath": ("$", "$"), f"{_MATH}d": ("(", ")"), f"{_MATH}rad": ("√{", "}"),
+    f"{_MATH}num": ("{", "}"), f"{_MATH}den": ("/{", "}"),
+    f"{_MATH}sub": ("_{", "}"), f"{_MATH}sup": ("^{", "}"), f"{_MATH}lim": ("_{", "}"),
+}  # fmt: skip
+_CHECKBOXES = {"\u2610": "[ ]", "\u2611": "[x]", "\u2612": "[x]"}
 # Drawings are stored twice, the second time for old readers; moved text is read at its new place.
 _SKIPPED_TAGS = {
     qn("w:pPr"), qn("w:rPr"), qn("w:moveFrom"), qn("w:del"), qn("w:instrText"),
@@ -40,20 +48,15 @@ def read(path: Path, draft: DocumentDraft) -> None:
     check_office_archive(path, draft.limits)
     document = docx.Document(str(path))
     draft.propose_title(document.core_properties.title)
-    body = _BodyReader(document)
-    blocks = list(body.blocks(document.element.body))
-    draft.propose_title(body.title)  # which the walk has found
-    add_sections(draft, blocks)
+    add_sections(draft, _BodyReader(document).blocks(document.element.body))
 
 
 class _BodyReader:
     """Walks the body. Caches what each style means; python-docx would look it up each time."""
 
     def __init__(self, document: Any) -> None:
-        self.title = ""
         self._parts = document.part.related_parts
         self._levels: dict[str, int] = {}
-        self._title_styles: set[str] = set()
         self._list_styles: set[str] = set()
         for style in document.styles.element.findall(qn("w:style")):
             style_id = style.get(qn("w:styleId")) or ""
@@ -64,7 +67,7 @@ class _BodyReader:
             elif heading := _HEADING.match(name):
                 self._levels[style_id] = int(heading.group(1))
             elif name.lower() == "title":
-                self._title_styles.add(style_id)
+                self._levels[style_id] = 1
             elif name.lower().startswith("list "):
                 self._list_styles.add(style_id)
         self._notes = {
@@ -93,11 +96,11 @@ class _BodyReader:
         if text and level:
             yield Block(" ".join(text.split()), level=min(level, 6))
         elif text:
-            if style_id in self._title_styles and not self.title:
-                self.title = text
-            is_numbered = properties is not None and properties.find(qn("w:numPr")) is not None
-            if is_numbered or style_id in self._list_styles:
-                yield Block(f"- {text}", run="list")
+            numbering = None if properties is None else properties.find(qn("w:numPr"))
+            if numbering is not None or style_id in self._list_styles:
+                yield Block(LIST_INDENT * _list_depth(numbering) + f"- {text}", run="list")
+            elif box := _CHECKBOXES.get(text[0]):
+                yield Block(f"- {box} {text[1:].lstrip()}", run="list")
             else:
                 yield Block(text)
         for box in boxes:
@@ -112,18 +115,34 @@ class _BodyReader:
     def _table(self, table: Any) -> list[Block]:
         rows = [
             [
-                list(self.blocks(cell))
+                (cell, list(self.blocks(cell)))
                 for cell in row.iter(qn("w:tc"))
                 if next(cell.iterancestors(qn("w:tr"))) is row
             ]
             for row in table.iter(qn("w:tr"))
             if next(row.iterancestors(qn("w:tbl"))) is table
         ]
-        if all(len(cells) == 1 for cells in rows):  # a frame around text or around a table
-            return [block for [blocks] in rows for block in blocks]
-        return format_table(
-            [" ".join(block.text for block in blocks) for blocks in cells] for cells in rows
-        )
+        cells = [blocks for row in rows for _, blocks in row]
+        has_one_column = all(len(row) == 1 for row in rows)
+        has_layout = any(block.level or block.run == "table" for each in cells for block in each)
+        if has_one_column and (len(rows) == 1 or has_layout):  # a frame around text or a table
+            return [block for blocks in cells for block in blocks]
+        filled: list[list[str]] = []
+        for row in rows:
+            filled.append([])
+            for cell, blocks in row:
+                column = len(filled[-1])
+                text = join_in_cell(blocks)
+                if cell.vMerge == "continue" and len(filled) > 1:  # merged with the cell above
+                    text = "".join(filled[-2][column : column + 1])
+                filled[-1] += [text, *[""] * (cell.grid_span - 1)]
+        return format_table(filled, may_have_one_column=True)
+
+
+def _list_depth(numbering: Any) -> int:
+    level = None if numbering is None else numbering.find(qn("w:ilvl"))
+    value = "" if level is None else level.get(qn("w:val")) or ""
+    return int(value) if value in {"1", "2", "3", "4", "5", "6", "7", "8"} else 0
 
 
 def _iter_inline_text(
@@ -131,10 +150,18 @@ def _iter_inline_text(
 ) -> Iterator[str]:
     for element in parent:
         tag = element.tag
-        if tag == qn("w:t"):
+        if tag in {qn("w:t"), f"{_MATH}t"}:
             yield element.text or ""
         elif tag in _TAG_CHARACTERS:
             yield _TAG_CHARACTERS[tag]
+        elif tag == f"{_MATH}naryPr" and element.find(f"{_MATH}chr") is None:
+            yield "∫"  # which the format leaves out
+        elif tag == f"{_MATH}chr":  # the sign of a sum or a product
+            yield element.get(f"{_MATH}val", "")
+        elif tag in _MATH_MARKS:
+            before, after = _MATH_MARKS[tag]
+            if text := "".join(_iter_inline_text(element, boxes, note_ids)):
+                yield f"{before}{text}{after}"
         elif tag == _TEXT_BOX:
             boxes.append(element)
         elif tag in {qn("w:footnoteReference"), qn("w:endnoteReference")}:

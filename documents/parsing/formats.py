@@ -23,11 +23,17 @@ class Format:
     container: str = "text"  # text, pdf, rtf, zip, or image
 
 
-SOURCE_CODE = (
-    ".py", ".js", ".ts", ".jsx", ".tsx", ".java", ".kt", ".scala", ".c", ".h", ".cpp", ".hpp",
-    ".cs", ".go", ".rs", ".rb", ".php", ".swift", ".lua", ".pl", ".r", ".jl", ".sh", ".sql",
-    ".css", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".tex", ".rst", ".adoc", ".org",
+# Ending -> the name of its grammar in tree-sitter-language-pack.
+LANGUAGES = {
+    ".py": "python", ".js": "javascript", ".ts": "typescript", ".jsx": "tsx", ".tsx": "tsx",
+    ".java": "java", ".kt": "kotlin", ".scala": "scala", ".c": "c", ".h": "cpp", ".cpp": "cpp",
+    ".hpp": "cpp", ".cs": "csharp", ".go": "go", ".rs": "rust", ".rb": "ruby", ".php": "php",
+    ".swift": "swift", ".lua": "lua", ".pl": "perl", ".jl": "julia", ".sh": "bash",
+}  # fmt: skip
+OTHER_SOURCES = (
+    ".r", ".sql", ".css", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".tex", ".rst", ".adoc", ".org",
 )  # fmt: skip
+ZIP_TYPE = "application/zip"
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _OPEN = "application/vnd.oasis.opendocument."
 FORMATS = (
@@ -43,6 +49,7 @@ FORMATS = (
     Format(
         "OpenDocument spreadsheet", "opendocument:read", f"{_OPEN}spreadsheet", (".ods",), "zip"
     ),
+    Format("ZIP", "archives:read", ZIP_TYPE, (".zip",), "zip"),
     Format("RTF", "text:read_rtf", "application/rtf", (".rtf",), "rtf"),
     Format("HTML", "html:read", "text/html", (".html", ".htm", ".xhtml")),
     Format("Markdown", "markdown:read", "text/markdown", (".md", ".markdown")),
@@ -53,7 +60,8 @@ FORMATS = (
     Format("XML", "xml:read", "application/xml", (".xml",)),
     Format("notebook", "markdown:read_notebook", "application/x-ipynb+json", (".ipynb",)),
     Format("e-mail", "eml:read", "message/rfc822", (".eml",)),
-    Format("plain text", "text:read", "text/plain", (".txt", ".text", ".log", "", *SOURCE_CODE)),
+    Format("source code", "code:read", "text/plain", tuple(LANGUAGES)),
+    Format("plain text", "text:read", "text/plain", (".txt", ".text", ".log", "", *OTHER_SOURCES)),
 )
 
 # Read only for an index of images; an index of texts has no use for them.
@@ -86,6 +94,7 @@ _UNSUPPORTED_MAGIC = {
     b"7z\xbc\xaf\x27\x1c": "a 7-Zip archive",
     b"\x7fELF": "a program",
 }
+_OTHER_ZIP = "a ZIP archive"
 _MAIN_PARTS = {
     "Word": b"wordprocessingml.document.main+xml",
     "PowerPoint": b"presentationml.presentation.main+xml",
@@ -129,6 +138,8 @@ def detect_format(path: Path, file_name: str, *, takes_images: bool = False) -> 
         return detected_format
     if format_of_suffix.container == "text" and detected_format is None and detected_name == "":
         return format_of_suffix
+    if format_of_suffix.media_type == ZIP_TYPE and detected_name == _OTHER_ZIP:
+        return format_of_suffix
     if suffix == "" and detected_format is not None:
         return detected_format
     if detected_format is not None and format_of_suffix.reader == detected_format.reader:
@@ -151,7 +162,7 @@ def _identify(path: Path, head: bytes) -> tuple[Format | None, str]:
     """The format that the bytes show, else a description of them ("" if they may be text)."""
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         format_ = _identify_zip(path)
-        return (format_, "") if format_ else (None, "a ZIP archive")
+        return (format_, "") if format_ else (None, _OTHER_ZIP)
     if head.startswith(b"{\\rtf"):
         return _BY_NAME["RTF"], ""
     for magic, words in _UNSUPPORTED_MAGIC.items():

@@ -4,12 +4,20 @@ It is parsed by events and not into a tree, so that deep nesting (100,000 elemen
 """
 
 import re
+from collections.abc import Iterator
+from itertools import count, repeat
 from pathlib import Path
-from typing import NamedTuple
 
 from lxml import etree
 
-from documents.parsing.blocks import Block, add_sections, format_table
+from documents.parsing.blocks import (
+    LIST_INDENT,
+    Block,
+    Cell,
+    add_sections,
+    fill_merged_cells,
+    format_table,
+)
 from documents.parsing.document import DocumentDraft
 from documents.parsing.text import read_text
 
@@ -24,6 +32,7 @@ _BLOCK_TAGS = {
     "section", "select", "summary", "table", "tbody", "tfoot", "thead", "ul",
 }  # fmt: skip
 MAX_SPAN = 100  # rows or columns of a cell
+MAX_LIST_DEPTH = 9  # deeper lists are written at this depth
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _SPACE = re.compile(r"[ \t\n\r\f]+")
 _META_CHARSET = re.compile(rb"""<meta[^>]{0,500}?charset\s*+=\s*+["']?\s*+([\w.:-]{2,40})""", re.I)
@@ -45,12 +54,6 @@ def find_declared_encoding(head: bytes) -> str | None:
     return found.group(1).decode("ascii", "replace") if found else None
 
 
-class _Cell(NamedTuple):
-    text: str
-    row_count: int
-    column_count: int
-
-
 class HtmlText:
     """Collects blocks from parser events (``start``, ``end``, ``data`` are lxml's names)."""
 
@@ -62,10 +65,11 @@ class HtmlText:
         self._hidden_depth = 0  # depth inside a hidden element
         self._pre_depth = 0
         self._cell_depth = 0
-        self._rows: list[list[_Cell]] = []  # of the outermost open table; its last row may grow
+        self._rows: list[list[Cell]] = []  # of the outermost open table; its last row may grow
         self._spans = 1, 1  # rows and columns of the open cell
         self._level = 0
-        self._is_list_element = False
+        self._lists: list[Iterator[str]] = []  # the markers of the open ones
+        self._marker = ""  # of the open list element, until its text is added
 
     @classmethod
     def from_html(cls, source: str) -> "HtmlText":
@@ -106,10 +110,14 @@ class HtmlText:
             self._rows.append([])
         elif tag in {"tr", "li"}:
             self._end_block()
-            self._is_list_element = tag == "li"
+            if tag == "li" and not self._cell_depth:
+                self._marker = next(self._lists[-1]) if self._lists else "- "
         elif tag in _BLOCK_TAGS:
             self._end_block()
             self._pre_depth += tag == "pre"
+            if tag in {"ul", "ol", "menu"} and not self._cell_depth:
+                numbers = (f"{number}. " for number in count(1))
+                self._lists.append(numbers if tag == "ol" else repeat("- "))
 
     def end(self, tag: str) -> None:
         if self._hidden_depth:
@@ -127,15 +135,17 @@ class HtmlText:
             if not self._cell_depth:
                 if not self._rows:  # a cell outside any row
                     self._rows.append([])
-                self._rows[-1].append(_Cell(self._take_text(), *self._spans))
+                self._rows[-1].append(Cell(self._take_text(), *self._spans))
         elif tag == "table" and not self._cell_depth:
             self._end_table()
         elif tag == "li":
             self._end_block()
-            self._is_list_element = False
+            self._marker = ""
         elif tag in _BLOCK_TAGS:
             self._end_block()
             self._pre_depth -= tag == "pre"
+            if tag in {"ul", "ol", "menu"} and not self._cell_depth and self._lists:
+                self._lists.pop()
 
     def data(self, data: str) -> None:
         if not self._hidden_depth:
@@ -156,18 +166,18 @@ class HtmlText:
         """Add the table's blocks. One with a single row or column only lays out the page."""
         self._flush()
         rows = [row for row in self._rows if any(cell.text for cell in row)]
-        self._rows = []
         if len(rows) == 1 or all(len(row) == 1 for row in rows):
             self.blocks += [Block(cell.text) for row in rows for cell in row if cell.text]
         else:
-            self.blocks += format_table(_fill_spans(rows))
+            self.blocks += format_table(fill_merged_cells(self._rows))
+        self._rows = []
 
     def _take_text(self) -> str:
         text = "".join(self._parts)
         self._parts.clear()
         self._has_text = False
         if self._pre_depth:
-            return text.strip("\n")
+            return text.lstrip("\n").rstrip()
         lines = (_SPACE.sub(" ", line).strip(" |") for line in text.split("\n"))
         return "\n".join(line for line in lines if line)
 
@@ -177,8 +187,13 @@ class HtmlText:
             return
         if self._level:
             self.blocks.append(Block(" ".join(text.split()), level=self._level))
-        elif self._is_list_element:
-            self.blocks.append(Block(f"- {text}", run="list"))
+        elif self._marker or self._lists:
+            # What follows in the same element is indented below its first line.
+            depth = min(max(len(self._lists), 1), MAX_LIST_DEPTH)
+            indent = LIST_INDENT * depth
+            start = LIST_INDENT * (depth - 1) + self._marker if self._marker else indent
+            self.blocks.append(Block(start + text.replace("\n", "\n" + indent), run="list"))
+            self._marker = ""
         else:
             self.blocks.append(Block(text))
 
@@ -186,28 +201,3 @@ class HtmlText:
 def _read_span(attributes: dict[str, str], name: str) -> int:
     text = attributes.get(name, "")
     return min(max(int(text), 1), MAX_SPAN) if text.isascii() and text.isdecimal() else 1
-
-
-def _fill_spans(rows: list[list[_Cell]]) -> list[list[str]]:
-    """The texts of the rows. A cell of several rows is repeated in each of them; one of several
-    columns is followed by empty ones."""
-    open_cells: dict[int, _Cell] = {}  # by column, with the rows that they still fill
-    filled = []
-    for cells in rows:
-        row: list[str] = []
-        for cell in cells:
-            _repeat_open_cells(row, open_cells)
-            if cell.row_count > 1:
-                open_cells[len(row)] = cell._replace(row_count=cell.row_count - 1)
-            row += [cell.text, *[""] * (cell.column_count - 1)]
-        _repeat_open_cells(row, open_cells)
-        filled.append(row)
-    return filled
-
-
-def _repeat_open_cells(row: list[str], open_cells: dict[int, _Cell]) -> None:
-    """Append the cells of earlier rows that fill the next columns of this one."""
-    while cell := open_cells.pop(len(row), None):
-        if cell.row_count > 1:
-            open_cells[len(row)] = cell._replace(row_count=cell.row_count - 1)
-        row.append(cell.text)

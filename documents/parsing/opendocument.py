@@ -12,6 +12,7 @@ from documents.parsing.blocks import (
     format_sheet,
     format_table,
     join_blocks,
+    join_in_cell,
 )
 from documents.parsing.document import DocumentDraft
 
@@ -39,7 +40,8 @@ def read(path: Path, draft: DocumentDraft) -> None:
     [document] = body if body is not None and len(body) == 1 else [content]
     if document.tag == f"{_OFFICE}spreadsheet":
         for sheet in document.iterfind(f"{_TABLE}table"):
-            draft.add_page(format_sheet(_read_rows(sheet)), sheet.get(f"{_TABLE}name", ""))
+            name = sheet.get(f"{_TABLE}name", "")
+            draft.add_page(format_sheet(_read_rows(sheet), name), name)
     elif document.tag == f"{_OFFICE}presentation":
         for number, slide in enumerate(document.iterfind(f"{_DRAW}page"), start=1):
             _add_slide(slide, number, draft)
@@ -105,7 +107,7 @@ def _read_rows(table: etree._Element) -> Iterator[list[str]]:
             continue  # of a table in a cell
         cells: list[str] = []
         for cell in row.iterchildren(f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"):
-            text = " ".join(block.text for block in _read_blocks(cell))
+            text = join_in_cell(_read_blocks(cell))
             count = int(cell.get(f"{_TABLE}number-columns-repeated", "1"))
             cells += [text] * min(count, MAX_REPEATED_CELLS)
         yield cells

@@ -7,7 +7,7 @@ page's letters and digits, and as PDFium's plain text elsewhere.
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -28,11 +28,15 @@ MAX_BOOKMARKS = 10_000
 MIN_SHARE_OF_TEXT = 0.95
 # A line that opens or closes so many pages is a running header or footer, and no heading.
 MIN_PAGES_OF_RUNNING_LINE = 3
+MIN_LINES_OF_HALF = 5  # of a spread
 DRAWING_DPI = 200
 
 # PDFium marks a word broken at a line's end with U+FFFE in place of the hyphen.
 _BROKEN_WORD = re.compile("[\ufffe\u0002](?:\r?\n)?")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")  # glyphs of fonts without a Unicode map
+# The ligature of lam and alef after the article's alef: its letters come in the wrong order.
+_LAM_ALEF = re.compile("ا([أإآ])ل")
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _INLINE_MARKDOWN = MarkdownIt("zero").enable(["emphasis", "strikethrough", "escape", "backticks"])
 
 
@@ -42,6 +46,12 @@ def read(path: Path, draft: DocumentDraft) -> None:
     draft.propose_title(document.get_metadata_dict().get("Title"))
     bookmarks = _bookmarks(document)
     layout = _read_layout(path, draft)
+    if spreads := [index for index in layout if _is_spread(document, index)]:
+        left, right = (
+            _read_layout(path, draft, spreads, crop_box)
+            for crop_box in ((0, 0.5, 0, 0), (0, 0, 0, 0.5))  # what is cut from each side
+        )
+        layout |= {index: left.get(index, []) + right.get(index, []) for index in spreads}
     running_lines = _find_running_lines(layout)
     label = ""
     for index in range(len(document)):
@@ -51,7 +61,7 @@ def read(path: Path, draft: DocumentDraft) -> None:
             text = draft.read_picture(partial(draw_page, document, index, ocr.MAX_SIDE))
         elif index in layout:
             marked_up = join_blocks(_convert(layout[index], running_lines))
-            if _holds_text(marked_up, text):
+            if _holds_text(marked_up, text) and not _is_right_to_left(text):
                 text = marked_up
             else:
                 draft.warn("plain_page", f"Page {index + 1} was read without headings and tables.")
@@ -95,7 +105,7 @@ def _page_text(document: pypdfium2.PdfDocument, index: int, draft: DocumentDraft
         draft.warn("unreadable_page", f"Page {index + 1} is damaged; it was left empty.")
         return ""
     text = _BROKEN_WORD.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
-    return _CONTROL.sub("", text)
+    return _LAM_ALEF.sub(r"ال\1", _CONTROL.sub("", text))
 
 
 def _has_picture(document: pypdfium2.PdfDocument, index: int) -> bool:
@@ -130,8 +140,33 @@ def _bookmarks(document: pypdfium2.PdfDocument) -> dict[int, str]:
     return titles
 
 
-def _read_layout(path: Path, draft: DocumentDraft) -> dict[int, list[LayoutBlock]]:
-    """The blocks of each page that LiteParse can read, in reading order."""
+def _is_spread(document: pypdfium2.PdfDocument, index: int) -> bool:
+    """Whether the page is two pages side by side: its lines keep to the left or to the right half,
+    and some of both are as long as lines of prose. LiteParse would read across both."""
+    try:
+        page = document[index]
+        width, height = page.get_size()
+        if width <= height:
+            return False
+        text_page = page.get_textpage()
+        rectangles = map(text_page.get_rect, range(text_page.count_rects()))
+        lines = [(left, right) for left, _, right, _ in rectangles]
+    except pypdfium2.PdfiumError:
+        return False
+    if any(left < width / 2 < right for left, right in lines):
+        return False
+    long_lines = [left < width / 2 for left, right in lines if right - left > width / 4]
+    return MIN_LINES_OF_HALF <= sum(long_lines) <= len(long_lines) - MIN_LINES_OF_HALF
+
+
+def _read_layout(
+    path: Path,
+    draft: DocumentDraft,
+    indexes: Iterable[int] = (),
+    crop_box: tuple[float, float, float, float] | None = None,
+) -> dict[int, list[LayoutBlock]]:
+    """The blocks of each page that LiteParse can read, in reading order; ``indexes``: only of these
+    pages."""
     parser = liteparse.LiteParse(
         ocr_enabled=False,
         output_format="markdown",
@@ -143,6 +178,8 @@ def _read_layout(path: Path, draft: DocumentDraft) -> dict[int, list[LayoutBlock
         max_pages=2**31 - 1,  # the draft has its own limit
         num_workers=1,
         quiet=True,
+        target_pages=",".join(str(index + 1) for index in indexes) or None,
+        crop_box=crop_box,
     )
     try:
         result = parser.parse(path.read_bytes())  # it refuses a path without ``.pdf``
@@ -192,6 +229,11 @@ def _plain(markdown: str) -> str:
             token.content or " " * (token.type == "softbreak") for token in inline.children or []
         ).split()
     )
+
+
+def _is_right_to_left(text: str) -> bool:
+    """Whether most letters are of such a script, whose words LiteParse puts in a wrong order."""
+    return 2 * len(_RIGHT_TO_LEFT.findall(text)) > sum(map(str.isalpha, text))
 
 
 def _holds_text(marked_up: str, text: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import pptx
 
 from documents.parsing.archives import check_office_archive
-from documents.parsing.blocks import format_table, join_blocks
+from documents.parsing.blocks import Cell, fill_merged_cells, format_table, join_blocks
 from documents.parsing.charts import read_chart
 from documents.parsing.document import DocumentDraft
 
@@ -34,12 +34,15 @@ def _shape_texts(shapes: Any, title_shape: Any) -> Iterator[str]:
         if hasattr(shape, "shapes"):  # a group
             yield from _shape_texts(shape.shapes, title_shape)
         elif getattr(shape, "has_table", False) and shape.has_table:
-            yield join_blocks(
-                format_table(
-                    [cell.text for cell in row.cells if not cell.is_spanned]
-                    for row in shape.table.rows
-                )
+            rows = (
+                [
+                    Cell(cell.text, cell.span_height, cell.span_width)
+                    for cell in row.cells
+                    if not cell.is_spanned
+                ]
+                for row in shape.table.rows
             )
+            yield join_blocks(format_table(fill_merged_cells(rows)))
         elif getattr(shape, "has_chart", False) and shape.has_chart:
             yield read_chart(shape.chart_part.blob)
         elif shape.has_text_frame:

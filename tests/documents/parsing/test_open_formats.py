@@ -113,7 +113,8 @@ class TestSpreadsheet:
 
         assert page.label == "Catches"
         assert page.text == (
-            "| Year | Catch |\n| --- | --- |\n| 2021 | 7 |\n\n| Total | 7 |\n| --- | --- |"
+            "# Catches\n\n| Year | Catch |\n| --- | --- |\n| 2021 | 7 |"
+            "\n\n| Total | 7 |\n| --- | --- |"
         )
 
     def test_reads_a_table_in_a_cell_once(self, parse):

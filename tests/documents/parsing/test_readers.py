@@ -196,7 +196,8 @@ class TestXlsx:
         document = parse(make_xlsx(), "a.xlsx")
 
         assert texts(document) == [
-            "| name | price | sold |\n| --- | --- | --- |\n| pear | 2 | TRUE |\n\nfar below",
+            "# Prices\n\n| name | price | sold |\n| --- | --- | --- |\n| pear | 2 | TRUE |"
+            "\n\nfar below",
             "",
         ]
         assert labels(document) == ["Prices", "Empty"]
