@@ -15,6 +15,18 @@ class ContentConflict(StrataError):
     code = "content_conflict"
 
 
+class DocumentHeld(StrataError):
+    """The document is under a legal hold, so that it can be neither deleted nor replaced."""
+
+    code = "document_held"
+
+    def __init__(self, detail: str | None = None) -> None:
+        super().__init__(
+            detail,
+            fix="End the hold first, with the scope manage: PATCH artifacts/{id}/, is_held false.",
+        )
+
+
 class Unparsable(StrataError):
     """The file cannot be read as a document; trying again will not help."""
 

@@ -81,6 +81,11 @@ class Artifact(LeasedRow, RevisedRow):
     )
     byte_count = models.PositiveBigIntegerField(default=0, editable=False)
     has_file = models.BooleanField(default=False, editable=False)
+    is_held = models.BooleanField(
+        default=False,
+        editable=False,
+        help_text="Under a legal hold: it can be neither deleted nor replaced, and never expires.",
+    )
     is_scanned = models.BooleanField(
         default=False, editable=False, help_text="The virus scanner found nothing in the original."
     )
@@ -116,6 +121,7 @@ class Artifact(LeasedRow, RevisedRow):
         indexes = [
             models.Index(fields=["index", "sha256"]),
             models.Index(fields=["index", "created_at"]),
+            models.Index(fields=["index", "updated_at"]),
             models.Index(fields=["index", "revision"]),
             models.Index(
                 fields=["state"],

@@ -25,7 +25,7 @@ from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from core.leases import FRESH, describe_error
 from core.text import clean_text, hash_text
-from documents.exceptions import ContentConflict, UnknownArtifact, Unparsable
+from documents.exceptions import ContentConflict, DocumentHeld, UnknownArtifact, Unparsable
 from documents.groups import choose_changed_groups, choose_groups_of_new_document, is_visible
 from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page, PendingRevision, RevisedRow, Source
@@ -96,6 +96,7 @@ def add_artifact(
         InvalidInput: the metadata does not match the index's declaration, or the grant may not
             give the document these groups.
         ContentConflict: the document is in the index, and the grant does not include it.
+        DocumentHeld: the content would replace that of a document under a legal hold.
         DiskFull: too little disk space is free.
     """
     with _check_space_then_discard(content):
@@ -136,12 +137,14 @@ def replace_content(
 
     Raises:
         ContentConflict: another artifact of the index is identified by this content.
+        DocumentHeld: it is under a legal hold.
     """
     try:
         with _check_space_then_discard(content), transaction.atomic():
             artifact = _lock_visible(artifact_id, grant)
             if artifact.sha256 == content.sha256:
                 return artifact, AddOutcome.UNCHANGED
+            require_not_held(artifact)
             if artifact.external_id is None:
                 attributes = {"title": artifact.title, "url": artifact.url}
                 artifact.identity = _compute_identity(content, attributes, None)
@@ -163,9 +166,11 @@ def update_artifact(
     url: str | None = None,
     external_id: str | None = None,
     groups: Sequence[str] | None = None,
+    is_held: bool | None = None,
     grant: Grant = EVERYTHING,
 ) -> Artifact:
-    """Change title, URL, metadata or groups, or give it an external id; what is not given stays.
+    """Change title, URL, metadata or groups, give it an external id, or begin or end a legal hold;
+    what is not given stays. A hold is no change of the document: it gets no new revision.
 
     Raises:
         InvalidInput: the metadata does not match the index's declaration, the grant may not change
@@ -193,20 +198,37 @@ def update_artifact(
         if _apply_attributes(artifact, attributes):
             assign_next_revision(artifact)
             artifact.save()
+        if is_held is not None:
+            artifact.is_held = is_held
+            Artifact.objects.filter(pk=artifact_id).update(is_held=is_held)
     return artifact
 
 
 def remove_artifact(artifact_id: uuid.UUID, grant: Grant = EVERYTHING) -> int:
     """Delete an artifact with its pages, sources and original; return the revision of the
-    deletion."""
+    deletion.
+
+    Raises:
+        DocumentHeld: it is under a legal hold.
+    """
     with transaction.atomic():
         artifact = _lock_visible(artifact_id, grant)
+        require_not_held(artifact)
         paths = artifact.file_path, artifact.recognised_pages_path
         assign_next_revision(artifact)
         artifact.delete()
         for path in paths:
             transaction.on_commit(partial(path.unlink, missing_ok=True))
     return artifact.revision
+
+
+def require_not_held(artifact: Artifact) -> None:
+    """
+    Raises:
+        DocumentHeld: the artifact, whose row the caller has locked, is under a legal hold.
+    """
+    if artifact.is_held:
+        raise DocumentHeld
 
 
 def _lock_visible(artifact_id: uuid.UUID, grant: Grant) -> Artifact:
@@ -465,6 +487,8 @@ def _add_or_update(
             }
         has_new_attributes = _apply_attributes(existing, attributes)
         is_revised = existing.sha256 != content.sha256
+        if is_revised:
+            require_not_held(existing)
         if is_revised or existing.state == Artifact.State.FAILED:  # if failed, it is parsed again
             assign_next_revision(existing)
             _set_content(existing, content, added_by)

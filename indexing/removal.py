@@ -16,6 +16,7 @@ from django.dispatch import Signal
 from django.utils import timezone
 
 from core.exceptions import UnknownIndex
+from documents.exceptions import DocumentHeld
 from documents.index_catalog import PointRemoval
 from documents.models import Artifact, PendingRevision
 from documents.services import remove_artifact
@@ -124,6 +125,7 @@ def remove_index(name: str, *, timeout_seconds: float = WAIT_SECONDS) -> IndexRe
 
     Raises:
         UnknownIndex: there is no such index.
+        DocumentHeld: a document of it is under a legal hold.
         StoreUnavailable: searches no longer find it; the next reconciliation removes its points.
     """
     _begin_removal(name)
@@ -158,6 +160,11 @@ def _begin_removal(name: str) -> None:
             raise UnknownIndex.named(name, names)
         if index.removal_requested_at is not None:
             return
+        if held_count := Artifact.objects.filter(index=name, is_held=True).count():
+            raise DocumentHeld(
+                f"The index {name} cannot be removed: {held_count} of its documents are under a "
+                "legal hold."
+            )
         index.removal_requested_at, index.live_build = timezone.now(), None
         index.save(update_fields=["removal_requested_at", "live_build"])
         index.builds.exclude(state=IndexBuild.State.RETIRED).retire()
@@ -175,10 +182,11 @@ def _continue_removal(index: Index, deadline: float) -> None:
         if aliases_to_drop:
             store.switch_aliases(dict.fromkeys(aliases_to_drop))
     index_removal.send(Index, index=index.pk, deadline=deadline)
-    artifacts = Artifact.objects.filter(index=index.pk).order_by("pk")
+    # A hold that began after the removal keeps its document, and so the index, until it ends.
+    artifacts = Artifact.objects.filter(index=index.pk, is_held=False).order_by("pk")
     while ids := list(artifacts.values_list("pk", flat=True)[:ARTIFACT_BATCH_SIZE]):
         for artifact_id in ids:
-            with suppress(Artifact.DoesNotExist):
+            with suppress(Artifact.DoesNotExist, DocumentHeld):
                 remove_artifact(artifact_id)
         if time.monotonic() >= deadline:
             return

@@ -143,6 +143,8 @@ class TestPermissions:
 
         allow(user, "change_artifact")
         assert offered(client, "documents_artifact") == {
+            "begin_hold",
+            "end_hold",
             "embed_artifacts_again",
             "summarise_artifacts_again",
             "rewrite_artifact_questions",
