@@ -15,7 +15,7 @@ from django.db import connection, models, transaction
 from django.dispatch import Signal
 from django.utils import timezone
 
-from core.exceptions import UnknownIndex
+from core.exceptions import StrataError, UnknownIndex
 from documents.exceptions import DocumentHeld
 from documents.index_catalog import PointRemoval
 from documents.models import Artifact, PendingRevision
@@ -69,6 +69,37 @@ def _find_lagging_replicas(collections: Iterable[str]) -> list[str]:
         for collection in collections
         for replica in get_store().find_lagging_replicas(collection)
     ]
+
+
+def remove_expired_artifacts(*, timeout_seconds: float = WAIT_SECONDS) -> bool:
+    """Delete the documents that have not changed for the ``keep_days`` of their index, as a request
+    deletes them; those under a legal hold stay. Return whether some are left for another call."""
+    deadline = time.monotonic() + timeout_seconds
+    for build in IndexBuild.objects.live().readable():
+        if build.spec.keep_days is None:
+            continue
+        oldest = timezone.now() - timedelta(days=build.spec.keep_days)
+        expired = Artifact.objects.filter(
+            index=build.index_id, is_held=False, updated_at__lt=oldest
+        ).order_by("updated_at")
+        for artifact_id in expired.values_list("pk", flat=True)[:ARTIFACT_BATCH_SIZE]:
+            with transaction.atomic():
+                if expired.select_for_update().filter(pk=artifact_id).first() is None:
+                    continue  # deleted, changed or held meanwhile
+                revision = remove_artifact(artifact_id)
+            try:
+                receipt: Any = remove_artifact_points(artifact_id, build.index_id).as_json()
+            except StrataError as error:
+                receipt = f"its points are not removed yet: {error}"
+            logger.info(
+                "Deleted %s of %s, which expired, with revision %d: %s",
+                artifact_id, build.index_id, revision, receipt,
+            )  # fmt: skip
+            if time.monotonic() >= deadline:
+                return True
+        if expired.exists():
+            return True
+    return False
 
 
 # --- A retired build -------------------------------------------------------------------------
