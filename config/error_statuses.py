@@ -58,6 +58,7 @@ from core.serializers import make_error_json, to_invalid_input
 from documents.exceptions import (
     ContentConflict,
     DocumentHeld,
+    OriginalsUnavailable,
     PagesBusy,
     ScannerUnavailable,
     UnknownArtifact,
@@ -148,6 +149,7 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     Unparsable: 422,
     PagesBusy: 503,
     ScannerUnavailable: 503,
+    OriginalsUnavailable: 503,
     UnchunkableText: 422,
     TooManyNodes: 422,
     DiskFull: 507,

@@ -44,6 +44,13 @@ class ScannerUnavailable(StrataError):
     is_retryable = True
 
 
+class OriginalsUnavailable(StrataError):
+    """The storage of the original files does not answer; safe to retry."""
+
+    code = "originals_unavailable"
+    is_retryable = True
+
+
 class PagesBusy(StrataError):
     """Pages of other documents are being drawn."""
 

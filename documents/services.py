@@ -3,7 +3,6 @@
 Nothing here enqueues work; ``signals.py`` does, once a change is committed.
 """
 
-import errno
 import json
 import logging
 import uuid
@@ -32,11 +31,12 @@ from documents.models import Artifact, Page, PendingRevision, RevisedRow, Source
 from documents.originals import (
     FileContent,
     delete_original_on_commit,
-    link_original,
+    get_recognised_pages_path,
     require_free_disk,
 )
 from documents.parsing import ParsedDocument, ParsedPage, parse_file, title_from_file_name
 from documents.source_splitting import split_into_sources
+from documents.storage import get_storage
 from documents.virus_scan import is_scanner_configured, scan_file
 
 logger = logging.getLogger(__name__)
@@ -214,11 +214,10 @@ def remove_artifact(artifact_id: uuid.UUID, grant: Grant = EVERYTHING) -> int:
     with transaction.atomic():
         artifact = _lock_visible(artifact_id, grant)
         require_not_held(artifact)
-        paths = artifact.file_path, artifact.recognised_pages_path
+        if artifact.has_file:
+            delete_original_on_commit(artifact)
         assign_next_revision(artifact)
         artifact.delete()
-        for path in paths:
-            transaction.on_commit(partial(path.unlink, missing_ok=True))
     return artifact.revision
 
 
@@ -268,7 +267,7 @@ def parse_artifact(artifact_id: uuid.UUID) -> Artifact | None:
 
     Raises:
         ScannerUnavailable: the file waits for the virus scanner, which costs no attempt.
-        OSError: the disk or its folder is away, which costs no attempt either.
+        OriginalsUnavailable, OSError: the storage or the disk is away, which costs none either.
     """
     unparsed = Artifact.objects.unparsed().filter(pk=artifact_id)
     claim = unparsed.claim(state=Artifact.State.PARSING)
@@ -279,9 +278,7 @@ def parse_artifact(artifact_id: uuid.UUID) -> Artifact | None:
         result: ParsedDocument | Unparsable
         try:
             result = _parse_claimed(artifact)
-        except FileNotFoundError as gone:
-            if not Path(settings.STRATA_FILES_DIR).is_dir():
-                raise OSError(errno.ENODEV, "The folder of the original files is away") from gone
+        except FileNotFoundError:
             result = Unparsable("missing_file", "The original is gone from the data folder.")
         except Unparsable as error:
             result = error
@@ -306,12 +303,13 @@ def _parse_claimed(artifact: Artifact) -> ParsedDocument:
             fix="Convert the file to another format and add it again.",
         )
     _scan_original(artifact)
-    return parse_file(
-        artifact.file_path,
-        file_name=artifact.file_name,
-        takes_images=get_catalog().accepts_images(artifact.index),
-        recognised=artifact.recognised_pages_path,
-    )
+    with get_storage().local(artifact.original_name) as path:
+        return parse_file(
+            path,
+            file_name=artifact.file_name,
+            takes_images=get_catalog().accepts_images(artifact.index),
+            recognised=get_recognised_pages_path(artifact),
+        )
 
 
 def require_clean_original(artifact: Artifact) -> None:
@@ -319,7 +317,7 @@ def require_clean_original(artifact: Artifact) -> None:
 
     Raises:
         Unparsable: it refuses the file; the artifact is marked as failed.
-        ScannerUnavailable: it does not answer; retry helps.
+        ScannerUnavailable, OriginalsUnavailable: one does not answer; retry helps.
         FileNotFoundError: there is no original.
     """
     if artifact.error_code == "infected_file":
@@ -334,7 +332,8 @@ def require_clean_original(artifact: Artifact) -> None:
 def _scan_original(artifact: Artifact) -> None:
     if artifact.is_scanned or not is_scanner_configured():
         return
-    scan_file(artifact.file_path)
+    with get_storage().local(artifact.original_name) as path:
+        scan_file(path)
     Artifact.objects.filter(pk=artifact.pk, sha256=artifact.sha256).update(is_scanned=True)
 
 
@@ -346,7 +345,8 @@ def _set_parsed(artifact: Artifact, parsed: ParsedDocument) -> None:
     if not artifact.has_user_title and parsed.title.strip():
         artifact.title = clean_text(parsed.title).strip()[:1_000]
     _save_final_state(artifact, Artifact.State.PARSED)
-    transaction.on_commit(partial(artifact.recognised_pages_path.unlink, missing_ok=True))
+    recognised = get_recognised_pages_path(artifact)
+    transaction.on_commit(partial(recognised.unlink, missing_ok=True))
 
 
 def mark_artifact_failed(artifact: Artifact, error: Unparsable) -> None:
@@ -568,7 +568,7 @@ def _set_content(artifact: Artifact, content: Content, added_by: str) -> None:
         if not artifact.title:
             artifact.title = title_from_file_name(content.file_name)
         artifact.save()  # first: if another process was faster, no file must be left
-        link_original(content, artifact)
+        get_storage().add(artifact.original_name, content.path)
         return
     artifact.has_file = False
     artifact.media_type = "text/plain"

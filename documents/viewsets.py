@@ -53,6 +53,7 @@ from documents.serializers import (
     validate_text_artifact,
 )
 from documents.services import AddOutcome, Content, TextContent
+from documents.storage import get_storage
 
 logger = logging.getLogger(__name__)
 
@@ -425,12 +426,14 @@ def _render_page(page: Page, char_count: int) -> dict[str, Any]:
 
 @contextmanager
 def _reading_original(artifact: Artifact) -> Iterator[Path]:
-    """The path of the original; answers 404 if there is none, or it is gone before it is read."""
+    """The path of the original while the block runs; answers 404 if there is none, or it is gone
+    before it is read."""
     if not artifact.has_file:
         raise NotFound("The artifact was given as text, not as a file.", code="no_original")
     try:
         services.require_clean_original(artifact)
-        yield artifact.file_path
+        with get_storage().local(artifact.original_name) as path:
+            yield path
     except FileNotFoundError:
         raise NotFound("The original is gone from the data folder.", code="missing_file") from None
 
