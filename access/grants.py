@@ -20,7 +20,7 @@ class Scope(StrEnum):
 
     SEARCH = "search"  # search and read
     WRITE = "write"  # add, change and remove what an index holds
-    MANAGE = "manage"  # remove, build and verify indexes; make and revoke keys
+    MANAGE = "manage"  # remove, build and verify indexes; hold documents; make and revoke keys
 
     def includes(self, other: "Scope") -> bool:
         scopes = list(Scope)

@@ -7,13 +7,15 @@ the action (viewsets) or of the method. An operation without a scope is refused.
 
 from typing import TYPE_CHECKING, Any
 
+from django.contrib.auth.models import User
 from rest_framework.exceptions import NotAuthenticated
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from access.authentication import ApiKeyUser, get_grant, get_scope
 from access.exceptions import MissingScope
-from access.grants import Scope
+from access.grants import Grant, Scope
+from access.models import GroupRights
 
 if TYPE_CHECKING:
     from rest_framework.views import APIView  # imports this module, by the settings
@@ -61,6 +63,21 @@ def check_scope(request: Request, view: Any, operation: str) -> None:
         get_grant(request, needed)
         return
     raise MissingScope(_describe_missing_scope(request, scope, needed))
+
+
+def require_larger_scope(request: Request, needed: Scope) -> Grant:
+    """What the request may see with a scope that only a part of its operation needs.
+
+    Raises:
+        MissingScope: it lacks the scope.
+    """
+    scope = get_scope(request)
+    if scope is None or not scope.includes(needed):
+        raise MissingScope(_describe_missing_scope(request, scope, needed))
+    if isinstance(request.user, ApiKeyUser):
+        return get_grant(request)
+    assert isinstance(request.user, User)
+    return GroupRights.objects.of_user(request.user).grant_for(needed)
 
 
 def _find_operation(request: Request, view: Any) -> str | None:

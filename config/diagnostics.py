@@ -10,6 +10,7 @@ from django.db import DatabaseError
 
 from core.exceptions import StrataError
 from documents.parsing import read_confinement
+from documents.storage import get_storage
 from documents.virus_scan import is_scanner_configured, ping_scanner
 from indexing.embedding import describe_model_availability
 from indexing.health import RETRY_FIX, describe_failures
@@ -38,6 +39,8 @@ def check_installation() -> Iterator[DiagnosticResult]:
     yield _check_confinement()
     if is_scanner_configured():
         yield _check_scanner()
+    if settings.STRATA_S3_BUCKET:
+        yield _check_bucket()
 
 
 def check_indexes() -> Iterator[DiagnosticResult]:
@@ -62,6 +65,14 @@ def _check_scanner() -> DiagnosticResult:
     except StrataError as error:
         return DiagnosticResult("viruses", False, str(error), error.fix or "")
     return DiagnosticResult("viruses", True, f"The scanner at {settings.STRATA_CLAMD} answers.")
+
+
+def _check_bucket() -> DiagnosticResult:
+    try:
+        get_storage().check()
+    except StrataError as error:
+        return DiagnosticResult("originals", False, str(error), error.fix or "")
+    return DiagnosticResult("originals", True, f"The bucket {settings.STRATA_S3_BUCKET} answers.")
 
 
 def _check_free_disk() -> DiagnosticResult:

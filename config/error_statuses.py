@@ -57,6 +57,8 @@ from core.expected_errors import is_database_unavailable
 from core.serializers import make_error_json, to_invalid_input
 from documents.exceptions import (
     ContentConflict,
+    DocumentHeld,
+    OriginalsUnavailable,
     PagesBusy,
     ScannerUnavailable,
     UnknownArtifact,
@@ -136,6 +138,7 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     UnknownRelationship: 404,
     UnknownRelationshipType: 404,
     ContentConflict: 409,
+    DocumentHeld: 409,
     HiddenRelationships: 409,
     WrongBuildState: 409,
     SpecNotWritten: 409,
@@ -146,6 +149,7 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     Unparsable: 422,
     PagesBusy: 503,
     ScannerUnavailable: 503,
+    OriginalsUnavailable: 503,
     UnchunkableText: 422,
     TooManyNodes: 422,
     DiskFull: 507,

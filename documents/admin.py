@@ -7,7 +7,7 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from core.admin import ReadOnlyAdmin, UndeletableRowAdmin
+from core.admin import ReadOnlyAdmin, UndeletableRowAdmin, select_rows
 from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page, Source
 from documents.services import remove_artifact
@@ -32,7 +32,8 @@ class ArtifactIndexFilter(IndexFilter):
 @admin.register(Artifact)
 class ArtifactAdmin(ReadOnlyAdmin):
     list_display = ["__str__", "index", "media_type", "state", "error_code", "updated_at"]
-    list_filter = ["state", IndexFilter, "media_type"]
+    list_filter = ["state", IndexFilter, "media_type", "is_held"]
+    actions = ["begin_hold", "end_hold"]
     search_fields = ["title", "file_name", "external_id"]
     search_help_text = "Title, file name, external id, or the artifact's id."
     ordering = ["-created_at", "-id"]
@@ -42,9 +43,11 @@ class ArtifactAdmin(ReadOnlyAdmin):
     def get_deleted_objects(
         self, objs: Any, request: HttpRequest
     ) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:
-        """List only the artifacts; the thousands of rows deleted with them are not shown."""
+        """List only the artifacts; the thousands of rows deleted with them are not shown. Those
+        under a legal hold are named as protected, and nothing is deleted."""
         names = [str(artifact) for artifact in objs]
-        return names, {str(self.opts.verbose_name_plural): len(names)}, set(), []
+        held = [f"{artifact} (legal hold)" for artifact in objs if artifact.is_held]
+        return names, {str(self.opts.verbose_name_plural): len(names)}, set(), held
 
     def delete_model(self, request: HttpRequest, obj: Artifact) -> None:
         with suppress(Artifact.DoesNotExist):
@@ -54,6 +57,16 @@ class ArtifactAdmin(ReadOnlyAdmin):
         for artifact_id in list(queryset.values_list("pk", flat=True)):
             with suppress(Artifact.DoesNotExist):
                 remove_artifact(artifact_id)
+
+    @admin.action(description="Begin a legal hold", permissions=["queue"])
+    def begin_hold(self, request: HttpRequest, queryset: QuerySet[Artifact]) -> None:
+        count = select_rows(queryset).update(is_held=True)
+        self.show_count(request, "%d document is held.", "%d documents are held.", count)
+
+    @admin.action(description="End the legal hold", permissions=["queue"])
+    def end_hold(self, request: HttpRequest, queryset: QuerySet[Artifact]) -> None:
+        count = select_rows(queryset).update(is_held=False)
+        self.show_count(request, "%d document is not held.", "%d documents are not held.", count)
 
 
 class ArtifactPartAdmin(UndeletableRowAdmin):

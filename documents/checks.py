@@ -1,5 +1,6 @@
-"""System checks of the virus scanner, the limits of documents and the overlap of sources."""
+"""System checks of the virus scanner, S3, the limits of documents and the overlap of sources."""
 
+from importlib.util import find_spec
 from typing import Any
 
 from django.conf import settings
@@ -36,6 +37,14 @@ def check_documents(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
                 "socket.",
                 hint="Write it as 127.0.0.1:3310 or /run/clamav/clamd.ctl.",
                 id="documents.E002",
+            )
+        )
+    if settings.STRATA_S3_BUCKET and not (find_spec("storages") and find_spec("boto3")):
+        errors.append(
+            Error(
+                "STRATA_S3_BUCKET is set, but what asks S3 is not installed.",
+                hint="Install strata-rag[s3], or requirements/s3.txt.",
+                id="documents.E004",
             )
         )
     if not 0 <= settings.STRATA_SOURCE_OVERLAP_WORDS <= MAX_OVERLAP_WORDS:

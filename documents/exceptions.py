@@ -15,6 +15,18 @@ class ContentConflict(StrataError):
     code = "content_conflict"
 
 
+class DocumentHeld(StrataError):
+    """The document is under a legal hold, so that it can be neither deleted nor replaced."""
+
+    code = "document_held"
+
+    def __init__(self, detail: str | None = None) -> None:
+        super().__init__(
+            detail,
+            fix="End the hold first, with the scope manage: PATCH artifacts/{id}/, is_held false.",
+        )
+
+
 class Unparsable(StrataError):
     """The file cannot be read as a document; trying again will not help."""
 
@@ -29,6 +41,13 @@ class ScannerUnavailable(StrataError):
     """The virus scanner did not answer; safe to retry."""
 
     code = "virus_scanner_unavailable"
+    is_retryable = True
+
+
+class OriginalsUnavailable(StrataError):
+    """The storage of the original files does not answer; safe to retry."""
+
+    code = "originals_unavailable"
     is_retryable = True
 
 

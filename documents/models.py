@@ -2,10 +2,8 @@
 
 import json
 import uuid
-from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.db import models
 
 from access.grants import Grant
@@ -81,6 +79,11 @@ class Artifact(LeasedRow, RevisedRow):
     )
     byte_count = models.PositiveBigIntegerField(default=0, editable=False)
     has_file = models.BooleanField(default=False, editable=False)
+    is_held = models.BooleanField(
+        default=False,
+        editable=False,
+        help_text="Under a legal hold: it can be neither deleted nor replaced, and never expires.",
+    )
     is_scanned = models.BooleanField(
         default=False, editable=False, help_text="The virus scanner found nothing in the original."
     )
@@ -116,6 +119,7 @@ class Artifact(LeasedRow, RevisedRow):
         indexes = [
             models.Index(fields=["index", "sha256"]),
             models.Index(fields=["index", "created_at"]),
+            models.Index(fields=["index", "updated_at"]),
             models.Index(fields=["index", "revision"]),
             models.Index(
                 fields=["state"],
@@ -145,15 +149,10 @@ class Artifact(LeasedRow, RevisedRow):
         return grant.includes(self.index) and grant.includes_groups(self.groups)
 
     @property
-    def file_path(self) -> Path:
-        """Path of the original file of the current revision."""
+    def original_name(self) -> str:
+        """Name of the original of the current revision, in the storage of originals."""
         name = f"{self.pk}-{self.sha256[:16]}"
-        return Path(settings.STRATA_FILES_DIR) / name[:2] / name
-
-    @property
-    def recognised_pages_path(self) -> Path:
-        """Pages of the original that OCR has read, until all are read."""
-        return self.file_path.with_suffix(".ocr")
+        return f"{name[:2]}/{name}"
 
 
 class HashedText(models.Model):
@@ -214,6 +213,16 @@ class Source(HashedText):
 
     def __str__(self) -> str:
         return f"source {self.ordinal}"
+
+
+class RemovedOriginal(models.Model):
+    """An original to delete from the storage, unless its document has been given it again."""
+
+    name = models.CharField(max_length=100, primary_key=True)
+    artifact_id = models.UUIDField()
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class PendingRevision(models.Model):

@@ -1,10 +1,12 @@
-"""Store original files unchanged on disk, one for each artifact that was given as a file.
+"""Store original files unchanged, one for each artifact that was given as a file.
 
-A file is first written under a temporary name, as it arrives, and linked to its artifact's name
-inside the transaction that adds the artifact, so two uploads never delete each other's file.
+A file is first written to disk under a temporary name, as it arrives, and stored under its
+artifact's name inside the transaction that adds the artifact, so two uploads never delete each
+other's file.
 """
 
 import hashlib
+import logging
 import os
 import shutil
 import tempfile
@@ -25,9 +27,12 @@ from django.db import transaction
 
 from core.exceptions import DiskFull, TooLarge
 from core.text import clean_text, hash_text
-from documents.exceptions import Unparsable
-from documents.models import Artifact
+from documents.exceptions import OriginalsUnavailable, Unparsable
+from documents.models import Artifact, RemovedOriginal
 from documents.parsing import Limits, list_files, open_archive
+from documents.storage import get_storage
+
+logger = logging.getLogger(__name__)
 
 READ_BYTES = 1 << 20
 MAX_PATH_CHARS = 200  # of a file in a ZIP; the path is part of an external id
@@ -36,7 +41,7 @@ ABANDONED_SECONDS = 86_400  # an incoming file this old was left by a killed pro
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """A received file that is not linked to its artifact yet."""
+    """A received file that is not stored as an original yet."""
 
     file_name: str
     sha256: str
@@ -44,7 +49,7 @@ class FileContent:
     path: Path
 
     def discard(self) -> None:
-        """Delete the incoming copy; an artifact that uses the file has its own link."""
+        """Delete the incoming copy; an artifact that uses the file has its own."""
         self.path.unlink(missing_ok=True)
 
 
@@ -96,7 +101,7 @@ class IncomingFile:
         return FileContent(self.name, self._digest.hexdigest(), self.byte_count, self.path)
 
     def discard(self) -> None:
-        """Delete it; an artifact that uses the file has its own link."""
+        """Delete it; an artifact that uses the file has its own."""
         self.path.unlink(missing_ok=True)
         with suppress(OSError):  # what could not be written is not needed
             self._file.close()
@@ -176,33 +181,46 @@ def unpack_files(path: Path) -> Iterator[tuple[str, FileContent]]:
             yield name if len(name) <= MAX_PATH_CHARS else hash_text(name), content
 
 
-def link_original(content: FileContent, artifact: Artifact) -> None:
-    """Make the file the artifact's original; on return the link survives a power cut."""
-    path = artifact.file_path
-    path.parent.mkdir(exist_ok=True)
-    path.unlink(missing_ok=True)  # left by an attempt that was rolled back
-    os.link(content.path, path)
-    descriptor = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)  # the file's name is stored in the folder
-    finally:
-        os.close(descriptor)
+def get_recognised_pages_path(artifact: Artifact) -> Path:
+    """Pages of the original that OCR has read, until all are read; on this machine."""
+    name = Path(artifact.original_name).name
+    return Path(settings.STRATA_FILES_DIR) / f"{name}.ocr"
 
 
 def delete_original_on_commit(artifact: Artifact) -> None:
     """Delete this original after the commit, unless another request has given the same file again
-    by then."""
-    path, recognised_pages_path = artifact.file_path, artifact.recognised_pages_path
+    by then. While the storage is away, the row waits. The caller has locked the artifact."""
+    removed, _ = RemovedOriginal.objects.get_or_create(
+        name=artifact.original_name, defaults={"artifact_id": artifact.pk}
+    )
+    get_recognised_pages_path(artifact).unlink(missing_ok=True)
 
     def delete() -> None:
-        with transaction.atomic():
-            current = Artifact.objects.select_for_update().filter(pk=artifact.pk).first()
-            is_current = current is not None and current.has_file and current.file_path == path
-            if current is None or not is_current or current.error_code == "infected_file":
-                path.unlink(missing_ok=True)
-                recognised_pages_path.unlink(missing_ok=True)
+        _delete_removed(removed)
 
-    transaction.on_commit(delete)
+    transaction.on_commit(delete, robust=True)
+
+
+def delete_removed_originals() -> None:
+    """Delete the originals that could not be deleted before, until one cannot again."""
+    for removed in RemovedOriginal.objects.iterator():
+        if not _delete_removed(removed):
+            return
+
+
+def _delete_removed(removed: RemovedOriginal) -> bool:
+    """Return whether the storage answered."""
+    try:
+        with transaction.atomic():
+            artifacts = Artifact.objects.select_for_update().filter(pk=removed.artifact_id)
+            current = artifacts.filter(has_file=True).exclude(error_code="infected_file").first()
+            if current is None or current.original_name != removed.name:
+                get_storage().delete(removed.name)
+            RemovedOriginal.objects.filter(pk=removed.pk).delete()
+    except (OSError, OriginalsUnavailable) as error:
+        logger.warning("The original %s is not deleted yet: %s", removed.name, error)
+        return False
+    return True
 
 
 def delete_abandoned_files() -> int:
@@ -211,7 +229,7 @@ def delete_abandoned_files() -> int:
     oldest = time.time() - ABANDONED_SECONDS
     abandoned = [
         path
-        for pattern in ("incoming-*", "*/*.ocr")
+        for pattern in ("incoming-*", "**/*.ocr")
         for path in Path(settings.STRATA_FILES_DIR).glob(pattern)
         if path.stat().st_mtime < oldest
     ]

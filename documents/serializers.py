@@ -15,6 +15,7 @@ from core.http_formats import load_json
 from core.openapi import with_example
 from core.serializers import (
     MAX_NAME_CHARS,
+    FlagField,
     PagingSerializer,
     StrictSerializer,
     StringField,
@@ -292,6 +293,11 @@ class ArtifactUpdateSerializer(StrictSerializer):
     )
     metadata = MetadataField(required=False)
     groups = GroupsField()
+    is_held = FlagField(
+        required=False,
+        help_text="Whether it is under a legal hold: it can be neither deleted nor replaced, and "
+        "never expires. Only for keys with the scope manage.",
+    )
 
 
 class PassageSerializer(StrictSerializer):
@@ -368,6 +374,7 @@ def render_artifacts(
                 "sha256": artifact.sha256,
                 "metadata": artifact.metadata,
                 "groups": [group for group in artifact.groups if grant.shows_group(group)],
+                "is_held": artifact.is_held,
                 "revision": artifact.revision,
                 "status": getattr(artifact, "status"),  # noqa: B009  (an annotation)
                 "error": error,

@@ -3,7 +3,6 @@
 Nothing here enqueues work; ``signals.py`` does, once a change is committed.
 """
 
-import errno
 import json
 import logging
 import uuid
@@ -25,14 +24,14 @@ from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput, StrataError
 from core.leases import FRESH, describe_error
 from core.text import clean_text, hash_text
-from documents.exceptions import ContentConflict, UnknownArtifact, Unparsable
+from documents.exceptions import ContentConflict, DocumentHeld, UnknownArtifact, Unparsable
 from documents.groups import choose_changed_groups, choose_groups_of_new_document, is_visible
 from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page, PendingRevision, RevisedRow, Source
 from documents.originals import (
     FileContent,
     delete_original_on_commit,
-    link_original,
+    get_recognised_pages_path,
     require_free_disk,
     unpack_files,
 )
@@ -44,6 +43,7 @@ from documents.parsing import (
     title_from_file_name,
 )
 from documents.source_splitting import split_into_sources
+from documents.storage import get_storage
 from documents.virus_scan import is_scanner_configured, scan_file
 
 logger = logging.getLogger(__name__)
@@ -103,6 +103,7 @@ def add_artifact(
         InvalidInput: the metadata does not match the index's declaration, or the grant may not
             give the document these groups.
         ContentConflict: the document is in the index, and the grant does not include it.
+        DocumentHeld: the content would replace that of a document under a legal hold.
         DiskFull: too little disk space is free.
     """
     with _check_space_then_discard(content):
@@ -143,12 +144,14 @@ def replace_content(
 
     Raises:
         ContentConflict: another artifact of the index is identified by this content.
+        DocumentHeld: it is under a legal hold.
     """
     try:
         with _check_space_then_discard(content), transaction.atomic():
             artifact = _lock_visible(artifact_id, grant)
             if artifact.sha256 == content.sha256:
                 return artifact, AddOutcome.UNCHANGED
+            require_not_held(artifact)
             if artifact.external_id is None:
                 attributes = {"title": artifact.title, "url": artifact.url}
                 artifact.identity = _compute_identity(content, attributes, None)
@@ -170,9 +173,11 @@ def update_artifact(
     url: str | None = None,
     external_id: str | None = None,
     groups: Sequence[str] | None = None,
+    is_held: bool | None = None,
     grant: Grant = EVERYTHING,
 ) -> Artifact:
-    """Change title, URL, metadata or groups, or give it an external id; what is not given stays.
+    """Change title, URL, metadata or groups, give it an external id, or begin or end a legal hold;
+    what is not given stays. A hold is no change of the document: it gets no new revision.
 
     Raises:
         InvalidInput: the metadata does not match the index's declaration, the grant may not change
@@ -200,20 +205,36 @@ def update_artifact(
         if _apply_attributes(artifact, attributes):
             assign_next_revision(artifact)
             artifact.save()
+        if is_held is not None:
+            artifact.is_held = is_held
+            Artifact.objects.filter(pk=artifact_id).update(is_held=is_held)
     return artifact
 
 
 def remove_artifact(artifact_id: uuid.UUID, grant: Grant = EVERYTHING) -> int:
     """Delete an artifact with its pages, sources and original; return the revision of the
-    deletion."""
+    deletion.
+
+    Raises:
+        DocumentHeld: it is under a legal hold.
+    """
     with transaction.atomic():
         artifact = _lock_visible(artifact_id, grant)
-        paths = artifact.file_path, artifact.recognised_pages_path
+        require_not_held(artifact)
+        if artifact.has_file:
+            delete_original_on_commit(artifact)
         assign_next_revision(artifact)
         artifact.delete()
-        for path in paths:
-            transaction.on_commit(partial(path.unlink, missing_ok=True))
     return artifact.revision
+
+
+def require_not_held(artifact: Artifact) -> None:
+    """
+    Raises:
+        DocumentHeld: the artifact, whose row the caller has locked, is under a legal hold.
+    """
+    if artifact.is_held:
+        raise DocumentHeld
 
 
 def _lock_visible(artifact_id: uuid.UUID, grant: Grant) -> Artifact:
@@ -253,7 +274,7 @@ def parse_artifact(artifact_id: uuid.UUID) -> Artifact | None:
 
     Raises:
         ScannerUnavailable: the file waits for the virus scanner, which costs no attempt.
-        OSError: the disk or its folder is away, which costs no attempt either.
+        OriginalsUnavailable, OSError: the storage or the disk is away, which costs none either.
     """
     unparsed = Artifact.objects.unparsed().filter(pk=artifact_id)
     claim = unparsed.claim(state=Artifact.State.PARSING)
@@ -264,9 +285,7 @@ def parse_artifact(artifact_id: uuid.UUID) -> Artifact | None:
         result: ParsedDocument | Unparsable
         try:
             result = _parse_claimed(artifact)
-        except FileNotFoundError as gone:
-            if not Path(settings.STRATA_FILES_DIR).is_dir():
-                raise OSError(errno.ENODEV, "The folder of the original files is away") from gone
+        except FileNotFoundError:
             result = Unparsable("missing_file", "The original is gone from the data folder.")
         except Unparsable as error:
             result = error
@@ -291,22 +310,23 @@ def _parse_claimed(artifact: Artifact) -> ParsedDocument:
             fix="Convert the file to another format and add it again.",
         )
     _scan_original(artifact)
-    parsed = parse_file(
-        artifact.file_path,
-        file_name=artifact.file_name,
-        takes_images=get_catalog().accepts_images(artifact.index),
-        recognised=artifact.recognised_pages_path,
-    )
-    if parsed.media_type == ZIP_TYPE:
-        _add_files_of(artifact)
+    with get_storage().local(artifact.original_name) as path:
+        parsed = parse_file(
+            path,
+            file_name=artifact.file_name,
+            takes_images=get_catalog().accepts_images(artifact.index),
+            recognised=get_recognised_pages_path(artifact),
+        )
+        if parsed.media_type == ZIP_TYPE:
+            _add_files_of(artifact, path)
     return parsed
 
 
-def _add_files_of(folder: Artifact) -> None:
+def _add_files_of(folder: Artifact, path: Path) -> None:
     """Add each file of a ZIP as a document of its own, with the ZIP's metadata and groups."""
     grant = Grant(groups=frozenset(folder.groups))
     try:
-        for name, content in unpack_files(folder.file_path):
+        for name, content in unpack_files(path):
             add_artifact(
                 folder.index, content, metadata=folder.metadata, external_id=f"{folder.pk}/{name}",
                 groups=folder.groups, grant=grant, added_by=folder.added_by,
@@ -320,7 +340,7 @@ def require_clean_original(artifact: Artifact) -> None:
 
     Raises:
         Unparsable: it refuses the file; the artifact is marked as failed.
-        ScannerUnavailable: it does not answer; retry helps.
+        ScannerUnavailable, OriginalsUnavailable: one does not answer; retry helps.
         FileNotFoundError: there is no original.
     """
     if artifact.error_code == "infected_file":
@@ -335,7 +355,8 @@ def require_clean_original(artifact: Artifact) -> None:
 def _scan_original(artifact: Artifact) -> None:
     if artifact.is_scanned or not is_scanner_configured():
         return
-    scan_file(artifact.file_path)
+    with get_storage().local(artifact.original_name) as path:
+        scan_file(path)
     Artifact.objects.filter(pk=artifact.pk, sha256=artifact.sha256).update(is_scanned=True)
 
 
@@ -347,7 +368,8 @@ def _set_parsed(artifact: Artifact, parsed: ParsedDocument) -> None:
     if not artifact.has_user_title and parsed.title.strip():
         artifact.title = clean_text(parsed.title).strip()[:1_000]
     _save_final_state(artifact, Artifact.State.PARSED)
-    transaction.on_commit(partial(artifact.recognised_pages_path.unlink, missing_ok=True))
+    recognised = get_recognised_pages_path(artifact)
+    transaction.on_commit(partial(recognised.unlink, missing_ok=True))
 
 
 def mark_artifact_failed(artifact: Artifact, error: Unparsable) -> None:
@@ -488,6 +510,8 @@ def _add_or_update(
             }
         has_new_attributes = _apply_attributes(existing, attributes)
         is_revised = existing.sha256 != content.sha256
+        if is_revised:
+            require_not_held(existing)
         if is_revised or existing.state == Artifact.State.FAILED:  # if failed, it is parsed again
             assign_next_revision(existing)
             _set_content(existing, content, added_by)
@@ -567,7 +591,7 @@ def _set_content(artifact: Artifact, content: Content, added_by: str) -> None:
         if not artifact.title:
             artifact.title = title_from_file_name(content.file_name)
         artifact.save()  # first: if another process was faster, no file must be left
-        link_original(content, artifact)
+        get_storage().add(artifact.original_name, content.path)
         return
     artifact.has_file = False
     artifact.media_type = "text/plain"

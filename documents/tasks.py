@@ -6,9 +6,9 @@ from uuid import UUID
 from celery import shared_task
 
 from documents import services
-from documents.exceptions import ScannerUnavailable
+from documents.exceptions import OriginalsUnavailable, ScannerUnavailable
 from documents.models import Artifact
-from documents.originals import delete_abandoned_files
+from documents.originals import delete_abandoned_files, delete_removed_originals
 from documents.virus_scan import is_scanner_configured, ping_scanner
 
 logger = logging.getLogger(__name__)
@@ -21,7 +21,7 @@ def parse_artifact(*, artifact_id: str) -> None:
     """Parse one artifact's file, unless that is done or under way."""
     try:
         services.parse_artifact(UUID(artifact_id))
-    except (ScannerUnavailable, OSError) as error:
+    except (ScannerUnavailable, OriginalsUnavailable, OSError) as error:
         logger.warning("The file of %s is not read yet: %s", artifact_id, error)
 
 
@@ -29,6 +29,7 @@ def parse_artifact(*, artifact_id: str) -> None:
 def reconcile_documents() -> None:
     """Enqueue parsing of artifacts that no message announced or that a dead worker left."""
     delete_abandoned_files()
+    delete_removed_originals()
     if is_scanner_configured():
         try:
             ping_scanner()

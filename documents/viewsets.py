@@ -24,6 +24,7 @@ from rest_framework.response import Response
 import strata_types
 from access.authentication import get_grant
 from access.grants import Grant, Scope
+from access.permissions import require_larger_scope
 from access.request_throttle import get_holder
 from access.usage_limits import require_room, take_batch
 from core.exceptions import StrataError
@@ -52,6 +53,7 @@ from documents.serializers import (
     validate_text_artifact,
 )
 from documents.services import AddOutcome, Content, TextContent
+from documents.storage import get_storage
 
 logger = logging.getLogger(__name__)
 
@@ -137,7 +139,7 @@ class ArtifactViewSet(viewsets.ViewSet):
             FORM: FileArtifactSerializer,
             "application/json": TextArtifactSerializer,
         },
-        responses=ADD_RESPONSES,
+        responses={**ADD_RESPONSES, 409: ERROR},
     )
     def create(self, request: Request, index: str) -> Response:
         """Add a file or a text to an index.
@@ -208,10 +210,12 @@ class ArtifactViewSet(viewsets.ViewSet):
     def partial_update(self, request: Request, artifact_id: str) -> Response:
         """Change title, URL, metadata or groups, or give an external id to an artifact without one.
 
-        Fields that are not given stay as they are.
+        Fields that are not given stay as they are. `is_held` needs the scope `manage`.
         """
         pk, grant = _parse_artifact_id(artifact_id), get_grant(request)
         data = ArtifactUpdateSerializer.read(request.data)
+        if "is_held" in data:
+            grant = require_larger_scope(request, Scope.MANAGE)
         with _raise_unknown_artifact(pk):
             services.update_artifact(pk, **data, grant=grant)
         return Response(_load_and_render(pk, grant))
@@ -219,7 +223,11 @@ class ArtifactViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="remove_artifact",
         parameters=[ARTIFACT_ID],
-        responses={200: body_of(strata_types.Removal), 202: body_of(strata_types.Removal)},
+        responses={
+            200: body_of(strata_types.Removal),
+            202: body_of(strata_types.Removal),
+            409: ERROR,
+        },
     )
     def destroy(self, request: Request, artifact_id: str) -> Response:
         """Delete an artifact with its pages and its points.
@@ -418,12 +426,14 @@ def _render_page(page: Page, char_count: int) -> dict[str, Any]:
 
 @contextmanager
 def _reading_original(artifact: Artifact) -> Iterator[Path]:
-    """The path of the original; answers 404 if there is none, or it is gone before it is read."""
+    """The path of the original while the block runs; answers 404 if there is none, or it is gone
+    before it is read."""
     if not artifact.has_file:
         raise NotFound("The artifact was given as text, not as a file.", code="no_original")
     try:
         services.require_clean_original(artifact)
-        yield artifact.file_path
+        with get_storage().local(artifact.original_name) as path:
+            yield path
     except FileNotFoundError:
         raise NotFound("The original is gone from the data folder.", code="missing_file") from None
 

@@ -15,7 +15,8 @@ from django.db import connection, models, transaction
 from django.dispatch import Signal
 from django.utils import timezone
 
-from core.exceptions import UnknownIndex
+from core.exceptions import StrataError, UnknownIndex
+from documents.exceptions import DocumentHeld
 from documents.index_catalog import PointRemoval
 from documents.models import Artifact, PendingRevision
 from documents.services import remove_artifact
@@ -68,6 +69,37 @@ def _find_lagging_replicas(collections: Iterable[str]) -> list[str]:
         for collection in collections
         for replica in get_store().find_lagging_replicas(collection)
     ]
+
+
+def remove_expired_artifacts(*, timeout_seconds: float = WAIT_SECONDS) -> bool:
+    """Delete the documents that have not changed for the ``keep_days`` of their index, as a request
+    deletes them; those under a legal hold stay. Return whether some are left for another call."""
+    deadline = time.monotonic() + timeout_seconds
+    for build in IndexBuild.objects.live().readable():
+        if build.spec.keep_days is None:
+            continue
+        oldest = timezone.now() - timedelta(days=build.spec.keep_days)
+        expired = Artifact.objects.filter(
+            index=build.index_id, is_held=False, updated_at__lt=oldest
+        ).order_by("updated_at")
+        for artifact_id in expired.values_list("pk", flat=True)[:ARTIFACT_BATCH_SIZE]:
+            with transaction.atomic():
+                if expired.select_for_update().filter(pk=artifact_id).first() is None:
+                    continue  # deleted, changed or held meanwhile
+                revision = remove_artifact(artifact_id)
+            try:
+                receipt: Any = remove_artifact_points(artifact_id, build.index_id).as_json()
+            except StrataError as error:
+                receipt = f"its points are not removed yet: {error}"
+            logger.info(
+                "Deleted %s of %s, which expired, with revision %d: %s",
+                artifact_id, build.index_id, revision, receipt,
+            )  # fmt: skip
+            if time.monotonic() >= deadline:
+                return True
+        if expired.exists():
+            return True
+    return False
 
 
 # --- A retired build -------------------------------------------------------------------------
@@ -124,6 +156,7 @@ def remove_index(name: str, *, timeout_seconds: float = WAIT_SECONDS) -> IndexRe
 
     Raises:
         UnknownIndex: there is no such index.
+        DocumentHeld: a document of it is under a legal hold.
         StoreUnavailable: searches no longer find it; the next reconciliation removes its points.
     """
     _begin_removal(name)
@@ -158,6 +191,11 @@ def _begin_removal(name: str) -> None:
             raise UnknownIndex.named(name, names)
         if index.removal_requested_at is not None:
             return
+        if held_count := Artifact.objects.filter(index=name, is_held=True).count():
+            raise DocumentHeld(
+                f"The index {name} cannot be removed: {held_count} of its documents are under a "
+                "legal hold."
+            )
         index.removal_requested_at, index.live_build = timezone.now(), None
         index.save(update_fields=["removal_requested_at", "live_build"])
         index.builds.exclude(state=IndexBuild.State.RETIRED).retire()
@@ -175,10 +213,11 @@ def _continue_removal(index: Index, deadline: float) -> None:
         if aliases_to_drop:
             store.switch_aliases(dict.fromkeys(aliases_to_drop))
     index_removal.send(Index, index=index.pk, deadline=deadline)
-    artifacts = Artifact.objects.filter(index=index.pk).order_by("pk")
+    # A hold that began after the removal keeps its document, and so the index, until it ends.
+    artifacts = Artifact.objects.filter(index=index.pk, is_held=False).order_by("pk")
     while ids := list(artifacts.values_list("pk", flat=True)[:ARTIFACT_BATCH_SIZE]):
         for artifact_id in ids:
-            with suppress(Artifact.DoesNotExist):
+            with suppress(Artifact.DoesNotExist, DocumentHeld):
                 remove_artifact(artifact_id)
         if time.monotonic() >= deadline:
             return

@@ -8,6 +8,7 @@
     each minute (beat)        -> tasks.reconcile_indexes     changes that no signal announced
                               -> tasks.reconcile_store       data of retired builds, aliases
                               -> tasks.audit_points(build)   lost and orphan points
+                              -> tasks.remove_expired_artifacts   documents older than `keep_days`
 
 Parsing writes pages and sources in bulk, without signals, and saves the artifact last.
 """

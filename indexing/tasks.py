@@ -94,7 +94,8 @@ def reconcile_indexes() -> None:
 @shared_task
 def reconcile_store() -> None:
     """Remove the data of retired builds, publish the aliases of live builds, apply the store
-    settings to collections, and have the points of all builds audited.
+    settings to collections, and have the points of all builds audited and expired documents
+    deleted.
 
     Runs in a worker, because only a process with access to the store can do this.
     """
@@ -110,8 +111,16 @@ def reconcile_store() -> None:
             step()
         except StrataError as error:  # it must not stop the others
             logger.warning("A step of the upkeep of the vector store waits: %s", error)
+    enqueue_once(remove_expired_artifacts)
     for build in builds:
         enqueue_once(audit_points, build_id=build.pk)
+
+
+@shared_task
+def remove_expired_artifacts() -> None:
+    """Delete expired documents; enqueue itself again if that takes longer than one run."""
+    if removal.remove_expired_artifacts():
+        enqueue_once(remove_expired_artifacts)
 
 
 @shared_task

@@ -1,9 +1,11 @@
 """Documents for tests, added as users add them."""
 
+from pathlib import Path
 from typing import Any
 from unittest import mock
 from uuid import uuid4
 
+from django.conf import settings
 from django.utils import timezone
 
 from documents.models import Artifact
@@ -38,6 +40,11 @@ def give(text: str = "\n\n".join(PARAGRAPHS), *, index: str = "plain", **given: 
     """Add a text of one page; a ``title`` is generated if none is given."""
     given.setdefault("title", "Field notes")
     return add_artifact(index, TextContent((text,)), **given)[0]
+
+
+def original_path(artifact: Artifact) -> Path:
+    """Where the folder of originals holds that of the artifact."""
+    return Path(settings.STRATA_FILES_DIR) / artifact.original_name
 
 
 def sync(build: IndexBuild, *artifacts: Artifact) -> None:

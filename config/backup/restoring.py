@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 from uuid import uuid4
 
 from django.apps import apps
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management.color import no_style
 from django.db import connection, transaction
@@ -31,6 +33,7 @@ from config.backup.taking import (
 from config.backup.vectors import load_vectors
 from core.exceptions import InvalidInput
 from documents.models import Artifact, PendingRevision, RevisedRow
+from documents.storage import get_storage
 from indexing.models import IndexBuild, UnconfirmedWrite
 
 SHA256 = re.compile("[0-9a-f]{64}")
@@ -126,17 +129,21 @@ def restore_originals(folder: Traversable, artifacts: QuerySet[Artifact]) -> int
         InvalidInput: a row has no hash where its file's name is made of one.
     """
     lost = 0
+    incoming = Path(settings.STRATA_FILES_DIR)
+    incoming.mkdir(parents=True, exist_ok=True)
     for artifact in artifacts.filter(has_file=True).only("sha256"):
         if not SHA256.fullmatch(artifact.sha256):
             raise InvalidInput(
                 f"The hash of the file of {artifact.pk} is not one.",
                 fix="Do not load this: it was changed after it was written.",
             )
-        path = artifact.file_path
-        if not (folder / path.name).is_file():
+        original = folder / Path(artifact.original_name).name
+        if not original.is_file():
             lost += 1
             continue
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with (folder / path.name).open("rb") as source, path.open("wb") as target:
+        # First to a file of its own: the storage may link it.
+        with original.open("rb") as source, NamedTemporaryFile(dir=incoming) as target:
             shutil.copyfileobj(source, target)
+            target.flush()
+            get_storage().add(artifact.original_name, Path(target.name))
     return lost

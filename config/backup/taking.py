@@ -20,6 +20,7 @@ from config.backup.rows import dump_rows, reading_one_state
 from config.backup.vectors import dump_vectors
 from core.exceptions import InvalidInput
 from documents.models import Artifact
+from documents.storage import get_storage
 from indexing.management.api_client import ApiClient
 
 FORMAT = 1
@@ -108,9 +109,10 @@ def _copy_originals(folder: Path, artifacts: QuerySet[Artifact]) -> set[str]:
     Originals never change."""
     names = set()
     for artifact in artifacts.iterator():
-        source = artifact.file_path
-        names.add(source.name)
-        if not (folder / source.name).exists():
-            with suppress(FileNotFoundError):  # the document has just been removed
-                shutil.copy(source, folder / source.name)
+        name = Path(artifact.original_name).name
+        names.add(name)
+        if not (folder / name).exists():
+            # Missing if the document has just been removed.
+            with suppress(FileNotFoundError), get_storage().local(artifact.original_name) as path:
+                shutil.copy(path, folder / name)
     return names

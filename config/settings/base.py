@@ -127,7 +127,10 @@ CACHES = {
 
 # --- Documents -------------------------------------------------------------------------------
 
-STRATA_FILES_DIR = STRATA_DATA_DIR / "files"  # originals
+STRATA_FILES_DIR = STRATA_DATA_DIR / "files"  # originals, and files that arrive or are read
+# Originals in this bucket instead. Its server, if that is not AWS.
+STRATA_S3_BUCKET = os.environ.get("STRATA_S3_BUCKET", "").strip()
+STRATA_S3_ENDPOINT = read_url("STRATA_S3_ENDPOINT")
 STRATA_MAX_UPLOAD_BYTES = read_int("STRATA_MAX_UPLOAD_BYTES", 200 * 2**20)
 STRATA_MAX_JSON_BYTES = 32 * 2**20  # one JSON document, or one line of a batch
 DATA_UPLOAD_MAX_MEMORY_SIZE = STRATA_MAX_JSON_BYTES  # a form without its files

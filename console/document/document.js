@@ -54,6 +54,7 @@ function showArtifact() {
     Added: new Date(artifact.created_at).toLocaleString(),
     Changed: new Date(artifact.updated_at).toLocaleString(),
     Revision: artifact.revision,
+    "Legal hold": artifact.is_held ? "It can be neither deleted nor replaced." : "",
   };
   const filled = Object.entries(facts).filter(([, value]) => value != null && [value].flat().join("") !== "");
   $("facts").replaceChildren(

@@ -3,8 +3,6 @@
 import uuid
 from typing import TYPE_CHECKING
 
-from django.conf import settings
-
 from core.text import hash_text
 from documents.models import Artifact
 from documents.parsing import IMAGE_TYPES
@@ -28,7 +26,7 @@ class ImageDrafter(DrafterWithoutWrittenInput):
     def draft(self, artifact: Artifact, build: IndexBuild) -> list["TextNode"]:
         if not artifact.has_file or artifact.media_type not in IMAGE_TYPES:
             return []
-        text = artifact.file_path.relative_to(settings.STRATA_FILES_DIR).as_posix()
+        text = artifact.original_name
         return [
             make_text_node(
                 kind="image",

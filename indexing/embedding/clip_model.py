@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from documents.parsing.image import PILLOW_FORMATS
+from documents.storage import get_storage
 from indexing.exceptions import ModelUnavailable
 from indexing.spec import EmbeddingSpec
 
@@ -18,7 +19,7 @@ MAX_ASPECT_RATIO = 8  # longer edge to shorter edge: the models read only a squa
 
 
 class ClipModel:
-    """Embeds images, given as file names in ``STRATA_FILES_DIR``, and query texts as unit vectors.
+    """Embeds images, given as names of originals, and query texts as unit vectors.
 
     Source:
         Radford et al., "Learning Transferable Visual Models From Natural Language Supervision",
@@ -33,7 +34,10 @@ class ClipModel:
         self._text = text
 
     def embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
-        pictures = [read_image(Path(settings.STRATA_FILES_DIR) / name) for name in texts]
+        pictures = []
+        for name in texts:
+            with get_storage().local(name) as path:
+                pictures.append(read_image(path))
         return _normalise_vectors(
             np.stack(list(self._vision.embed(pictures, batch_size=len(pictures))))
         )

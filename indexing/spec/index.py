@@ -30,9 +30,12 @@ from indexing.spec.sections import (
     ToolSpec,
 )
 
-# Settings that affect how an index is searched and shown, but not its vectors. Others are parts of
+# Settings that affect how an index is searched and shown, and how long it keeps documents, but not
+# its vectors. Others are parts of
 # sections: how concepts are found, how people refer to declared fields, and the synonyms of values.
-SEARCH_SETTINGS = ("title", "description", "search", "tools", "identifiers", "evidence")
+SEARCH_SETTINGS = (
+    "title", "description", "search", "tools", "identifiers", "evidence", "keep_days",
+)  # fmt: skip
 FIELD_SEARCH_SETTINGS = ("said_as", "description")
 
 PLACEMENT = ("shards", "replicas")  # settings of ``store`` that a collection keeps
@@ -63,6 +66,7 @@ class IndexSpec(FrozenModel):
     tools: dict[str, ToolSpec] = Field(default_factory=dict)
     identifiers: dict[str, IdentifierSpec] = Field(default_factory=dict)
     evidence: EvidenceSpec | None = None  # null: the index accepts none
+    keep_days: int | None = Field(None, ge=1, le=36_500)  # null: documents never expire
     store: StoreSpec = StoreSpec()
     public: bool = False  # searches need no key; stored in ``Index.is_public``
 

@@ -15,7 +15,13 @@ from core.text import clean_text, hash_text
 from documents.models import Artifact, Source
 from documents.originals import save_incoming_file
 from documents.parsing import ParsedPage, parse_file, title_from_file_name
-from documents.services import add_artifact, assign_next_revision, cut_pages, replace_pages
+from documents.services import (
+    add_artifact,
+    assign_next_revision,
+    cut_pages,
+    replace_pages,
+    require_not_held,
+)
 from indexing.drafting.chunk import draft_chunks
 from indexing.exceptions import InvalidSpec
 from indexing.models import Index, IndexBuild
@@ -333,6 +339,7 @@ class FileInspection:
         if is_parsed and list(artifact.pages.values_list("label", "text")) == new_pages:
             return
         if is_parsed:
+            require_not_held(artifact)
             assign_next_revision(artifact)  # so that planning from the old pages is abandoned
         replace_pages(artifact, pages)
         document = self.manifest.document

@@ -34,7 +34,8 @@ QUERIES = {"biomedical": ["spring tide", "heron"], "plain": ["aspirin"]}
 
 # Tables that belong to an installation, or that an index is served without.
 LEFT_OUT = {
-    "documents.pendingrevision", "indexing.throughput", "indexing.unconfirmedwrite",
+    "documents.pendingrevision", "documents.removedoriginal", "indexing.throughput",
+    "indexing.unconfirmedwrite",
     "indexing.pointaudit", "summaries.storedcompletion",
     "summaries.buildlanguagemodelcost", "evaluation.evaluationrun",
 }  # fmt: skip

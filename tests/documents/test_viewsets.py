@@ -23,6 +23,7 @@ from documents.models import Artifact, Page
 from documents.parsing import process_pool
 from indexing.models import IndexBuild
 from tests.documents.parsing.makers import make_pdf
+from tests.factories import original_path
 
 pytestmark = pytest.mark.django_db
 
@@ -129,7 +130,7 @@ class TestCreate:
         body = answer.json()
         assert (body["file_name"], body["status"]) == ("herons.md", "received")
         assert (body["title"], body["metadata"]) == ("Birds", {"year": 2019})
-        assert Artifact.objects.get().file_path.read_bytes() == b"# Herons\n\nThey wait."
+        assert original_path(Artifact.objects.get()).read_bytes() == b"# Herons\n\nThey wait."
 
     def test_answers_200_to_a_document_that_exists(self, api):
         first = give(api, external_id="b1")
@@ -805,7 +806,7 @@ class TestOriginal:
 
     def test_answers_404_if_the_file_is_missing(self, api):
         artifact_id = give_file(api).json()["id"]
-        Artifact.objects.get().file_path.unlink()
+        original_path(Artifact.objects.get()).unlink()
 
         assert api.get(one(artifact_id, "original")).json()["code"] == "missing_file"
 
@@ -851,14 +852,14 @@ class TestPageOfFile:
         assert boxes.json() == {"boxes": []}
 
     def test_is_not_found_if_its_file_is_gone(self, api, pdf_id):
-        Artifact.objects.get().file_path.unlink()
+        original_path(Artifact.objects.get()).unlink()
 
         for rest in ("picture", "boxes?start=0&end=7"):
             answer = api.get(one(pdf_id, f"pages/0/{rest}"))
             assert (answer.status_code, answer.json()["code"]) == (404, "missing_file")
 
     def test_that_is_damaged_is_named_by_its_ending(self, api, pdf_id):
-        Artifact.objects.get().file_path.write_bytes(make_pdf("One."))
+        original_path(Artifact.objects.get()).write_bytes(make_pdf("One."))
         Page.objects.update(index=7)
 
         answer = api.get(one(pdf_id, "pages/7/picture"))

@@ -10,6 +10,7 @@ from documents.models import Artifact
 from documents.virus_scan import ping_scanner, scan_file
 from tests.clients import client_with_key
 from tests.documents.clamd import VIRUS, running_scanner
+from tests.factories import original_path
 
 CLEAN = b"# Herons\n\nThey wait."
 INFECTED = b"# Herons\n\n" + VIRUS
@@ -117,7 +118,7 @@ class TestUploads:
             "detail": "The virus scanner found Test.Virus in the file, which was deleted. Clean "
             "the file and add it again.",
         }
-        assert not Artifact.objects.get().file_path.exists()
+        assert not original_path(Artifact.objects.get()).exists()
         answer = self.download(api, artifact_id)
         assert (answer.status_code, answer.json()["code"]) == (422, "infected_file")
 

@@ -5,6 +5,7 @@ from indexing.models import Node
 from indexing.services import plan_nodes, sync_nodes
 from indexing.stores import get_store
 from indexing.verification import verify_build
+from tests.factories import original_path
 from tests.pictures import draw
 
 
@@ -16,7 +17,7 @@ class TestSyncing:
         artifact, _ = add_artifact("gallery", file, external_id="heron")
         parse_artifact(artifact.pk)
         plan_nodes(artifact.pk, gallery)
-        Artifact.objects.get().file_path.unlink()
+        original_path(Artifact.objects.get()).unlink()
         while sync_nodes(gallery):
             pass
         assert "No such file" in Node.objects.get(state=Node.State.FAILED).last_error

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from documents.exceptions import Unparsable
-from documents.originals import save_incoming_file
+from documents.originals import get_recognised_pages_path, save_incoming_file
 from documents.parsing import close_child_processes, parse_file
 from documents.services import add_artifact, parse_artifact
 from tests.clients import client_with_key
@@ -106,7 +106,7 @@ class TestTheService:
 
         [hit] = [hit for hit in answer.json()["hits"] if "Egrets" in hit["text"]]
         assert hit["page"]["index"] == 1
-        assert not parsed.recognised_pages_path.exists()
+        assert not get_recognised_pages_path(parsed).exists()
 
 
 def kill_reader_after_a_page(pages: Path) -> None:

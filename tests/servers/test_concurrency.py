@@ -17,7 +17,7 @@ from indexing import services
 from indexing.models import Node, NodeCountChange
 from indexing.point_audit import audit_next_points
 from indexing.verification import verify_build
-from tests.factories import give, sync
+from tests.factories import give, original_path, sync
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -160,7 +160,7 @@ class TestAddArtifact:
         artifact = Artifact.objects.get()
         assert {each.pk for each, _ in given} == {artifact.pk}
         files = [path for path in Path(settings.STRATA_FILES_DIR).rglob("*") if path.is_file()]
-        assert files == [artifact.file_path]
+        assert files == [original_path(artifact)]
         assert verify_build(build).is_sound
 
     def test_gives_simultaneous_revisions_distinct_numbers(self, build, at_once):

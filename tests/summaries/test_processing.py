@@ -35,7 +35,7 @@ from summaries.processing import (
     stages,
 )
 from summaries.writers import AnnotationDraft, DraftOutcome
-from tests.factories import load_index
+from tests.factories import load_index, original_path
 from tests.faults.armed import ArmedService, armed
 from tests.indexed import list_unplanned, list_unwritten
 from tests.serving import Service
@@ -440,7 +440,7 @@ class TestEmbed:
         assert (out / CHUNKS_FILE_NAME).exists()
         artifact = Artifact.objects.get()
         assert (artifact.state, artifact.title) == ("parsed", "knee")
-        assert artifact.file_path.read_text() == KNEE
+        assert original_path(artifact).read_text() == KNEE
         assert load(out / MANIFEST_FILE_NAME)["embedded"]["artifact_id"] == str(artifact.pk)
 
     def test_notifies_a_running_server_and_waits_for_it(self, physio, file, out, server, capsys):

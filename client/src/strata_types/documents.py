@@ -20,6 +20,13 @@ class DocumentOptions(TypedDict, total=False):
     its own. An empty list: all who may read the index."""
 
 
+class DocumentChanges(DocumentOptions, total=False):
+    """What can change of a document without new content."""
+
+    is_held: bool
+    """Begins or ends a legal hold: only for keys with the scope `manage`."""
+
+
 class TextDocument(DocumentOptions, total=False):
     """A document of a batch: `text` or `pages`, and optional fields."""
 
@@ -58,6 +65,8 @@ class Artifact(TypedDict):
     metadata: dict[str, Any]
     groups: list[str]
     """Who may see it; empty: all who read the index."""
+    is_held: bool
+    """Under a legal hold: it can be neither deleted nor replaced, and never expires."""
     revision: int
     """Of the last write to it. A search with this min_revision shows that write."""
     status: Status

@@ -42,7 +42,8 @@ ARTIFACT: types.Artifact = {
     "index": "handbook", "title": "Keeper's handbook", "file_name": "handbook.pdf",
     "external_id": "handbook-7", "url": "https://lights.example/handbook",
     "media_type": "application/pdf", "encoding": "", "sha256": SHA256, "metadata": {"year": 1911},
-    "groups": ["keepers"], "revision": 42, "status": "ready", "error": None, "warnings": [],
+    "groups": ["keepers"], "is_held": False, "revision": 42, "status": "ready", "error": None,
+    "warnings": [],
     "pages": 12, "nodes": {"pending": 0, "synced": 87, "failed": 0}, "created_at": AT,
     "updated_at": AT,
 }

@@ -20,7 +20,7 @@ from indexing.services import load_specs, plan_nodes, sync_nodes
 from indexing.spec import IndexSpec, parse_spec
 from indexing.stores import get_store
 from indexing.verification import verify_build
-from tests.factories import sync
+from tests.factories import original_path, sync
 from tests.indexed import list_unplanned
 from tests.pictures import draw
 from tests.written import make_build
@@ -113,7 +113,7 @@ class TestLedger:
 
         [name] = embedder.embedded
         assert (settings.STRATA_FILES_DIR / name).read_bytes() == draw()
-        assert artifact.file_path == settings.STRATA_FILES_DIR / name
+        assert original_path(artifact) == settings.STRATA_FILES_DIR / name
 
     def test_stores_the_embedding_model_of_each_node(self, gallery, hang):
         hang(draw())

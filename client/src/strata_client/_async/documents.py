@@ -22,6 +22,7 @@ from strata_client.types import (
     ArtifactList,
     ArtifactListOptions,
     BatchVerdict,
+    DocumentChanges,
     DocumentOptions,
     ListOptions,
     Page,
@@ -96,7 +97,7 @@ class AsyncDocuments:
             verdicts += part_verdicts
         return verdicts
 
-    async def update(self, artifact_id: str, **options: Unpack[DocumentOptions]) -> Artifact:
+    async def update(self, artifact_id: str, **options: Unpack[DocumentChanges]) -> Artifact:
         """Change what is given; metadata and groups are replaced as a whole. Only an artifact that
         has no ``external_id`` can be given one.
 
@@ -130,7 +131,7 @@ class AsyncDocuments:
         """Replace the content of an artifact; its id, title, metadata and groups stay.
 
         Raises:
-            Conflict: another artifact of the index has this content.
+            Conflict: another artifact of the index has this content, or it is under a legal hold.
         """
         require_one_content(text=text, pages=pages, file=file)
         if file is None:
@@ -273,7 +274,11 @@ class AsyncDocuments:
 
     async def delete(self, artifact_id: str) -> Removal:
         """Remove an artifact, its pages and its points. No search returns it after that, even if
-        ``points`` counts points that are left; the server deletes them later."""
+        ``points`` counts points that are left; the server deletes them later.
+
+        Raises:
+            Conflict: it is under a legal hold.
+        """
         return await self._connection.fetch("DELETE", _path(artifact_id), is_idempotent=False)
 
 
