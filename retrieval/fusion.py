@@ -5,16 +5,20 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from statistics import fmean, geometric_mean
-from typing import TypeVar
+from typing import Literal, TypeVar
+
+import numpy as np
 
 Id = TypeVar("Id", str, int)
+FusionMethod = Literal["ranks", "scores"]
 
 RRF_K = 60  # as in the paper
 
 
 @dataclass(frozen=True, slots=True)
 class HybridFusion:
-    """How an index fuses the dense and the sparse ranking of a query, ``prefetch`` ids of each.
+    """How an index fuses the dense and the sparse ranking of a query, ``prefetch`` ids of each: by
+    reciprocal ranks, or by standard scores, which ignore ``k``.
 
     A ranking of weight 0 is ignored: it adds no ids.
     """
@@ -23,32 +27,43 @@ class HybridFusion:
     dense_weight: float = 1.0
     sparse_weight: float = 1.0
     prefetch: int = 100
+    method: FusionMethod = "ranks"
 
     @property
     def is_default(self) -> bool:
         """Whether the store's own fusion gives the same scores."""
-        return self.dense_weight == self.sparse_weight == 1
+        return self.method == "ranks" and self.dense_weight == self.sparse_weight == 1
 
 
 def mean_fusion(fusions: Collection[HybridFusion]) -> HybridFusion:
     """Combine the settings of several indexes that are ranked as one, because scores by different
     settings are not comparable: the means of the weights, the geometric mean of k, whose effect
-    depends on ratios, and the largest ``prefetch``."""
+    depends on ratios, and the largest ``prefetch``. Ranks are fused unless all fuse scores."""
     return HybridFusion(
         k=round(geometric_mean([fusion.k for fusion in fusions])),
         dense_weight=fmean(fusion.dense_weight for fusion in fusions),
         sparse_weight=fmean(fusion.sparse_weight for fusion in fusions),
         prefetch=max(fusion.prefetch for fusion in fusions),
+        method="scores" if all(fusion.method == "scores" for fusion in fusions) else "ranks",
     )
 
 
 @dataclass(frozen=True, slots=True)
-class HybridRanking:
-    """The dense and the sparse ranking of a query (id -> rank from 1, score), and both fused (id,
-    score; best first)."""
+class ScoreShare:
+    """What one ranking contributes to a hit's score. ``rank`` counts from 1."""
 
-    dense: Mapping[int, tuple[int, float]]
-    sparse: Mapping[int, tuple[int, float]]
+    rank: int
+    score: float
+    contribution: float
+
+
+@dataclass(frozen=True, slots=True)
+class HybridRanking:
+    """The dense and the sparse ranking of a query, by id, and both fused (id, score; best
+    first)."""
+
+    dense: Mapping[int, ScoreShare]
+    sparse: Mapping[int, ScoreShare]
     fused: Sequence[tuple[int, float]]
 
 
@@ -121,9 +136,9 @@ def fuse_collections(
     """Fuse the rankings of several collections as if all their ids were in one.
 
     The dense rankings are merged by cosine and the sparse rankings by BM25 score, so that an id's
-    rank is its rank among the ids of all collections. These ranks are fused by
-    ``reciprocal_rank_fusion``. Fusing the collections' own ranks would give the best id of each
-    collection the same score, however little it has to do with the query.
+    rank is its rank among the ids of all collections. These ranks, or their scores, are fused.
+    Fusing the collections' own ranks would give the best id of each collection the same score,
+    however little it has to do with the query.
 
     Dense rankings of different models are merged for each model, and the ranks within a model
     count. The ids of the collections are distinct.
@@ -145,23 +160,62 @@ def fuse_collections(
         if fusion.sparse_weight
         else []
     )
-    fused = reciprocal_rank_fusion(
-        [[id for id, _ in ranking] for ranking in (*dense, sparse)],
-        weights=[fusion.dense_weight] * len(dense) + [fusion.sparse_weight],
-        k=fusion.k,
-    )
-    dense_ranks = {
-        id: rank_and_score for ranking in dense for id, rank_and_score in _rank(ranking).items()
+    count = max(map(len, dense), default=0)
+    dense_shares: dict[int, ScoreShare] = {}
+    for ranking in dense:
+        dense_shares |= _share(ranking, fusion.dense_weight, fusion, count=len(ranking))
+    sparse_shares = _share(sparse, fusion.sparse_weight, fusion, count=count)
+    scores: defaultdict[int, float] = defaultdict(float)
+    for id, share in chain(dense_shares.items(), sparse_shares.items()):
+        scores[id] += share.contribution
+    return HybridRanking(dense_shares, sparse_shares, _merge_by_score([scores.items()]))
+
+
+def _share(
+    ranking: Sequence[tuple[int, float]], weight: float, fusion: HybridFusion, *, count: int
+) -> dict[int, ScoreShare]:
+    if fusion.method == "scores":
+        standard = standardise_scores([score for _, score in ranking], count)
+        contributions = [weight * score for score in standard]
+    else:
+        contributions = [weight / (fusion.k + rank) for rank in range(1, len(ranking) + 1)]
+    return {
+        id: ScoreShare(rank, score, contribution)
+        for rank, ((id, score), contribution) in enumerate(
+            zip(ranking, contributions, strict=True), start=1
+        )
     }
-    return HybridRanking(dense_ranks, _rank(sparse), fused)
 
 
-def _merge_by_score(rankings: Iterable[Sequence[tuple[int, float]]]) -> list[tuple[int, float]]:
+def standardise_scores(scores: Sequence[float], count: int) -> list[float]:
+    """How many standard deviations each score of a ranking is above the lowest.
+
+    An id that the ranking lacks counts as the lowest, so it gets 0. Standard deviations make
+    rankings comparable whose scores have other scales: the cosines of one model lie between 0 and
+    0.8, those of another between 0.75 and 0.9.
+
+    Args:
+        scores: best first.
+        count: ids that were ranked. If there are fewer scores, the other ids scored 0, as texts
+            without a word of the query do.
+
+    Source:
+        ZMUV in Montague and Aslam, "Relevance Score Normalization for Metasearch", CIKM 2001. The
+        weighted sum is the convex combination of Bruch, Gai and Ingber, "An Analysis of Fusion
+        Functions for Hybrid Retrieval", ACM TOIS 2023.
+    """
+    if not scores:
+        return []
+    known = np.zeros(max(count, len(scores)))
+    known[: len(scores)] = scores
+    deviation = float(known.std())
+    if deviation < 1e-8:  # equal, except for rounding
+        return [1.0] * len(scores)
+    return ((known[: len(scores)] - known.min()) / deviation).tolist()
+
+
+def _merge_by_score(rankings: Iterable[Iterable[tuple[int, float]]]) -> list[tuple[int, float]]:
     return sorted(chain.from_iterable(rankings), key=lambda scored: (-scored[1], scored[0]))
-
-
-def _rank(ranking: Sequence[tuple[int, float]]) -> dict[int, tuple[int, float]]:
-    return {id: (rank, score) for rank, (id, score) in enumerate(ranking, start=1)}
 
 
 def comb_sum(scores: Collection[float]) -> float:

@@ -15,7 +15,7 @@ from typing import Any
 
 from access.grants import Grant
 from core.exceptions import InvalidInput
-from indexing.spec import FieldSpec, IndexSpec, ToolSpec
+from indexing.spec import FieldSpec, IndexSpec, SearchSpec, ToolSpec
 from retrieval.exceptions import UnavailableTool, UnknownTool
 from retrieval.filters import MAX_VALUE_CHARS, parse_value
 from retrieval.search import MAX_LIMIT, Hit, SearchAnswer
@@ -145,13 +145,18 @@ def _to_tool_answer(answer: SearchAnswer, step: FilterStep | None) -> ToolAnswer
 
 def _rank_mentions_higher(hits: Sequence[Hit], conditions: Sequence[Condition]) -> list[Hit]:
     """Add to the score of a hit, for each condition that it mentions, what the first rank in one
-    more ranking would add to a reciprocal rank fusion."""
+    more ranking would add: a reciprocal rank, or half of the best sum of two standard scores."""
+    best = max((hit.score for hit in hits), default=0.0)
     boosted = [
-        replace(hit, score=hit.score + count / (hit.spec.search.rrf_k + 1))
+        replace(hit, score=hit.score + count * _weigh_mention(hit.spec.search, best))
         for hit in hits
         for count in [sum(_mentions(hit, condition) for condition in conditions)]
     ]
     return sorted(boosted, key=lambda hit: -hit.score)
+
+
+def _weigh_mention(search: SearchSpec, best: float) -> float:
+    return best / 2 if search.fusion == "scores" else 1 / (search.rrf_k + 1)
 
 
 def _mentions(hit: Hit, condition: Condition) -> bool:

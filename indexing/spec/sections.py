@@ -494,6 +494,7 @@ SynonymGroup = Annotated[tuple[SynonymName, ...], Field(min_length=2, max_length
 class SearchSpec(FrozenModel):
     """Defaults of a search; changing them needs no new build."""
 
+    fusion: Literal["ranks", "scores"] = "ranks"
     dense_weight: float = Field(1.0, ge=0, le=100)
     sparse_weight: float = Field(1.0, ge=0, le=100)
     rrf_k: int = Field(60, ge=1, le=10_000)

@@ -18,7 +18,7 @@ from indexing.stores import DenseVector
 from retrieval.exceptions import UnknownSource
 from retrieval.knowledge.query import KnowledgeAnswer, KnowledgeQuery
 from retrieval.search.hit_checks import Verdict
-from retrieval.search.request import SCORE_KINDS, Mode, SearchOptions
+from retrieval.search.request import Mode, SearchOptions, name_score
 from retrieval.search.run import Hit
 from retrieval.search.targets import find_builds, make_targets, require_same_model
 from retrieval.source_context import load_adjacent_sources
@@ -75,7 +75,7 @@ def search_sources(
             chunks[source_id][0][0].index,
             [chunk for chunk, _ in chunks[source_id]],
             max(similarity for _, similarity in chunks[source_id]),
-            SCORE_KINDS[options.mode],
+            name_score(options.mode, chunks[source_id][0][0].spec.search.fusion),
             neighbours.get(source_id, []),
             quotes.get(source_id, []),
         )

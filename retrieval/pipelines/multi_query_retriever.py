@@ -15,8 +15,9 @@ from retrieval.explanation import Explanation
 from retrieval.passages import Passage, PipelineStep, QueryRanking
 from retrieval.pipelines.empty_results import describe_empty_result
 from retrieval.retrievers import QueriesRetriever
-from retrieval.search import MAX_CANDIDATES, DroppedPoints, Hit
+from retrieval.search import MAX_CANDIDATES, DroppedPoints, Hit, Mode
 from retrieval.search.multi_query import choose_passage_kind
+from retrieval.search.request import name_score
 from retrieval.search.targets import find_builds, make_targets
 
 MAX_MULTIPLIER = 100
@@ -101,7 +102,7 @@ def make_passages(
         Passage(
             hit=hit,
             score=hit.score,
-            score_kind="rrf",
+            score_kind=name_score(Mode.HYBRID, hit.spec.search.fusion),
             similarity=hit.similarity,
             steps=(
                 PipelineStep("multi_query_retriever", _make_step_details(query, rank, hit, filter)),

@@ -9,6 +9,7 @@ from typing import Any
 from core.exceptions import InvalidInput
 from core.text import is_text
 from indexing.models import IndexBuild
+from retrieval.fusion import FusionMethod
 
 MAX_LIMIT = 100
 MAX_OFFSET = 1_000
@@ -23,6 +24,11 @@ class Mode(StrEnum):
 
 
 SCORE_KINDS = {Mode.HYBRID: "rrf", Mode.DENSE: "cosine", Mode.SPARSE: "bm25"}
+
+
+def name_score(mode: Mode, fusion: FusionMethod) -> str:
+    """Name the kind of a search's scores; ``fusion`` is that of its index."""
+    return "standard_score" if mode == Mode.HYBRID and fusion == "scores" else SCORE_KINDS[mode]
 
 
 class StaleHitPolicy(StrEnum):

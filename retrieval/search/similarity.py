@@ -49,5 +49,5 @@ def _get_collection_and_grant(candidate: Candidate) -> tuple[str, Grant]:
 
 def _get_dense_score(candidate: Candidate) -> float | None:
     ranking = candidate.target.ranking
-    rank_and_score = None if ranking is None else ranking.dense.get(candidate.point.id.int)
-    return None if rank_and_score is None else rank_and_score[1]
+    share = None if ranking is None else ranking.dense.get(candidate.point.id.int)
+    return None if share is None else share.score

@@ -30,7 +30,7 @@ from retrieval.ledger import LiveBuild, StoredSpec, read_live_builds
 from retrieval.request_cache import once
 from retrieval.search.query_vectors import embed_query, embed_query_if_available
 from retrieval.search.query_weights import BOTH_READ, QueryWeights, weigh_rankings
-from retrieval.search.request import SCORE_KINDS, Mode
+from retrieval.search.request import SCORE_KINDS, Mode, name_score
 from retrieval.search.synonyms import add_synonyms
 
 # Build id and point id; the point id as an integer, which hashes ten times as fast as a UUID.
@@ -106,6 +106,7 @@ class Target:
             dense_weight=search.dense_weight * self.query_weights.dense,
             sparse_weight=search.sparse_weight * self.query_weights.sparse,
             prefetch=max(search.prefetch * questions_per_chunk, self.depth),
+            method=search.fusion,
         )
 
     def reset(self) -> None:
@@ -293,10 +294,11 @@ def _unite_indexes(targets: Iterable[Target]) -> None:
                 target.shared_ranking = shared
 
 
-def get_score_kind(mode: Mode, targets: Iterable[Target]) -> str:
+def get_score_kind(mode: Mode, targets: Sequence[Target]) -> str:
     """Name the kind of the targets' scores: reciprocal ranks replace cosines of unlike models."""
-    is_by_rank = any(target.is_scored_by_rank for target in targets)
-    return SCORE_KINDS[Mode.HYBRID if is_by_rank else mode]
+    if any(target.is_scored_by_rank for target in targets):
+        return SCORE_KINDS[Mode.HYBRID]
+    return name_score(mode, targets[0].fusion.method if targets else "ranks")
 
 
 def parse_recipe(stored: StoredSpec) -> IndexSpec:

@@ -352,6 +352,7 @@ def _render_explanation(explanation: Explanation) -> dict[str, Any]:
         "fusion": None
         if fusion is None
         else {
+            "method": fusion.method,
             "k": fusion.k,
             "weights": {"dense": fusion.dense_weight, "sparse": fusion.sparse_weight},
         },

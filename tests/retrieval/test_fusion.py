@@ -15,6 +15,7 @@ from retrieval.fusion import (
     mean_fusion,
     reciprocal_rank_fusion,
     similarity_and_rank_fusion,
+    standardise_scores,
 )
 
 SCIFACT = Path(settings.BASE_DIR).parent / "shared" / "data" / "beir" / "scifact"
@@ -26,6 +27,10 @@ rankings = st.lists(ids, max_size=5)
 
 def measured(ranking):
     return [(id, 1 - rank / 20) for rank, id in enumerate(ranking)]
+
+
+def ranks_and_scores(shares):
+    return {id: (share.rank, share.score) for id, share in shares.items()}
 
 
 def fuse_with_numpy(found, k, weights):
@@ -114,13 +119,56 @@ class TestHybridFusion:
     def test_returns_rank_and_score_in_each_ranking(self):
         ranking = fuse_collections(self.RANKINGS, HybridFusion())
 
-        assert ranking.dense == {1: (1, 0.9), 2: (2, 0.8), 3: (3, 0.7)}
-        assert ranking.sparse == {3: (1, 5.0), 4: (2, 4.0)}
+        assert ranks_and_scores(ranking.dense) == {1: (1, 0.9), 2: (2, 0.8), 3: (3, 0.7)}
+        assert ranks_and_scores(ranking.sparse) == {3: (1, 5.0), 4: (2, 4.0)}
 
     def test_fuses_only_the_requested_candidates_of_each_ranking(self):
         ranking = fuse_collections(self.RANKINGS, HybridFusion(prefetch=1))
 
         assert [id for id, _ in ranking.fused] == [1, 3]
+
+    def test_sums_weighted_standard_scores(self):
+        fusion = HybridFusion(dense_weight=2, method="scores")
+
+        ranking = fuse_collections(self.RANKINGS, fusion)
+
+        dense_deviation = np.std([0.9, 0.8, 0.7])
+        sparse_deviation = np.std([5, 4, 0])  # one of the three texts has none of the words
+        assert dict(ranking.fused) == pytest.approx(
+            {
+                1: 2 * 0.2 / dense_deviation,
+                2: 2 * 0.1 / dense_deviation,
+                3: 5 / sparse_deviation,
+                4: 4 / sparse_deviation,
+            }
+        )
+
+    @pytest.mark.parametrize("method", ["ranks", "scores"])
+    def test_says_what_each_ranking_contributes(self, method):
+        ranking = fuse_collections(self.RANKINGS, HybridFusion(sparse_weight=1.5, method=method))
+
+        for id, score in ranking.fused:
+            shares = [found[id] for found in (ranking.dense, ranking.sparse) if id in found]
+            assert score == pytest.approx(sum(share.contribution for share in shares))
+
+
+class TestStandardiseScores:
+    def test_does_not_depend_on_the_scale(self):
+        cosines = [0.8, 0.5, 0.4, 0.3]
+        narrow = [0.8 + cosine / 20 for cosine in cosines]
+
+        assert standardise_scores(cosines, 4) == pytest.approx(standardise_scores(narrow, 4))
+
+    def test_sets_the_only_text_with_a_word_far_above_the_others(self):
+        [only] = standardise_scores([7.0], 100)
+        best, *_ = standardise_scores([7.0] * 50, 100)
+
+        assert only == pytest.approx(10, abs=0.1)
+        assert best == pytest.approx(2, abs=0.1)
+
+    def test_gives_equal_scores_the_same(self):
+        assert standardise_scores([0.1] * 3, 3) == [1.0] * 3
+        assert standardise_scores([], 0) == []
 
 
 scores = st.dictionaries(st.integers(0, 30), st.floats(-1, 1, allow_nan=False), max_size=20)
@@ -128,6 +176,9 @@ scores = st.dictionaries(st.integers(0, 30), st.floats(-1, 1, allow_nan=False), 
 
 def rank(score_by_id):
     return sorted(score_by_id.items(), key=lambda scored: (-scored[1], scored[0]))
+
+
+SETTINGS = [(60, 1, 1, "ranks"), (3, 1, 1.5, "ranks"), (5, 2, 0, "ranks"), (60, 2, 1, "scores")]
 
 
 class TestFuseCollections:
@@ -138,13 +189,13 @@ class TestFuseCollections:
         ranking = fuse_collections([poor, good], HybridFusion())
 
         assert [id for id, _ in ranking.fused] == [1, 2, 11, 3, 12]
-        assert ranking.dense[11] == (4, 0.2)
-        assert ranking.sparse[11] == (3, 1.0)
+        assert ranks_and_scores(ranking.dense)[11] == (4, 0.2)
+        assert ranks_and_scores(ranking.sparse)[11] == (3, 1.0)
 
-    @given(scores, scores, st.integers(2, 4), st.sampled_from([(60, 1, 1), (3, 1, 1.5), (5, 2, 0)]))
+    @given(scores, scores, st.integers(2, 4), st.sampled_from(SETTINGS))
     def test_ranks_as_if_all_ids_were_in_one_collection(self, dense, sparse, count, settings):
-        k, dense_weight, sparse_weight = settings
-        fusion = HybridFusion(k, dense_weight, sparse_weight, prefetch=7)
+        k, dense_weight, sparse_weight, method = settings
+        fusion = HybridFusion(k, dense_weight, sparse_weight, prefetch=7, method=method)
         parts = [
             CollectionRankings(
                 rank({id: score for id, score in dense.items() if id % count == part}),
@@ -162,7 +213,9 @@ class TestFuseCollections:
 
         ranking = fuse_collections([one, other], HybridFusion())
 
-        assert ranking.dense == {1: (1, 0.9), 2: (2, 0.8), 11: (1, 0.3), 12: (2, 0.2)}
+        assert ranks_and_scores(ranking.dense) == {
+            1: (1, 0.9), 2: (2, 0.8), 11: (1, 0.3), 12: (2, 0.2),
+        }  # fmt: skip
         assert [id for id, _ in ranking.fused] == [12, 1, 11, 2]
 
 
@@ -171,6 +224,12 @@ class TestMeanFusion:
         fusion = HybridFusion(k=5, sparse_weight=1.2, prefetch=50)
 
         assert mean_fusion([fusion, fusion]) == fusion
+
+    def test_fuses_scores_only_if_all_do(self):
+        ranks, scores = HybridFusion(), HybridFusion(method="scores")
+
+        assert mean_fusion([scores, scores]).method == "scores"
+        assert mean_fusion([scores, ranks]).method == "ranks"
 
     def test_averages_settings_that_differ(self):
         fusions = [

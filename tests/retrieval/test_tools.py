@@ -15,7 +15,7 @@ from indexing.services import store_search_settings
 from indexing.spec import IndexSpec
 from retrieval.exceptions import UnavailableTool, UnknownTool
 from retrieval.tools import list_tools, prepare_tool_call
-from tests.factories import give, load_index, sync
+from tests.factories import change_search, give, load_index, sync
 from tests.written import make_build, write_all
 
 FIELDS = {
@@ -284,7 +284,9 @@ class TestSearch:
 
         assert call.search().filter_applied is None
 
-    def test_ranks_passages_with_the_value_first_within_the_limit(self, notes):
+    @pytest.mark.parametrize("fusion", ["ranks", "scores"])
+    def test_ranks_passages_with_the_value_first_within_the_limit(self, physio, notes, fusion):
+        change_search(physio, fusion=fusion)
         arguments = {"condition": "one spine", "limit": 1}
 
         [hit] = (

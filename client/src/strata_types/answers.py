@@ -23,8 +23,8 @@ class PipelineRank(TypedDict):
     """The score and steps that a query pipeline adds to a hit."""
 
     score_kind: str
-    """Set by the last component that ranked the hit: `rrf`, `similarity_and_rank`,
-    `cross_encoder`, `mmr`, or the name of a postprocessor."""
+    """Set by the last component that ranked the hit: `rrf`, `standard_score`,
+    `similarity_and_rank`, `cross_encoder`, `mmr`, or the name of a postprocessor."""
     similarity: float | None
     """Cosine to the question; null if it no longer has a vector."""
     explain: NotRequired[list[dict[str, Any]]]

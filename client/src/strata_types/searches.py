@@ -69,7 +69,9 @@ class FusionWeights(TypedDict):
 
 
 class HitFusion(TypedDict):
+    method: Literal["ranks", "scores"]
     k: int
+    """Of reciprocal ranks only."""
     weights: FusionWeights
 
 
@@ -96,7 +98,7 @@ class AnyHit(TypedDict):
 
 
 class SearchHit(AnyHit):
-    score_kind: Literal["rrf", "cosine", "bm25"]
+    score_kind: Literal["rrf", "standard_score", "cosine", "bm25"]
     explain: NotRequired[HitExplanation]
 
 

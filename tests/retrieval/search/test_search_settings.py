@@ -46,6 +46,41 @@ class TestSearchSettings:
         assert answers == [(old, True), (old, False), (new, False), (new, True), (old, True)]
 
 
+class TestFusionOfScores:
+    @pytest.fixture(autouse=True)
+    def fusion(self, specs, build):
+        specs("search: {fusion: scores, sparse_weight: 2}\n")
+        lifecycle.apply_spec("plain")
+
+    def test_is_named_and_explained(self):
+        answer = ChunkRetriever("plain", explain=True).search("yeast")
+
+        assert answer.score_kind == "standard_score"
+        for hit in answer.hits:
+            shares = [each for each in (hit.explanation.dense, hit.explanation.sparse) if each]
+            assert hit.explanation.fusion.method == "scores"
+            assert hit.score == pytest.approx(sum(share.contribution for share in shares))
+
+    def test_keeps_its_order_without_an_explanation(self):
+        explained = ChunkRetriever("plain", explain=True).search("yeast").hits
+        plain = ChunkRetriever("plain").search("yeast").hits
+
+        assert [(hit.node_id, hit.score) for hit in plain] == [
+            (hit.node_id, hit.score) for hit in explained
+        ]
+
+    def test_is_named_in_answers_of_the_api(self):
+        client = client_with_key()
+        parameters = {"index": "plain", "q": "yeast", "explain": True}
+
+        [hit, *_] = client.get("/api/v1/search/pages", parameters).json()["hits"]
+
+        assert hit["score_kind"] == "standard_score"
+        assert hit["explain"]["fusion"] == {
+            "method": "scores", "k": 60, "weights": {"dense": 1.0, "sparse": 2.0},
+        }  # fmt: skip
+
+
 class TestARecipeOfANewerRelease:
     @pytest.fixture(autouse=True)
     def documents(self, specs):
