@@ -55,7 +55,7 @@ NO_TOOL: Final[Mapping[str, str]] = {
 DECLARED_TOOLS: Final = "each tool that a spec declares is a tool of its own"
 
 OPERATIONS: Final[Mapping[str, Usage]] = {
-    # Search
+    # Search: the searches that have a method of the client, or are another command
     "search_pages": Usage("search --kind pages", "search"),
     "search_summaries": Usage("search --kind summaries", "search"),
     "search_questions": Usage("search --kind questions", "search"),
@@ -178,26 +178,41 @@ OPERATIONS: Final[Mapping[str, Usage]] = {
 }
 
 
+def list_usages() -> dict[str, Usage]:
+    """``OPERATIONS``, and each search that has no row there: it is a kind of ``strata search``."""
+    from retrieval.search_table import SEARCHES  # needs the apps, which ``main`` loads
+
+    searches = {
+        search.operation_id: Usage(f"search --kind {kind}") for kind, search in SEARCHES.items()
+    }
+    return {**searches, **OPERATIONS}
+
+
 def render_operations(document: Mapping[str, Any]) -> str:
     """The page of all operations of an OpenAPI document, in Markdown, a table for each tag."""
-    from mcp_server.tools import TOOLS  # needs the apps, which ``main`` loads
+    from mcp_server.tools import TOOLS  # needs the apps, too
 
     tools = {tool.name: {*tool.operations} for tool in TOOLS.values()}
+    usages = list_usages()
     parts = [HEADER]
     for tag in document["tags"]:
-        parts += [TABLE_HEAD.format(tag["name"]), *_render_rows(document, tag["name"], tools)]
+        rows = _render_rows(document, tag["name"], usages, tools)
+        parts += [TABLE_HEAD.format(tag["name"]), *rows]
     return "\n".join(parts) + "\n"
 
 
 def _render_rows(
-    document: Mapping[str, Any], tag: str, operations_by_tool: Mapping[str, set[str]]
+    document: Mapping[str, Any],
+    tag: str,
+    usages: Mapping[str, Usage],
+    operations_by_tool: Mapping[str, set[str]],
 ) -> Iterator[str]:
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             name = operation["operationId"]
             if operation["tags"] != [tag] or name.endswith(BODY_SUFFIX):
                 continue
-            usage = OPERATIONS[name]
+            usage = usages[name]
             shown_path = path.removeprefix("/api/v1/")
             shown_method = method.upper()
             if "post" in methods and methods["post"]["operationId"] == name + BODY_SUFFIX:

@@ -50,12 +50,12 @@ HIT_KINDS: dict[str, HitKind] = {
     ),
     "compound": HitKind(
         "structures",
-        "retrieval.search.hit_checks.check_compounds",
+        "retrieval.search.hit_checks.check_drafts",
         "retrieval.serializers.answers.render_node_without_position",
     ),
     "image": HitKind(
         "images",
-        "retrieval.search.hit_checks.check_images",
+        "retrieval.search.hit_checks.check_drafts",
         "retrieval.serializers.answers.render_node_without_position",
     ),
 }

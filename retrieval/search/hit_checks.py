@@ -4,15 +4,16 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from access.grants import Grant
 from concepts.models import Concept, RelationshipType
 from core.text import hash_text
-from documents.models import Source
-from indexing.drafting.compound import list_structures
-from indexing.models import Node
+from documents.models import Artifact, Source
+from indexing.drafting import get_drafter
+from indexing.models import IndexBuild, Node
 from indexing.services.batches import slices
 from indexing.stores import Payload
 from retrieval.hits import get_hit_check
@@ -292,56 +293,46 @@ def _check_entity(candidate: Candidate, text: str) -> HitCheck:
     return HitCheck(Verdict.STALE, candidate.point.id)
 
 
-# --- Chemical structures and images ----------------------------------------------------------
+# --- Kinds that are made of their document alone ---------------------------------------------
 
 
-def check_compounds(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
-    return _check_against_artifact(group, "metadata", _compare_compound)
+def check_drafts(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
+    """Check points against the nodes that their documents, as they are now, must have. The nodes
+    are drafted again, so no text of them may have to be written first."""
+    build_ids, ids = _collect_ids(group)
+    builds = IndexBuild.objects.select_related("index__search_settings").in_bulk(build_ids)
+    rows = Node.objects.filter(
+        build__in=build_ids,
+        point_id__in=ids,
+        artifact__groups__isnull=False,  # without its artifact it is an orphan
+    ).select_related("artifact")
+    nodes = {(node.build_id, node.point_id.int): node for node in rows}
 
+    @cache
+    def list_drafts(kind: str, artifact: Artifact, build_id: int) -> set[tuple[Any, ...]]:
+        """The id of each node, and the hashes of its text and its source."""
+        return {
+            (
+                draft.node_id,
+                draft.metadata["text_hash"],
+                draft.source_node and draft.source_node.hash,
+            )
+            for draft in get_drafter(kind).draft(artifact, builds[build_id])
+        }
 
-def check_images(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
-    return _check_against_artifact(group, "sha256", _compare_image)
+    def check(found: Candidate, node: Node) -> HitCheck:
+        assert node.artifact is not None
+        if not found.target.grant.includes_groups(node.artifact.groups):
+            return HIDDEN
+        payload = found.point.payload
+        if not _text_matches_hash(payload):
+            return HitCheck(None)
+        held = (str(node.point_id), payload["text_hash"], payload.get("source_hash"))
+        if held in list_drafts(node.kind, node.artifact, node.build_id):
+            return HitCheck(Verdict.EXACT)
+        return HitCheck(Verdict.STALE, node.artifact_id)
 
-
-def _check_against_artifact(
-    group: Sequence[Candidate], column: str, compare: Callable[[Candidate, Any], Verdict | None]
-) -> dict[PointKey, HitCheck]:
-    """Check points against a column of their current artifact."""
-    builds, ids = _collect_ids(group)
-    rows = Node.objects.filter(build__in=builds, point_id__in=ids)
-    rows_by_key = {
-        (build_id, point.int): (artifact_id, groups, value)
-        for build_id, point, artifact_id, groups, value in rows.filter(
-            artifact__groups__isnull=False  # without its artifact it is an orphan
-        ).values_list(
-            "build_id", "point_id", "artifact_id", "artifact__groups", f"artifact__{column}"
-        )
-    }
-    hit_checks = {}
-    for found in group:
-        if found.key in rows_by_key:
-            artifact_id, groups, value = rows_by_key[found.key]
-            if not found.target.grant.includes_groups(groups):
-                hit_checks[found.key] = HIDDEN
-                continue
-            verdict = compare(found, value)
-            is_stale = verdict is Verdict.STALE
-            hit_checks[found.key] = HitCheck(verdict, artifact_id if is_stale else None)
-    return hit_checks
-
-
-def _compare_compound(candidate: Candidate, metadata: Mapping[str, Any]) -> Verdict | None:
-    compounds = candidate.target.spec.compounds
-    if compounds is None or not _text_matches_hash(candidate.point.payload):
-        return None
-    structures = list_structures(metadata, compounds.field)
-    return Verdict.EXACT if candidate.point.payload["text"] in structures else Verdict.STALE
-
-
-def _compare_image(candidate: Candidate, sha256: str) -> Verdict | None:
-    if not _text_matches_hash(candidate.point.payload):
-        return None
-    return Verdict.EXACT if candidate.point.payload.get("source_hash") == sha256 else Verdict.STALE
+    return {found.key: check(found, nodes[found.key]) for found in group if found.key in nodes}
 
 
 def _text_matches_hash(payload: Payload) -> bool:

@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings
 from django.core.management import get_commands, load_command_class
 
-from config.operations import BODY_SUFFIX, DOCUMENT, NO_TOOL, OPERATIONS, render_operations
+from config.operations import BODY_SUFFIX, DOCUMENT, NO_TOOL, list_usages, render_operations
 from mcp_server.tools import TOOLS
 from strata_client import AsyncStrata, Strata
 from tests.openapi.document import Document
@@ -39,14 +39,14 @@ class TestTable:
     def test_has_exactly_the_operations_of_the_openapi_document(self, document):
         names = {name.removesuffix(BODY_SUFFIX) for name in document.operations}
 
-        assert set(OPERATIONS) == names
+        assert set(list_usages()) == names
         assert {name for tool in TOOLS.values() for name in tool.operations} <= set(
             document.operations
         )
 
     def test_names_existing_commands_actions_and_options(self):
         unknown = []
-        for command in {faces.command for faces in OPERATIONS.values()} - {""}:
+        for command in {faces.command for faces in list_usages().values()} - {""}:
             name, *words = command.split()
             app = get_commands()[name]
             parser = load_command_class(app, name).create_parser("manage.py", name)
@@ -57,7 +57,7 @@ class TestTable:
     def test_names_existing_methods_of_both_clients(self):
         with Strata("http://strata.test") as strata:
             clients = (strata, AsyncStrata("http://strata.test"))
-            for faces in OPERATIONS.values():
+            for faces in list_usages().values():
                 assert all(
                     callable(attrgetter(faces.client or "request")(each)) for each in clients
                 )

@@ -6,17 +6,19 @@ import strata_types as types
 
 # fmt: off
 
-HIT: types.Hit = {
+ANY_HIT: types.SearchHit = {
     "score": 0.0328, "score_kind": "rrf", "node_id": "8c2f0a52-58a4-5d5c-9d0e-3d4f0a4f2f6e",
-    "kind": "chunk", "text": "The lamp is lit at sunset.", "start_offset": 0, "end_offset": 26,
-    "verdict": "exact",
+    "kind": "chunk", "text": "The lamp is lit at sunset.", "verdict": "exact",
     "artifact": {
         "id": "0b7c1c9e-6c1b-4f5e-9a55-6f0a1de3f6a1", "title": "Keeper's handbook",
         "external_id": "handbook-7", "file_name": "handbook.pdf",
     },
+    "metadata": {"year": 1911},
+}
+HIT: types.Hit = {
+    **ANY_HIT, "start_offset": 0, "end_offset": 26,
     "page": {"id": "5d0f6f0e-1c0a-4a53-8f6e-2b1f5f7f3a10", "index": 0},
     "source": {"id": "a3bb189e-8bf9-4888-9912-ace4e6543002", "ordinal": 0},
-    "metadata": {"year": 1911},
 }
 COSINE_HIT: types.Hit = {**HIT, "score": 0.79, "score_kind": "cosine"}
 SHA256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
@@ -86,13 +88,15 @@ KEY: types.Key = {
 # --- Searches --------------------------------------------------------------------------------
 
 QUESTION_HIT = {
-    **HIT, "kind": "question", "source": "handbook.pdf", "passage": HIT["source"],
+    **ANY_HIT, "kind": "question", "start_offset": 0, "end_offset": 26, "page": HIT["page"],
+    "source": "handbook.pdf", "passage": HIT["source"],
     "id": HIT["node_id"], "chunk_id": "16fd2706-8baf-533b-82eb-8c7fada847da",
     "question": "When is the lamp lit?", "summary": "When the lamp is lit.",
 }
 SUMMARY_HIT = {
-    **HIT, "kind": "page_summary", "node_id": PAGE["id"], "text": "When and how the lamp is lit.",
-    "start_offset": None, "end_offset": None, "source": None, "type": "page_summary",
+    **ANY_HIT, "kind": "page_summary", "node_id": PAGE["id"],
+    "text": "When and how the lamp is lit.", "start_offset": None, "end_offset": None,
+    "page": HIT["page"], "source": None, "type": "page_summary",
     "entity_id": PAGE["id"], "artifact_id": ARTIFACT["id"], "artifact_title": ARTIFACT["title"],
     "summary_text": "When and how the lamp is lit.", "model_name": "extractive",
     "date_embedded": AT, "page_id": PAGE["id"], "page_index": 0,

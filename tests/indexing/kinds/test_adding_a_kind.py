@@ -1,7 +1,7 @@
 """A kind of node is one file, such as this one, and one line in each of the two tables."""
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -22,8 +22,6 @@ from indexing.verification import verify_build
 from retrieval.hits import HIT_KINDS, HitKind, get_hit_renderer
 from retrieval.search import Hit, SearchOptions
 from retrieval.search.flat import search_nodes
-from retrieval.search.hit_checks import HitCheck, Verdict
-from retrieval.search.targets import Candidate, PointKey
 from tests.factories import give, sync
 from tests.written import make_build
 
@@ -43,18 +41,6 @@ class TitleDrafter(DrafterWithoutWrittenInput):
 
     def make_payload(self, node: Node) -> Payload:
         return document_payload(node) | {"letter": node.text[0]}
-
-
-def check_titles(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
-    ids = [found.point.payload["artifact_id"] for found in group]
-    titles = {str(pk): title for pk, title in Artifact.objects.values_list("pk", "title")}
-    return {
-        found.key: HitCheck(
-            Verdict.EXACT if found.point.payload["text"] == titles[artifact_id] else Verdict.STALE
-        )
-        for found, artifact_id in zip(group, ids, strict=True)
-        if artifact_id in titles
-    }
 
 
 def render_title(hit: Hit, score_kind: str) -> dict[str, Any]:
@@ -79,7 +65,7 @@ def build(db, store, embedder, monkeypatch):
     monkeypatch.setitem(
         HIT_KINDS,
         "title",
-        HitKind("titles", f"{__name__}.check_titles", f"{__name__}.render_title"),
+        HitKind("titles", "retrieval.search.hit_checks.check_drafts", f"{__name__}.render_title"),
     )
     return make_build("library")
 
