@@ -11,7 +11,7 @@ from rest_framework.exceptions import NotAuthenticated
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from access.authentication import ApiKeyUser, get_grant, get_scope
+from access.authentication import ApiKeyUser, ApplicationUser, get_grant, get_scope
 from access.exceptions import MissingScope
 from access.grants import Scope
 
@@ -80,6 +80,11 @@ def _describe_missing_scope(request: Request, scope: Scope | None, needed: Scope
         return "No key may use this operation, because it declares no scope."
     if isinstance(request.user, ApiKeyUser):
         return f"This operation needs the scope {needed}; this key has the scope {scope}."
+    if isinstance(request.user, ApplicationUser) and scope is not None:
+        return (
+            f"This operation needs the scope {needed}; {request.user} allowed the application the "
+            f"scope {scope}."
+        )
     if scope is None:
         return "None of your groups has rights over the API."
     return f"This operation needs the scope {needed}; your groups have the scope {scope}."
