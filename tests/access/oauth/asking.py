@@ -36,8 +36,9 @@ class Agent:
     Each method takes parameters that replace those of a correct request; None leaves one out.
     """
 
-    def __init__(self, *redirect_uris: str) -> None:
+    def __init__(self, *redirect_uris: str, defaults: dict[str, str] | None = None) -> None:
         self.http = make_client()
+        self.http.defaults |= defaults or {}
         self.uris = list(redirect_uris) or [REDIRECT]
         answer = self.register()
         assert answer.status_code == 201, answer.content

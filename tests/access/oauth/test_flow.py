@@ -12,11 +12,14 @@ from tests.access.oauth.asking import (
     ISSUER,
     REDIRECT,
     RESOURCE,
+    Agent,
     make_browser,
     make_client,
     read_return,
 )
 from tests.asking_mcp import call_tool, list_tool_names, post_mcp
+
+BEHIND_PROXY = {"HTTP_HOST": "strata.example", "HTTP_X_FORWARDED_PROTO": "https"}
 
 pytestmark = pytest.mark.django_db
 
@@ -194,6 +197,24 @@ class TestAccess:
 
         lasts = timedelta(seconds=settings.STRATA_OIDC_SESSION_SECONDS)
         assert Authorization.objects.get().expires_at <= timezone.now() + lasts
+
+
+class TestBehindAProxy:
+    def test_everything_has_the_address_of_the_proxy(self, settings, browser):
+        settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+        settings.ALLOWED_HOSTS = ["strata.example"]
+        browser.defaults |= BEHIND_PROXY
+        agent = Agent(defaults=BEHIND_PROXY)
+        resource = "https://strata.example/mcp"
+
+        code = agent.get_code(browser, resource=resource)
+        tokens = agent.redeem(code, resource=resource).json()
+        client = make_client(tokens["access_token"])
+        client.defaults |= BEHIND_PROXY
+
+        found = client.get("/.well-known/oauth-protected-resource").json()
+        assert found["resource"] == resource
+        assert call_tool(client, "list_indexes")["structuredContent"]["results"] == []
 
 
 class TestAccountPage:
