@@ -5,8 +5,9 @@ import hashlib
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from rest_framework.test import APIClient
+from rest_framework.test import APIClient, APIRequestFactory
 
+from config.mcp_endpoint import McpView
 from tests.clients import session_with_rights
 
 ISSUER = "http://localhost"
@@ -21,6 +22,19 @@ def make_client(token: str = "") -> APIClient:
     if token:
         client.credentials(HTTP_AUTHORIZATION=f"Bearer {token}")
     return client
+
+
+def enter(token: str = "", path: str = "/mcp", **environ: str) -> Any:
+    """The answer of the MCP endpoint to the token alone, before it reads a message; ``scope`` is
+    what the caller may do."""
+    if token:
+        environ["HTTP_AUTHORIZATION"] = f"Bearer {token}"
+    environ = {"HTTP_HOST": "localhost", **environ}
+    return McpView.as_view()(APIRequestFactory().post(path, {}, format="json", **environ))
+
+
+def is_refused(token: str, **environ: str) -> bool:
+    return bool(enter(token, **environ).status_code == 401)
 
 
 def make_browser(*rights: dict[str, Any]) -> APIClient:

@@ -1,12 +1,7 @@
 import pytest
+from rest_framework.test import APIClient
 
 from tests.access.oauth.asking import Agent, make_browser
-from tests.asking_mcp import answer_in_this_thread
-
-
-@pytest.fixture(autouse=True)
-def in_this_thread(monkeypatch):
-    answer_in_this_thread(monkeypatch)
 
 
 @pytest.fixture
@@ -15,5 +10,5 @@ def agent() -> Agent:
 
 
 @pytest.fixture
-def browser():
+def browser() -> APIClient:
     return make_browser()
