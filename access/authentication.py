@@ -24,43 +24,40 @@ MCP_HEADER: Final = "X-Strata-Mcp"
 MCP_SECRET: Final = secrets.token_urlsafe()
 
 
-@dataclass(frozen=True, slots=True)
-class ApiKeyUser:
-    """The ``request.user`` of a request with an API key; it has no row, password or session.
+class _User:
+    """A ``request.user`` without a row, password or session."""
 
-    ``key_id`` is None for the server's own key.
-    """
+    __slots__ = ()
+    name: str
+    is_authenticated: ClassVar[bool] = True
+    is_anonymous: ClassVar[bool] = False
+    is_active: ClassVar[bool] = True
+    is_staff: ClassVar[bool] = False
+    is_superuser: ClassVar[bool] = False
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKeyUser(_User):
+    """The ``request.user`` of a request with an API key. ``key_id`` is None for the server's own
+    key."""
 
     name: str
     key_id: int | None
     scope: Scope
-    is_authenticated: ClassVar[bool] = True
-    is_anonymous: ClassVar[bool] = False
-    is_active: ClassVar[bool] = True
-    is_staff: ClassVar[bool] = False
-    is_superuser: ClassVar[bool] = False
     pk: ClassVar[None] = None
-
-    def __str__(self) -> str:
-        return self.name
 
 
 @dataclass(frozen=True, slots=True)
-class ApplicationUser:
-    """The ``request.user`` of a request with the token of an application: the user who allowed the
-    application its rights."""
+class ApplicationUser(_User):
+    """The ``request.user`` of a request with the token of an application: named as the user who
+    allowed the application these rights."""
 
     name: str
     pk: int
     rights: UserRights
-    is_authenticated: ClassVar[bool] = True
-    is_anonymous: ClassVar[bool] = False
-    is_active: ClassVar[bool] = True
-    is_staff: ClassVar[bool] = False
-    is_superuser: ClassVar[bool] = False
-
-    def __str__(self) -> str:
-        return self.name
 
 
 class ApiKeyAuthentication(BaseAuthentication):

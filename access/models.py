@@ -271,10 +271,6 @@ class AuthorizationQuerySet(models.QuerySet["Authorization"]):
     def valid(self) -> "AuthorizationQuerySet":
         return self.filter(expires_at__gt=timezone.now(), user__is_active=True)
 
-    def with_tokens(self) -> "AuthorizationQuerySet":
-        """Those whose code the application has exchanged."""
-        return self.exclude(access_digest="")
-
     def find(self, kind: str, secret: str) -> "Authorization | None":
         """The valid authorization with this code or token of the ``kind``.
 

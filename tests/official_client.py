@@ -3,6 +3,7 @@
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
@@ -50,7 +51,7 @@ class Browser:
         self._send(page, {}, path=path[1])
 
     def _send(
-        self, page: httpx.Response, form: dict[str, str], path: str = "", **options: bool
+        self, page: httpx.Response, form: dict[str, str], path: str = "", **options: Any
     ) -> httpx.Response:
         token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)
         assert token is not None, page.text

@@ -28,7 +28,7 @@ MAX_NAME_CHARS = 100
 MAX_DOCUMENT_BYTES = 5 * 2**10  # as the draft recommends
 FETCH_SECONDS = 5.0  # a person waits
 _URI = re.compile(r"https?://([\w.-]+|\[[\da-f:]+\])(:\d{1,5})?([/?][!\x22$-~]*)?", re.ASCII)
-_PORT = re.compile(r"^(http://[^/:\[]+|http://\[[^]]*\]):\d+")
+_PORT = re.compile(r"^(http://[^/:\[]+|http://\[[^]]*\]):\d{1,5}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +46,8 @@ class Client:
     def check_redirect_uri(self, uri: str) -> bool:
         """Whether it is registered; on a loopback address, which a native application takes at the
         moment of the request, with any port (RFC 8252, section 7.3)."""
-        registered = self.redirect_uris
-        if uri in registered:
-            return True
-        return (
-            is_redirect_uri(uri)
-            and uri.startswith("http:")
-            and _without_port(uri) in map(_without_port, registered)
-        )
+        without_port = [_PORT.sub(r"\1", each) for each in self.redirect_uris]
+        return uri in self.redirect_uris or _PORT.sub(r"\1", uri) in without_port
 
     def get_default_redirect_uri(self) -> None:
         return None  # each request names it
@@ -132,10 +126,6 @@ def is_redirect_uri(uri: object) -> bool:
     parts = urlsplit(uri)
     host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else parts.hostname
     return parts.scheme == "https" or host in settings.STRATA_LOOPBACK_HOSTS
-
-
-def _without_port(uri: str) -> str:
-    return _PORT.sub(r"\1", uri)
 
 
 def _read_metadata(metadata: Any) -> tuple[str, tuple[str, ...]]:

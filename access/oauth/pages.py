@@ -47,7 +47,7 @@ def _with_oauth(view: View) -> View:
 def authorize(request: HttpRequest) -> HttpResponse:
     """Ask the user; then send the browser back to the application, with a code or an error."""
     assert isinstance(request.user, User)
-    server = Server(get_resource(request), _find_or_fetch)
+    server = Server(request, _find_or_fetch)
     try:
         grant: Any = server.get_consent_grant(request, end_user=request.user)
     except OAuth2Error as error:
@@ -73,7 +73,9 @@ def authorize(request: HttpRequest) -> HttpResponse:
     user = request.user if scope is not None and "allow" in request.POST else None
     request.user.authorizations.filter(expires_at__lt=timezone.now()).delete()
     response = server.create_authorization_response(request, grant_user=user, grant=grant)
-    return _return_to_application(request, response)
+    # The issuer, by which the application notices an answer of another server (RFC 9207).
+    response["Location"] = add_params_to_uri(response["Location"], {"iss": get_issuer(request)})
+    return response
 
 
 @never_cache
@@ -93,13 +95,6 @@ def _find_or_fetch(client_id: str) -> clients.Client | None:
 def _show_consent(request: HttpRequest, context: dict[str, Any], status: int = 200) -> HttpResponse:
     response = render(request, "account/consent.html", context, status=status)
     response.is_form_redirected = True  # type: ignore[attr-defined]  # for config.middleware
-    return response
-
-
-def _return_to_application(request: HttpRequest, response: HttpResponse) -> HttpResponse:
-    """Name the issuer (RFC 9207), by which the application notices an answer of another server."""
-    issuer = {"iss": get_issuer(request)}
-    response["Location"] = add_params_to_uri(response["Location"], issuer)
     return response
 
 
@@ -178,7 +173,7 @@ def register(request: HttpRequest) -> HttpResponse:
 @require_POST
 def exchange_tokens(request: HttpRequest) -> HttpResponse:
     """Give tokens for a code or a refresh token."""
-    return _make_server(request).create_token_response(request)
+    return Server(request).create_token_response(request)
 
 
 @csrf_exempt
@@ -186,8 +181,4 @@ def exchange_tokens(request: HttpRequest) -> HttpResponse:
 @require_POST
 def revoke(request: HttpRequest) -> HttpResponse:
     """Revoke all tokens of an authorization, by one of them (RFC 7009)."""
-    return _make_server(request).create_endpoint_response("revocation", request)
-
-
-def _make_server(request: HttpRequest) -> Any:
-    return Server(get_resource(request), clients.find_registered)
+    return Server(request).create_endpoint_response("revocation", request)

@@ -12,10 +12,12 @@ from authlib.oauth2 import OAuth2Error
 from authlib.oauth2.rfc6749 import InvalidGrantError, InvalidRequestError
 from authlib.oauth2.rfc6749.grants import AuthorizationCodeGrant, RefreshTokenGrant
 from authlib.oauth2.rfc7636 import CodeChallenge
+from django.http import HttpRequest
 
+from access.authentication import get_resource
 from access.grants import Scope
 from access.models import ACCESS, ACCESS_SECONDS, CODE, REFRESH, SCOPES, Authorization
-from access.oauth.clients import Client
+from access.oauth.clients import Client, find_registered
 
 
 class InvalidTarget(OAuth2Error):
@@ -25,12 +27,13 @@ class InvalidTarget(OAuth2Error):
 
 
 class Server(AuthorizationServer):
-    """Made for one request. ``resource``: the address of the MCP endpoint, as the request names the
-    service. ``find_client``: returns the application with an id."""
+    """Made for one request. ``find_client``: returns the application with an id."""
 
-    def __init__(self, resource: str, find_client: Callable[[str], Client | None]) -> None:
+    def __init__(
+        self, request: HttpRequest, find_client: Callable[[str], Client | None] = find_registered
+    ) -> None:
         super().__init__(None, Authorization)
-        self.resource = resource
+        self.resource = get_resource(request)
         self.query_client = find_client
         self.scopes_supported = list(SCOPES)
         self.register_grant(CodeGrant, [PkceS256()])
@@ -46,9 +49,6 @@ class Server(AuthorizationServer):
         named = request.payload.datalist.get("resource", [])
         if any(each.rstrip("/") != self.resource for each in named):
             raise InvalidTarget(f"The resource must be {self.resource}.")
-
-    def send_signal(self, *args: Any, **options: Any) -> None:
-        """Nobody listens."""
 
 
 class PkceS256(CodeChallenge):
@@ -92,8 +92,11 @@ class _TokenGrant:
             "scope": self._authorization.get_scope(),
         }
 
-    def save_token(self, token: Any) -> None:
-        """``generate_token`` has stored it."""
+    def _do_nothing(self, *args: Any) -> None:
+        """``generate_authorization_code`` and ``generate_token`` have stored and replaced it."""
+
+    save_authorization_code = delete_authorization_code = _do_nothing
+    save_token = revoke_old_credential = _do_nothing
 
     def authenticate_user(self, authorization: Authorization) -> Any:
         return authorization.user
@@ -126,15 +129,9 @@ class CodeGrant(_TokenGrant, AuthorizationCodeGrant):
             code_challenge=request.payload.data["code_challenge"],
         )
 
-    def save_authorization_code(self, code: str, request: Any) -> None:
-        """``generate_authorization_code`` has stored it."""
-
     def query_authorization_code(self, code: str, client: Client) -> Authorization | None:
         found = Authorization.objects.find(CODE, code)
         return found if found is not None and found.check_client(client) else None
-
-    def delete_authorization_code(self, authorization_code: Authorization) -> None:
-        """``generate_token`` has replaced it by the refresh token."""
 
 
 class RefreshGrant(_TokenGrant, RefreshTokenGrant):
@@ -142,9 +139,6 @@ class RefreshGrant(_TokenGrant, RefreshTokenGrant):
 
     def authenticate_refresh_token(self, refresh_token: str) -> Authorization | None:
         return Authorization.objects.find(REFRESH, refresh_token)
-
-    def revoke_old_credential(self, refresh_token: Authorization) -> None:
-        """``generate_token`` has replaced it."""
 
 
 class Revocation(RevocationEndpoint):
