@@ -304,10 +304,7 @@ class Authorization(models.Model):
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="authorizations")
     client_id = models.TextField()
     name = models.CharField(max_length=100, help_text="As the application calls itself.")
-    scope = models.CharField(
-        max_length=10,
-        choices=[(scope.value, scope.value) for scope in SCOPES],
-    )
+    scope = models.CharField(max_length=10, choices=[(each.value, each.value) for each in SCOPES])
     resource = models.TextField(help_text="The address for which its tokens are valid.")
     redirect_uri = models.TextField()
     code_challenge = models.CharField(max_length=128)

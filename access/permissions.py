@@ -81,10 +81,7 @@ def _describe_missing_scope(request: Request, scope: Scope | None, needed: Scope
     if isinstance(request.user, ApiKeyUser):
         return f"This operation needs the scope {needed}; this key has the scope {scope}."
     if isinstance(request.user, ApplicationUser) and scope is not None:
-        return (
-            f"This operation needs the scope {needed}; {request.user} allowed the application the "
-            f"scope {scope}."
-        )
+        return f"This operation needs the scope {needed}; you allowed the application {scope} only."
     if scope is None:
         return "None of your groups has rights over the API."
     return f"This operation needs the scope {needed}; your groups have the scope {scope}."

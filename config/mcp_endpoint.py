@@ -18,13 +18,7 @@ from django.views.decorators.csrf import csrf_exempt
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from access.authentication import (
-    MCP_HEADER,
-    MCP_SECRET,
-    McpAuthentication,
-    get_grant,
-    get_scope,
-)
+from access.authentication import MCP_HEADER, MCP_SECRET, McpAuthentication, get_grant, get_scope
 from access.grants import Grant, Scope
 from core.import_lock import import_lock
 from mcp_server.operations import load_operations
@@ -44,7 +38,7 @@ class _Checked(HttpResponse):
 
 
 class McpView(APIView):
-    """Checks the key of an MCP request. ``answer_mcp`` answers it."""
+    """Checks the key or the token of an MCP request. ``answer_mcp`` answers it."""
 
     scopes = Scope.SEARCH  # each tool also requires its own scope
     is_public_search = True

@@ -55,8 +55,7 @@ def authorize(request: HttpRequest) -> HttpResponse:
         # redirect (RFC 9700, section 4.11.2).
         return _show_consent(request, {"refusal": error.get_error_description()}, status=400)
     except ValueError:  # Authlib refuses to quote some characters in its description
-        refusal = "A parameter has characters that are not allowed."
-        return _show_consent(request, {"refusal": refusal}, status=400)
+        return _show_consent(request, {"refusal": "A parameter is malformed."}, status=400)
     asked = Scope.WRITE if Scope.WRITE in grant.request.scope.split() else Scope.SEARCH
     scope = GroupRights.objects.of_user(request.user).scope
     may_write = asked == Scope.WRITE and scope is not None and scope.includes(asked)

@@ -29,7 +29,7 @@ class TestTools:
 
         assert result["isError"]
         assert result["structuredContent"]["code"] == "missing_scope"
-        assert "allowed the application the scope search" in result["structuredContent"]["detail"]
+        assert "you allowed the application search only" in result["structuredContent"]["detail"]
 
 
 class TestBehindAProxy:

@@ -60,7 +60,7 @@ class TestAuthorizationRequest:
             ({"scope": "manage"}, "scope"),
             ({"scope": "search everything"}, "scope"),
             ({"response_type": "token"}, "not supported"),
-            ({"response_type": 'é"'}, "not allowed"),
+            ({"response_type": 'é"'}, "malformed"),
             ({"response_type": None}, "not supported"),
         ],
     )
