@@ -16,7 +16,7 @@ from django_otp.plugins.otp_totp import admin as totp_admin  # noqa: F401
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from access.grants import check_group_names, list_index_names
-from access.models import ApiKey, ApiKeyQuerySet, GroupRights
+from access.models import ApiKey, ApiKeyQuerySet, Authorization, GroupRights
 from core.exceptions import StrataError
 
 
@@ -127,3 +127,17 @@ class UserWithSecondFactorAdmin(ChangedBySuperusers, UserAdmin):
         for kind in (TOTPDevice, StaticDevice):
             kind.objects.filter(user__in=queryset).delete()
         self.message_user(request, "The next sign-in needs the password only.", messages.SUCCESS)
+
+
+@admin.register(Authorization)
+class AuthorizationAdmin(admin.ModelAdmin):
+    """Deleting one revokes the application's tokens."""
+
+    list_display = ["name", "user", "scope", "created_at", "expires_at"]
+    list_filter = ["scope"]
+    search_fields = ["name", "user__username"]
+    readonly_fields = ["name", "client_id", "user", "scope", "resource", "created_at", "expires_at"]
+    exclude = ["redirect_uri", "code_challenge"]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False

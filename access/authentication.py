@@ -1,52 +1,81 @@
-"""Authenticate requests by an API key in ``Authorization: Bearer``; what a key or a session may do
-and see."""
+"""Authenticate requests by an API key in ``Authorization: Bearer``, over MCP also by the token of
+an application; what a key, a token or a session may do and see."""
 
+import secrets
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Final
 
+from django.conf import settings
 from django.contrib.auth.models import User
+from django.http import HttpRequest
+from django.http.request import split_domain_port
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from access.grants import EVERYTHING, Grant, Scope, UserRights, list_public_indexes
-from access.models import ApiKey, GroupRights
+from access.models import ACCESS, SCOPES, ApiKey, Authorization, GroupRights
 from core import running_server
 
+# Made at each start: no other process can send it.
+MCP_HEADER: Final = "X-Strata-Mcp"
+MCP_SECRET: Final = secrets.token_urlsafe()
 
-@dataclass(frozen=True, slots=True)
-class ApiKeyUser:
-    """The ``request.user`` of a request with an API key; it has no row, password or session.
 
-    ``key_id`` is None for the server's own key.
-    """
+class _User:
+    """A ``request.user`` without a row, password or session."""
 
+    __slots__ = ()
     name: str
-    key_id: int | None
-    scope: Scope
     is_authenticated: ClassVar[bool] = True
     is_anonymous: ClassVar[bool] = False
     is_active: ClassVar[bool] = True
     is_staff: ClassVar[bool] = False
     is_superuser: ClassVar[bool] = False
-    pk: ClassVar[None] = None
 
     def __str__(self) -> str:
         return self.name
 
 
+@dataclass(frozen=True, slots=True)
+class ApiKeyUser(_User):
+    """The ``request.user`` of a request with an API key. ``key_id`` is None for the server's own
+    key."""
+
+    name: str
+    key_id: int | None
+    scope: Scope
+    pk: ClassVar[None] = None
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationUser(_User):
+    """The ``request.user`` of a request with the token of an application: named as the user who
+    allowed the application these rights."""
+
+    name: str
+    pk: int
+    rights: UserRights
+
+
 class ApiKeyAuthentication(BaseAuthentication):
     """Authenticate by API key: one database query a request, none for the server's own key.
-    ``request.auth`` is the key's grant."""
+    ``request.auth`` is the key's grant.
 
-    def authenticate(self, request: Request) -> tuple[ApiKeyUser, Grant] | None:
+    Tokens of applications are only for MCP. REST accepts them in the requests of this process's MCP
+    endpoint, which send ``MCP_SECRET``.
+    """
+
+    def authenticate(self, request: Request) -> tuple[ApiKeyUser | ApplicationUser, Any] | None:
         scheme, _, secret = get_authorization_header(request).decode("latin-1").partition(" ")
         if scheme.lower() != "bearer":
             return None
         secret = secret.strip()
         if running_server.is_key_of_this_process(secret):
             return ApiKeyUser("this server", None, Scope.MANAGE), EVERYTHING
+        if secret.startswith(ACCESS) and self.accepts_tokens(request):
+            return self._authenticate_application(request, secret)
         rights = ApiKey.find_by_secret(secret)
         if rights is None:
             raise AuthenticationFailed(
@@ -54,8 +83,55 @@ class ApiKeyAuthentication(BaseAuthentication):
             )
         return ApiKeyUser(rights.name, rights.id, rights.scope), rights.grant
 
+    def accepts_tokens(self, request: Request) -> bool:
+        sent = request.headers.get(MCP_HEADER, "").encode()
+        return secrets.compare_digest(sent, MCP_SECRET.encode())
+
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"
+
+    def _authenticate_application(
+        self, request: Request, token: str
+    ) -> tuple[ApplicationUser, None]:
+        found = Authorization.objects.find(ACCESS, token)
+        if found is None or not has_oauth(request) or found.resource != get_resource(request):
+            raise AuthenticationFailed(
+                "This token is unknown, has expired, has been revoked or is for another service.",
+                code="unknown_token",
+            )
+        return ApplicationUser(str(found.user), found.user_id, found.rights), None
+
+
+class McpAuthentication(ApiKeyAuthentication):
+    """For the MCP endpoint: also by token. The answer 401 names the metadata (RFC 9728), where the
+    application learns how to get one."""
+
+    def accepts_tokens(self, request: Request) -> bool:
+        return True
+
+    def authenticate_header(self, request: Request) -> str:
+        if not has_oauth(request):
+            return "Bearer"
+        url = f"{get_issuer(request)}/.well-known/oauth-protected-resource/mcp"
+        error = 'error="invalid_token", ' if get_authorization_header(request) else ""
+        return f'Bearer {error}resource_metadata="{url}", scope="{" ".join(SCOPES)}"'
+
+
+def has_oauth(request: HttpRequest | Request) -> bool:
+    """Whether applications can ask for tokens: over a connection that nobody can read."""
+    host, _ = split_domain_port(request.get_host())
+    is_private = request.is_secure() or host in settings.STRATA_LOOPBACK_HOSTS
+    return settings.STRATA_MCP_OAUTH and is_private
+
+
+def get_issuer(request: HttpRequest | Request) -> str:
+    """The authorization server, as the request names the service."""
+    return f"{request.scheme}://{request.get_host()}"
+
+
+def get_resource(request: HttpRequest | Request) -> str:
+    """The address of the MCP endpoint, for which the tokens are."""
+    return f"{get_issuer(request)}/mcp"
 
 
 def get_scope(request: Request) -> Scope | None:
@@ -86,6 +162,8 @@ def _read_user_rights(request: Request) -> UserRights:
     """Read from the database for each request, so that a change applies to the next one."""
     if isinstance(request.auth, UserRights):
         return request.auth
+    if isinstance(request.user, ApplicationUser):
+        return request.user.rights
     assert isinstance(request.user, User)
     rights = GroupRights.objects.of_user(request.user)
     if request.auth is None:  # else the grant of the operation is known already, and stays

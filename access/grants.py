@@ -89,6 +89,12 @@ class UserRights:
         larger one show together."""
         return unite(grant for scope, grant in self.groups if scope.includes(needed))
 
+    def limited_to(self, most: Scope) -> "UserRights":
+        """The same grants, with no larger scope than ``most``."""
+        return UserRights(
+            tuple((min(scope, most, key=list(Scope).index), grant) for scope, grant in self.groups)
+        )
+
 
 EVERYTHING = Grant()
 NOTHING = Grant(indexes=frozenset(), groups=frozenset())

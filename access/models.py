@@ -1,15 +1,17 @@
-"""API keys, and the rights of groups of users. Of a key only a hash is stored; its secret is shown
-once, when it is made."""
+"""API keys, the rights of groups of users, and what users allowed applications. Of a key or a token
+only a hash is stored; its secret is shown once, when it is made."""
 
 import hashlib
 import json
 import logging
+import re
 import secrets
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.db import DatabaseError, IntegrityError, connection, models, transaction
 from django.db.models import Q
@@ -30,6 +32,16 @@ _FIND = """
     FROM access_apikey
     WHERE digest = %s AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > %s)
 """
+
+
+CODE, ACCESS, REFRESH = "strata-code-", "strata-access-", "strata-refresh-"
+SCOPES = (Scope.SEARCH, Scope.WRITE)  # what applications can be allowed
+CODE_SECONDS = 60  # for the application to exchange the code that the browser brings it
+ACCESS_SECONDS = 3_600
+# After this time the user must consent again; after a sign-in with a provider as soon as the
+# session ends, so that users whom the provider removed lose access.
+AUTHORIZATION_SECONDS = 30 * 86_400
+_TOKEN = re.compile(rf"({CODE}|{ACCESS}|{REFRESH})([\w-]{{22}})\.[\w-]{{43}}", re.ASCII)
 
 
 def hash_secret(secret: str) -> str:
@@ -253,6 +265,119 @@ class OpenIdIdentity(models.Model):
 
     def __str__(self) -> str:
         return f"{self.subject} of {self.issuer}"
+
+
+class AuthorizationQuerySet(models.QuerySet["Authorization"]):
+    def valid(self) -> "AuthorizationQuerySet":
+        return self.filter(expires_at__gt=timezone.now(), user__is_active=True)
+
+    def find(self, kind: str, secret: str) -> "Authorization | None":
+        """The valid authorization with this code or token of the ``kind``.
+
+        A code or a refresh token that was exchanged before has been stolen, from the user's
+        application or by it, so the authorization is deleted, and with it all tokens.
+        """
+        match = _TOKEN.fullmatch(secret)
+        if match is None or match[1] != kind:
+            return None
+        found = self.valid().select_related("user").filter(handle=match[2]).first()
+        if found is None:
+            return None
+        digest = found.access_digest if kind == ACCESS else found.exchange_digest
+        is_current = secrets.compare_digest(hash_secret(secret), digest)
+        if kind == ACCESS:
+            expires_at = found.access_expires_at
+            return found if is_current and expires_at and expires_at > timezone.now() else None
+        if is_current:
+            return found
+        logger.warning("Revoked authorization %s: a code or token was used twice", found.pk)
+        found.delete()
+        return None
+
+
+class Authorization(models.Model):
+    """What a user allowed an application over MCP (OAuth). Deleting it revokes its tokens.
+
+    Code and tokens contain ``handle``, so that one that was used before is recognised.
+    """
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="authorizations")
+    client_id = models.TextField()
+    name = models.CharField(max_length=100, help_text="As the application calls itself.")
+    scope = models.CharField(max_length=10, choices=[(each.value, each.value) for each in SCOPES])
+    resource = models.TextField(help_text="The address for which its tokens are valid.")
+    redirect_uri = models.TextField()
+    code_challenge = models.CharField(max_length=128)
+    handle = models.CharField(max_length=22, unique=True, editable=False)
+    # Of the code at first, then of the refresh token.
+    exchange_digest = models.CharField(max_length=64, editable=False)
+    access_digest = models.CharField(max_length=64, blank=True, editable=False)
+    access_expires_at = models.DateTimeField(null=True, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+
+    objects = AuthorizationQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+
+    def __str__(self) -> str:
+        return f"{self.name} for {self.user}"
+
+    @property
+    def rights(self) -> UserRights:
+        """What the user may do now, but no more than the application was allowed."""
+        return GroupRights.objects.of_user(self.user).limited_to(Scope(self.scope))
+
+    @classmethod
+    def issue_code(cls, **facts: Any) -> str:
+        """Store an authorization with these ``facts``; return its code, which is not stored."""
+        handle = secrets.token_urlsafe(16)
+        code = _make_token(CODE, handle)
+        cls.objects.create(
+            **facts,
+            handle=handle,
+            exchange_digest=hash_secret(code),
+            expires_at=timezone.now() + timedelta(seconds=CODE_SECONDS),
+        )
+        return code
+
+    def issue_tokens(self) -> tuple[str, str] | None:
+        """New access and refresh tokens, which replace the code or the tokens before. None if
+        another request has just done so."""
+        now = timezone.now()
+        access, refresh = _make_token(ACCESS, self.handle), _make_token(REFRESH, self.handle)
+        expires_at = self.expires_at
+        if not self.access_digest:
+            has_provider = self.user.open_id_identities.exists()
+            seconds = (
+                settings.STRATA_OIDC_SESSION_SECONDS if has_provider else AUTHORIZATION_SECONDS
+            )
+            expires_at = now + timedelta(seconds=seconds)
+        # Compared and set in one statement: of several requests at once, one succeeds.
+        unchanged = Authorization.objects.filter(pk=self.pk, exchange_digest=self.exchange_digest)
+        is_ours = unchanged.update(
+            exchange_digest=hash_secret(refresh),
+            access_digest=hash_secret(access),
+            access_expires_at=min(now + timedelta(seconds=ACCESS_SECONDS), expires_at),
+            expires_at=expires_at,
+        )
+        return (access, refresh) if is_ours else None
+
+    # Named by Authlib, which reads a code and a refresh token with these methods.
+
+    def check_client(self, client: Any) -> bool:
+        return bool(self.client_id == client.client_id)
+
+    def get_redirect_uri(self) -> str:
+        return self.redirect_uri
+
+    def get_scope(self) -> str:
+        return " ".join(each for each in SCOPES if Scope(self.scope).includes(each))
+
+
+def _make_token(kind: str, handle: str) -> str:
+    return f"{kind}{handle}.{secrets.token_urlsafe(SECRET_BYTES)}"
 
 
 def _make_grant(indexes: Collection[str] | None, groups: Collection[str] | None) -> Grant:

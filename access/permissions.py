@@ -12,7 +12,7 @@ from rest_framework.exceptions import NotAuthenticated
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from access.authentication import ApiKeyUser, get_grant, get_scope
+from access.authentication import ApiKeyUser, ApplicationUser, get_grant, get_scope
 from access.exceptions import MissingScope
 from access.grants import Grant, Scope
 from access.models import GroupRights
@@ -97,6 +97,8 @@ def _describe_missing_scope(request: Request, scope: Scope | None, needed: Scope
         return "No key may use this operation, because it declares no scope."
     if isinstance(request.user, ApiKeyUser):
         return f"This operation needs the scope {needed}; this key has the scope {scope}."
+    if isinstance(request.user, ApplicationUser) and scope is not None:
+        return f"This operation needs the scope {needed}; you allowed the application {scope} only."
     if scope is None:
         return "None of your groups has rights over the API."
     return f"This operation needs the scope {needed}; your groups have the scope {scope}."

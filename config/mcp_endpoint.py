@@ -18,7 +18,7 @@ from django.views.decorators.csrf import csrf_exempt
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from access.authentication import ApiKeyAuthentication, get_grant, get_scope
+from access.authentication import MCP_HEADER, MCP_SECRET, McpAuthentication, get_grant, get_scope
 from access.grants import Grant, Scope
 from core.import_lock import import_lock
 from mcp_server.operations import load_operations
@@ -38,11 +38,11 @@ class _Checked(HttpResponse):
 
 
 class McpView(APIView):
-    """Checks the key of an MCP request. ``answer_mcp`` answers it."""
+    """Checks the key or the token of an MCP request. ``answer_mcp`` answers it."""
 
     scopes = Scope.SEARCH  # each tool also requires its own scope
     is_public_search = True
-    authentication_classes = [ApiKeyAuthentication]  # not the session of a browser
+    authentication_classes = [McpAuthentication]  # not the session of a browser
     schema = None
 
     def post(self, request: Request) -> HttpResponse:
@@ -70,7 +70,8 @@ async def answer_mcp(request: HttpRequest) -> HttpResponseBase:
     async with httpx.AsyncClient(
         transport=httpx.ASGITransport(rest, client=(request.META.get("REMOTE_ADDR", ""), 0)),
         base_url=f"{request.scheme}://{host}",
-        headers=headers | {"Accept": "application/json"},  # and not a stream of events
+        # JSON, and not a stream of events.
+        headers=headers | {"Accept": "application/json", MCP_HEADER: MCP_SECRET},
         trust_env=False,
     ) as api:
         server = make_server(Caller(checked.scope, checked.grant, api))

@@ -20,16 +20,22 @@ _WITHOUT_STYLES: Final = (
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
 )
 POLICY: Final = _WITHOUT_STYLES + "style-src 'self'"
+# Chromium also applies ``form-action`` to the address to which the answer to a form redirects.
+_ANY_TARGET: Final = "form-action 'self' https: http:"
+POLICY_WITH_REDIRECTS: Final = POLICY.replace("form-action 'self'", _ANY_TARGET)
 POLICY_WITH_STYLES: Final = _WITHOUT_STYLES + "style-src 'self' 'unsafe-inline'"
 
 
 class ContentSecurityPolicyMiddleware(MiddlewareMixin):
-    """A view that sets the header itself keeps its own policy."""
+    """A view that sets the header itself keeps its own policy. The page with a form that
+    leads to another site sets ``is_form_redirected`` on its answer."""
 
     def process_response(
         self, request: HttpRequest, response: HttpResponseBase
     ) -> HttpResponseBase:
-        response.headers.setdefault(HEADER, POLICY)
+        is_form_redirected = getattr(response, "is_form_redirected", False)
+        policy = POLICY_WITH_REDIRECTS if is_form_redirected else POLICY
+        response.headers.setdefault(HEADER, policy)
         return response
 
 

@@ -28,6 +28,7 @@ urlpatterns = [
     path("api/v1/work/", WorkView.as_view(), name="work-state"),
     path("", include("console.urls")),
     path("", include("access.sign_in.urls")),  # before those of the admin, for its login
+    path("", include("access.oauth.urls")),
     path("admin/", admin.site.urls),
 ]
 

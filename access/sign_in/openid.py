@@ -1,6 +1,6 @@
 """Sign in with an OpenID provider: the authorization code flow with PKCE, state and nonce.
 
-Only this module uses Authlib. It checks the state, and the signature, issuer, audience, times and
+Authlib checks the state, and the signature, issuer, audience, times and
 nonce of the ID token, and fetches the provider's keys again if a token names an unknown one.
 """
 

@@ -97,6 +97,7 @@ def account(request: HttpRequest) -> HttpResponse:
     context = {
         "has_password": request.user.has_usable_password(),
         "has_second_factor": user_has_device(request.user),
+        "applications": request.user.authorizations.valid().exclude(access_digest=""),
     }
     return render(request, "account/account.html", context)
 

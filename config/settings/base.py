@@ -309,7 +309,8 @@ STRATA_OIDC_SCOPES = os.environ.get("STRATA_OIDC_SCOPES", "openid profile email"
 STRATA_OIDC_GROUPS_CLAIM = os.environ.get("STRATA_OIDC_GROUPS_CLAIM", "groups")
 # After this time a user must sign in again, so that users whom the provider removed lose access.
 STRATA_OIDC_SESSION_SECONDS = 12 * 3_600
-
+# Whether users may give applications access over MCP, with OAuth. Only over https or on loopback.
+STRATA_MCP_OAUTH = bool(read_int("STRATA_MCP_OAUTH", 1))
 
 # --- Limits of one key -----------------------------------------------------------------------
 

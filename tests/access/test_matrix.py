@@ -49,9 +49,17 @@ OPEN = {
 # The login of the admin leads to the sign-in, and so do pages that need a user.
 PAGES_OF_USERS = {
     "account/", "account/password/", "account/second-factor/", "account/sign-out/", "admin/login/",
+    "account/applications/<key_id:authorization_id>/revoke/",
 }  # fmt: skip
 # There is nothing here without settings for a provider.
 PAGES_OF_OPENID = {"sign-in/openid/", "sign-in/openid/return/"}
+# By these, applications get access. There is nothing here over plain http, as these tests ask;
+# tests/access/oauth/ ask as over https.
+PAGES_OF_APPLICATIONS = {
+    ".well-known/oauth-protected-resource", ".well-known/oauth-protected-resource/mcp",
+    ".well-known/oauth-authorization-server", "oauth/authorize", "oauth/register", "oauth/token",
+    "oauth/revoke",
+}  # fmt: skip
 # The page that draws the query pipelines redirects to the login of the admin.
 PAGES_OF_SUPERUSERS = {"pipelines/"}
 # Sessions of browsers are not accepted there.
@@ -76,7 +84,7 @@ UNKNOWN = {
     "number": 999_999, "key_id": 999_999, "page_index": 0, "name": "nothing", "index": "nothing",
 }  # fmt: skip
 NARROW = {"scope": Scope.MANAGE, "indexes": ["other"]}
-PAGES = OPEN | PAGES_OF_SUPERUSERS | PAGES_OF_USERS | PAGES_OF_OPENID
+PAGES = OPEN | PAGES_OF_SUPERUSERS | PAGES_OF_USERS | PAGES_OF_OPENID | PAGES_OF_APPLICATIONS
 ROUTES = [route for route in list_routes() if route.path not in PAGES]
 ROUTES_OF_SESSIONS = [route for route in ROUTES if route.path not in ONLY_FOR_KEYS]
 
@@ -268,7 +276,9 @@ class TestRoles:
 
     def test_pages_are_public_or_redirect_to_the_sign_in(self):
         answers = {
-            path: APIClient().get(f"/{path.replace('<uuid:artifact_id>', UNKNOWN_ID)}")
+            path: APIClient().get(
+                "/" + re.sub("<key_id:.*>", "1", path.replace("<uuid:artifact_id>", UNKNOWN_ID))
+            )
             for path in PAGES - {"health/ready"}
         }
 
@@ -277,7 +287,9 @@ class TestRoles:
         for path in PAGES_OF_USERS - {"account/sign-out/"}:
             assert answers[path]["Location"].startswith("/sign-in/"), path
         assert answers["account/sign-out/"].status_code == 405
-        assert {answers[path].status_code for path in PAGES_OF_OPENID} == {404}
+        assert {answers[path].status_code for path in PAGES_OF_OPENID | PAGES_OF_APPLICATIONS} == {
+            404
+        }
 
     def test_a_superuser_may_do_everything(self, admin_user, shared_store):
         client = with_session(admin_user)

@@ -1,0 +1,445 @@
+"""Attacks on the authorization of applications. Each is refused, and a stolen secret that is used a
+second time ends the access."""
+
+from datetime import timedelta
+
+import httpx
+import pytest
+from django.contrib.auth.models import User
+from django.core import signing
+from django.test import Client
+from django.utils import timezone
+
+from access.authentication import MCP_HEADER
+from access.models import Authorization
+from access.oauth import clients
+from tests.access.oauth.asking import REDIRECT, Agent, enter, is_refused, make_browser, make_client
+
+pytestmark = pytest.mark.django_db
+
+
+def error_of(answer) -> str:
+    assert answer.status_code == 400, answer.content
+    return str(answer.json()["error"])
+
+
+@pytest.fixture
+def other() -> Agent:
+    return Agent("https://other.example/return")
+
+
+class TestAuthorizationRequest:
+    """Refused on a page: nothing is sent to the redirect URI, which an attacker may have
+    registered, so there is no open redirect."""
+
+    @pytest.mark.parametrize(
+        ("changed", "reason"),
+        [
+            ({"code_challenge": None}, "A code_challenge with the method S256"),
+            ({"code_challenge": None, "code_challenge_method": None}, "with the method S256"),
+            ({"code_challenge_method": "plain"}, "with the method S256"),
+            ({"code_challenge_method": None}, "with the method S256"),  # it means plain
+            ({"code_challenge": "short"}, "Invalid"),
+            ({"redirect_uri": "https://evil.example/return"}, "has not registered"),
+            ({"redirect_uri": f"{REDIRECT}/more"}, "has not registered"),
+            ({"redirect_uri": f"{REDIRECT}?x=1"}, "has not registered"),
+            ({"redirect_uri": f"{REDIRECT}#x"}, "has not registered"),
+            ({"redirect_uri": "https://agent.example@evil.example/return"}, "has not registered"),
+            ({"redirect_uri": "http://agent.example/return"}, "has not registered"),
+            ({"redirect_uri": "https://agent.example:444/return"}, "has not registered"),
+            ({"redirect_uri": "//evil.example"}, "has not registered"),
+            ({"redirect_uri": "http://agent.example:80/return"}, "has not registered"),
+            ({"redirect_uri": "javascript:alert(1)"}, "has not registered"),
+            ({"redirect_uri": 'https://é"\\'}, "has not registered"),
+            ({"redirect_uri": None}, "has not registered"),
+            ({"client_id": None}, "client_id"),
+            ({"client_id": "unknown"}, "does not exist"),
+            ({"client_id": "\x00é"}, "does not exist"),
+            ({"resource": "https://evil.example/mcp"}, "The resource must be"),
+            ({"resource": "http://localhost/"}, "The resource must be"),
+            ({"scope": "manage"}, "scope"),
+            ({"scope": "search everything"}, "scope"),
+            ({"response_type": "token"}, "not supported"),
+            ({"response_type": 'é"'}, "malformed"),
+            ({"response_type": None}, "not supported"),
+        ],
+    )
+    def test_is_refused_without_a_redirect(self, agent, browser, changed, reason):
+        for answer in (agent.open_consent(browser, **changed), agent.ask(browser, **changed)):
+            assert answer.status_code == 400
+            assert reason in answer.content.decode()
+
+        assert not Authorization.objects.exists()
+
+    @pytest.mark.parametrize(
+        "name", ["client_id", "redirect_uri", "scope", "state", "resource", "code_challenge"]
+    )
+    def test_is_refused_with_a_parameter_twice(self, agent, browser, name):
+        query = {each: [value] for each, value in agent.query().items()}
+        query[name].append("https://evil.example/return")
+
+        answer = browser.post("/oauth/authorize", {"allow": "yes"}, query_params=query)
+
+        assert answer.status_code == 400
+
+    def test_is_refused_with_a_parameter_in_the_form(self, agent, browser):
+        form = {"allow": "yes", "redirect_uri": "https://evil.example/return"}
+
+        assert agent.ask(browser, form).status_code == 400
+
+    def test_is_refused_with_a_forged_client_id(self, agent, browser):
+        uri = "https://evil.example/return"
+        forged = signing.dumps(["Agent", uri], key="guessed", salt=clients.SALT, compress=True)
+
+        answer = agent.ask(browser, client_id=forged, redirect_uri=uri)
+
+        assert answer.status_code == 400
+
+    def test_is_refused_with_another_signed_text_as_client_id(self, agent, browser):
+        uri = "https://evil.example/return"
+        signed = signing.dumps(["Agent", uri], salt="another use of the key")
+
+        assert agent.ask(browser, client_id=signed, redirect_uri=uri).status_code == 400
+
+    def test_is_refused_to_another_site_that_forges_the_consent(self, agent, browser):
+        strict = Client(enforce_csrf_checks=True, HTTP_HOST="localhost")
+        strict.force_login(User.objects.get())
+
+        answer = agent.ask(strict)
+
+        assert answer.status_code == 403
+        assert not Authorization.objects.exists()
+
+    def test_is_not_answered_by_a_visit_alone(self, agent, browser):
+        answer = browser.get("/oauth/authorize", {**agent.query(), "allow": "yes"})
+
+        assert answer.status_code == 200
+        assert not Authorization.objects.exists()
+
+    def test_cannot_be_framed(self, agent, browser):
+        answer = agent.open_consent(browser)
+
+        assert "frame-ancestors 'none'" in answer["Content-Security-Policy"]
+        assert answer["X-Frame-Options"] == "DENY"
+
+    def test_needs_a_session_not_a_key(self, agent):
+        assert agent.ask(make_client("strata_key"))["Location"].startswith("/sign-in/")
+
+
+class TestRegistration:
+    @pytest.mark.parametrize(
+        "uri",
+        [
+            "http://evil.example/return",
+            "http://127.0.0.1.evil.example/return",
+            "http://localhost@evil.example/return",
+            "https://user@agent.example/return",
+            "https://agent.example/return#fragment",
+            "https://agent.example\\@evil.example/",
+            "https://agent.example/ return",
+            "https://",
+            "javascript:alert(1)",
+            "data:text/html,x",
+            "agent://return",
+            "//evil.example",
+            "/return",
+            f"https://agent.example/{'x' * 500}",
+            "https://agent.example/\r\nSet-Cookie: x",
+        ],
+    )
+    def test_refuses_a_redirect_uri(self, agent, uri):
+        assert error_of(agent.register(redirect_uris=[REDIRECT, uri])) == "invalid_redirect_uri"
+
+
+class TestCode:
+    def test_replayed_is_refused_and_ends_the_access(self, agent, browser):
+        code = agent.get_code(browser)
+        tokens = agent.redeem(code).json()
+
+        assert error_of(agent.redeem(code)) == "invalid_grant"
+        assert is_refused(tokens["access_token"])
+        assert error_of(agent.refresh(tokens["refresh_token"])) == "invalid_grant"
+
+    @pytest.mark.parametrize(
+        ("changed", "error"),
+        [
+            ({"code_verifier": "w" * 43}, "invalid_grant"),
+            ({"code_verifier": None}, "invalid_request"),
+            ({"code_verifier": ""}, "invalid_request"),
+            ({"code_verifier": "v"}, "invalid_request"),
+            ({"redirect_uri": "https://evil.example/return"}, "invalid_grant"),
+            ({"redirect_uri": None}, "invalid_grant"),
+            ({"resource": "https://evil.example/mcp"}, "invalid_target"),
+            ({"client_id": None}, "invalid_client"),
+            ({"client_id": "unknown"}, "invalid_client"),
+            ({"client_id": "https://evil.example/agent"}, "invalid_grant"),
+            ({"client_secret": "secret"}, "invalid_client"),
+            ({"code": None}, "invalid_request"),
+            ({"code": "\x00"}, "invalid_grant"),
+            ({"grant_type": "password"}, "unsupported_grant_type"),
+            ({"grant_type": "client_credentials"}, "unsupported_grant_type"),
+            ({"grant_type": None}, "unsupported_grant_type"),
+        ],
+    )
+    def test_is_refused(self, agent, browser, changed, error):
+        code = agent.get_code(browser)
+
+        assert error_of(agent.redeem(code, **changed)) == error
+        assert not Authorization.objects.exclude(access_digest="").exists()
+
+    def test_is_refused_with_the_challenge_as_verifier(self, agent, browser):
+        challenge = agent.query()["code_challenge"]
+
+        assert error_of(agent.redeem(agent.get_code(browser), code_verifier=challenge)) == (
+            "invalid_grant"
+        )
+
+    def test_of_another_application_is_refused(self, agent, other, browser):
+        code = agent.get_code(browser)
+
+        assert error_of(other.redeem(code)) == "invalid_grant"
+        assert error_of(other.redeem(code, redirect_uri=REDIRECT)) == "invalid_grant"
+
+    def test_is_refused_after_a_minute(self, agent, browser):
+        code = agent.get_code(browser)
+        Authorization.objects.update(expires_at=timezone.now())
+
+        assert error_of(agent.redeem(code)) == "invalid_grant"
+
+    def test_is_no_refresh_token_for_which_no_verifier_is_needed(self, agent, browser):
+        code = agent.get_code(browser)
+
+        assert error_of(agent.refresh(code)) == "invalid_grant"
+        renamed = code.replace("strata-code-", "strata-refresh-")
+        assert error_of(agent.refresh(renamed)) == "invalid_grant"
+
+    def test_is_no_access_token(self, agent, browser):
+        code = agent.get_code(browser)
+
+        assert is_refused(code)
+        assert is_refused(code.replace("strata-code-", "strata-access-"))
+
+    def test_that_two_requests_use_at_once_ends_the_access(self, agent, browser, monkeypatch):
+        issue_tokens = Authorization.issue_tokens
+
+        def come_second(authorization):
+            issue_tokens(Authorization.objects.get())
+            return issue_tokens(authorization)
+
+        monkeypatch.setattr(Authorization, "issue_tokens", come_second)
+
+        assert error_of(agent.redeem(agent.get_code(browser))) == "invalid_grant"
+        assert not Authorization.objects.exists()
+
+    def test_is_given_to_one_host_name_only(self, agent, browser):
+        code = agent.get_code(browser)
+        agent.http.defaults["HTTP_HOST"] = "127.0.0.1"
+
+        assert error_of(agent.redeem(code, resource=None)) == "invalid_grant"
+
+
+class TestAccessToken:
+    def test_of_another_host_name_is_refused(self, agent, browser):
+        token = agent.connect(browser)["access_token"]
+
+        assert is_refused(token, HTTP_HOST="127.0.0.1")
+
+    def test_for_another_service_is_refused(self, agent, browser):
+        token = agent.connect(browser)["access_token"]
+        Authorization.objects.update(resource="https://elsewhere.example/mcp")
+
+        assert is_refused(token)
+
+    def test_is_refused_by_rest(self, agent, browser):
+        client = make_client(agent.connect(browser)["access_token"])
+
+        assert client.get("/api/v1/indexes/").status_code == 401
+        for guessed in ("", "true", "é"):
+            answer = client.get("/api/v1/indexes/", headers={MCP_HEADER: guessed})
+            assert answer.status_code == 401
+
+    def test_is_refused_once_it_has_expired(self, agent, browser):
+        token = agent.connect(browser)["access_token"]
+        Authorization.objects.update(access_expires_at=timezone.now() - timedelta(seconds=1))
+
+        assert is_refused(token)
+
+    def test_is_refused_once_the_authorization_has_expired(self, agent, browser):
+        tokens = agent.connect(browser)
+        Authorization.objects.update(expires_at=timezone.now())
+
+        assert is_refused(tokens["access_token"])
+        assert error_of(agent.refresh(tokens["refresh_token"])) == "invalid_grant"
+
+    @pytest.mark.parametrize("kind", ["access_token", "refresh_token"])
+    def test_is_refused_once_one_of_the_tokens_is_revoked(self, agent, browser, kind):
+        tokens = agent.connect(browser)
+
+        assert agent.revoke(tokens[kind]).status_code == 200
+
+        assert is_refused(tokens["access_token"])
+        assert error_of(agent.refresh(tokens["refresh_token"])) == "invalid_grant"
+
+    def test_is_not_revoked_by_another_application(self, agent, other, browser):
+        token = agent.connect(browser)["access_token"]
+
+        assert error_of(other.revoke(token)) == "invalid_grant"
+        assert not is_refused(token)
+
+    def test_that_is_changed_is_refused(self, agent, browser):
+        token = agent.connect(browser)["access_token"]
+
+        assert is_refused(token[:-1] + ("a" if token[-1] != "a" else "b"))
+        assert is_refused(token + "é")
+        assert not is_refused(token)
+
+    def test_in_the_address_is_refused(self, agent, browser):
+        token = agent.connect(browser)["access_token"]
+
+        assert enter(path=f"/mcp?access_token={token}").status_code == 401
+
+    def test_is_not_stored(self, agent, browser):
+        tokens = agent.connect(browser)
+        row = str(Authorization.objects.values().get())
+
+        assert tokens["access_token"] not in row
+        assert tokens["refresh_token"] not in row
+
+
+class TestRefreshToken:
+    def test_used_again_is_refused_and_ends_the_access(self, agent, browser):
+        stolen = agent.connect(browser)["refresh_token"]
+        tokens = agent.refresh(stolen).json()
+
+        assert error_of(agent.refresh(stolen)) == "invalid_grant"
+        assert is_refused(tokens["access_token"])
+        assert error_of(agent.refresh(tokens["refresh_token"])) == "invalid_grant"
+
+    def test_of_another_application_is_refused(self, agent, other, browser):
+        token = agent.connect(browser)["refresh_token"]
+
+        assert error_of(other.refresh(token)) == "invalid_grant"
+
+    @pytest.mark.parametrize("scope", ["search write", "manage", "search manage"])
+    def test_does_not_give_a_larger_scope(self, agent, browser, scope):
+        tokens = agent.connect(browser, form={"allow": "yes"})
+
+        assert error_of(agent.refresh(tokens["refresh_token"], scope=scope)) == "invalid_scope"
+
+    def test_does_not_give_tokens_for_another_service(self, agent, browser):
+        token = agent.connect(browser)["refresh_token"]
+
+        answer = agent.refresh(token, resource="https://evil.example/mcp")
+
+        assert error_of(answer) == "invalid_target"
+
+    def test_is_no_access_token(self, agent, browser):
+        assert is_refused(agent.connect(browser)["refresh_token"])
+
+
+class TestScope:
+    def test_is_no_larger_than_the_rights_of_the_user(self, agent):
+        tokens = agent.connect(make_browser({"scope": "search"}))
+
+        assert tokens["scope"] == "search"
+        assert enter(tokens["access_token"]).scope == "search"
+
+    def test_is_no_larger_than_what_was_asked(self, agent, browser):
+        assert agent.connect(browser, scope="search")["scope"] == "search"
+        assert agent.connect(browser, scope=None)["scope"] == "search"
+
+    def test_of_a_superuser_does_not_include_managing(self, agent, browser):
+        User.objects.update(is_superuser=True)
+
+        assert enter(agent.connect(browser)["access_token"]).scope == "write"
+
+    def test_shrinks_with_the_rights_of_the_user(self, agent, browser):
+        token = agent.connect(browser)["access_token"]
+
+        User.objects.get().groups.get().rights.delete()
+
+        assert enter(token).status_code == 403
+
+
+URL = "https://app.example/agent.json"
+
+
+def _document(**changed: object) -> httpx.Response:
+    document = {"client_id": URL, "client_name": "App", "redirect_uris": [REDIRECT]}
+    return httpx.Response(200, json={**document, **changed})
+
+
+class TestMetadataDocument:
+    def serve(self, monkeypatch, answer: httpx.Response | Exception) -> list[str]:
+        asked: list[str] = []
+
+        def send(request: httpx.Request) -> httpx.Response:
+            asked.append(str(request.url))
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        transport = httpx.MockTransport(send)
+        monkeypatch.setattr(clients, "make_client", lambda **_: httpx.Client(transport=transport))
+        return asked
+
+    def test_gives_access_as_a_registration_does(self, agent, browser, monkeypatch):
+        self.serve(monkeypatch, _document())
+        agent.client_id = URL
+
+        page = agent.open_consent(browser).content.decode()
+        tokens = agent.connect(browser)
+
+        assert f"described at <code>{URL}</code>" in page
+        assert not is_refused(tokens["access_token"])
+        assert agent.refresh(tokens["refresh_token"]).status_code == 200
+
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            httpx.Response(404),
+            httpx.Response(302, headers={"Location": "http://127.0.0.1/"}),
+            httpx.Response(200, text="<html>"),
+            httpx.Response(200, text="[]"),
+            _document(client_id="https://other.example/agent.json"),
+            httpx.Response(200, text=" " * (clients.MAX_DOCUMENT_BYTES + 1)),
+            httpx.ConnectError("no route"),
+        ],
+        ids=["missing", "redirect", "html", "list", "other", "long", "unreachable"],
+    )
+    def test_is_refused(self, agent, browser, monkeypatch, answer):
+        self.serve(monkeypatch, answer)
+
+        assert agent.open_consent(browser, client_id=URL).status_code == 400
+
+    def test_is_refused_with_a_redirect_uri_of_another_host(self, agent, browser, monkeypatch):
+        self.serve(monkeypatch, _document(redirect_uris=["http://evil.example/"]))
+
+        assert agent.open_consent(browser, client_id=URL).status_code == 400
+
+    @pytest.mark.parametrize(
+        "url", ["https://app.example", "https://app.example/", "https://app.example/../x",
+                "https://user@app.example/agent.json", "https://app.example/agent.json#x"]
+    )  # fmt: skip
+    def test_is_not_fetched_from_an_address_that_is_not_allowed(
+        self, agent, browser, monkeypatch, url
+    ):
+        asked = self.serve(monkeypatch, _document())
+
+        assert agent.open_consent(browser, client_id=url).status_code == 400
+        assert asked == []
+
+    def test_is_not_fetched_for_a_stranger_or_an_application(self, agent, monkeypatch):
+        asked = self.serve(monkeypatch, _document())
+
+        agent.open_consent(make_client(), client_id=URL)
+        agent.redeem("x", client_id=URL)
+        agent.revoke("x", client_id=URL)
+
+        assert asked == []
+
+    def test_is_not_fetched_from_a_private_address(self, agent, browser):
+        answer = agent.open_consent(browser, client_id="https://10.0.0.1/agent.json")
+
+        assert answer.status_code == 400
+        assert b"cannot be fetched" in answer.content
