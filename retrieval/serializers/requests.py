@@ -18,6 +18,7 @@ from core.serializers import (
     StringField,
 )
 from indexing.embedding.rdkit_model import MAX_SMILES_CHARS
+from retrieval.facets import MAX_FACET_VALUES
 from retrieval.page_passages import KINDS
 from retrieval.pipelines.running import MAX_ANSWER_HITS
 from retrieval.search import (
@@ -278,6 +279,16 @@ def read_query_string(params: QueryDict) -> dict[str, Any]:
                 fix='Write it as {"year": {"gte": 2019}}, percent-encoded.',
             ) from None
     return content
+
+
+class FacetParametersSerializer(StrictSerializer):
+    filter = FilterField(
+        required=False,
+        help_text="Count only what matches. A field's own condition does not apply to its values.",
+    )
+    limit = serializers.IntegerField(
+        default=20, min_value=1, max_value=MAX_FACET_VALUES, help_text="Maximum values of a field."
+    )
 
 
 class SourceParametersSerializer(StrictSerializer):

@@ -348,6 +348,10 @@ EXAMPLES: dict[Any, Any] = {
     types.ImageSearchAnswer: _answer(
         hits=[{**SPACE_HIT, "image": {**MATCH, "media_type": "image/png", "sha256": SHA256}}]
     ),
+    types.FacetAnswer: {
+        "index": "handbook", "build": 1, "kind": "chunk",
+        "facets": [{"field": "year", "values": [{"value": 1911, "count": 87}]}],
+    },
     types.ToolList: _list(TOOL),
     types.ToolAnswer: _answer(hits=[{**QUESTION_HIT, "similarity": 0.81}], filter_applied="exact"),
     types.Answer: {
