@@ -14,6 +14,7 @@ import { clearBeside, fillBeside, showBeside } from "./beside.js";
 import { countFilters, drawFilters, nameFilters, readFilter, readFilterOfAddress, showFacets } from "./filters.js";
 import { explainMissing, suggestDocuments } from "./missed.js";
 import { loadJudgements } from "../common/judgements.js";
+import { deleteThread, earlierTurns, showEarlier, showFollowUp } from "./thread.js";
 
 const BUSY_POLL_MS = 2_000; // while documents are being indexed and the page is visible
 const IDLE_POLL_MS = 15_000;
@@ -133,6 +134,7 @@ $("key-panel").addEventListener("submit", (event) => {
 });
 
 $("key-forget").addEventListener("click", () => {
+  deleteThread();
   sessionStorage.removeItem("key");
   initializePage();
 });
@@ -456,7 +458,8 @@ async function search() {
   results.setAttribute("aria-busy", "true");
   try {
     if (chosen === "ask") {
-      await showStreamedAnswer(streamAnswerEvents({ index, q, limit, ...(filter && { filter }) }, mine.signal), q, () => mine === activeSearch, () => mine.abort());
+      const question = { index, query: q, limit, history: earlierTurns(index, q), ...(filter && { filter: JSON.parse(filter) }) };
+      await showStreamedAnswer(streamAnswerEvents(question, mine.signal), question, () => mine === activeSearch, () => mine.abort());
       return;
     }
     results.classList.toggle("explained", explain);
@@ -480,22 +483,28 @@ async function search() {
 }
 
 /** Show an answer while it streams, above the hits it is based on. */
-async function showStreamedAnswer(events, query, isWanted, stop) {
+async function showStreamedAnswer(events, { index, query }, isWanted, stop) {
   let answer = null;
   for await (const { kind, data } of events) {
     if (!isWanted()) return;
     if (kind === "metadata") {
       showAnswer(data, "ask", query);
       answer = answerElement(data, focusHit, stop);
+      showEarlier(answer.panel, query, data);
       results.before(answer.panel);
     } else if (kind === "chunk") {
       answer.add(data.text);
     } else if (kind === "done") {
-      answer.end(data);
+      showFollowUp(answer.panel, index, query, answer.end(data), askNext);
     } else {
       showError([data.detail, data.fix].filter(Boolean).join(" "));
     }
   }
+}
+
+function askNext(question) {
+  $("q").value = question;
+  searchFromForm();
 }
 
 function focusHit(number) {

@@ -21,6 +21,7 @@ from indexing.embedding.rdkit_model import MAX_SMILES_CHARS
 from retrieval.facets import MAX_FACET_VALUES
 from retrieval.page_passages import KINDS
 from retrieval.pipelines.running import MAX_ANSWER_HITS
+from retrieval.questions.follow_ups import MAX_TURNS, Turn
 from retrieval.search import (
     MAX_ARTIFACTS,
     MAX_INDEXES,
@@ -33,6 +34,8 @@ from retrieval.search import (
     SummaryType,
 )
 from retrieval.source_context import MAX_WINDOW
+
+MAX_ANSWER_CHARS = 20_000  # of an earlier answer
 
 
 def describe_strings(count: int, chars: int, description: str) -> dict[str, Any]:
@@ -253,6 +256,28 @@ class AskParametersSerializer(QuerySerializer):
     why_not = serializers.UUIDField(
         required=False, help_text="Id of a node or artifact: explain which component dropped it."
     )
+
+
+class TurnSerializer(StrictSerializer):
+    question = StringField(max_length=MAX_QUERY_CHARS)
+    answer = StringField(max_length=MAX_ANSWER_CHARS, allow_blank=True)
+
+
+@with_example({"index": "handbook", "query": "When is the lamp lit?"})
+class AskBodySerializer(AskParametersSerializer):
+    """A user's question, and what was asked before it."""
+
+    history = serializers.ListField(
+        child=TurnSerializer(),
+        required=False,
+        max_length=MAX_TURNS,
+        help_text="Earlier questions of the conversation with their answers, the first first. A "
+        "language model rewrites the question so that it is understood without them.",
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        turns = tuple(Turn(**each) for each in attrs.pop("history", ()))
+        return {**super().validate(attrs), "history": turns}
 
 
 def read_query_string(params: QueryDict) -> dict[str, Any]:

@@ -357,7 +357,8 @@ EXAMPLES: dict[Any, Any] = {
     types.Answer: {
         "index": "handbook", "build": 1, "pipeline": "plain", "relevant": True, "refusal": None,
         "hits": [{**HIT, "similarity": 0.81}],
-        "filters": None, "parsed": {}, "query": "When is the lamp lit?",
+        "filters": None, "parsed": {}, "question": "When is the lamp lit?",
+        "query": "When is the lamp lit?",
         "queries": ["When is the lamp lit?"], "identified": [], "notes": [],
         "dropped": {"orphans": 0, "integrity_errors": 0},
         "took_ms": {"retriever": 6.8, "total": 9.4},

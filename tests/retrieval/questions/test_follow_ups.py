@@ -1,0 +1,52 @@
+import json
+
+import pytest
+
+from indexing.spec import IndexSpec
+from retrieval.questions.follow_ups import MAX_QUESTION_CHARS, Turn, rewrite_follow_up
+from tests.summaries.test_llm import Endpoint, endpoint, fails, says
+
+__all__ = ["endpoint"]  # a fixture
+
+SPEC = IndexSpec(name="harbour")
+TURNS = [Turn("When do boats leave?", "Before dawn [1].")]
+
+
+class TestRewriteFollowUp:
+    def test_needs_a_language_model(self):
+        question, [note] = rewrite_follow_up("And in winter?", TURNS, SPEC)
+
+        assert question == "And in winter?"
+        assert "none is configured" in note
+
+    @pytest.mark.parametrize(
+        ("written", "question"),
+        [
+            ("When do boats leave  in winter?", "When do boats leave in winter?"),
+            (" ", "And in winter?"),
+            ("w" * 3_000, "w" * MAX_QUESTION_CHARS),
+            (f"When --- {'a' * 24} ---", "When"),
+        ],
+    )
+    def test_returns_what_the_model_writes(self, endpoint: Endpoint, written, question):
+        endpoint.scripts = [says(json.dumps({"question": written}))]
+
+        assert rewrite_follow_up("And in winter?", TURNS, SPEC) == (question, ())
+
+    def test_shows_the_model_the_whole_conversation_in_a_bounded_prompt(self, endpoint: Endpoint):
+        endpoint.scripts = [says(json.dumps({"question": "When?"}))]
+        turns = [Turn(f"Question {number}?", "long " * 5_000) for number in range(10)]
+
+        rewrite_follow_up("And in winter?", turns, SPEC)
+
+        prompt = endpoint.requests[0].body["messages"][1]["content"]
+        assert all(f"Question {number}?" in prompt for number in range(10))
+        assert len(prompt) < 9_000
+
+    def test_keeps_the_question_if_the_model_fails(self, endpoint: Endpoint):
+        endpoint.scripts = [fails(400)]
+
+        question, [note] = rewrite_follow_up("And in winter?", TURNS, SPEC)
+
+        assert question == "And in winter?"
+        assert "the language model did not answer" in note
