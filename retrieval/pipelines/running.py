@@ -2,13 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
+import strata_types
 from access.grants import EVERYTHING, Grant
 from access.usage_limits import add_model_use
 from core.exceptions import InvalidInput
@@ -18,7 +19,7 @@ from retrieval.filters import parse_filter
 from retrieval.passages import Answer, Passage, Refusal
 from retrieval.pipelines.explaining import explain_absence
 from retrieval.pipelines.loading import LoadedPipeline, get_pipeline
-from retrieval.questions.follow_ups import Turn, rewrite_follow_up
+from retrieval.questions.follow_ups import rewrite_follow_up
 from retrieval.request_cache import keep_for_request
 from retrieval.search import MAX_LIMIT, DroppedPoints
 from retrieval.search.request import check_query
@@ -28,6 +29,7 @@ from summaries import llm
 MAX_ANSWER_HITS: Final = MAX_LIMIT
 _DEFAULT_PIPELINE: Final = "plain"  # for an index without a live build, whose spec names one
 _END: Final = object()
+FOLLOW_UP: Final = "follow_up"  # what comes before the components, if there is a history
 
 Outputs = Mapping[str, Mapping[str, Any]]  # by component, by output
 
@@ -52,7 +54,7 @@ class AskRequest:
     why_not: UUID | None = None
     grant: Grant = EVERYTHING
     holder: str = ""  # whose calls of the language model are counted
-    history: tuple[Turn, ...] = ()
+    history: Sequence[strata_types.Turn] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -195,7 +197,7 @@ async def _run_and_emit(question: AskRequest, emit: Callable[[Any], asyncio.Even
     async with _counting_model_use(question.holder):
         if question.history:
             question = await run_in_thread(_read_follow_up, question)
-            timer.start_components("follow_up")
+            timer.mark_ended(FOLLOW_UP)
         inputs = _make_inputs(loaded, question, wants_answer=question.wants_answer, on_piece=emit)
         async with aclosing(_run_components(loaded, inputs)) as components:
             async for component, content in components:
@@ -267,20 +269,16 @@ class _ComponentTimer:
 
     def __init__(self, loaded: LoadedPipeline) -> None:
         self._senders = loaded.senders
-        self._started_at = self._components_started_at = time.perf_counter()
+        self._started_at = time.perf_counter()
         self._ended_at: dict[str, float] = {}
         self.took_ms: dict[str, float] = {}
 
-    def start_components(self, before: str) -> None:
-        """Begin to measure components; what took the time until now is called ``before``."""
-        self._components_started_at = time.perf_counter()
-        self.took_ms[before] = (self._components_started_at - self._started_at) * 1_000
-
     def mark_ended(self, component: str) -> None:
         now = time.perf_counter()
-        ends = [self._ended_at[each] for each in self._senders[component] if each in self._ended_at]
+        senders = [FOLLOW_UP, *self._senders.get(component, ())]
+        ends = [self._ended_at[each] for each in senders if each in self._ended_at]
         self._ended_at[component] = now
-        self.took_ms[component] = (now - max(ends, default=self._components_started_at)) * 1_000
+        self.took_ms[component] = (now - max(ends, default=self._started_at)) * 1_000
 
     @property
     def total_ms(self) -> float:

@@ -1,11 +1,11 @@
 """Rewrites a follow-up question by a language model, so that it is understood by itself."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Final
 
 from pydantic import BaseModel
 
+import strata_types
 from core.text import clean_text
 from indexing.spec import IndexSpec
 from summaries.exceptions import LanguageModelError
@@ -21,26 +21,18 @@ PATIENCE_SECONDS: Final = 8.0
 UNREAD: Final = "The question was taken by itself, without the earlier ones: "
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """An earlier question of a conversation, and its answer."""
-
-    question: str
-    answer: str
-
-
 class ModelQuestion(BaseModel):
     question: Annotated[str, max_chars(MAX_QUESTION_CHARS)]
 
 
 def rewrite_follow_up(
-    question: str, turns: Sequence[Turn], spec: IndexSpec
+    question: str, turns: Sequence[strata_types.Turn], spec: IndexSpec
 ) -> tuple[str, tuple[str, ...]]:
     """The question as it reads without the conversation. If there is no language model to rewrite
     it, the unchanged question and a note."""
     if not is_configured():
         return question, (UNREAD + "only a language model can read these, and none is configured.",)
-    texts = [f"Question: {turn.question}\nAnswer: {turn.answer}" for turn in turns]
+    texts = [f"Question: {turn['question']}\nAnswer: {turn['answer']}" for turn in turns]
     prompt = render_prompt(
         "follow_up", join_texts_within_limit(texts, MAX_HISTORY_CHARS),
         question=question[:MAX_QUESTION_CHARS], index=spec,

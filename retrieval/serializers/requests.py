@@ -21,7 +21,7 @@ from indexing.embedding.rdkit_model import MAX_SMILES_CHARS
 from retrieval.facets import MAX_FACET_VALUES
 from retrieval.page_passages import KINDS
 from retrieval.pipelines.running import MAX_ANSWER_HITS
-from retrieval.questions.follow_ups import MAX_TURNS, Turn
+from retrieval.questions.follow_ups import MAX_TURNS
 from retrieval.search import (
     MAX_ARTIFACTS,
     MAX_INDEXES,
@@ -274,10 +274,6 @@ class AskBodySerializer(AskParametersSerializer):
         help_text="Earlier questions of the conversation with their answers, the first first. A "
         "language model rewrites the question so that it is understood without them.",
     )
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        turns = tuple(Turn(**each) for each in attrs.pop("history", ()))
-        return {**super().validate(attrs), "history": turns}
 
 
 def read_query_string(params: QueryDict) -> dict[str, Any]:

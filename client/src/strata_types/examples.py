@@ -43,8 +43,8 @@ ARTIFACT: types.Artifact = {
     "external_id": "handbook-7", "url": "https://lights.example/handbook",
     "media_type": "application/pdf", "encoding": "", "sha256": SHA256, "metadata": {"year": 1911},
     "groups": ["keepers"], "revision": 42, "status": "ready", "error": None, "warnings": [],
-    "pages": 12, "nodes": {"pending": 0, "synced": 87, "failed": 0}, "created_at": AT,
-    "updated_at": AT,
+    "pages": 12, "nodes": {"pending": 0, "synced": 87, "failed": 0},
+    "indexed_revision": 42, "searchable_at": AT, "created_at": AT, "updated_at": AT,
 }
 PAGE: types.PageInfo = {
     "id": HIT["page"]["id"],

@@ -3,13 +3,13 @@ import json
 import pytest
 
 from indexing.spec import IndexSpec
-from retrieval.questions.follow_ups import MAX_QUESTION_CHARS, Turn, rewrite_follow_up
+from retrieval.questions.follow_ups import MAX_QUESTION_CHARS, rewrite_follow_up
 from tests.summaries.test_llm import Endpoint, endpoint, fails, says
 
 __all__ = ["endpoint"]  # a fixture
 
 SPEC = IndexSpec(name="harbour")
-TURNS = [Turn("When do boats leave?", "Before dawn [1].")]
+TURNS = [{"question": "When do boats leave?", "answer": "Before dawn [1]."}]
 
 
 class TestRewriteFollowUp:
@@ -35,7 +35,9 @@ class TestRewriteFollowUp:
 
     def test_shows_the_model_the_whole_conversation_in_a_bounded_prompt(self, endpoint: Endpoint):
         endpoint.scripts = [says(json.dumps({"question": "When?"}))]
-        turns = [Turn(f"Question {number}?", "long " * 5_000) for number in range(10)]
+        turns = [
+            {"question": f"Question {number}?", "answer": "long " * 5_000} for number in range(10)
+        ]
 
         rewrite_follow_up("And in winter?", turns, SPEC)
 
