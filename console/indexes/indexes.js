@@ -207,11 +207,30 @@ function fillSpec({ text, is_editable: isEditable, problem }) {
   $("spec-name").textContent = `specs/${name}.yaml`;
   $("spec-actions").hidden = !isEditable;
   $("spec-locked").hidden = isEditable;
-  $("spec-problem").textContent = problem ?? "";
+  showSpecProblem(problem ?? "");
   $("spec").hidden = false;
 }
 
+/** Show what is wrong with the spec, and mark its line, which the message names last. */
+function showSpecProblem(problem) {
+  $("spec-problem").textContent = problem;
+  const line = Number([...problem.matchAll(/\bline (\d+)/g)].at(-1)?.[1] ?? 0);
+  $("spec-text").setAttribute("aria-invalid", String(problem !== ""));
+  $("spec-text").classList.toggle("has-wrong-line", line > 0);
+  $("spec-text").style.setProperty("--wrong-line", line);
+  return line;
+}
+
+function goToLine(line) {
+  const lines = $("spec-text").value.split("\n");
+  const start = lines.slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
+  $("spec-text").focus();
+  $("spec-text").setSelectionRange(start, start);
+  $("spec-text").scrollTop = ((line - 4) / lines.length) * $("spec-text").scrollHeight;
+}
+
 $("spec-text").addEventListener("input", () => {
+  $("spec-text").classList.remove("has-wrong-line"); // it may be another line now
   const isChanged = $("spec-text").value !== specText;
   $("spec-change").hidden = !isChanged;
   if (isChanged && !$("spec-locked").hidden) $("spec-change").textContent = diffLines(specText, $("spec-text").value).join("\n");
@@ -222,7 +241,8 @@ async function saveSpec() {
     fillSpec(await sendJson("PUT", `${path}spec/`, { text: $("spec-text").value, replaces: specText }));
   } catch (error) {
     if (![409, 422].includes(error.status)) throw error;
-    $("spec-problem").textContent = error.message;
+    const line = showSpecProblem(error.message);
+    if (line) goToLine(line);
     return;
   }
   await Promise.all([show(), showPlan()]);

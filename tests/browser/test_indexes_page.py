@@ -75,7 +75,12 @@ class TestOneIndex:
 
         admitted.fill("#spec-text", text + "chunks: {strategy: []}\n")
         admitted.click("text=Save")
+        line = len((text + "chunks:").splitlines())
         admitted.locator("#spec-problem", has_text="there is no such setting").wait_for()
+        assert admitted.inner_text("#spec-problem").endswith(f"(line {line})")
+        editor = admitted.locator("#spec-text.has-wrong-line[aria-invalid=true]:focus")
+        assert editor.evaluate("each => each.style.getPropertyValue('--wrong-line')") == str(line)
+        assert editor.evaluate("each => each.selectionStart") == len(text)
         changed = text + "chunks: {strategies: [{name: sentence, max_chars: 300}]}\n"
         admitted.fill("#spec-text", changed)
         admitted.click("text=Save")
