@@ -39,3 +39,9 @@ function update(old, wanted) {
   after.forEach((child, at) => (before[at] ? update(before[at], child) : old.append(child)));
   for (const gone of before.slice(after.length)) gone.remove();
 }
+
+/** Name the thing that an element shows, for `updateChildren`. */
+export function keyed(key, made) {
+  made.dataset.key = key;
+  return made;
+}

@@ -1,7 +1,7 @@
 /* The filter of the search page: a control for each field that the index declares, and its values with their counts. */
 
 import { getJson } from "../common/api.js";
-import { $, element, numberFormat, updateChildren } from "../common/dom.js";
+import { $, element, keyed, numberFormat, updateChildren } from "../common/dom.js";
 import { fillFields, filterElements, readFields } from "../common/fields.js";
 import { NODE_NAMES } from "../common/page.js";
 
@@ -82,9 +82,7 @@ function valueElement(field, { value, count }, isChosen, kind, search) {
     fillFilters(after.length ? { ...rest, [field]: after } : rest);
     search();
   });
-  const item = element("li", {}, button);
-  item.dataset.key = JSON.stringify(value);
-  return item;
+  return keyed(JSON.stringify(value), element("li", {}, button));
 }
 
 /** The values of a condition; bounds have none. */
