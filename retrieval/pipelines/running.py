@@ -196,7 +196,9 @@ async def _run_and_emit(question: AskRequest, emit: Callable[[Any], asyncio.Even
     has_hits = False
     async with _counting_model_use(question.holder):
         if question.history:
-            question = await run_in_thread(_read_follow_up, question)
+            rewrite = partial(rewrite_follow_up, question.query, question.history)
+            query, notes = await run_in_thread(rewrite)
+            question = replace(question, query=query, notes=notes)
             timer.mark_ended(FOLLOW_UP)
         inputs = _make_inputs(loaded, question, wants_answer=question.wants_answer, on_piece=emit)
         async with aclosing(_run_components(loaded, inputs)) as components:
@@ -209,16 +211,6 @@ async def _run_and_emit(question: AskRequest, emit: Callable[[Any], asyncio.Even
                 if "answer" in content:
                     emit(content["answer"])
     _require_hits(loaded, has_hits)
-
-
-def _read_follow_up(question: AskRequest) -> AskRequest:
-    """The question as it reads without its history."""
-    build = find_builds([question.index], question.grant)[question.index]
-    if build is None:
-        return question
-    spec = parse_recipe(build.recipe)
-    query, notes = rewrite_follow_up(question.query, question.history, spec)
-    return replace(question, query=query, notes=notes)
 
 
 @asynccontextmanager

@@ -7,7 +7,6 @@ from pydantic import BaseModel
 
 import strata_types
 from core.text import clean_text
-from indexing.spec import IndexSpec
 from summaries.exceptions import LanguageModelError
 from summaries.llm import get_language_model, is_configured
 from summaries.llm.response_schemas import max_chars
@@ -26,17 +25,17 @@ class ModelQuestion(BaseModel):
 
 
 def rewrite_follow_up(
-    question: str, turns: Sequence[strata_types.Turn], spec: IndexSpec
+    question: str, turns: Sequence[strata_types.Turn]
 ) -> tuple[str, tuple[str, ...]]:
     """The question as it reads without the conversation. If there is no language model to rewrite
     it, the unchanged question and a note."""
     if not is_configured():
         return question, (UNREAD + "only a language model can read these, and none is configured.",)
+    if len(question) > MAX_QUESTION_CHARS:
+        return question, (UNREAD + f"it is longer than {MAX_QUESTION_CHARS:,} characters.",)
     texts = [f"Question: {turn['question']}\nAnswer: {turn['answer']}" for turn in turns]
-    prompt = render_prompt(
-        "follow_up", join_texts_within_limit(texts, MAX_HISTORY_CHARS),
-        question=question[:MAX_QUESTION_CHARS], index=spec,
-    )  # fmt: skip
+    conversation = join_texts_within_limit(texts, MAX_HISTORY_CHARS)
+    prompt = render_prompt("follow_up", conversation, question=question)
     try:
         written = get_language_model("").complete(
             prompt.system,
