@@ -70,6 +70,7 @@ OPERATIONS: Final[Mapping[str, Usage]] = {
     "blend_concepts": Usage("search --kind blend", "blend"),
     "search_subgraph": Usage("search --kind subgraph", "subgraph"),
     "find_similar_sources": Usage(client="similar_sources"),
+    "count_field_values": Usage(no_tool="`search` filters by the values that it shows"),
     "list_tools": Usage("tools", "tools", DECLARED_TOOLS),
     "call_tool": Usage("tools", "call_tool", DECLARED_TOOLS),
     # Answers

@@ -5,6 +5,7 @@ The documents app may not import the indexing app, which registers its catalog h
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -23,6 +24,8 @@ class IndexingProgress:
     failed: int = 0
     error: dict[str, str] | None = None  # why some are not synced: ``code`` and ``detail``
     warnings: Sequence[dict[str, str]] = ()  # texts that are missing or that rules wrote instead
+    revision: int | None = None  # of the artifact, when its nodes were last planned
+    searchable_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -385,6 +385,8 @@ def render_artifacts(
                     "synced": nodes.synced,
                     "failed": nodes.failed,
                 },
+                "indexed_revision": nodes.revision,
+                "searchable_at": nodes.searchable_at,
                 "created_at": artifact.created_at,
                 "updated_at": artifact.updated_at,
             }

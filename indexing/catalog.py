@@ -75,6 +75,8 @@ class LedgerIndexCatalog:
                 document.failed_count,
                 _get_error(document, node_errors),
                 faults.get(document.artifact_id, ()),
+                document.revision if document.planned_at else None,
+                document.shown_at,
             )
             for document in documents
         }

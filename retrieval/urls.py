@@ -15,7 +15,7 @@ from retrieval.views.knowledge import (
     SimilarSourcesView,
 )
 from retrieval.views.pipelines import PipelineListView
-from retrieval.views.searches import ToolListView, ToolView, make_search_view
+from retrieval.views.searches import FacetsView, ToolListView, ToolView, make_search_view
 from retrieval.views.sources import PagePassagesView, SourceView
 
 urlpatterns = [
@@ -28,6 +28,7 @@ urlpatterns = [
     *api_paths("emergent/<uuid:pair_id>/accept", EmergentPairAcceptView),
     *api_paths("emergent/<uuid:pair_id>/dismiss", EmergentPairDismissView),
     path("ask", answer_question, name="ask"),
+    *api_paths("indexes/<str:index>/facets", FacetsView),
     path("indexes/<str:index>/tools/", ToolListView.as_view(), name="tool-list"),
     *api_paths("indexes/<str:index>/tools/<str:name>/", ToolView, name="tool"),
     path("pipelines/", PipelineListView.as_view(), name="pipeline-list"),

@@ -64,8 +64,10 @@ class VisiblePoints:
     def count(self, name: str, filter: Filter | None = None) -> int:
         return self.store.count(name, self._restrict(filter))
 
-    def facet(self, name: str, field: str, *, limit: int) -> dict[str, int]:
-        return self.store.facet(name, field, limit=limit, filter=self._restrict(None))
+    def facet(
+        self, name: str, field: str, *, limit: int, filter: Filter | None = None
+    ) -> dict[str, int]:
+        return self.store.facet(name, field, limit=limit, filter=self._restrict(filter))
 
     def wait_for_replicas(self) -> bool:
         return self.store.wait_for_replicas()

@@ -6,13 +6,11 @@ import { fetchOk } from "./api.js";
 const MAX_CONNECTION_BREAKS = 3; // without an event between them
 
 /** Yield the events of an answer; after a broken connection, ask for it again. */
-export async function* streamAnswerEvents(parameters, signal) {
+export async function* streamAnswerEvents(question, signal) {
   let lastId = "";
   for (let breaks = 0; breaks < MAX_CONNECTION_BREAKS; breaks += 1) {
-    const response = await fetchOk("ask", parameters, signal, {
-      Accept: "text/event-stream",
-      ...(lastId ? { "Last-Event-ID": lastId } : {}),
-    });
+    const headers = { Accept: "text/event-stream", ...(lastId ? { "Last-Event-ID": lastId } : {}) };
+    const response = await fetchOk("ask", {}, signal, headers, question);
     try {
       for await (const event of parseEvents(response.body)) {
         breaks = 0;
@@ -49,7 +47,7 @@ async function* parseEvents(body) {
   }
 }
 
-/** The answer's panel; `add` appends text, `end` links its citations and shows which model wrote it. `stop` ends the stream. */
+/** The answer's panel; `add` appends text, `end` links its citations, shows which model wrote it, and returns the text. `stop` ends the stream. */
 export function answerElement(metadata, showHit, stop) {
   const text = element("p", { className: "text", dir: "auto" });
   const writer = element("p", { className: "place" });
@@ -86,7 +84,7 @@ export function answerElement(metadata, showHit, stop) {
       finish();
       if (!done.model_name || !written) {
         text.replaceChildren(refusalText(metadata));
-        return;
+        return text.textContent;
       }
       text.replaceChildren(...linkCitations(written, done.citations, showHit));
       writer.textContent = [...done.notes, attributionText(done)].filter(Boolean).join(" ");
@@ -95,6 +93,7 @@ export function answerElement(metadata, showHit, stop) {
         await navigator.clipboard.writeText(withSources(written, done.citations, metadata.hits));
         copyButton.textContent = "Copied";
       });
+      return written;
     },
   };
 }

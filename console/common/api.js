@@ -36,16 +36,18 @@ export async function getJson(path, parameters = {}, signal = undefined) {
   throw new ApiError(response.status, "The service's response was incomplete.");
 }
 
-/** GET a path; return the response if its status is 2xx, else throw an ApiError. */
-export async function fetchOk(path, parameters, signal, headers) {
+/** GET a path, or POST a JSON body to it; return the response if its status is 2xx, else throw an ApiError. */
+export async function fetchOk(path, parameters, signal, headers, content = undefined) {
   const url = new URL(API + path, location.href);
   url.search = new URLSearchParams(parameters);
   const key = readKey();
-  const authorization = key ? { Authorization: `Bearer ${key}` } : {};
+  const authorization = key ? { Authorization: `Bearer ${key}` } : { "X-CSRFToken": readCookie("csrftoken") };
+  const sent = content && { method: "POST", body: JSON.stringify(content), headers: { "Content-Type": "application/json" } };
   let response;
   try {
     response = await fetch(url, {
-      headers: { ...headers, ...authorization },
+      ...sent,
+      headers: { ...headers, ...sent?.headers, ...authorization },
       signal,
       cache: "no-store",
     });

@@ -3,6 +3,14 @@
 import { getJson, readKey } from "./api.js";
 import { $, element, numberFormat } from "./dom.js";
 
+// What the nodes of a kind are called where they are counted.
+export const NODE_NAMES = {
+  chunk: "passages",
+  page_summary: "summaries",
+  artifact_summary: "summaries",
+  question: "questions",
+};
+
 /** Run an action; show the error of a request that failed. */
 export async function attempt(action) {
   try {

@@ -51,9 +51,6 @@ function showArtifact() {
     Address: artifact.url,
     ...metadata,
     Groups: artifact.groups,
-    Added: new Date(artifact.created_at).toLocaleString(),
-    Changed: new Date(artifact.updated_at).toLocaleString(),
-    Revision: artifact.revision,
     "Legal hold": artifact.is_held ? "It can be neither deleted nor replaced." : "",
   };
   const filled = Object.entries(facts).filter(([, value]) => value != null && [value].flat().join("") !== "");
@@ -63,6 +60,7 @@ function showArtifact() {
       element("dd", { dir: "auto" }, [value].flat().join(", ")),
     ]),
   );
+  showHistory();
   $("download").hidden = !artifact.file_name;
   $("count").textContent = `of ${numberFormat.format(pages)}`;
   $("number").max = pages;
@@ -71,6 +69,21 @@ function showArtifact() {
   for (const radio of radios) radio.parentElement.hidden = !kinds.includes(radio.value);
   const first = radios.find((radio) => kinds.includes(radio.value));
   if (first) first.checked = true;
+}
+
+/** When it was written, and what searches show of it. The service keeps no earlier revisions. */
+function showHistory() {
+  const { revision, status, indexed_revision: indexed, created_at: added, updated_at: changed, searchable_at: searchable } = artifact;
+  const isCurrent = indexed === revision && status === "ready";
+  const old = indexed !== null && indexed !== revision ? `Searches still show revision ${numberFormat.format(indexed)}.` : "";
+  const events = [
+    [added, "Added."],
+    [searchable, "First found by searches in the live build."],
+    [changed, `Last changed: revision ${numberFormat.format(revision)}. ${isCurrent ? "Searches show it." : old}`],
+  ].filter(([at]) => at);
+  events.sort(([a], [b]) => new Date(a) - new Date(b));
+  const times = events.map(([at, text]) => element("li", {}, element("time", { dateTime: at }, new Date(at).toLocaleString()), " ", text));
+  $("history").replaceChildren(...times);
 }
 
 $("download").addEventListener("click", () =>

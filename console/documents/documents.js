@@ -1,7 +1,7 @@
 /* The page that lists the documents of an index, with what became of each. */
 
 import { getJson, pageAddress, sendJson, storeKeyFromAddress } from "../common/api.js";
-import { $, element, numberFormat } from "../common/dom.js";
+import { $, element, keyed, numberFormat, updateChildren } from "../common/dom.js";
 import { attempt, countOf, fillIndexes } from "../common/page.js";
 
 const PAGE_SIZE = 50;
@@ -62,7 +62,7 @@ function showIndex({ artifacts, artifacts_waiting: waiting, artifacts_failed: fa
 
 function showDocuments({ results, count }, offset) {
   $("documents").hidden = results.length === 0;
-  $("rows").replaceChildren(...results.map(rowElement));
+  updateChildren($("rows"), results.map((each) => keyed(each.id, rowElement(each))));
   const isFiltered = $("status").value || $("title").value.trim();
   $("empty").hidden = results.length > 0;
   $("empty-text").textContent = isFiltered ? "No document is like that." : "This index has no documents yet.";

@@ -1,7 +1,7 @@
 /* The page of the indexes: what each holds, its builds, what a change of its spec would cost, and whether all agrees. */
 
 import { getJson, pageAddress, sendJson, storeKeyFromAddress } from "../common/api.js";
-import { $, element, numberFormat } from "../common/dom.js";
+import { $, element, keyed, numberFormat, updateChildren } from "../common/dom.js";
 import { attempt, countOf, formatAge } from "../common/page.js";
 import { diffLines } from "./diff.js";
 import { measure, showQuality } from "./quality.js";
@@ -36,12 +36,12 @@ async function showAll() {
   const { results } = await getJson("indexes/", { limit: 100 });
   const used = results.filter(({ artifacts, problem }) => artifacts > 0 || problem);
   const unused = results.filter((index) => !used.includes(index));
-  $("rows").replaceChildren(...used.map(rowElement));
+  updateChildren($("rows"), used.map((index) => keyed(index.name, rowElement(index))));
   $("used").hidden = used.length === 0;
   $("unused").hidden = unused.length === 0;
   $("unused").open ||= used.length === 0;
   $("unused").querySelector("summary").textContent = `${countOf(unused.length, "index", "indexes")} without documents`;
-  $("unused").querySelector("ul").replaceChildren(...unused.map(unusedElement));
+  updateChildren($("unused").querySelector("ul"), unused.map((index) => keyed(index.name, unusedElement(index))));
   if ($("new-from").options.length === 0) {
     $("new-from").append(...results.map(({ name: each, title }) => element("option", { value: each }, title || each)));
     if (results.some((index) => index.name === "plain")) $("new-from").value = "plain";
@@ -106,8 +106,9 @@ async function showOne() {
   const links = [["", "Search"], ["documents/", "Documents"], ["add/", "Add documents"]].map(([page, text]) =>
     Object.assign(element("a", {}, text), { href: pageAddress(page, { index: name }) }),
   );
-  $("links").replaceChildren(...links, ...stateElements(index));
-  $("builds").replaceChildren(...builds.results.map((build) => buildElement(build, builds.results)).reverse());
+  updateChildren($("links"), [...links, ...stateElements(index)].map((each, at) => keyed(at, each)));
+  const built = builds.results.map((build) => keyed(build.number, buildElement(build, builds.results)));
+  updateChildren($("builds"), built.reverse());
   $("one").hidden = false;
   if (index.build !== liveBuild) {
     liveBuild = index.build;
@@ -178,6 +179,7 @@ function actionElements({ number, state, paused_at: pausedAt, artifacts_missing:
 
 function actionElement(text, act, question = "") {
   const button = element("button", { type: "button" }, text);
+  button.dataset.question = question;
   button.addEventListener("click", () => {
     if (question && !confirm(question)) return;
     $("problem").hidden = true;
@@ -207,11 +209,30 @@ function fillSpec({ text, is_editable: isEditable, problem }) {
   $("spec-name").textContent = `specs/${name}.yaml`;
   $("spec-actions").hidden = !isEditable;
   $("spec-locked").hidden = isEditable;
-  $("spec-problem").textContent = problem ?? "";
+  showSpecProblem(problem ?? "");
   $("spec").hidden = false;
 }
 
+/** Show what is wrong with the spec, and mark its line, which the message names last. */
+function showSpecProblem(problem) {
+  $("spec-problem").textContent = problem;
+  const line = Number([...problem.matchAll(/\bline (\d+)/g)].at(-1)?.[1] ?? 0);
+  $("spec-text").setAttribute("aria-invalid", String(problem !== ""));
+  $("spec-text").classList.toggle("has-wrong-line", line > 0);
+  $("spec-text").style.setProperty("--wrong-line", line);
+  return line;
+}
+
+function goToLine(line) {
+  const lines = $("spec-text").value.split("\n");
+  const start = lines.slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
+  $("spec-text").focus();
+  $("spec-text").setSelectionRange(start, start);
+  $("spec-text").scrollTop = ((line - 4) / lines.length) * $("spec-text").scrollHeight;
+}
+
 $("spec-text").addEventListener("input", () => {
+  $("spec-text").classList.remove("has-wrong-line"); // it may be another line now
   const isChanged = $("spec-text").value !== specText;
   $("spec-change").hidden = !isChanged;
   if (isChanged && !$("spec-locked").hidden) $("spec-change").textContent = diffLines(specText, $("spec-text").value).join("\n");
@@ -222,7 +243,8 @@ async function saveSpec() {
     fillSpec(await sendJson("PUT", `${path}spec/`, { text: $("spec-text").value, replaces: specText }));
   } catch (error) {
     if (![409, 422].includes(error.status)) throw error;
-    $("spec-problem").textContent = error.message;
+    const line = showSpecProblem(error.message);
+    if (line) goToLine(line);
     return;
   }
   await Promise.all([show(), showPlan()]);

@@ -8,12 +8,13 @@ import { answerElement, streamAnswerEvents } from "../common/answer_stream.js";
 import { getJson, readKey, storeKeyFromAddress } from "../common/api.js";
 import { $, element, numberFormat } from "../common/dom.js";
 import { clearSoftBreakCache, queryWords } from "../common/text.js";
-import { countOf } from "../common/page.js";
-import { fillFields, filterElements, readFields } from "../common/fields.js";
+import { countOf, NODE_NAMES } from "../common/page.js";
 import { keepHits } from "../common/hits.js";
 import { clearBeside, fillBeside, showBeside } from "./beside.js";
+import { countFilters, drawFilters, nameFilters, readFilter, readFilterOfAddress, showFacets } from "./filters.js";
 import { explainMissing, suggestDocuments } from "./missed.js";
 import { loadJudgements } from "../common/judgements.js";
+import { deleteThread, earlierTurns, showEarlier, showFollowUp } from "./thread.js";
 
 const BUSY_POLL_MS = 2_000; // while documents are being indexed and the page is visible
 const IDLE_POLL_MS = 15_000;
@@ -54,14 +55,6 @@ const SEARCHES = {
   },
 };
 
-// What the nodes of a kind are called where they are counted.
-const NODE_NAMES = {
-  chunk: "passages",
-  page_summary: "summaries",
-  artifact_summary: "summaries",
-  question: "questions",
-};
-
 const SUGGESTIONS = {
   library: [
     "How was the lamp kept burning during the great storm?",
@@ -85,7 +78,6 @@ const results = $("results");
 keepHits(results);
 const indexCards = new Map(); // name -> its radio button, count, failures and progress bar
 const indexes = new Map(); // name -> the API's last response about it
-let hiddenFilter = {}; // conditions of the address for which the page has no control
 let activeSearch = null; // the AbortController of the running search
 let pollTimer = 0;
 let isDenied = false; // the API refused the last request
@@ -142,6 +134,7 @@ $("key-panel").addEventListener("submit", (event) => {
 });
 
 $("key-forget").addEventListener("click", () => {
+  deleteThread();
   sessionStorage.removeItem("key");
   initializePage();
 });
@@ -323,35 +316,8 @@ function readForm() {
   };
 }
 
-function readFilter() {
-  return { ...hiddenFilter, ...readFields($("fields")) };
-}
-
-function countFilters() {
-  return Object.keys(readFilter()).length;
-}
-
-/** Draw the fields of the chosen index, with a filter. */
-function drawFilters(filter = {}) {
-  const fields = indexes.get(chosenIndex())?.metadata ?? [];
-  $("fields").replaceChildren(...fields.map((field) => element("div", {}, ...filterElements(field))));
-  hiddenFilter = fillFields($("fields"), filter);
-  $("filters").hidden = fields.length === 0 && countFilters() === 0;
-  nameFilters();
-}
-
-function nameFilters() {
-  $("filters-title").textContent = countFilters() ? `Filter (${countFilters()})` : "Filter";
-}
-
-/** The filter of the address; null if it is not a JSON object. */
-function readFilterOfAddress() {
-  try {
-    const filter = JSON.parse(new URLSearchParams(location.search).get("filter") ?? "{}");
-    return filter?.constructor === Object ? filter : null;
-  } catch {
-    return null;
-  }
+function fieldsOfChosenIndex() {
+  return indexes.get(chosenIndex())?.metadata;
 }
 
 function buildAddress({ index, search, q, mode, limit, group_by, filter, explain }) {
@@ -383,7 +349,7 @@ function fillForm() {
   const defaultSearch = availableSearches(indexes.get(chosenIndex()))[0] ?? "pages";
   form.elements.search.value = Object.hasOwn(SEARCHES, search ?? "") ? search : defaultSearch;
   updateSearchChoices();
-  drawFilters(readFilterOfAddress() ?? {});
+  drawFilters(fieldsOfChosenIndex(), readFilterOfAddress() ?? {});
   return index !== null && indexes.size > 0 && !indexes.has(index) ? index : null;
 }
 
@@ -438,10 +404,20 @@ $("q").addEventListener("input", () => {
 form.addEventListener("change", (event) => {
   if (event.target === $("q")) return;
   if (["index", "search"].includes(event.target.name)) updateSearchChoices();
-  if (event.target.name === "index") drawFilters();
+  if (event.target.name === "index") drawFilters(fieldsOfChosenIndex());
   nameFilters();
   searchFromForm();
 });
+
+function countValues() {
+  showFacets(chosenIndex(), searchFromForm).catch((error) => {
+    if (error.name === "AbortError") return;
+    if (error.status === undefined) throw error;
+    showError(error.message);
+  });
+}
+
+$("filters").addEventListener("toggle", countValues);
 
 document.addEventListener("keydown", (event) => {
   const isTyping = event.target.closest?.("input:not([type=radio], [type=checkbox]), textarea, select");
@@ -469,6 +445,7 @@ async function search() {
     showKeyPanel(true);
     return;
   }
+  countValues();
   if (!q || !index) {
     results.replaceChildren();
     results.removeAttribute("aria-busy");
@@ -481,7 +458,8 @@ async function search() {
   results.setAttribute("aria-busy", "true");
   try {
     if (chosen === "ask") {
-      await showStreamedAnswer(streamAnswerEvents({ index, q, limit, ...(filter && { filter }) }, mine.signal), q, () => mine === activeSearch, () => mine.abort());
+      const question = { index, query: q, limit, history: earlierTurns(index, q), ...(filter && { filter: JSON.parse(filter) }) };
+      await showStreamedAnswer(streamAnswerEvents(question, mine.signal), question, () => mine === activeSearch, () => mine.abort());
       return;
     }
     results.classList.toggle("explained", explain);
@@ -505,22 +483,28 @@ async function search() {
 }
 
 /** Show an answer while it streams, above the hits it is based on. */
-async function showStreamedAnswer(events, query, isWanted, stop) {
+async function showStreamedAnswer(events, { index, query }, isWanted, stop) {
   let answer = null;
   for await (const { kind, data } of events) {
     if (!isWanted()) return;
     if (kind === "metadata") {
       showAnswer(data, "ask", query);
       answer = answerElement(data, focusHit, stop);
+      showEarlier(answer.panel, query, data);
       results.before(answer.panel);
     } else if (kind === "chunk") {
       answer.add(data.text);
     } else if (kind === "done") {
-      answer.end(data);
+      showFollowUp(answer.panel, index, query, answer.end(data), askNext);
     } else {
       showError([data.detail, data.fix].filter(Boolean).join(" "));
     }
   }
+}
+
+function askNext(question) {
+  $("q").value = question;
+  searchFromForm();
 }
 
 function focusHit(number) {

@@ -1,7 +1,7 @@
 /* The page of the service's work: what failed and why, what waits, and whether each part is well. */
 
 import { getJson, pageAddress, sendJson, storeKeyFromAddress } from "../common/api.js";
-import { $, element, numberFormat } from "../common/dom.js";
+import { $, element, keyed, numberFormat, updateChildren } from "../common/dom.js";
 import { attempt, formatAge } from "../common/page.js";
 
 const POLL_MS = 3_000; // while the page is visible
@@ -12,10 +12,11 @@ async function show() {
   clearTimeout(timer);
   try {
     const { waiting, failures, parts, checks } = await getJson("work/");
-    fill("failed", failures.map(failureElement));
-    fill("waiting", waiting.map(waitingElement));
+    fill("failed", failures.map((each) => keyed(`${each.work} ${each.index} ${each.error}`, failureElement(each))));
+    fill("waiting", waiting.map((each) => keyed(`${each.work} ${each.index}`, waitingElement(each))));
     const all = [...parts.map(({ part, ...state }) => ({ subject: part, fix: "", ...state })), ...checks];
-    $("parts").replaceChildren(...all.sort((a, b) => a.is_ok - b.is_ok).map(partElement));
+    all.sort((a, b) => a.is_ok - b.is_ok);
+    updateChildren($("parts"), all.map((each, at) => keyed(`${each.subject} ${at}`, partElement(each))));
     $("state").hidden = false;
     $("problem").hidden = true;
   } finally {
@@ -25,7 +26,7 @@ async function show() {
 
 function fill(id, rows) {
   $(id).hidden = rows.length === 0;
-  $(id).tBodies[0].replaceChildren(...rows);
+  updateChildren($(id).tBodies[0], rows);
 }
 
 function failureElement({ work, index, error, count }) {

@@ -38,7 +38,9 @@ def parse_spec(name: str, text: str) -> IndexSpec:
             if isinstance(strategy, NodeParserStrategy):
                 check_is_installed(strategy)
     except ValidationError as error:
-        raise InvalidSpec(f"{name}.yaml: {describe_first_error(error)}") from None
+        line = _find_line(text, _first_mistake(error)["loc"])
+        place = f" (line {line})" if line else ""
+        raise InvalidSpec(f"{name}.yaml: {describe_first_error(error)}{place}") from None
     except InvalidSpec as error:
         raise InvalidSpec(f"{name}.yaml: chunks.strategies: {error}") from None
     return spec
@@ -46,9 +48,7 @@ def parse_spec(name: str, text: str) -> IndexSpec:
 
 def describe_first_error(error: ValidationError) -> str:
     """Describe the first mistake in one sentence: its location and what is allowed there."""
-    # Unknown settings first: a misspelt name also causes an error for the missing setting.
-    mistakes: list[Any] = error.errors(include_url=False)
-    first = min(mistakes, key=lambda mistake: mistake["type"] != "extra_forbidden")
+    first = _first_mistake(error)
     where = ".".join(str(part) for part in first["loc"])
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "extra_forbidden":
@@ -56,6 +56,27 @@ def describe_first_error(error: ValidationError) -> str:
         if known := _known_settings(first["loc"]):
             message += f"; allowed here: {', '.join(known)}"
     return f"{where}: {message}" if where else str(message)
+
+
+def _first_mistake(error: ValidationError) -> Any:
+    # Unknown settings first: a misspelt name also causes an error for the missing setting.
+    mistakes: list[Any] = error.errors(include_url=False)
+    return min(mistakes, key=lambda mistake: mistake["type"] != "extra_forbidden")
+
+
+def _find_line(text: str, location: tuple[str | int, ...]) -> int:
+    """The line of a setting, counted from 1, or of the section that lacks it; 0 for the whole."""
+    line, node = 0, yaml.compose(text, Loader=yaml.SafeLoader)
+    for part in location:  # some name the type of a union, which is not in the text
+        if isinstance(node, yaml.MappingNode):
+            pairs = [(key, value) for key, value in node.value if key.value == str(part)]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+            pairs = [(value, value) for value in node.value[part : part + 1]]
+        else:
+            break
+        for key, value in pairs:
+            line, node = key.start_mark.line + 1, value
+    return line
 
 
 def _known_settings(location: tuple[str | int, ...]) -> list[str]:

@@ -257,7 +257,8 @@ class VectorStore(abc.ABC):
     def facet(
         self, name: str, field: str, *, limit: int, filter: Filter | None = None
     ) -> dict[str, int]:
-        """The values of a ``keyword`` or ``uuid`` field, each with its number of matching points.
+        """The values of a ``keyword``, ``uuid``, ``integer`` or ``bool`` field, as strings, each
+        with its number of matching points.
 
         The most frequent values come first, ties by value; at most ``limit`` of them. Which values
         are kept among those that tie at the limit depends on the store.

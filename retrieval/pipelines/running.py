@@ -2,13 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
+import strata_types
 from access.grants import EVERYTHING, Grant
 from access.usage_limits import add_model_use
 from core.exceptions import InvalidInput
@@ -18,6 +19,7 @@ from retrieval.filters import parse_filter
 from retrieval.passages import Answer, Passage, Refusal
 from retrieval.pipelines.explaining import explain_absence
 from retrieval.pipelines.loading import LoadedPipeline, get_pipeline
+from retrieval.questions.follow_ups import rewrite_follow_up
 from retrieval.request_cache import keep_for_request
 from retrieval.search import MAX_LIMIT, DroppedPoints
 from retrieval.search.request import check_query
@@ -27,6 +29,7 @@ from summaries import llm
 MAX_ANSWER_HITS: Final = MAX_LIMIT
 _DEFAULT_PIPELINE: Final = "plain"  # for an index without a live build, whose spec names one
 _END: Final = object()
+FOLLOW_UP: Final = "follow_up"  # what comes before the components, if there is a history
 
 Outputs = Mapping[str, Mapping[str, Any]]  # by component, by output
 
@@ -36,7 +39,9 @@ class AskRequest:
     """A request to a query pipeline.
 
     ``pipeline``: None for the pipeline that the live spec names. ``filter``: in the API's syntax.
-    ``why_not``: id of a node or an artifact; the result says where it was lost.
+    ``why_not``: id of a node or an artifact; the result says where it was lost. ``history``: the
+    earlier questions of the conversation, the first first; ``run_pipeline`` rewrites the question
+    so that it needs none, and adds ``notes``.
     """
 
     index: str
@@ -49,19 +54,23 @@ class AskRequest:
     why_not: UUID | None = None
     grant: Grant = EVERYTHING
     holder: str = ""  # whose calls of the language model are counted
+    history: Sequence[strata_types.Turn] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineHits:
     """The hits of a pipeline run, or the refusal, with everything that explains them.
 
-    ``query``: the query that was searched; ``queries``: its wordings. ``filter``: the filter that
+    ``question``: what was asked; a follow-up as it was rewritten. ``query``: the query that was
+    searched; ``queries``: its wordings. ``filter``: the filter that
     was applied; ``parsed``: the part of it read from the question. ``notes``: what could not be
     done, each a sentence. ``took_ms``: by component, and ``total``.
     """
 
     pipeline: str
     passages: list[Passage] = field(default_factory=list)
+    question: str = ""
     query: str = ""
     queries: list[str] = field(default_factory=list)
     filter: dict[str, Any] | None = None
@@ -182,22 +191,25 @@ def _make_inputs(
 async def _run_and_emit(question: AskRequest, emit: Callable[[Any], asyncio.Event]) -> None:
     """Run the pipeline to its end and ``emit`` the hits, the answer's pieces and the answer."""
     loaded = await run_in_thread(_check_and_load, question)
-    inputs = _make_inputs(loaded, question, wants_answer=question.wants_answer, on_piece=emit)
     timer = _ComponentTimer(loaded)
     outputs: dict[str, Mapping[str, Any]] = {}
     has_hits = False
-    async with (
-        _counting_model_use(question.holder),
-        aclosing(_run_components(loaded, inputs)) as components,
-    ):
-        async for component, content in components:
-            outputs[component] = content
-            timer.mark_ended(component)
-            if not has_hits and (component == loaded.hits_component or "refusal" in content):
-                has_hits = True
-                emit(await _make_hits_async(loaded, question, outputs, timer))
-            if "answer" in content:
-                emit(content["answer"])
+    async with _counting_model_use(question.holder):
+        if question.history:
+            rewrite = partial(rewrite_follow_up, question.query, question.history)
+            query, notes = await run_in_thread(rewrite)
+            question = replace(question, query=query, notes=notes)
+            timer.mark_ended(FOLLOW_UP)
+        inputs = _make_inputs(loaded, question, wants_answer=question.wants_answer, on_piece=emit)
+        async with aclosing(_run_components(loaded, inputs)) as components:
+            async for component, content in components:
+                outputs[component] = content
+                timer.mark_ended(component)
+                if not has_hits and (component == loaded.hits_component or "refusal" in content):
+                    has_hits = True
+                    emit(await _make_hits_async(loaded, question, outputs, timer))
+                if "answer" in content:
+                    emit(content["answer"])
     _require_hits(loaded, has_hits)
 
 
@@ -255,7 +267,8 @@ class _ComponentTimer:
 
     def mark_ended(self, component: str) -> None:
         now = time.perf_counter()
-        ends = [self._ended_at[each] for each in self._senders[component] if each in self._ended_at]
+        senders = [FOLLOW_UP, *self._senders.get(component, ())]
+        ends = [self._ended_at[each] for each in senders if each in self._ended_at]
         self._ended_at[component] = now
         self.took_ms[component] = (now - max(ends, default=self._started_at)) * 1_000
 
@@ -285,11 +298,15 @@ def _make_pipeline_hits(
     return PipelineHits(
         pipeline=loaded.name,
         passages=list(passages),
+        question=question.query,
         query=merged_outputs.get("query", question.query),
         queries=list(merged_outputs.get("queries", [question.query])),
         filter=merged_outputs.get("filter", question.filter),
         parsed=dict(merged_outputs.get("parsed") or {}),
-        notes=[note for content in in_order for note in content.get("notes", ())],
+        notes=[
+            *question.notes,
+            *(note for content in in_order for note in content.get("notes", ())),
+        ],
         refusal=refusal,
         identified=list(merged_outputs.get("identified", ())),
         builds=_merge_mappings(content.get("builds", {}) for content in in_order),

@@ -216,6 +216,7 @@ def render_pipeline_hits(question: AskRequest, pipeline_hits: PipelineHits) -> d
         ],
         "filters": pipeline_hits.filter,
         "parsed": pipeline_hits.parsed,
+        "question": pipeline_hits.question,
         "query": pipeline_hits.query,
         "queries": pipeline_hits.queries,
         "identified": pipeline_hits.identified,

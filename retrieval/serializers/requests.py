@@ -18,8 +18,10 @@ from core.serializers import (
     StringField,
 )
 from indexing.embedding.rdkit_model import MAX_SMILES_CHARS
+from retrieval.facets import MAX_FACET_VALUES
 from retrieval.page_passages import KINDS
 from retrieval.pipelines.running import MAX_ANSWER_HITS
+from retrieval.questions.follow_ups import MAX_TURNS
 from retrieval.search import (
     MAX_ARTIFACTS,
     MAX_INDEXES,
@@ -32,6 +34,8 @@ from retrieval.search import (
     SummaryType,
 )
 from retrieval.source_context import MAX_WINDOW
+
+MAX_ANSWER_CHARS = 20_000  # of an earlier answer
 
 
 def describe_strings(count: int, chars: int, description: str) -> dict[str, Any]:
@@ -254,6 +258,24 @@ class AskParametersSerializer(QuerySerializer):
     )
 
 
+class TurnSerializer(StrictSerializer):
+    question = StringField(max_length=MAX_QUERY_CHARS)
+    answer = StringField(max_length=MAX_ANSWER_CHARS, allow_blank=True)
+
+
+@with_example({"index": "handbook", "query": "When is the lamp lit?"})
+class AskBodySerializer(AskParametersSerializer):
+    """A user's question, and what was asked before it."""
+
+    history = serializers.ListField(
+        child=TurnSerializer(),
+        required=False,
+        max_length=MAX_TURNS,
+        help_text="Earlier questions of the conversation with their answers, the first first. A "
+        "language model rewrites the question so that it is understood without them.",
+    )
+
+
 def read_query_string(params: QueryDict) -> dict[str, Any]:
     """Convert a query string to the equivalent JSON body: ``index`` may repeat, ``filter`` is JSON.
 
@@ -278,6 +300,16 @@ def read_query_string(params: QueryDict) -> dict[str, Any]:
                 fix='Write it as {"year": {"gte": 2019}}, percent-encoded.',
             ) from None
     return content
+
+
+class FacetParametersSerializer(StrictSerializer):
+    filter = FilterField(
+        required=False,
+        help_text="Count only what matches. A field's own condition does not apply to its values.",
+    )
+    limit = serializers.IntegerField(
+        default=20, min_value=1, max_value=MAX_FACET_VALUES, help_text="Maximum values of a field."
+    )
 
 
 class SourceParametersSerializer(StrictSerializer):

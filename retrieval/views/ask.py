@@ -44,6 +44,7 @@ from retrieval.event_loop import run_in_thread
 from retrieval.pipelines.running import AskRequest, PipelineHits, check_ask_request
 from retrieval.serializers.answers import render_pipeline_hits
 from retrieval.serializers.requests import (
+    AskBodySerializer,
     AskParametersSerializer,
     read_query_string,
 )
@@ -124,13 +125,14 @@ class AskView(APIView):
         responses=ASK_RESPONSES,
     )
     def get(self, request: Request) -> HttpResponse:
-        return self._read(request, read_query_string(request.query_params))
+        content = read_query_string(request.query_params)
+        return self._read(request, AskParametersSerializer.read(content))
 
     @extend_schema(
         operation_id="ask_by_body",
         tags=["Answers"],
         summary="Ask in whole sentences, with the parameters in the body",
-        request=AskParametersSerializer,
+        request=AskBodySerializer,
         parameters=[
             OpenApiParameter(
                 "Last-Event-ID",
@@ -141,11 +143,10 @@ class AskView(APIView):
         responses=ASK_RESPONSES,
     )
     def post(self, request: Request) -> HttpResponse:
-        return self._read(request, request.data)
+        return self._read(request, AskBodySerializer.read(request.data))
 
-    def _read(self, request: Request, content: Any) -> HttpResponse:
+    def _read(self, request: Request, given: dict[str, Any]) -> HttpResponse:
         holder = get_holder(request)
-        given = AskParametersSerializer.read(content)
         question = AskRequest(**given, grant=get_grant(request), holder=holder)
         last_id = request.headers.get("Last-Event-ID")
         resume_from = StreamPosition.parse(last_id) if last_id else None

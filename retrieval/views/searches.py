@@ -24,12 +24,14 @@ from core.openapi import ERROR, body_of
 from documents.models import Artifact
 from indexing.models import Node
 from indexing.signals import make_due_and_enqueue, plan_standalone_and_enqueue
+from retrieval.facets import count_field_values
 from retrieval.search_table import SEARCHES, SearchResponse, run_search
 from retrieval.serializers.answers import (
     render_tool_answer,
     render_tools,
 )
 from retrieval.serializers.requests import (
+    FacetParametersSerializer,
     read_query_string,
 )
 from retrieval.tools import list_tools, prepare_tool_call
@@ -116,6 +118,28 @@ class ToolView(APIView):
         call = prepare_tool_call(index, name, request.data, get_grant(request))
         answer = call.search()
         return make_response(SearchResponse(render_tool_answer(call, answer), answer.stale_ids))
+
+
+class FacetsView(APIView):
+    """How often each value of the declared fields occurs."""
+
+    scopes = Scope.SEARCH
+    is_public_search = True
+
+    @extend_schema(
+        operation_id="count_field_values",
+        tags=["Search"],
+        parameters=[FacetParametersSerializer],
+        responses=body_of(strata_types.FacetAnswer),
+    )
+    def get(self, request: Request, index: str) -> Response:
+        """Count the values of the declared metadata fields.
+
+        Of keyword, integer and bool fields, the most frequent values first.
+        """
+        given = FacetParametersSerializer.read(read_query_string(request.query_params))
+        filter, limit = given.get("filter"), given["limit"]
+        return Response(count_field_values(index, filter, limit, get_grant(request)))
 
 
 def make_response(answered: SearchResponse) -> Response:

@@ -78,7 +78,9 @@ WHOLE_INDEX = re.compile(
     r".* api/v1/(verify|reconcile|regenerate|evaluations|work)\b|DELETE api/v1/indexes/<index>/$"
     r"|.* api/v1/indexes/[^ ]*/(verify|plan|rollback|prune|builds|spec|retry)\b|GET metrics$"
 )
-PUBLIC_SEARCHES = re.compile(r"(GET|POST) (api/v1/(search/|indexes/<str:index>/tools/)|mcp)")
+PUBLIC_SEARCHES = re.compile(
+    r"(GET|POST) (api/v1/(search/|indexes/<str:index>/(tools/|facets))|mcp)"
+)
 UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"
 UNKNOWN = {
     "number": 999_999, "key_id": 999_999, "page_index": 0, "name": "nothing", "index": "nothing",

@@ -68,9 +68,11 @@ class TestEveryPage:
 
         assert find_violations(page) == []
 
-    def test_filters(self, page: "Page") -> None:
-        page.goto("/?index=papers")
+    def test_filters(self, page: "Page", service: Service) -> None:
+        service.add("papers", title="Buoys", text="We moor buoys.", metadata={"year": 1816})
+        page.goto('/?index=papers&q=buoys&filter={"year":[1816]}')
         page.click("#filters summary")
+        page.wait_for_selector(".facet button")
 
         assert find_violations(page) == []
 

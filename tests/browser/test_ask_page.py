@@ -1,7 +1,8 @@
 """Streamed answers on the search page."""
 
+import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -21,7 +22,7 @@ UNENDING = """() => {
   const real = window.fetch;
   window.fetch = async (address, options) => {
     if (!String(address).includes("/ask")) return real(address, options);
-    const data = JSON.stringify({ index: "plain", hits: [], parsed: {}, identified: [], notes: [], took_ms: { total: 1 } });
+    const data = JSON.stringify({ index: "plain", question: "When do boats leave the harbour?", hits: [], parsed: {}, identified: [], notes: [], took_ms: { total: 1 } });
     const body = new ReadableStream({
       start(stream) {
         stream.enqueue(new TextEncoder().encode(`id: 1\\nevent: metadata\\ndata: ${data}\\n\\n`));
@@ -139,10 +140,83 @@ class TestAnAnswer:
             first = answer.text().split("\n\n")[0]
             route.fulfill(response=answer, body=f"{first}\n\n")
 
-        page.route("**/api/v1/ask?**", break_off)
+        page.route("**/api/v1/ask", break_off)
         page.goto(f"/?search=ask&index=plain&q={QUESTION}#key={KEY}")
         page.wait_for_selector(".answer:not([aria-busy])")
 
         assert sent[0] is None
         assert sent[1].endswith(".0")
         assert "Boats leave" in page.inner_text(".answer .text")
+
+
+class TestAConversation:
+    FOLLOW_UP = "And does the ferry sail on Sundays?"
+
+    @pytest.fixture
+    def continued(self, asked):
+        """The follow-up is answered; the service has no language model, so the test rewrites it."""
+        self.bodies: list[dict[str, Any]] = []
+
+        def rewrite(route):
+            self.bodies.append(route.request.post_data_json)
+            answer = route.fetch()
+            asked_as = json.dumps({"question": self.FOLLOW_UP})[1:-1]
+            body = answer.text().replace(asked_as, '"question": "Does the ferry sail on Sundays?"')
+            route.fulfill(response=answer, body=body)
+
+        asked.route("**/api/v1/ask", rewrite)
+        self.follow_up(asked)
+        return asked
+
+    def follow_up(self, page):
+        page.fill("#follow-up", self.FOLLOW_UP)
+        page.keyboard.press("Enter")
+        self.wait_for(page, "does not sail on Sundays")
+
+    def wait_for(self, page, text):
+        page.locator(".answer:not([aria-busy]) > .text", has_text=text).wait_for()
+        page.wait_for_selector("#follow-up")
+
+    def test_sends_what_was_asked_before(self, continued):
+        [body] = self.bodies
+
+        assert body["query"] == self.FOLLOW_UP
+        [turn] = body["history"]
+        assert turn["question"] == QUESTION
+        assert "Boats leave before dawn" in turn["answer"]
+        assert "Read as “Does the ferry sail on Sundays?”" in continued.inner_text(".answer")
+        continued.click("text=1 earlier question")
+        assert QUESTION in continued.inner_text(".earlier")
+
+    def test_survives_a_reload(self, continued):
+        continued.reload()
+        self.wait_for(continued, "does not sail on Sundays")
+
+        assert continued.locator("text=1 earlier question").is_visible()
+        assert len(self.bodies[-1]["history"]) == 1
+
+    def test_ends_with_a_new_question(self, continued):
+        continued.fill("#q", "When do boats leave?")
+        continued.press("#q", "Enter")
+        self.wait_for(continued, "Boats leave before dawn")
+
+        assert self.bodies[-1]["history"] == []
+        assert continued.locator(".earlier").count() == 0
+
+    def test_can_be_deleted(self, continued):
+        continued.click("text=Delete the conversation")
+        continued.wait_for_selector("text=Deleted from this browser.")
+
+        assert (
+            continued.evaluate("Object.keys(sessionStorage).join() + localStorage.length") == "key0"
+        )
+        continued.reload()
+        self.wait_for(continued, "does not sail on Sundays")
+        assert self.bodies[-1]["history"] == []
+
+    def test_is_deleted_with_its_key(self, continued):
+        continued.click("#key-toggle")
+        continued.click("#key-forget")
+        continued.wait_for_selector("#key-panel:not([hidden])")
+
+        assert continued.evaluate("sessionStorage.length + localStorage.length") == 0

@@ -9,7 +9,7 @@ from tests.documents.parsing.makers import make_pdf_with_layout
 from tests.serving import KEY, Service
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
 HEADINGS = ("Puffins of the north", "Razorbills of the south")
 
@@ -94,6 +94,29 @@ class TestDocument:
         page.wait_for_selector("#marks .mark")
         assert HEADINGS[1] in page.inner_text("#text mark >> nth=0")
         assert page.locator("#passage-kinds label:visible").all_inner_texts() == ["Passages"]
+
+    def test_says_when_it_was_changed_and_what_searches_show(self, page: "Page", report_id: str):
+        is_indexed = True
+
+        def change(route: "Route") -> None:
+            answer = route.fetch()
+            artifact = answer.json()
+            if not is_indexed:
+                artifact |= {"revision": artifact["revision"] + 1, "status": "indexing"}
+            route.fulfill(response=answer, json=artifact)
+
+        page.route(f"**/artifacts/{report_id}/", change)
+        page.goto(f"/documents/{report_id}/#key={KEY}")
+        page.locator("#history li", has_text="Searches show it.").wait_for()
+        times = [
+            each.get_attribute("datetime") or "" for each in page.locator("#history time").all()
+        ]
+        assert len(times) == 3
+        assert times == sorted(times)
+
+        is_indexed = False
+        page.reload()
+        page.locator("#history li", has_text="Searches still show revision").wait_for()
 
     def test_has_questions_that_are_edited(self, page: "Page", service: Service):
         artifact_id = service.add("physio", title="Knees", text="Bend the knee slowly. " * 10)

@@ -11,7 +11,7 @@ from tests.faults.armed import armed
 from tests.serving import KEY, ROOT, Service
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
 READY_MS = 60_000
 
@@ -75,7 +75,12 @@ class TestOneIndex:
 
         admitted.fill("#spec-text", text + "chunks: {strategy: []}\n")
         admitted.click("text=Save")
+        line = len((text + "chunks:").splitlines())
         admitted.locator("#spec-problem", has_text="there is no such setting").wait_for()
+        assert admitted.inner_text("#spec-problem").endswith(f"(line {line})")
+        editor = admitted.locator("#spec-text.has-wrong-line[aria-invalid=true]:focus")
+        assert editor.evaluate("each => each.style.getPropertyValue('--wrong-line')") == str(line)
+        assert editor.evaluate("each => each.selectionStart") == len(text)
         changed = text + "chunks: {strategies: [{name: sentence, max_chars: 300}]}\n"
         admitted.fill("#spec-text", changed)
         admitted.click("text=Save")
@@ -91,6 +96,35 @@ class TestOneIndex:
 
         admitted.locator("#builds .live", has_text="Build 1").wait_for()
         admitted.locator("#plan", has_text="differs from the live build").wait_for()
+
+    def test_takes_a_click_during_which_the_list_is_drawn_again(self, admitted: "Page"):
+        written = 0
+
+        def build_on(route: "Route") -> None:
+            nonlocal written
+            written += 1
+            answer = route.fetch()
+            builds = answer.json()
+            nodes = {"pending": 100 - written, "synced": written, "failed": 0, "deleting": 0}
+            building = {"number": 9, "state": "building", "nodes": nodes, "artifacts_missing": 1}
+            builds["results"].append(builds["results"][0] | building)
+            route.fulfill(response=answer, json=builds)
+
+        admitted.route("**/indexes/plain/builds/", build_on)
+        admitted.route("**/builds/9/pause/", lambda route: route.fulfill(json={}))
+        admitted.goto("/indexes/?index=plain")
+        progress = admitted.locator("#builds .building p", has_text=" of 100 written").first
+        progress.wait_for()
+        before = progress.inner_text()
+        admitted.hover("#builds >> text=Pause")
+        admitted.mouse.down()
+        admitted.wait_for_function(
+            "before => document.querySelector('#builds .building p').innerText !== before",
+            arg=before,
+        )
+
+        with admitted.expect_request("**/builds/9/pause/"):
+            admitted.mouse.up()
 
     def test_does_not_overwrite_what_another_has_saved(self, admitted: "Page", specs: Path):
         admitted.goto("/indexes/?index=library")

@@ -442,6 +442,25 @@ class TestFilters:
         assert self.titles(filtered, 2) == {"Parsing in 1819", "Parsing in 1821"}
         assert filtered.inner_text("#filters-title") == "Filter (2)"
 
+    def test_offer_the_values_with_their_counts(self, filtered: "Page") -> None:
+        filtered.click("[data-facet=authors] button:has-text('Ada Lovelace')")
+        assert self.titles(filtered, 2) == {"Parsing in 1816", "Parsing in 1821"}
+        assert filtered.input_value("#field-authors") == "Ada Lovelace"
+        filtered.locator("[data-facet=year]:not(:has-text('1819'))").wait_for()
+        assert "Graham Neubig 1" in filtered.inner_text("[data-facet=authors]").split("\n")
+
+        filtered.click("[data-facet=year] button:has-text('1821')")
+        assert self.titles(filtered, 1) == {"Parsing in 1821"}
+        filtered.reload()
+        filtered.click("#filters summary")
+        chosen = filtered.locator(".facet [aria-pressed=true]")
+        chosen.nth(1).wait_for()
+        assert sorted(chosen.all_inner_texts()) == ["1821 1", "Ada Lovelace 1"]
+
+        filtered.click("[data-facet=year] button:has-text('1821')")
+
+        assert self.titles(filtered, 2) == {"Parsing in 1816", "Parsing in 1821"}
+
     def test_are_cleared_with_another_index(self, filtered: "Page") -> None:
         filtered.fill("#field-year-lte", "1818")
         filtered.press("#field-year-lte", "Tab")

@@ -6,7 +6,7 @@ from strata_client import types
 from tests.client.declared import differences
 
 SAME = {
-    types.AskOptions: "AskParameters",
+    types.AskOptions: "AskBody",
     types.BlendOptions: "BlendQuery",
     types.DocumentOptions: "PatchedArtifactUpdate",
     types.EvaluationOptions: "EvaluationRequest",

@@ -437,6 +437,12 @@ class TestFacet:
 
         assert list(counts.items()) == [("ACL", 3), ("TACL", 2), ("EMNLP", 1), ("coling", 1)]
 
+    def test_counts_integers_and_booleans(self, store, collection):
+        store.upsert(collection, [make_point(1, year=2019, peer_reviewed=True)])
+
+        assert store.facet(collection, "year", limit=10) == {"2019": 1}
+        assert store.facet(collection, "peer_reviewed", limit=10) == {"True": 1}
+
     def test_returns_the_most_frequent_values_up_to_the_limit(self, store, collection):
         assert store.facet(collection, "venue", limit=2) == {"ACL": 3, "TACL": 2}
         assert store.facet(collection, "venue", limit=0) == {}

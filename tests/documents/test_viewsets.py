@@ -616,6 +616,21 @@ class TestRetrieve:
         assert body["status"] == "ready"
         assert body["nodes"] == {"pending": 0, "synced": 1, "failed": 0}
 
+    def test_shows_which_revision_is_indexed_and_since_when_it_is_found(self, api, build):
+        from tests.factories import sync
+
+        artifact_id = give(api).json()["id"]
+        before = api.get(one(artifact_id)).json()
+        sync(build, Artifact.objects.get())
+        indexed = api.get(one(artifact_id)).json()
+        api.patch(one(artifact_id), {"title": "Other"}, format="json")
+        changed = api.get(one(artifact_id)).json()
+
+        assert (before["indexed_revision"], before["searchable_at"]) == (None, None)
+        assert indexed["indexed_revision"] == indexed["revision"]
+        assert changed["indexed_revision"] == indexed["revision"] < changed["revision"]
+        assert changed["searchable_at"] == indexed["searchable_at"] > indexed["created_at"]
+
     @pytest.mark.parametrize("artifact_id", [str(uuid.UUID(int=1)), "5", "nonsense", "a" * 300])
     @pytest.mark.parametrize(
         ("method", "rest"),

@@ -41,6 +41,20 @@ def test_a_misspelt_setting_is_answered_with_those_of_its_section(text, allowed)
         parse_spec("wrong", text)
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("title: A\nchunks:\n  overlapp: 3\n", 3),
+        ("chunks:\n  strategies:\n  - name: sentence\n  - name: sentence\n    size: 300\n", 5),
+        ("title: A\nmetadata:\n  year:\n    many: true\n", 3),  # it lacks the type
+        ("search:\n  rrf_k: 2\n  sparse_weight: many\n", 3),
+    ],
+)
+def test_the_line_of_a_mistake_is_named(text, line):
+    with pytest.raises(InvalidSpec, match=rf" \(line {line}\)$"):
+        parse_spec("wrong", text)
+
+
 def test_a_file_that_cannot_be_read_leaves_only_its_index_out(specs):
     (specs / "wrong.yaml").unlink()
     (specs / "wrong.yaml").mkdir()

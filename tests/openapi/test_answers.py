@@ -184,6 +184,11 @@ def _search(ids: SimpleNamespace) -> Iterator[Call]:
     picture = {"index": "gallery", "query": "red"}
     yield from _both("search_images", picture)
     yield from _both("search_images", {**picture, "with_text": False})
+    yield Call(
+        "count_field_values", {"filter": '{"conditions": "sore back"}'}, at={"index": "full"}
+    )
+    yield Call("count_field_values", {"filter": '{"colour": "red"}'}, 400, at={"index": "full"})
+    yield Call("count_field_values", status=404, at={"index": "nothing"})
     yield Call("list_tools", at={"index": "full"})
     yield Call("call_tool", {"query": "granite"}, at={"index": "full"})
     condition = {"condition": "sore back", "limit": 3}

@@ -8,6 +8,13 @@ from strata_types.common import AnyList
 from strata_types.searches import DroppedPoints, Filter, Hit, QuestionHit
 
 
+class Turn(TypedDict):
+    """An earlier question of a conversation, and its answer."""
+
+    question: str
+    answer: str
+
+
 class AskOptions(TypedDict, total=False):
     filter: Filter | None
     """In addition to filters in the question."""
@@ -17,6 +24,8 @@ class AskOptions(TypedDict, total=False):
     explain: bool | None
     why_not: str | None
     """Id of a node or an artifact; the pipeline reports where it was lost."""
+    history: list[Turn] | None
+    """What was asked before, the first question first; a language model rewrites a follow-up."""
 
 
 class PipelineRank(TypedDict):
@@ -79,6 +88,8 @@ class AnswerMetadata(TypedDict):
     """The filter that all hits satisfy."""
     parsed: dict[str, Any]
     """What the pipeline parsed from the question."""
+    question: str
+    """What was asked. A follow-up as the language model rewrote it, so that it needs no history."""
     query: str
     """The query that was searched."""
     queries: list[str]

@@ -76,6 +76,10 @@ class Artifact(TypedDict):
     pages: int
     """Number of pages."""
     nodes: ArtifactNodes
+    indexed_revision: int | None
+    """The revision that the live build holds or is being given; null if it is not planned yet."""
+    searchable_at: str | None
+    """Since when searches can find it."""
     created_at: str
     updated_at: str
 

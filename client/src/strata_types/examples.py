@@ -45,9 +45,8 @@ ARTIFACT: types.Artifact = {
     "external_id": "handbook-7", "url": "https://lights.example/handbook",
     "media_type": "application/pdf", "encoding": "", "sha256": SHA256, "metadata": {"year": 1911},
     "groups": ["keepers"], "is_held": False, "revision": 42, "status": "ready", "error": None,
-    "warnings": [],
-    "pages": 12, "nodes": {"pending": 0, "synced": 87, "failed": 0}, "created_at": AT,
-    "updated_at": AT,
+    "warnings": [], "pages": 12, "nodes": {"pending": 0, "synced": 87, "failed": 0},
+    "indexed_revision": 42, "searchable_at": AT, "created_at": AT, "updated_at": AT,
 }
 PAGE: types.PageInfo = {
     "id": HIT["page"]["id"],
@@ -353,12 +352,17 @@ EXAMPLES: dict[Any, Any] = {
     types.ImageSearchAnswer: _answer(
         hits=[{**SPACE_HIT, "image": {**MATCH, "media_type": "image/png", "sha256": SHA256}}]
     ),
+    types.FacetAnswer: {
+        "index": "handbook", "build": 1, "kind": "chunk",
+        "facets": [{"field": "year", "values": [{"value": 1911, "count": 87}]}],
+    },
     types.ToolList: _list(TOOL),
     types.ToolAnswer: _answer(hits=[{**QUESTION_HIT, "similarity": 0.81}], filter_applied="exact"),
     types.Answer: {
         "index": "handbook", "build": 1, "pipeline": "plain", "relevant": True, "refusal": None,
         "hits": [{**HIT, "similarity": 0.81}],
-        "filters": None, "parsed": {}, "query": "When is the lamp lit?",
+        "filters": None, "parsed": {}, "question": "When is the lamp lit?",
+        "query": "When is the lamp lit?",
         "queries": ["When is the lamp lit?"], "identified": [], "notes": [],
         "dropped": {"orphans": 0, "integrity_errors": 0},
         "took_ms": {"retriever": 6.8, "total": 9.4},

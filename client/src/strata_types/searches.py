@@ -297,6 +297,30 @@ class ImageSearchAnswer(AnySearchAnswer):
     """Artifacts, best first."""
 
 
+# --- Facets ----------------------------------------------------------------------------------
+
+
+class FacetValue(TypedDict):
+    value: str | int | bool
+    count: int
+
+
+class Facet(TypedDict):
+    """The most frequent values of a declared metadata field."""
+
+    field: str
+    values: list[FacetValue]
+
+
+class FacetAnswer(TypedDict):
+    index: str
+    build: int | None
+    kind: str | None
+    """The kind of node that is counted; null if the index has no live build."""
+    facets: list[Facet]
+    """Of the keyword, integer and bool fields."""
+
+
 # --- Tools -----------------------------------------------------------------------------------
 
 

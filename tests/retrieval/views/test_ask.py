@@ -25,7 +25,7 @@ from retrieval.views import ask as ask_views
 from tests import factories
 from tests.faults.armed import armed
 from tests.serving import KEY
-from tests.summaries.test_llm import on_and_on, running_endpoint, streams
+from tests.summaries.test_llm import on_and_on, running_endpoint, says, streams
 
 TIDE = "The tide turns at noon. Boats leave the harbour before dawn."
 PATIENCE_SECONDS = 30
@@ -90,6 +90,49 @@ def ask(service, **more):
 
 def text_of(events):
     return "".join(data["text"] for _, kind, data in events if kind == "chunk")
+
+
+class TestAFollowUp:
+    HISTORY = ({"question": "When do boats leave the harbour?", "answer": "Before dawn."},)
+
+    def test_is_rewritten_by_the_language_model(self, service, endpoint):
+        rewritten = json.dumps({"question": "When does the tide turn in the harbour?"})
+        endpoint.scripts = [says(rewritten), *endpoint.scripts]
+
+        [(_, _, metadata), *_] = events = ask(service, query="And the tide?", history=self.HISTORY)
+
+        assert metadata["question"] == metadata["query"]
+        assert metadata["question"] == "When does the tide turn in the harbour?"
+        assert metadata["took_ms"]["follow_up"] > 0
+        assert metadata["notes"] == []
+        assert text_of(events) == "Boats leave before dawn [1]."
+        first, answering = (each.body["messages"] for each in endpoint.requests)
+        assert "Answer: Before dawn." in first[1]["content"]
+        assert "The last question: And the tide?" in first[1]["content"]
+        assert "When does the tide turn" in answering[1]["content"]
+
+    def test_is_taken_as_it_is_if_the_model_fails(self, service, endpoint):
+        endpoint.scripts = [says("no JSON"), says("no JSON"), *endpoint.scripts]
+
+        [(_, _, metadata), *_] = ask(service, history=self.HISTORY)
+
+        assert metadata["question"] == "When do boats leave the harbour?"
+        [note] = metadata["notes"]
+        assert "without the earlier ones: the language model did not answer" in note
+
+    @pytest.mark.parametrize(
+        ("history", "field"),
+        [
+            ("Before dawn.", "history"),
+            ([{"question": "When?"}], "history.0.answer"),
+            ([{"question": "", "answer": "Before dawn."}], "history.0.question"),
+            ([*HISTORY] * 11, "history"),
+        ],
+    )
+    def test_with_a_wrong_history_is_refused(self, service, history, field):
+        with asking(service, history=history) as response:
+            assert response.status_code == 400
+            assert json.loads(response.read())["field"] == field
 
 
 class TestAStream:

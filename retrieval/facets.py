@@ -1,0 +1,64 @@
+"""Counts the values of the declared metadata fields, among the points that a grant includes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import strata_types
+from access.grants import Grant
+from documents.models import Artifact
+from indexing.models import IndexedDocument
+from indexing.stores import AllOf, Match, Not
+from retrieval.search.targets import Target, find_builds, make_targets, parse_recipe
+from retrieval.visible_points import VisiblePoints
+
+MAX_FACET_VALUES = 100
+# The store counts no values of the other types. It returns all values as strings.
+READERS: Mapping[str, Any] = {"keyword": str, "integer": int, "bool": "True".__eq__}
+
+
+def count_field_values(
+    index: str, filter: Mapping[str, Any] | None, limit: int, grant: Grant
+) -> strata_types.FacetAnswer:
+    """The most frequent values of each field. A field's own condition in ``filter`` does not apply
+    to its values, so that others can be chosen beside those already chosen.
+
+    Raises:
+        UnknownIndex, InvalidInput, PointsLost: as of a search.
+        StoreUnavailable: retry helps.
+    """
+    build = find_builds([index], grant)[index]
+    if build is None:
+        return {"index": index, "build": None, "kind": None, "facets": []}
+    spec = parse_recipe(build.recipe)
+    [target] = make_targets([build], spec.kinds[:1], filter)  # refuses a wrong filter
+    points = VisiblePoints(grant)
+    hidden = _find_documents_just_hidden(points, target)
+    facets: list[strata_types.Facet] = []
+    for name, field in spec.metadata.items():
+        if field.type not in READERS:
+            continue
+        others = {key: value for key, value in (filter or {}).items() if key != name}
+        [target] = make_targets([build], spec.kinds[:1], others)
+        conditions = [] if target.filter is None else [target.filter]
+        if hidden:
+            conditions.append(Not(Match("artifact_id", sorted(hidden))))
+        condition = AllOf(conditions) if conditions else None
+        counts = points.facet(target.collection, name, limit=limit, filter=condition)
+        read = READERS[field.type]
+        values: list[strata_types.FacetValue] = [
+            {"value": read(value), "count": count} for value, count in counts.items()
+        ]
+        facets.append({"field": name, "values": values})
+    return {"index": index, "build": build.number, "kind": spec.kinds[0], "facets": facets}
+
+
+def _find_documents_just_hidden(points: VisiblePoints, target: Target) -> set[str]:
+    """Ids of documents that the grant no longer includes, but whose points still have the groups
+    from before. A search leaves them out because it compares its hits with their rows; a count has
+    no rows."""
+    if target.grant.groups is None:
+        return set()
+    most = IndexedDocument.objects.filter(build=target.build_id).count()
+    counted = points.facet(target.collection, "artifact_id", limit=most)
+    visible = Artifact.objects.visible_to(target.grant).filter(index=target.index)
+    return counted.keys() - {str(id) for id in visible.values_list("pk", flat=True)}
