@@ -5,6 +5,7 @@ boto3 finds the keys and the region: in the variables ``AWS_…``, its files, or
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
@@ -21,7 +22,7 @@ MISSING = {"404", "NoSuchKey"}  # codes of S3
 
 
 class S3Storage:
-    """Implements ``documents.storage.OriginalStorage``."""
+    """Has the methods of ``documents.storage.FolderStorage``."""
 
     def __init__(self, bucket: str, endpoint: str) -> None:
         self._name = bucket
@@ -80,3 +81,8 @@ class S3Storage:
                 fix="Check STRATA_S3_BUCKET, STRATA_S3_ENDPOINT and the keys; `strata doctor` asks "
                 "the bucket. What waits for it is then read.",
             ) from error
+
+
+@cache
+def open_bucket(bucket: str, endpoint: str) -> S3Storage:
+    return S3Storage(bucket, endpoint)

@@ -2,35 +2,24 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from functools import cache
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 
 from documents.exceptions import OriginalsUnavailable
 
-
-class OriginalStorage(Protocol):
-    """All methods raise ``OriginalsUnavailable`` if the storage does not answer."""
-
-    def add(self, name: str, file: Path) -> None:
-        """Store a copy of the file, or a link to it; on return it survives a power cut."""
-
-    def local(self, name: str) -> AbstractContextManager[Path]:
-        """The path of the original in ``STRATA_FILES_DIR`` while the block runs; reading it, or
-        entering the block, raises ``FileNotFoundError`` if there is none."""
-
-    def delete(self, name: str) -> None:
-        """Delete the original, if there is one."""
-
-    def check(self) -> None:
-        """Return if the storage answers."""
+if TYPE_CHECKING:
+    from documents.s3_storage import S3Storage
 
 
 class FolderStorage:
+    """``S3Storage`` has the same methods. All raise ``OriginalsUnavailable`` if the storage does
+    not answer."""
+
     def add(self, name: str, file: Path) -> None:
+        """Link or copy the file; on return the original survives a power cut."""
         path = self._path(name)
         path.parent.mkdir(exist_ok=True)
         path.unlink(missing_ok=True)  # left by an attempt that was rolled back
@@ -43,6 +32,8 @@ class FolderStorage:
 
     @contextmanager
     def local(self, name: str) -> Iterator[Path]:
+        """The path of the original in ``STRATA_FILES_DIR`` while the block runs. If there is none,
+        reading it or entering the block raises ``FileNotFoundError``."""
         try:
             yield self._path(name)
         except FileNotFoundError:
@@ -50,9 +41,11 @@ class FolderStorage:
             raise
 
     def delete(self, name: str) -> None:
+        """Delete the original, if there is one."""
         self._path(name).unlink(missing_ok=True)
 
     def check(self) -> None:
+        """Return if the storage answers."""
         if not Path(settings.STRATA_FILES_DIR).is_dir():
             raise OriginalsUnavailable(
                 "The folder of the original files is away.",
@@ -63,14 +56,9 @@ class FolderStorage:
         return Path(settings.STRATA_FILES_DIR) / name
 
 
-def get_storage() -> OriginalStorage:
+def get_storage() -> "FolderStorage | S3Storage":
     if not settings.STRATA_S3_BUCKET:
         return FolderStorage()
-    return _load_s3(settings.STRATA_S3_BUCKET, settings.STRATA_S3_ENDPOINT)
+    from documents.s3_storage import open_bucket  # its libraries are optional
 
-
-@cache
-def _load_s3(bucket: str, endpoint: str) -> OriginalStorage:
-    from documents.s3_storage import S3Storage  # its libraries are optional
-
-    return S3Storage(bucket, endpoint)
+    return open_bucket(settings.STRATA_S3_BUCKET, settings.STRATA_S3_ENDPOINT)

@@ -16,7 +16,7 @@ from core.text import clean_text, hash_text
 from documents.models import Artifact, Source
 from documents.parsing import ParsedPage
 from documents.parsing.document import clean_label
-from documents.services import TextContent, add_artifact, parse_artifact
+from documents.services import TextContent, add_artifact, parse_artifact, update_artifact
 from indexing import services as indexing
 from indexing.management import base_command
 from indexing.models import IndexBuild, Node
@@ -464,6 +464,20 @@ class TestEmbed:
         assert (row.model_name, row.is_by_hand, row.state) == ("by hand", True, "written")
         assert row.fields["muscle_groups"] == ["core"]
         assert "Brace at night?" in questions_in(physio)
+
+    def test_does_not_replace_the_pages_of_a_held_document(self, physio, file, out):
+        process(file, out, "--embed")
+        artifact = Artifact.objects.get()
+        before = list(artifact.pages.values_list("text", flat=True))
+        update_artifact(artifact.pk, is_held=True)
+        (out / CHUNKS_FILE_NAME).unlink()
+        parsed = out / PARSED_FILE_NAME
+        parsed.write_text(parsed.read_text().replace("at night", "all day"))
+
+        with pytest.raises(CommandError, match="legal hold"):
+            process(file, out, "--embed")
+
+        assert list(artifact.pages.values_list("text", flat=True)) == before
 
     def test_is_not_undone_by_later_planning(self, physio, file, out):
         process(file, out)
