@@ -28,6 +28,7 @@ TOKENIZERS = {
 _LETTER = r"[\p{L}\p{M}--[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]]"
 # Separate numbers: digits within a word, such as "P00037" or "v2", belong to the word.
 _NUMBER = regex.compile(rf"(?<!\p{{Nd}}|{_LETTER})\p{{Nd}}++(?!{_LETTER})", regex.VERSION1)
+_YEAR_AFTER_LETTERS = regex.compile(r"(?<=\p{L})(?:19|20)[0-9]{2}(?![0-9])")
 _DIGIT_LETTERS = "bcdfghjklm"
 
 
@@ -43,8 +44,10 @@ class Bm25Encoder:
         return SparseVector(vector.indices, vector.values)
 
     def encode_query(self, text: str) -> SparseVector:
-        """Each distinct term once, with weight 1."""
-        vector = self._model.embed_query(self._spell_numbers(text))
+        """Each distinct term once, with weight 1. A year after letters is also a term of its own:
+        texts write FY2018 as "fiscal year 2018", or head a column with 2018."""
+        years = " ".join(_YEAR_AFTER_LETTERS.findall(text))
+        vector = self._model.embed_query(self._spell_numbers(f"{text} {years}"))
         return SparseVector(vector.indices, vector.values)
 
     def _spell_numbers(self, text: str) -> str:

@@ -1,6 +1,7 @@
 """Embeds queries; they are searched by words alone where the model's endpoint does not answer."""
 
 import logging
+import re
 from collections.abc import Collection, Sequence
 from typing import Final
 
@@ -12,6 +13,8 @@ from retrieval.request_cache import once
 
 logger = logging.getLogger(__name__)
 
+# A model takes FY2018 apart into pieces that say little of a year: see decision 83.
+_FISCAL_YEAR: Final = re.compile(r"\bFY ?(?=(?:19|20)[0-9]{2}(?![0-9]))")
 NOTE_START: Final = "Found by words only: "
 
 
@@ -20,7 +23,8 @@ def embed_query(spec: EmbeddingSpec, query: str) -> DenseVector:
     Raises:
         EmbeddingUnavailable, ModelUnavailable: as ``Embedder.embed_query``.
     """
-    return once((spec, query), lambda: embedding.get_embedder(spec).embed_query(query))
+    text = _spell_out_fiscal_years(query)
+    return once((spec, query), lambda: embedding.get_embedder(spec).embed_query(text))
 
 
 def embed_query_if_available(
@@ -45,9 +49,14 @@ def embed_queries_if_available(
         vector, notes = embed_query_if_available(spec, queries[0])
         return None if vector is None else [vector], notes
     try:
-        return list(embedding.get_embedder(spec).embed_queries(queries)), []
+        texts = [_spell_out_fiscal_years(query) for query in queries]
+        return list(embedding.get_embedder(spec).embed_queries(texts)), []
     except (EmbeddingUnavailable, ModelUnavailable) as error:
         return None, _note_failure(spec, error)
+
+
+def _spell_out_fiscal_years(query: str) -> str:
+    return _FISCAL_YEAR.sub("fiscal year ", query)
 
 
 def _note_failure(spec: EmbeddingSpec, error: Exception) -> list[str]:

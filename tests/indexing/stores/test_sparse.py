@@ -85,6 +85,23 @@ class TestBm25Encoder:
         assert all(len(term) == 1 for term in terms)
         assert len(set(terms)) == len(numbers)
 
+    @pytest.mark.parametrize("tokenizer", TOKENIZERS)
+    @pytest.mark.parametrize("query", ["FY2018", "capex in FY2018Q1", "WMT2018"])
+    def test_finds_a_year_that_a_query_writes_after_letters(self, query, tokenizer):
+        bm25 = get_bm25_encoder(SparseSpec(tokenizer=tokenizer))
+
+        found = set(bm25.encode_document("Fiscal year 2018 ended.").indices)
+
+        assert set(bm25.encode_query(query).indices) & found
+
+    @pytest.mark.parametrize("query", ["P02018", "AB20185", "AB1850"])
+    def test_reads_no_year_in_other_numbers(self, query):
+        bm25 = get_bm25_encoder(SparseSpec())
+
+        terms = set(bm25.encode_query(query).indices)
+
+        assert terms <= set(bm25.encode_document(f"It is {query}.").indices)
+
     @pytest.mark.parametrize("word", ["P00037", "37signals", "a37b"])
     def test_keeps_digits_within_a_word(self, word):
         bm25 = get_bm25_encoder(SparseSpec())
