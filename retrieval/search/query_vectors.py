@@ -13,7 +13,7 @@ from retrieval.request_cache import once
 
 logger = logging.getLogger(__name__)
 
-# A model takes FY2018 apart into pieces that say little of a year: see decision 83.
+# A model takes FY2018 apart into pieces that say little of a year: see decision 84.
 _FISCAL_YEAR: Final = re.compile(r"\bFY ?(?=(?:19|20)[0-9]{2}(?![0-9]))")
 NOTE_START: Final = "Found by words only: "
 
