@@ -12,7 +12,7 @@ from itertools import takewhile
 from cryptography.fernet import Fernet
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
@@ -23,6 +23,7 @@ from access.request_throttle import get_client_address
 from audit.models import AuditRow, Chain, Subject
 
 BLOCK = 1_000  # rows read, sealed or deleted at once
+_SEAL = "UPDATE audit_auditrow SET position = %s, seal = %s WHERE id = %s"  # bulk_update is slow
 
 Target = tuple[str, str]  # index and document, "" where there is none
 Caller = tuple[Subject.Kind, int, str, str | None]  # with number, name and address
@@ -91,7 +92,8 @@ def _seal_block() -> int:
     for row in rows:
         chain.position, chain.seal = chain.position + 1, row.compute_seal(chain.seal)
         row.position, row.seal = chain.position, chain.seal
-    AuditRow.objects.bulk_update(rows, ["position", "seal"], batch_size=100)
+    with connection.cursor() as cursor:
+        cursor.executemany(_SEAL, [(row.position, row.seal, row.pk) for row in rows])
     chain.save()
     return len(rows)
 

@@ -116,7 +116,7 @@ def _find_index(kwargs: Mapping[str, Any], response: Any) -> str:
             given.append(response.renderer_context["request"].data)
     named = [each.get("index") for each in given if isinstance(each, Mapping)]
     known = list_index_names() if any(named) else ()
-    return next((name for name in named if name in known), "")
+    return next((str(name) for name in named if name in known), "")
 
 
 def _find_document(kwargs: Mapping[str, Any], response: Any) -> str:
