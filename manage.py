@@ -22,13 +22,14 @@ def main() -> None:
     from django.conf import settings
     from django.core.management import execute_from_command_line
 
+    from config.audited_commands import audit_command
     from indexing.model_loading import waiting_for_models
 
     if sys.argv[1:] in (["--version"], ["version"]):  # Django would print its own
         print(settings.STRATA_RELEASE)  # noqa: T201
         return
     try:
-        with waiting_for_models():
+        with waiting_for_models(), audit_command(sys.argv[1:]):
             execute_from_command_line(["strata", *sys.argv[1:]])
         sys.stdout.flush()
     except BrokenPipeError:

@@ -25,6 +25,12 @@ class SeesAllDocuments(BasePermission):
         return True
 
 
+class AllIndexesNeeded(StrataError):
+    """This operation is only for keys and users that see all indexes."""
+
+    code = "needs_all_indexes"
+
+
 class NeedsAllDocuments(APIView):
     """Base of views that show or change what is made from all documents of an index.
 

@@ -40,6 +40,7 @@ PERIODIC_TASKS = {  # seconds between two runs
     "summaries.tasks.reconcile_written_texts": 60.0,
     "concepts.tasks.reconcile_concepts": 60.0,
     "webhooks.tasks.reconcile_deliveries": 60.0,
+    "audit.tasks.seal_and_prune": 60.0,
     "evaluation.tasks.promote_builds": 10.0,  # costs one query if no promotion is requested
     "evaluation.tasks.reconcile_runs": 60.0,
 }

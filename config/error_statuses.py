@@ -24,7 +24,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from access.all_documents import AllDocumentsNeeded
+from access.all_documents import AllDocumentsNeeded, AllIndexesNeeded
 from access.authentication import get_grant
 from access.exceptions import (
     LimitReached,
@@ -36,6 +36,7 @@ from access.exceptions import (
     TooManyStreamsOfKey,
     UnknownKey,
 )
+from audit.exceptions import AuditUnavailable
 from concepts.exceptions import (
     HiddenRelationships,
     UnknownConcept,
@@ -66,7 +67,6 @@ from documents.exceptions import (
 )
 from evaluation.exceptions import UnknownJudgement, UnknownRun
 from indexing.exceptions import (
-    AllIndexesNeeded,
     BuildUnfinished,
     EmbeddingMismatch,
     EmbeddingUnavailable,
@@ -123,6 +123,7 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     TooManyLogins: 503,
     MissingScope: 403,
     UnknownKey: 404,
+    AuditUnavailable: 503,
     AllDocumentsNeeded: 403,
     UnknownIndex: 404,
     UnknownArtifact: 404,

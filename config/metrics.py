@@ -1,12 +1,9 @@
 """The metrics of the service for Prometheus."""
 
 import os
-import re
 from collections.abc import Iterator
-from functools import cache
 
 from django.http import HttpRequest, HttpResponse
-from django.views import View
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -18,6 +15,7 @@ from access.authentication import get_grant
 from access.grants import Grant, Scope
 from config.health import OK, check_parts
 from core.metrics import REQUEST_SECONDS, REQUESTS
+from core.routes import describe_route
 from indexing.models import IndexBuild
 from indexing.progress import get_index_progress
 
@@ -26,23 +24,6 @@ def count_request(request: HttpRequest, status: int, seconds: float) -> None:
     method, route = describe_route(request)
     REQUESTS.labels(method, route, status).inc()
     REQUEST_SECONDS.labels(method, route).observe(seconds)
-
-
-def describe_route(request: HttpRequest) -> tuple[str, str]:
-    """The method and the route of a request, without what a caller puts into them."""
-    assert request.resolver_match is not None
-    is_known = str(request.method).lower() in View.http_method_names
-    return (
-        str(request.method) if is_known else "other",
-        _shorten_route(request.resolver_match.route),
-    )
-
-
-@cache
-def _shorten_route(route: str) -> str:
-    """``^indexes/(?P<index>[^/]+)/$`` and ``indexes/<str:index>/`` give ``/indexes/<index>``."""
-    named = re.sub(r"\(\?P<(\w+)>[^)]*\)|<\w+:(\w+)>", r"<\1\2>", route)
-    return "/" + named.replace("^", "").rstrip("$").rstrip("/")
 
 
 class MetricsView(NeedsAllDocuments):

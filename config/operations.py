@@ -51,6 +51,7 @@ NO_TOOL: Final[Mapping[str, str]] = {
     "Evaluation": "people judge and measure searches",
     "Operation": "people operate the service",
     "Keys": "people give rights",
+    "Audit": "people watch the service",
 }
 DECLARED_TOOLS: Final = "each tool that a spec declares is a tool of its own"
 
@@ -176,6 +177,11 @@ OPERATIONS: Final[Mapping[str, Usage]] = {
     "list_keys": Usage("key list", "keys"),
     "create_key": Usage("key create", "create_key"),
     "revoke_key": Usage("key revoke", "revoke_key"),
+    # Audit
+    "list_audit": Usage(),
+    "export_audit": Usage(),
+    "verify_audit": Usage(),
+    "erase_subject": Usage(),
 }
 
 

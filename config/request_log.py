@@ -12,8 +12,9 @@ from collections.abc import Callable
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from config.metrics import count_request, describe_route
+from config.metrics import count_request
 from core.request_id import request_id
+from core.routes import describe_route
 
 logger = logging.getLogger("strata.requests")
 

@@ -148,6 +148,15 @@ class ContentNegotiation(DefaultContentNegotiation):
 _ENCODER = JSONEncoder()
 
 
+class IgnoreAcceptHeader(DefaultContentNegotiation):
+    """For answers in only one format: return it even if the caller asked for another."""
+
+    def select_renderer(
+        self, request: Request, renderers: Any, format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        return renderers[0], renderers[0].media_type
+
+
 class JSONRenderer(renderers.JSONRenderer):
     """Takes less than half of DRF's time; DRF encodes only what ``to_json`` does not know."""
 

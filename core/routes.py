@@ -1,8 +1,12 @@
 """Routes of the API."""
 
+import re
+from functools import cache
 from typing import Any
 
+from django.http import HttpRequest
 from django.urls import URLPattern, path
+from django.views import View
 
 
 def api_paths(
@@ -18,3 +22,20 @@ def api_paths(
         path(route, view.as_view(*given), name=name),
         path(other, view.as_view(*given, schema=None)),
     ]
+
+
+def describe_route(request: HttpRequest) -> tuple[str, str]:
+    """The method and the route of a request, without what a caller puts into them."""
+    assert request.resolver_match is not None
+    is_known = str(request.method).lower() in View.http_method_names
+    return (
+        str(request.method) if is_known else "other",
+        _shorten_route(request.resolver_match.route),
+    )
+
+
+@cache
+def _shorten_route(route: str) -> str:
+    """``^indexes/(?P<index>[^/]+)/$`` and ``indexes/<str:index>/`` give ``/indexes/<index>``."""
+    named = re.sub(r"\(\?P<(\w+)>[^)]*\)|<\w+:(\w+)>", r"<\1\2>", route)
+    return "/" + named.replace("^", "").rstrip("$").rstrip("/")

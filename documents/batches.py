@@ -3,7 +3,7 @@
 import json
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from tempfile import SpooledTemporaryFile
 from typing import Any
@@ -14,11 +14,12 @@ from django.http import StreamingHttpResponse
 
 from access.grants import EVERYTHING, Grant
 from access.usage_limits import free_slot, keep_batch
+from audit.services import Target
 from core.exceptions import StrataError
 from core.http_formats import Line, Readable, iter_lines
 from core.serializers import make_error_json
 from documents.serializers import NDJSON, validate_text_artifact
-from documents.services import add_artifact
+from documents.services import AddOutcome, add_artifact
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +28,7 @@ GROUP_BYTES = 4 * 2**20
 GROUP_ATTEMPTS = 3
 # A lock timeout, a deadlock or a lost connection: nothing of the group is saved, so try again.
 UNSAVED = (OperationalError, InternalError)
+UNCHANGED = {"rejected", str(AddOutcome.UNCHANGED)}  # verdicts of lines that changed nothing
 # Between two groups. A writer that waits for SQLite's lock tries again every 25 to 100 ms: without
 # a pause a long batch would keep planning from starting, and the model idle, until its last line.
 PAUSE_SECONDS = 0.05
@@ -60,20 +62,26 @@ class BatchResponse(StreamingHttpResponse):
         self.slot.close()
 
 
-def add_batch(index: str, stream: Readable, grant: Grant = EVERYTHING) -> Iterator[bytes]:
+def add_batch(
+    index: str,
+    stream: Readable,
+    grant: Grant = EVERYTHING,
+    audit: Callable[[list[Target]], None] = lambda targets: None,
+) -> Iterator[bytes]:
     """Add each line of a stream to an index; yield one JSON result line for each, in order.
 
     Each step adds one group of lines. It yields nothing if their verdicts are sent later.
 
     A verdict is sent only after its artifact is committed, so a broken connection loses nothing
-    that was acknowledged. Lines sent again are ``unchanged``.
+    that was acknowledged. Lines sent again are ``unchanged``. ``audit`` writes the rows of the
+    documents that a group changes, in the group's transaction.
     """
     early_byte_count = 0
     with SpooledTemporaryFile(max_size=RESPONSE_MEMORY_BYTES) as delayed_response:
         for group in _group_lines(iter_lines(stream, limit=settings.STRATA_MAX_JSON_BYTES)):
             lines = b"".join(
                 json.dumps(verdict, ensure_ascii=False).encode() + b"\n"
-                for verdict in _add_group(index, group, grant)
+                for verdict in _add_group(index, group, grant, audit)
             )
             if early_byte_count + len(lines) <= EARLY_RESPONSE_BYTES:
                 early_byte_count += len(lines)
@@ -101,11 +109,16 @@ def _group_lines(lines: Iterator[Line]) -> Iterator[list[Line]]:
         yield group
 
 
-def _add_group(index: str, group: list[Line], grant: Grant) -> list[dict[str, Any]]:
+def _add_group(
+    index: str, group: list[Line], grant: Grant, audit: Callable[[list[Target]], None]
+) -> list[dict[str, Any]]:
     for tries_left in reversed(range(GROUP_ATTEMPTS)):
         try:
             with transaction.atomic():
-                return [_add_line(index, line, grant) for line in group]
+                verdicts = [_add_line(index, line, grant) for line in group]
+                changed = [each for each in verdicts if each["verdict"] not in UNCHANGED]
+                audit([(index, each["id"]) for each in changed])
+                return verdicts
         except UNSAVED:
             logger.warning("A group of a batch could not be stored", exc_info=not tries_left)
     error = {

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import status, viewsets
 from rest_framework.exceptions import NotFound, UnsupportedMediaType
-from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import MultiPartParser
-from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -27,10 +26,12 @@ from access.grants import Grant, Scope
 from access.permissions import require_larger_scope
 from access.request_throttle import get_holder
 from access.usage_limits import require_room, take_batch
+from audit.services import identify, write_rows
 from core.exceptions import StrataError
-from core.http_formats import JSONParser, max_json_bytes
+from core.http_formats import IgnoreAcceptHeader, JSONParser, max_json_bytes
 from core.openapi import ERROR, body_of
 from core.paging import paginate
+from core.routes import describe_route
 from core.serializers import PagingSerializer
 from documents import services
 from documents.batches import BatchResponse, add_batch
@@ -75,15 +76,6 @@ PAGE_INDEX = OpenApiParameter(
     "page_index", OpenApiTypes.INT, OpenApiParameter.PATH, description="Counted from 0."
 )
 ADD_RESPONSES = {200: body_of(strata_types.Artifact), 202: body_of(strata_types.Artifact)}
-
-
-class IgnoreAcceptHeader(DefaultContentNegotiation):
-    """For answers in only one format: return it even if the caller asked for another."""
-
-    def select_renderer(
-        self, request: Request, renderers: Any, format_suffix: str | None = None
-    ) -> tuple[BaseRenderer, str]:
-        return renderers[0], renderers[0].media_type
 
 
 @extend_schema(tags=["Documents"])
@@ -184,7 +176,12 @@ class ArtifactViewSet(viewsets.ViewSet):
                 request.content_type, f"Send lines of JSON, as {NDJSON}; a form is not accepted."
             )
         slot = take_batch(get_holder(request))
-        verdicts = add_batch(index, request.stream or BytesIO(), get_grant(request))
+        verdicts = add_batch(
+            index,
+            request.stream or BytesIO(),
+            get_grant(request),
+            partial(write_rows, identify(request), describe_route(request), status.HTTP_200_OK),
+        )
         response = BatchResponse(verdicts, slot)
         response["X-Accel-Buffering"] = "no"  # proxies must not buffer the verdicts
         return response

@@ -10,12 +10,6 @@ class InvalidSpec(StrataError):
     is_about_setup = True
 
 
-class AllIndexesNeeded(StrataError):
-    """This operation is only for keys and users that see all indexes."""
-
-    code = "needs_all_indexes"
-
-
 class SpecNotWritten(StrataError):
     """The file of the spec was not written."""
 

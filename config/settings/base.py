@@ -35,6 +35,7 @@ STRATA_PROMPTS_DIR = BASE_DIR / "templates" / "prompts"
 INSTALLED_APPS = [
     "config.apps.ConfigConfig",
     "access.apps.AccessConfig",
+    "audit.apps.AuditConfig",
     "webhooks.apps.WebhooksConfig",
     "documents.apps.DocumentsConfig",
     "indexing.apps.IndexingConfig",
@@ -76,6 +77,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",  # answers 429 to those who are locked out
     "config.error_statuses.StrataErrorMiddleware",
+    "config.auditing.AuditMiddleware",  # innermost: it sees what views answer
 ]
 
 # Names by which requests may address the service, separated by commas.
@@ -325,6 +327,11 @@ STRATA_KEY_WAITING_UPLOADS = read_int("STRATA_KEY_WAITING_UPLOADS", 0)  # unread
 STRATA_KEY_MODEL_CALLS_PER_DAY = read_int("STRATA_KEY_MODEL_CALLS_PER_DAY", 0)
 STRATA_KEY_MODEL_TOKENS_PER_DAY = read_int("STRATA_KEY_MODEL_TOKENS_PER_DAY", 0)
 
+# --- Audit -----------------------------------------------------------------------------------
+
+STRATA_AUDIT_LOG_READS = bool(read_int("STRATA_AUDIT_LOG_READS", 0))  # not only changes
+STRATA_AUDIT_LOG_DAYS = read_int("STRATA_AUDIT_LOG_DAYS", 400)  # over a year. 0: rows are kept
+
 # --- API -------------------------------------------------------------------------------------
 
 STRATA_ADMIN_KEY = os.environ.get("STRATA_ADMIN_KEY", "")  # the first admin key, for scripts
@@ -366,6 +373,7 @@ SPECTACULAR_SETTINGS = {
         },
         {"name": "Operation", "description": "Verify, repair and regenerate."},
         {"name": "Keys", "description": "Make and revoke API keys."},
+        {"name": "Audit", "description": "Who did what, when and from where."},
     ],
     "GET_LIB_DOC_EXCLUDES": "core.openapi.list_classes_without_description",
     "SWAGGER_UI_DIST": "SIDECAR",

@@ -9,13 +9,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 import strata_types
-from access.all_documents import NeedsAllDocuments
+from access.all_documents import AllIndexesNeeded, NeedsAllDocuments
 from access.authentication import get_grant
 from access.grants import Scope
 from core.openapi import ERROR, body_of, with_example
 from core.serializers import StrictSerializer
 from indexing import services
-from indexing.exceptions import AllIndexesNeeded
 from indexing.spec.loaded import (
     MAX_CHARS,
     get_invalid_specs,

@@ -66,6 +66,7 @@ PAGES_OF_SUPERUSERS = {"pipelines/"}
 ONLY_FOR_KEYS = {"mcp", "mcp/"}
 MANAGING = re.compile(
     r"(GET|POST) api/v1/keys|DELETE api/v1/keys|.* api/v1/(verify|reconcile|regenerate|work)\b"
+    r"|.* api/v1/audit\b"
     r"|DELETE api/v1/indexes/<index>/$|POST api/v1/indexes/<index>/(builds|verify)/"
     r"|.*/(plan|rollback|prune|spec)/$"
 )
@@ -77,6 +78,7 @@ SEARCHES = re.compile(
 WHOLE_INDEX = re.compile(
     r".* api/v1/(verify|reconcile|regenerate|evaluations|work)\b|DELETE api/v1/indexes/<index>/$"
     r"|.* api/v1/indexes/[^ ]*/(verify|plan|rollback|prune|builds|spec|retry)\b|GET metrics$"
+    r"|.* api/v1/audit\b"
 )
 PUBLIC_SEARCHES = re.compile(
     r"(GET|POST) (api/v1/(search/|indexes/<str:index>/(tools/|facets))|mcp)"
@@ -84,6 +86,7 @@ PUBLIC_SEARCHES = re.compile(
 UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"
 UNKNOWN = {
     "number": 999_999, "key_id": 999_999, "page_index": 0, "name": "nothing", "index": "nothing",
+    "subject": 999_999,
 }  # fmt: skip
 NARROW = {"scope": Scope.MANAGE, "indexes": ["other"]}
 PAGES = OPEN | PAGES_OF_SUPERUSERS | PAGES_OF_USERS | PAGES_OF_OPENID | PAGES_OF_APPLICATIONS

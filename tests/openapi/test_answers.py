@@ -119,6 +119,7 @@ def _make_calls(ids: SimpleNamespace) -> Iterator[Call]:
     yield from _write_concepts(ids)
     yield from _manage_keys()
     yield from _remove(ids)
+    yield from _audit()
 
 
 def _manage_keys() -> Iterator[Call]:
@@ -126,6 +127,16 @@ def _manage_keys() -> Iterator[Call]:
     yield Call("create_key", {"name": "agent", "indexes": ["plain"], "groups": ["red"]}, 201)
     yield Call("create_key", {"name": "agent"}, 400)
     yield Call("create_key", {"name": "late", "expires_at": "2001-01-01T00:00:00Z"}, 400)
+
+
+def _audit() -> Iterator[Call]:
+    yield Call("list_audit")
+    yield Call("list_audit", {"limit": 2, "index": "plain", "since": "2001-01-01T00:00:00Z"})
+    yield Call("list_audit", {"since": "yesterday"}, 400)
+    yield Call("export_audit", {"key": 1})
+    yield Call("verify_audit")
+    yield Call("erase_subject", at={"subject": 1})
+    yield Call("erase_subject", status=404, at={"subject": 999_999})
 
 
 def _read_documents(ids: SimpleNamespace) -> Iterator[Call]:

@@ -6,6 +6,7 @@ below a field is its description.
 """
 
 from strata_types.answers import *
+from strata_types.audit import *
 from strata_types.common import *
 from strata_types.concepts import *
 from strata_types.documents import *

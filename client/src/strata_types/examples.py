@@ -83,6 +83,12 @@ KEY: types.Key = {
     "groups": None, "state": "active", "created_at": AT, "expires_at": "2027-01-31T00:00:00Z",
     "last_used_at": None, "revoked_at": None,
 }
+AUDIT_ROW: types.AuditRow = {
+    "id": 812, "at": AT, "subject": 3, "caller": "key", "caller_id": 7, "name": "reader",
+    "address": "192.0.2.7", "is_erased": False, "method": "DELETE",
+    "route": "/api/v1/artifacts/<artifact_id>", "index": "handbook", "document": ARTIFACT["id"],
+    "status": 200, "position": 812, "seal": SHA256,
+}
 
 # --- Searches --------------------------------------------------------------------------------
 
@@ -342,6 +348,12 @@ EXAMPLES: dict[Any, Any] = {
     types.Key: KEY,
     types.NewKey: {**KEY, "secret": "strata_CRLkjO3qkXW0nqfR0oHq2k1mYwC7pZ5vT8sLxB4dJgE"},
     types.KeyList: _list(KEY),
+    types.AuditRowList: _list(AUDIT_ROW),
+    types.AuditVerification: {
+        "is_intact": True, "broken_at": None, "rows": 812, "unsealed": 2, "position": 812,
+        "seal": SHA256,
+    },
+    types.SubjectErasure: {"subject": 3, "is_erased": True},
     types.PageSearchAnswer: _answer(hits=[HIT]),
     types.SummarySearchAnswer: _answer(hits=[SUMMARY_HIT]),
     types.QuestionSearchAnswer: _answer(hits=[QUESTION_HIT]),

@@ -1,0 +1,8 @@
+from django.apps import AppConfig
+
+
+class AuditConfig(AppConfig):
+    name = "audit"
+
+    def ready(self) -> None:
+        from audit import signals, tasks  # noqa: F401

@@ -1,0 +1,9 @@
+"""Exceptions of the audit log. ``config.error_statuses`` maps them to HTTP responses."""
+
+from core.exceptions import StrataError
+
+
+class AuditUnavailable(StrataError):
+    """The request was answered, but its row of the audit log was not written."""
+
+    code = "audit_unavailable"

@@ -1,0 +1,92 @@
+"""The audit log: who did what, when and from where. ``audit.services`` writes and seals it."""
+
+import hashlib
+import json
+from datetime import UTC
+
+from cryptography.fernet import Fernet
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+
+class Subject(models.Model):
+    """Whom rows are about. Names and addresses are in the rows, encrypted with ``secret``."""
+
+    class Kind(models.TextChoices):
+        KEY = "key"
+        USER = "user"
+        SERVER = "server"  # its own key, with which commands send requests
+        COMMAND = "command"
+        NOBODY = "nobody"  # all callers without a key
+
+    kind = models.CharField(max_length=10, choices=Kind)
+    number = models.PositiveBigIntegerField(default=0, help_text="Id of the key or the user.")
+    secret = models.CharField(max_length=44, help_text="Fernet key; empty if it was erased.")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["kind", "number"], condition=~Q(secret=""), name="audit_subject_open"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.number or ''}".strip()
+
+    def encrypt(self, name: str, address: str | None) -> str:
+        return Fernet(self.secret).encrypt(json.dumps([name, address]).encode()).decode()
+
+
+class AuditRow(models.Model):
+    """One change or, by a setting, one search or read. It holds no text, query or secret."""
+
+    at = models.DateTimeField(default=timezone.now, db_index=True)
+    subject = models.ForeignKey(Subject, on_delete=models.PROTECT, related_name="+")
+    person = models.TextField(help_text="Name and address, encrypted for the subject.")
+    method = models.CharField(max_length=10)
+    route = models.CharField(max_length=200, help_text="Without what the caller put into it.")
+    index = models.CharField(max_length=63, blank=True)
+    document = models.CharField(max_length=36, blank=True, help_text="Id of what it is about.")
+    status = models.SmallIntegerField(help_text="HTTP status, or exit status of a command.")
+    position = models.PositiveBigIntegerField(
+        null=True, unique=True, help_text="In the chain of seals; empty until it is sealed."
+    )
+    seal = models.CharField(max_length=64, blank=True, help_text="SHA-256 of this and the last.")
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [
+            models.Index(fields=["index", "-id"], name="audit_index"),
+            models.Index(fields=["id"], name="audit_unsealed", condition=Q(position=None)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.route}"
+
+    @property
+    def name_and_address(self) -> tuple[str | None, str | None]:
+        if not self.subject.secret:
+            return None, None  # erased
+        name, address = json.loads(Fernet(self.subject.secret).decrypt(self.person))
+        return name, address
+
+    def compute_seal(self, previous: str) -> str:
+        """The person is hashed as encrypted, so that the seal holds after the secret is gone."""
+        content = [
+            previous, self.pk, self.at.astimezone(UTC).isoformat(), self.subject_id, self.person,
+            self.method, self.route, self.index, self.document, self.status,
+        ]  # fmt: skip
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+class Chain(models.Model):
+    """The only row says where the chain of seals begins, after pruning, and where it ends."""
+
+    pruned_position = models.PositiveBigIntegerField(default=0)
+    pruned_seal = models.CharField(max_length=64, blank=True)
+    position = models.PositiveBigIntegerField(default=0)
+    seal = models.CharField(max_length=64, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.position}: {self.seal}"

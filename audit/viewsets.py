@@ -1,0 +1,91 @@
+"""REST endpoints of the audit log, for callers who may manage and see everything."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import viewsets
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+import strata_types
+from access.all_documents import AllIndexesNeeded, NeedsAllDocuments
+from access.authentication import get_grant
+from access.grants import Scope
+from audit.models import AuditRow, Subject
+from audit.serializers import AuditFilterSerializer, AuditPageSerializer, iter_csv, render_row
+from audit.services import erase_subjects, iter_rows, verify_chain
+from core.http_formats import IgnoreAcceptHeader
+from core.openapi import body_of
+from core.paging import paginate
+
+LOOK_UPS = {"since": "at__gte", "until": "at__lt", "index": "index", "key": "subject__number"}
+
+
+@extend_schema(tags=["Audit"])
+class AuditViewSet(NeedsAllDocuments, viewsets.ViewSet):
+    """Rows of the audit log. Nobody changes them; their age removes them."""
+
+    scopes = Scope.MANAGE
+    content_negotiation_class = IgnoreAcceptHeader
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if get_grant(request).indexes is not None:
+            raise AllIndexesNeeded
+
+    @extend_schema(
+        operation_id="list_audit",
+        parameters=[AuditPageSerializer],
+        responses=body_of(strata_types.AuditRowList),
+    )
+    def list(self, request: Request) -> Response:
+        """List who did what, newest first."""
+        parameters = AuditPageSerializer.read(request.query_params)
+        page, answer = paginate(request, _select_rows(parameters), parameters)
+        return Response({**answer, "results": [render_row(row) for row in page]})
+
+    @extend_schema(
+        operation_id="export_audit",
+        parameters=[AuditFilterSerializer],
+        responses={(200, "text/csv"): OpenApiTypes.BINARY},
+    )
+    def export(self, request: Request) -> StreamingHttpResponse:
+        """Export the audit log as CSV, oldest first."""
+        rows = _select_rows(AuditFilterSerializer.read(request.query_params))
+        headers = {"Content-Disposition": 'attachment; filename="audit.csv"'}
+        lines = iter_csv(iter_rows(rows))
+        return StreamingHttpResponse(lines, content_type="text/csv", headers=headers)
+
+    @extend_schema(operation_id="verify_audit", responses=body_of(strata_types.AuditVerification))
+    def verify(self, request: Request) -> Response:
+        """Verify the chain of the audit log.
+
+        Every seal is computed again. A chain that was written anew as a whole is found by comparing
+        `position` and `seal` with those that you noted earlier.
+        """
+        return Response(verify_chain())
+
+    @extend_schema(
+        operation_id="erase_subject", responses={200: body_of(strata_types.SubjectErasure)}
+    )
+    def erase(self, request: Request, subject: int) -> Response:
+        """Erase a person from the audit log.
+
+        The rows stay, but none shows the name and the address any more, for good. Later requests of
+        the same key or user have another subject.
+        """
+        if not erase_subjects(pk=subject):
+            detail = f"There is no subject {subject} in the audit log."
+            raise NotFound(detail, code="unknown_subject")
+        return Response({"subject": subject, "is_erased": True})
+
+
+def _select_rows(parameters: dict[str, Any]) -> QuerySet[AuditRow]:
+    chosen = {LOOK_UPS[name]: parameters[name] for name in LOOK_UPS.keys() & parameters.keys()}
+    if "key" in parameters:
+        chosen["subject__kind"] = Subject.Kind.KEY
+    return AuditRow.objects.filter(**chosen).select_related("subject")

@@ -1,0 +1,42 @@
+"""Rows of the audit log for commands that write to the database themselves; others ask the API or
+change nothing. It imports no models before a command has loaded them."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from getpass import getuser
+from typing import Final
+
+CHANGING_COMMANDS: Final = {
+    "add", "apply", "builds", "changepassword", "check_release", "createsuperuser", "demo",
+    "evaluate", "import", "import_acl", "import_concepts", "key", "loaddata", "process", "promote",
+    "prune", "restore", "rollback", "update_emergent_pairs",
+}  # fmt: skip
+
+
+@contextmanager
+def audit_command(arguments: Sequence[str]) -> Iterator[None]:
+    """Write the row of a command when it ends."""
+    status = 0
+    try:
+        yield
+    except SystemExit as stop:
+        status = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+        raise
+    finally:
+        if arguments and arguments[0] in CHANGING_COMMANDS:
+            _write_row(arguments, status)
+
+
+def _write_row(arguments: Sequence[str], status: int) -> None:
+    from django.db import DatabaseError
+
+    from access.grants import list_index_names
+    from audit.models import Subject
+    from audit.services import write_rows
+
+    caller = (Subject.Kind.COMMAND, 0, getuser(), None)
+    given = {argument.removeprefix("--index=") for argument in arguments[1:]}
+    # Without a database, the command has failed and said so.
+    with suppress(DatabaseError) if status else nullcontext():
+        index = next(iter(given.intersection(list_index_names())), "")
+        write_rows(caller, ("COMMAND", f"strata {arguments[0]}"), status, [(index, "")])

@@ -1,0 +1,128 @@
+"""Which requests have rows in the audit log: changes, and by a setting all others.
+
+MCP tools and most commands send requests to REST, whose rows cover them.
+"""
+
+import logging
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import DatabaseError
+from django.db.models import QuerySet
+from django.http import HttpRequest, JsonResponse
+from django.http.response import HttpResponseBase
+from rest_framework.exceptions import APIException
+
+from access.grants import Scope, list_index_names
+from access.permissions import get_required_scope
+from audit.exceptions import AuditUnavailable
+from audit.models import Subject
+from audit.services import identify, write_rows
+from concepts.models import Concept, EmergentPair, Instance, Relationship, RelationshipType
+from core.exceptions import StrataError
+from core.routes import describe_route
+from core.serializers import make_error_json
+from documents.models import Artifact, Page, Source
+from evaluation.models import EvaluationRun, Judgement
+from indexing.models import IndexBuild, Node
+
+logger = logging.getLogger(__name__)
+
+AUDITED: Final = "strata.audited_index"  # in META: the index of the object in the path, or ""
+UNAUDITED_STATUSES: Final = {401, 429}  # strangers could fill the table with refused requests
+READ_ROUTES: Final = ("api/v1/", "admin/")
+_ID: Final = re.compile(r"[0-9]{1,18}|[0-9a-fA-F-]{36}")
+
+# Parameter of a path -> the rows of its objects, the field with the id, and the name of the index.
+_NODES = Node.objects.filter(build__in=IndexBuild.objects.live())
+OBJECTS: Final[Mapping[str, tuple[QuerySet[Any], str, str]]] = {
+    "artifact_id": (Artifact.objects.all(), "pk", "index"),
+    "page_id": (Page.objects.all(), "pk", "artifact__index"),
+    "source_id": (Source.objects.all(), "pk", "artifact__index"),
+    "chunk_id": (_NODES, "point_id", "build__index"),
+    "concept_id": (Concept.objects.all(), "pk", "index"),
+    "instance_id": (Instance.objects.all(), "pk", "concept__index"),
+    "type_id": (RelationshipType.objects.all(), "pk", "index"),
+    "relationship_id": (Relationship.objects.all(), "pk", "source__index"),
+    "pair_id": (EmergentPair.objects.all(), "pk", "first__index"),
+    "run_id": (EvaluationRun.objects.all(), "pk", "index"),
+    "judgement_id": (Judgement.objects.all(), "pk", "index"),
+}
+
+
+class AuditMiddleware:
+    """Writes the row of a request before it is answered: a change that is acknowledged has its
+    row. If that fails, the answer is an error, although the change may have been made."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> None:
+        """Look up the index now: the request may delete the object."""
+        route = getattr(request.resolver_match, "route", "")
+        is_read = settings.STRATA_AUDIT_LOG_READS and route.startswith(READ_ROUTES)
+        if is_read or _is_change(request, view):
+            request.META[AUDITED] = _find_index_of_object(kwargs)
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        if AUDITED not in request.META or response.status_code in UNAUDITED_STATUSES:
+            return response
+        match: Any = request.resolver_match
+        caller = identify(request)
+        if caller[0] == Subject.Kind.NOBODY and _is_change(request, match.func):
+            return response  # refused, or an application's tokens, which a user has allowed before
+        try:
+            index = request.META[AUDITED] or _find_index(match.kwargs, response)
+            target = index, _find_document(match.kwargs, response)
+            write_rows(caller, describe_route(request), response.status_code, [target])
+        except DatabaseError:
+            logger.exception("A row of the audit log was not written")
+            response.close()
+            content, headers = make_error_json(AuditUnavailable()), {"Retry-After": "5"}
+            return JsonResponse(content, status=503, headers=headers)
+        return response
+
+
+def _is_change(request: HttpRequest, view: Any) -> bool:
+    """Whether the operation needs more rights than searches, or is not of the API."""
+    method = str(request.method).lower()
+    if method in {"get", "head", "options"}:
+        return False
+    operation = view.actions.get(method, "") if hasattr(view, "actions") else method
+    return not hasattr(view, "cls") or get_required_scope(view.cls, operation) != Scope.SEARCH
+
+
+def _find_index_of_object(kwargs: Mapping[str, Any]) -> str:
+    for name in OBJECTS.keys() & kwargs.keys():
+        rows, field, path = OBJECTS[name]
+        with suppress(ValidationError, ValueError):  # it is no id
+            found = rows.filter(**{field: kwargs[name]}).values_list(path, flat=True).first()
+            return str(found or "")
+    return ""
+
+
+def _find_index(kwargs: Mapping[str, Any], response: Any) -> str:
+    """The index that a path, an answer or a body names; "" if there is no such index."""
+    if response.status_code < 400 and "index" in kwargs:
+        return str(kwargs["index"])  # also one that the request has deleted
+    given = [kwargs, getattr(response, "data", None)]
+    if hasattr(response, "renderer_context"):
+        with suppress(APIException, StrataError):  # a malformed body that the view left aside
+            given.append(response.renderer_context["request"].data)
+    named = [each.get("index") for each in given if isinstance(each, Mapping)]
+    known = list_index_names() if any(named) else ()
+    return next((str(name) for name in named if name in known), "")
+
+
+def _find_document(kwargs: Mapping[str, Any], response: Any) -> str:
+    """The first id in the path, or that of the answer; no other text."""
+    answer = getattr(response, "data", None)
+    values = [value for name, value in kwargs.items() if name != "index"]
+    if isinstance(answer, Mapping):
+        values.append(answer.get("id"))
+    return next((str(value) for value in values if _ID.fullmatch(str(value))), "")

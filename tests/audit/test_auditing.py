@@ -1,0 +1,257 @@
+"""Which requests and commands have rows, and what the rows say."""
+
+import json
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import DatabaseError
+from rest_framework.test import APIClient
+
+from access.grants import Scope
+from access.models import ApiKey
+from audit.models import AuditRow
+from audit.serializers import render_row
+from config.audited_commands import CHANGING_COMMANDS, audit_command
+from documents.models import Artifact
+from tests.access.test_matrix import ROUTES, ask, expected_scope
+from tests.asking_mcp import call_tool
+from tests.clients import client_with_key
+from tests.config.test_operations import OWN_COMMANDS
+from tests.openapi.conftest import filled, models, pair  # noqa: F401
+
+pytestmark = pytest.mark.django_db
+
+CHANGES = [
+    route for route in ROUTES if route.method != "get" and expected_scope(route) != Scope.SEARCH
+]
+READS = [route for route in ROUTES if route not in CHANGES and route.path.startswith("api/v1/")]
+# Routes of changes without a row, and why.
+WITHOUT_ROW: dict[str, str] = {}
+# Commands of Strata without a row, and why.
+NO_CHANGE = {
+    "api": "asks the API",
+    "ask": "asks the API",
+    "backup": "asks the API",
+    "check": "changes nothing",
+    "concepts": "asks the API",
+    "doctor": "changes nothing",
+    "evidence": "asks the API",
+    "export": "asks the API",
+    "golden": "writes files only",
+    "mcp": "asks the API",
+    "measure_thresholds": "asks the API",
+    "plan": "changes nothing",
+    "regenerate": "asks the API",
+    "search": "asks the API",
+    "serve": "is the service: its requests have rows",
+    "status": "changes nothing",
+    "tools": "asks the API",
+    "verify": "asks the API",
+}
+
+
+@pytest.fixture(autouse=True)
+def no_work(monkeypatch):
+    from indexing import tasks
+
+    monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda *names: None)
+    monkeypatch.setattr(tasks.reconcile_indexes, "delay", lambda: None)
+
+
+def take_rows() -> list[dict]:
+    """The rows written since the last call, oldest first."""
+    rows = [render_row(row) for row in AuditRow.objects.order_by("id").select_related("subject")]
+    AuditRow.objects.all().delete()
+    return rows
+
+
+class TestRequests:
+    def test_every_route_that_changes_something_writes_its_row(self, shared_store):
+        client = client_with_key()
+
+        wrong = []
+        for route in CHANGES:
+            status = ask(client, route).status_code
+            rows = take_rows()
+            shown = [(row["method"], row["status"], row["caller"]) for row in rows]
+            expected = [] if str(route) in WITHOUT_ROW else [(route.method.upper(), status, "key")]
+            if shown != expected:
+                wrong.append(f"{route}: {shown} instead of {expected}")
+
+        assert not wrong, "\n".join(wrong)
+
+    @pytest.mark.parametrize("is_on", [True, False])
+    def test_searches_and_reads_write_rows_if_the_setting_is_on(
+        self, shared_store, settings, is_on
+    ):
+        settings.STRATA_AUDIT_LOG_READS = is_on
+        client = client_with_key()
+
+        wrong = []
+        for route in READS:
+            status = ask(client, route).status_code
+            shown = [(row["method"], row["status"]) for row in take_rows()]
+            if shown != ([(route.method.upper(), status)] if is_on else []):
+                wrong.append(f"{route}: {shown}")
+
+        assert not wrong, "\n".join(wrong)
+
+    def test_an_mcp_tool_writes_the_rows_of_its_requests(self, filled):  # noqa: F811
+        call_tool(client_with_key(), "add_document", index="plain", text="Terns dive.", title="T")
+
+        [row] = take_rows()
+        assert (row["method"], row["route"]) == ("POST", "/api/v1/indexes/<index>/artifacts")
+        assert (row["caller"], row["index"], row["status"]) == ("key", "plain", 202)
+        assert row["document"] == str(Artifact.objects.get(title="T").pk)
+
+    def test_says_who_changed_which_document_from_where(self, filled):  # noqa: F811
+        key, secret = ApiKey.issue("the keeper")
+        client = APIClient(REMOTE_ADDR="192.0.2.7")
+        client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
+
+        client.delete(f"/api/v1/artifacts/{filled.artifact_id}/")
+
+        [row] = take_rows()
+        assert (row["caller"], row["caller_id"]) == ("key", key.pk)
+        assert (row["name"], row["address"]) == ("the keeper", "192.0.2.7")
+        assert (row["method"], row["route"]) == ("DELETE", "/api/v1/artifacts/<artifact_id>")
+        assert (row["index"], row["document"]) == ("plain", str(filled.artifact_id))
+
+    @pytest.mark.parametrize(
+        ("name", "path", "index"),
+        [
+            ("concept_id", "concepts/{}/", "knowledge"),
+            ("relationship_id", "relationships/{}/", "knowledge"),
+            ("instance_id", "instances/{}/", "knowledge"),
+            ("run_id", "evaluations/{}/", "plain"),
+            ("judgement_id", "judgements/{}/", "plain"),
+        ],
+    )
+    def test_names_the_index_of_what_is_deleted(self, filled, name, path, index):  # noqa: F811
+        value = getattr(filled, name)
+
+        answer = client_with_key().delete(f"/api/v1/{path.format(value)}")
+
+        [row] = take_rows()
+        assert answer.status_code < 300
+        assert (row["index"], row["document"]) == (index, str(value))
+
+    def test_names_the_index_in_the_body(self, filled):  # noqa: F811
+        client_with_key().post(
+            "/api/v1/regenerate/", {"index": "plain", "type": "chunk"}, format="json"
+        )
+
+        [row] = take_rows()
+        assert (row["index"], row["status"]) == ("plain", 202)
+
+    def test_has_a_row_for_each_changed_document_of_a_batch(self, filled):  # noqa: F811
+        lines = [
+            {"external_id": f"b{n}", "title": f"B{n}", "pages": [f"Tern {n}."]} for n in (1, 2)
+        ]
+        lines += [lines[0], {"title": 3}]
+        response = client_with_key().post(
+            "/api/v1/indexes/plain/artifacts/batch",
+            "\n".join(map(json.dumps, lines)),
+            content_type="application/x-ndjson",
+        )
+
+        verdicts = [json.loads(line) for line in b"".join(response).splitlines()]
+
+        made = [v["id"] for v in verdicts if v["verdict"] not in {"unchanged", "rejected"}]
+        assert len(made) == 2
+        request, *documents = take_rows()
+        assert (request["index"], request["document"]) == ("plain", None)
+        assert [row["document"] for row in documents] == made
+        assert {row["route"] for row in documents} == {"/api/v1/indexes/<index>/artifacts/batch"}
+
+    def test_holds_nothing_that_a_caller_wrote(self, shared_store, settings):
+        settings.STRATA_AUDIT_LOG_READS = True
+        client = client_with_key()
+        word = "canary"
+        client.get(f"/api/v1/search/pages?index={word}&q={word}")
+        client.post(f"/api/v1/indexes/{word}/artifacts/", {word: word}, format="json")
+        client.delete(f"/api/v1/artifacts/{word}/")
+        client.post(f"/api/v1/indexes/{word}/tools/{word}/", {word: word}, format="json")
+        client.post("/api/v1/regenerate/", {"index": word, "type": word}, format="json")
+
+        rows = take_rows()
+
+        assert len(rows) == 5
+        assert word not in json.dumps(rows)
+
+    def test_strangers_cannot_fill_the_table(self, shared_store, settings):
+        settings.STRATA_AUDIT_LOG_READS = True
+        for route in ROUTES:
+            ask(APIClient(), route)
+
+        assert not take_rows()
+
+    def test_a_change_in_the_admin_has_a_row(self, admin_client, admin_user):
+        reader = User.objects.create_user("reader")
+
+        admin_client.post(f"/admin/auth/user/{reader.pk}/delete/", {"post": "yes"})
+
+        [row] = take_rows()
+        assert (row["caller"], row["caller_id"], row["name"]) == ("user", admin_user.pk, "admin")
+        assert (row["document"], row["status"]) == (str(reader.pk), 302)
+
+    def test_a_sign_in_has_a_row_and_a_failed_one_has_none(self, client, admin_user):
+        for password in ("wrong", "password"):
+            client.post("/sign-in/", {"username": "admin", "password": password})
+
+        [row] = take_rows()
+        assert (row["route"], row["name"]) == ("/sign-in", "admin")
+
+    def test_a_change_without_its_row_is_not_acknowledged(self, shared_store, monkeypatch):
+        client = client_with_key()
+
+        def fail(*arguments: object) -> None:
+            raise DatabaseError
+
+        monkeypatch.setattr("config.auditing.write_rows", fail)
+        response = client.post("/api/v1/keys/", {"name": "agent"}, format="json")
+
+        assert (response.status_code, response.json()["code"]) == (503, "audit_unavailable")
+        assert response["Retry-After"]
+
+
+class TestCommands:
+    def test_are_all_audited_or_change_nothing(self):
+        assert OWN_COMMANDS - NO_CHANGE.keys() == CHANGING_COMMANDS & OWN_COMMANDS
+        assert not CHANGING_COMMANDS & NO_CHANGE.keys()
+
+    def test_write_a_row_when_they_end(self, build):
+        with audit_command(["prune", "plain"]):
+            pass
+
+        [row] = take_rows()
+        assert (row["caller"], row["method"], row["route"]) == (
+            "command",
+            "COMMAND",
+            "strata prune",
+        )
+        assert (row["index"], row["status"]) == ("plain", 0)
+
+    def test_write_the_status_of_a_failure(self, build):
+        with pytest.raises(SystemExit), audit_command(["key", "revoke", "x"]):
+            raise SystemExit(1)
+
+        [row] = take_rows()
+        assert (row["route"], row["index"], row["status"]) == ("strata key", None, 1)
+
+    def test_write_no_row_if_they_change_nothing(self, db):
+        with audit_command(["status"]):
+            pass
+
+        assert not take_rows()
+
+
+def test_the_address_of_the_client_comes_from_the_header_of_the_proxy(settings, shared_store):
+    settings.STRATA_CLIENT_ADDRESS_HEADER = "HTTP_X_FORWARDED_FOR"
+
+    client_with_key().post(
+        "/api/v1/keys/", {}, format="json", HTTP_X_FORWARDED_FOR="198.51.100.1, 192.0.2.7"
+    )
+
+    [row] = take_rows()
+    assert row["address"] == "192.0.2.7"
