@@ -8,8 +8,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from access.authentication import ApiKeyUser
-from access.grants import Scope
+from access.authentication import ApiKeyUser, ApplicationUser
+from access.grants import Scope, UserRights
 from access.models import ApiKey
 from audit import services, tasks
 from audit.models import AuditRow, Subject
@@ -27,6 +27,12 @@ def small_blocks(monkeypatch):
 
 def make_request(user: Any = None) -> Any:
     return SimpleNamespace(META={"REMOTE_ADDR": "192.0.2.7"}, user=user)
+
+
+def test_an_application_is_the_user_who_allowed_it():
+    caller = identify(make_request(ApplicationUser("ann", 7, UserRights(()))))
+
+    assert caller == (Subject.Kind.USER, 7, "ann, by an application", "192.0.2.7")
 
 
 def write(count: int, user: Any = None, **values: Any) -> list[AuditRow]:
