@@ -13,8 +13,9 @@ from audit.models import AuditRow
 from audit.serializers import render_row
 from config.audited_commands import CHANGING_COMMANDS, audit_command
 from documents.models import Artifact
+from indexing import tasks
 from tests.access.test_matrix import ROUTES, ask, expected_scope
-from tests.asking_mcp import call_tool
+from tests.asking_mcp import answer_in_this_thread, call_tool
 from tests.clients import client_with_key
 from tests.config.test_operations import OWN_COMMANDS
 from tests.openapi.conftest import filled, models, pair  # noqa: F401
@@ -52,10 +53,9 @@ NO_CHANGE = {
 
 @pytest.fixture(autouse=True)
 def no_work(monkeypatch):
-    from indexing import tasks
-
     monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda *names: None)
     monkeypatch.setattr(tasks.reconcile_indexes, "delay", lambda: None)
+    answer_in_this_thread(monkeypatch)  # in which the transaction of the test is open
 
 
 def take_rows() -> list[dict]:
