@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from http import HTTPStatus
 from typing import Any, Final
 
 from django.conf import settings
@@ -56,7 +57,8 @@ OBJECTS: Final[Mapping[str, tuple[QuerySet[Any], str, str]]] = {
 
 class AuditMiddleware:
     """Writes the row of a request before it is answered: a change that is acknowledged has its
-    row. If that fails, the answer is an error, although the change may have been made."""
+    row. If that fails, the answer is an error, although the change may have been made. A request
+    that is refused keeps its answer."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -82,6 +84,8 @@ class AuditMiddleware:
             write_rows(caller, describe_route(request), response.status_code, [target])
         except DatabaseError:
             logger.exception("A row of the audit log was not written")
+            if response.status_code >= HTTPStatus.BAD_REQUEST:
+                return response  # nothing was changed; it says what is wrong, such as a full disk
             response.close()
             content, headers = make_error_json(AuditUnavailable()), {"Retry-After": "5"}
             return JsonResponse(content, status=503, headers=headers)
@@ -108,7 +112,7 @@ def _find_index_of_object(kwargs: Mapping[str, Any]) -> str:
 
 def _find_index(kwargs: Mapping[str, Any], response: Any) -> str:
     """The index that a path, an answer or a body names; "" if there is no such index."""
-    if response.status_code < 400 and "index" in kwargs:
+    if response.status_code < HTTPStatus.BAD_REQUEST and "index" in kwargs:
         return str(kwargs["index"])  # also one that the request has deleted
     given = [kwargs, getattr(response, "data", None)]
     if hasattr(response, "renderer_context"):

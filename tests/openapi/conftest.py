@@ -8,10 +8,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 from django.conf import settings
 from django.test import override_settings
 
 from access.models import ApiKey
+from audit.models import Subject
 from concepts.emergent_pairs import update_emergent_pairs
 from concepts.instances import add_instance
 from concepts.models import EmergentPair
@@ -103,6 +105,8 @@ def filled_service(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Si
         fill_knowledge(ids)
         _fill_evidence()
         ids.key_id = ApiKey.issue("reader", indexes=["plain"])[0].pk
+        secret = Fernet.generate_key().decode()
+        ids.subject = Subject.objects.create(kind="key", number=ids.key_id, secret=secret).pk
         (specs / "plain.yaml").write_text(SHORTER)
         ids.number = lifecycle.apply_spec("plain").number
         yield ids

@@ -150,7 +150,7 @@ class TestWriteAgain:
         Summary.objects.all().delete()
         add_summaries(wide, artifact, 2_000)
 
-        with django_assert_max_num_queries(12) as queries:
+        with django_assert_max_num_queries(15) as queries:
             said = act(admin_client, "summaries_summary", "write_again")
 
         assert said == "2000 texts queued."
