@@ -49,8 +49,9 @@ def browser() -> "Iterator[Browser]":
 
 
 @pytest.fixture
-def page(browser: "Browser", service: Service) -> "Iterator[Page]":
-    """A new tab; script errors and violations of the content policy fail the test."""
+def page(browser: "Browser", service: Service, request: pytest.FixtureRequest) -> "Iterator[Page]":
+    """A new tab; script errors and violations of the content policy fail the test. A test that
+    fails says what the page showed."""
     context = browser.new_context(base_url=service.url, viewport={"width": 1000, "height": 900})
     context.set_default_timeout(20_000)  # milliseconds
     page = context.new_page()
@@ -60,6 +61,9 @@ def page(browser: "Browser", service: Service) -> "Iterator[Page]":
         "console",
         lambda said: complaints.append(said.text) if "Content Security" in said.text else None,
     )
+    failed_before = request.session.testsfailed
     yield page
+    if request.session.testsfailed > failed_before:
+        print(page.url, page.inner_text("body")[:2_000], sep="\n")
     context.close()
     assert complaints == []
