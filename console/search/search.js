@@ -619,9 +619,14 @@ function showMissedProblem(error) {
 // --- Start -----------------------------------------------------------------------------------------------
 
 async function initializePage() {
+  const before = $("q").value;
   const isAdmitted = await refreshIndexes();
+  const typed = $("q").value;
   if (isAdmitted) searchFromAddress();
   else fillForm();
+  if (typed === before) return;
+  $("q").value = typed; // typed while the indexes were loaded
+  $("q").dispatchEvent(new Event("input"));
 }
 
 storeKeyFromAddress();

@@ -60,6 +60,20 @@ class TestTyping:
         admitted.wait_for_selector(".hit")
         assert "q=quartermaster" in admitted.url
 
+    def test_before_the_indexes_are_loaded_is_kept(self, admitted: "Page"):
+        waiting: "list[Route]" = []
+        admitted.route("**/api/v1/indexes/", waiting.append)
+        admitted.goto("/?index=plain")
+        admitted.fill("#q", "lamp")
+        while not waiting:
+            admitted.wait_for_timeout(10)
+        waiting.pop().continue_()
+        admitted.unroute("**/api/v1/indexes/")
+
+        admitted.wait_for_url("**q=lamp*")
+
+        assert admitted.input_value("#q") == "lamp"
+
 
 class TestBeside:
     def test_marks_what_only_one_ranking_has(self, admitted: "Page"):
