@@ -61,8 +61,8 @@ class TestTyping:
         assert "q=quartermaster" in admitted.url
 
     def test_before_the_indexes_are_loaded_is_kept(self, admitted: "Page"):
-        waiting: "list[Route]" = []
-        admitted.route("**/api/v1/indexes/", waiting.append)
+        waiting: list[Route] = []
+        admitted.route("**/api/v1/indexes/", lambda route: waiting.append(route))
         admitted.goto("/?index=plain")
         admitted.fill("#q", "lamp")
         while not waiting:
