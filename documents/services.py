@@ -498,7 +498,7 @@ def _add_or_update(
             assign_next_revision(artifact)
             _set_content(artifact, content, added_by)
             return artifact, AddOutcome.ADDED
-        if not existing.is_visible_to(grant):
+        if not grant.includes_groups(existing.groups):
             raise ContentConflict(
                 "This document is in the index already, and you may not see or change it.",
                 fix="Give it another external_id, or ask its owner for access.",

@@ -5,6 +5,7 @@ Apart from embedding and the vector store, a search may take three milliseconds.
 queries with the ORM takes longer than the database needs to answer them.
 """
 
+import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -42,6 +43,7 @@ class LiveBuild:
 
 class LedgerRow(NamedTuple):
     """A node whose artifact exists; ``source_text`` is current, None if the source was deleted.
+    ``stored_groups``: the artifact's current groups, as JSON.
 
     Ids that are only compared are the integer value of their UUID: creating and hashing a ``UUID``
     takes ten times as long.
@@ -50,6 +52,7 @@ class LedgerRow(NamedTuple):
     build_id: int
     point_int: int
     raw_artifact_id: UUID | str
+    stored_groups: str
     source_int: int | None
     source_text: str | None
 
@@ -60,7 +63,7 @@ class LedgerRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SummaryRow:
-    """A summary's node whose artifact exists.
+    """A summary's node whose artifact exists. ``stored_groups`` as in ``LedgerRow``.
 
     ``input_hash`` is the hash of the summary's current input. For a page summary the input is the
     page's text (None if the page was deleted), for an artifact summary the summaries of its pages
@@ -72,6 +75,7 @@ class SummaryRow:
     point_id: UUID
     kind: str
     artifact_id: UUID
+    stored_groups: str
     input_hash: str | None
     is_outdated: bool
 
@@ -112,7 +116,7 @@ def read_live_builds(names: Collection[str], grant: Grant) -> dict[str, LiveBuil
 def read_ledger_rows(build_ids: Collection[int], point_ids: Collection[UUID]) -> list[LedgerRow]:
     """The rows of these points, each with its source's text."""
     rows = _run_query(
-        "SELECT n.build_id, n.point_id, n.artifact_id, n.source_id, s.text FROM {node} n "
+        "SELECT n.build_id, n.point_id, n.artifact_id, a.groups, n.source_id, s.text FROM {node} n "
         "JOIN {artifact} a ON a.id = n.artifact_id "
         "LEFT JOIN {source} s ON s.id = n.source_id "
         "WHERE n.build_id IN ({build_ids}) AND n.point_id IN ({point_ids})",
@@ -121,10 +125,10 @@ def read_ledger_rows(build_ids: Collection[int], point_ids: Collection[UUID]) ->
     )
     return [
         LedgerRow(
-            build_id, _to_int(point_id), artifact_id,
+            build_id, _to_int(point_id), artifact_id, groups,
             None if source_id is None else _to_int(source_id), text,
         )
-        for build_id, point_id, artifact_id, source_id, text in rows
+        for build_id, point_id, artifact_id, groups, source_id, text in rows
     ]  # fmt: skip
 
 
@@ -135,7 +139,7 @@ def read_summary_rows(build_ids: Collection[int], point_ids: Collection[UUID]) -
     ``content_hash``, and a page may be as long as a book, too long to fetch.
     """
     rows = _run_query(
-        "SELECT n.build_id, n.point_id, n.kind, n.artifact_id, "
+        "SELECT n.build_id, n.point_id, n.kind, n.artifact_id, a.groups, "
         "CASE WHEN n.kind = 'page_summary' THEN {page_hash} ELSE s.input_hash END, "
         "CASE WHEN n.kind = 'artifact_summary' THEN EXISTS ("
         "SELECT 1 FROM {page} q WHERE q.artifact_id = n.artifact_id AND NOT EXISTS ("
@@ -152,11 +156,16 @@ def read_summary_rows(build_ids: Collection[int], point_ids: Collection[UUID]) -
     )
     return [
         SummaryRow(
-            build_id, _to_uuid(point_id), kind, _to_uuid(artifact_id), input_hash,
+            build_id, _to_uuid(point_id), kind, _to_uuid(artifact_id), groups, input_hash,
             bool(is_outdated),
         )
-        for build_id, point_id, kind, artifact_id, input_hash, is_outdated in rows
+        for build_id, point_id, kind, artifact_id, groups, input_hash, is_outdated in rows
     ]  # fmt: skip
+
+
+def includes_stored_groups(grant: Grant, stored_groups: str) -> bool:
+    """Whether the grant includes an artifact of these groups, given as JSON."""
+    return grant.groups is None or grant.includes_groups(json.loads(stored_groups))
 
 
 def _run_query(sql: str, **values_by_name: Sequence[Any]) -> list[tuple[Any, ...]]:

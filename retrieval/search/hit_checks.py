@@ -11,14 +11,19 @@ from uuid import UUID
 from access.grants import Grant
 from concepts.models import Concept, RelationshipType
 from core.text import hash_text
-from documents.groups import is_visible
 from documents.models import Artifact, Source
 from indexing.drafting import get_drafter
 from indexing.models import IndexBuild, Node
 from indexing.services.batches import slices
 from indexing.stores import Payload
 from retrieval.hits import get_hit_check
-from retrieval.ledger import LedgerRow, SummaryRow, read_ledger_rows, read_summary_rows
+from retrieval.ledger import (
+    LedgerRow,
+    SummaryRow,
+    includes_stored_groups,
+    read_ledger_rows,
+    read_summary_rows,
+)
 from retrieval.search.request import StaleHitPolicy
 from retrieval.search.targets import Candidate, PointKey
 
@@ -88,9 +93,6 @@ class HitChecks:
         for check, group in unchecked.items():
             for part in slices(group, CANDIDATES_PER_QUERY):
                 hit_checks = check(part)
-                for grant in {found.target.grant for found in part}:
-                    of_grant = [found for found in part if found.target.grant == grant]
-                    hit_checks |= dict.fromkeys(find_hidden(grant, of_grant), HIDDEN)
                 for found in part:
                     self._add_check(found, hit_checks.get(found.key))
 
@@ -112,21 +114,9 @@ class HitChecks:
                 self.stale_ids.add(check.stale_id)
 
 
-def find_hidden(grant: Grant, group: Sequence[Candidate]) -> set[PointKey]:
-    """The points of documents that the grant does not include, even if their payloads say so."""
-    if grant.sees_all_documents:
-        return set()
-    build_ids, ids = _collect_ids(group)
-    nodes = Node.objects.filter(
-        ~is_visible(grant, "artifact__"),
-        build__in=build_ids,
-        point_id__in=ids,
-        artifact__groups__isnull=False,  # without an artifact it is an orphan, or standalone
-    )
-    return {(build_id, point.int) for build_id, point in nodes.values_list("build_id", "point_id")}
-
-
-def _make_check(verdict: Verdict | None, row: LedgerRow | SummaryRow) -> HitCheck:
+def _make_check(verdict: Verdict | None, row: LedgerRow | SummaryRow, grant: Grant) -> HitCheck:
+    if not includes_stored_groups(grant, row.stored_groups):
+        return HIDDEN
     return HitCheck(verdict, row.artifact_id if verdict is Verdict.STALE else None)
 
 
@@ -185,6 +175,7 @@ def _check_passages(group: Sequence[Candidate], fields: PassageFields) -> dict[P
         key: _make_check(
             _compare_passage(found.point.payload, fields, source_id_by_key[key], sources),
             rows[key],
+            found.target.grant,
         )
         for found in group
         if (key := found.key) in source_id_by_key
@@ -231,7 +222,7 @@ def check_summaries(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
         (row.build_id, row.point_id.int): row for row in read_summary_rows(*_collect_ids(group))
     }
     return {
-        found.key: _make_check(_compare_summary(found.point.payload, row), row)
+        found.key: _make_check(_compare_summary(found.point.payload, row), row, found.target.grant)
         for found in group
         if (row := rows.get(found.key)) is not None
     }
@@ -331,6 +322,8 @@ def check_drafts(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
 
     def check(found: Candidate, node: Node) -> HitCheck:
         assert node.artifact is not None
+        if not found.target.grant.includes_groups(node.artifact.groups):
+            return HIDDEN
         payload = found.point.payload
         if not _text_matches_hash(payload):
             return HitCheck(None)

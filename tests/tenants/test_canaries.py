@@ -33,7 +33,7 @@ POINT_SEARCHES = {
     f"search/{name}"
     for name in ("pages", "summaries", "questions", "hierarchical", "structures", "images")
 }
-ROW_CHECK = "retrieval.search.hit_checks.find_hidden"
+ROW_CHECK = "retrieval.search.hit_checks.includes_stored_groups"
 QUERY_COUNT = int(os.environ.get("STRATA_CANARY_QUERIES", "1000"))
 
 
@@ -207,13 +207,13 @@ class TestMutations:
         assert leaks == []
 
     def test_of_the_row_check_leave_the_store_condition_to_hide_documents(self, tenants):
-        with mock.patch(ROW_CHECK, return_value=set()):
+        with mock.patch(ROW_CHECK, return_value=True):
             assert list(find_all_leaks(tenants)) == []
 
     def test_of_both_are_detected(self, tenants):
         with (
             mock.patch.object(VisiblePoints, "_restrict", lambda points, filter: filter),
-            mock.patch(ROW_CHECK, return_value=set()),
+            mock.patch(ROW_CHECK, return_value=True),
         ):
             leaks = list(find_all_leaks(tenants))
 
