@@ -4,6 +4,7 @@ import sys
 from collections.abc import Mapping
 
 import pytest
+from django.urls import get_resolver
 from rest_framework.test import APIClient
 
 from access import authentication
@@ -16,6 +17,8 @@ HEADER = "X-Grant"
 def grant_by_header(monkeypatch: pytest.MonkeyPatch, grants: Mapping[str, Grant]) -> None:
     """Give each request the grant that its header names, or everything for an unknown name. A
     request without the header keeps its own grant."""
+    # A view that is imported later would keep this function after the test.
+    assert get_resolver().url_patterns
     original = authentication.get_grant
 
     def get_grant(request, *needed):
