@@ -145,9 +145,6 @@ class ContentNegotiation(DefaultContentNegotiation):
         return super().select_renderer(request, renderers, format_suffix)
 
 
-_ENCODER = JSONEncoder()
-
-
 class IgnoreAcceptHeader(DefaultContentNegotiation):
     """For answers in only one format: return it even if the caller asked for another."""
 
@@ -155,6 +152,9 @@ class IgnoreAcceptHeader(DefaultContentNegotiation):
         self, request: Request, renderers: Any, format_suffix: str | None = None
     ) -> tuple[BaseRenderer, str]:
         return renderers[0], renderers[0].media_type
+
+
+_ENCODER = JSONEncoder()
 
 
 class JSONRenderer(renderers.JSONRenderer):

@@ -1,4 +1,4 @@
-"""Add, parse, update and remove artifacts.
+"""Add, update and remove artifacts; ``reading.py`` reads their files.
 
 Nothing here enqueues work; ``signals.py`` does, once a change is committed.
 """
@@ -9,7 +9,7 @@ import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -21,30 +21,24 @@ from django.db.models import F, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Now
 
 from access.grants import EVERYTHING, Grant
-from core.exceptions import InvalidInput, StrataError
-from core.leases import FRESH, describe_error
+from core.exceptions import InvalidInput
+from core.leases import FRESH
 from core.text import clean_text, hash_text
-from documents.exceptions import ContentConflict, DocumentHeld, UnknownArtifact, Unparsable
+from documents.exceptions import ContentConflict, DocumentHeld, UnknownArtifact
 from documents.groups import choose_changed_groups, choose_groups_of_new_document, is_visible
 from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page, PendingRevision, RevisedRow, Source
 from documents.originals import (
     FileContent,
     delete_original_on_commit,
-    get_recognised_pages_path,
     require_free_disk,
-    unpack_files,
 )
 from documents.parsing import (
-    ZIP_TYPE,
-    ParsedDocument,
     ParsedPage,
-    parse_file,
     title_from_file_name,
 )
 from documents.source_splitting import split_into_sources
 from documents.storage import get_storage
-from documents.virus_scan import is_scanner_configured, scan_file
 
 logger = logging.getLogger(__name__)
 
@@ -263,121 +257,6 @@ def _add_pending_revisions(artifacts: QuerySet[Artifact]) -> None:
             f"INSERT INTO {PendingRevision._meta.db_table} ({columns}) {select}",
             parameters,
         )
-
-
-def parse_artifact(artifact_id: uuid.UUID) -> Artifact | None:
-    """Read an artifact's file into pages and sources.
-
-    The attempt is counted before the work starts, so a file that kills its worker is given up after
-    a few attempts. None if there is nothing to do: the artifact is parsed, deleted, or being parsed
-    by another worker.
-
-    Raises:
-        ScannerUnavailable: the file waits for the virus scanner, which costs no attempt.
-        OriginalsUnavailable, OSError: the storage or the disk is away, which costs none either.
-    """
-    unparsed = Artifact.objects.unparsed().filter(pk=artifact_id)
-    claim = unparsed.claim(state=Artifact.State.PARSING)
-    if claim is None:
-        return None
-    artifact = claim.rows.get()
-    with claim.working():
-        result: ParsedDocument | Unparsable
-        try:
-            result = _parse_claimed(artifact)
-        except FileNotFoundError:
-            result = Unparsable("missing_file", "The original is gone from the data folder.")
-        except Unparsable as error:
-            result = error
-        with transaction.atomic():
-            current = claim.rows.select_for_update().first()
-            if current is None:  # deleted, revised or claimed again
-                return None
-            if isinstance(result, Unparsable):
-                logger.info("%s cannot be parsed: %s", artifact.pk, result.code)
-                _set_failed(current, result)
-            else:
-                _set_parsed(current, result)
-        return current
-    return None
-
-
-def _parse_claimed(artifact: Artifact) -> ParsedDocument:
-    if artifact.attempts > settings.STRATA_MAX_ATTEMPTS:
-        raise Unparsable(
-            "gave_up",
-            f"Reading the file failed {settings.STRATA_MAX_ATTEMPTS} times. {artifact.last_error}",
-            fix="Convert the file to another format and add it again.",
-        )
-    _scan_original(artifact)
-    with get_storage().local(artifact.original_name) as path:
-        parsed = parse_file(
-            path,
-            file_name=artifact.file_name,
-            takes_images=get_catalog().accepts_images(artifact.index),
-            recognised=get_recognised_pages_path(artifact),
-        )
-        if parsed.media_type == ZIP_TYPE:
-            _add_files_of(artifact, path)
-    return parsed
-
-
-def _add_files_of(folder: Artifact, path: Path) -> None:
-    """Add each file of a ZIP as a document of its own, with the ZIP's metadata and groups."""
-    grant = Grant(groups=frozenset(folder.groups))
-    try:
-        for name, content in unpack_files(path):
-            add_artifact(
-                folder.index, content, metadata=folder.metadata, external_id=f"{folder.pk}/{name}",
-                groups=folder.groups, grant=grant, added_by=folder.added_by,
-            )  # fmt: skip
-    except StrataError as error:
-        raise Unparsable(error.code, f"A file in the ZIP: {error.detail}", fix=error.fix) from error
-
-
-def require_clean_original(artifact: Artifact) -> None:
-    """Have the virus scanner check an original that it has not seen yet, if there is a scanner.
-
-    Raises:
-        Unparsable: it refuses the file; the artifact is marked as failed.
-        ScannerUnavailable, OriginalsUnavailable: one does not answer; retry helps.
-        FileNotFoundError: there is no original.
-    """
-    if artifact.error_code == "infected_file":
-        raise Unparsable(artifact.error_code, artifact.error_detail)
-    try:
-        _scan_original(artifact)
-    except Unparsable as error:
-        mark_artifact_failed(artifact, error)
-        raise
-
-
-def _scan_original(artifact: Artifact) -> None:
-    if artifact.is_scanned or not is_scanner_configured():
-        return
-    with get_storage().local(artifact.original_name) as path:
-        scan_file(path)
-    Artifact.objects.filter(pk=artifact.pk, sha256=artifact.sha256).update(is_scanned=True)
-
-
-def _set_parsed(artifact: Artifact, parsed: ParsedDocument) -> None:
-    replace_pages(artifact, parsed.pages)
-    artifact.media_type = parsed.media_type[:150]
-    artifact.encoding = (parsed.encoding or "")[:40]
-    artifact.warnings = [asdict(warning) for warning in parsed.warnings]
-    if not artifact.has_user_title and parsed.title.strip():
-        artifact.title = clean_text(parsed.title).strip()[:1_000]
-    _save_final_state(artifact, Artifact.State.PARSED)
-    recognised = get_recognised_pages_path(artifact)
-    transaction.on_commit(partial(recognised.unlink, missing_ok=True))
-
-
-def mark_artifact_failed(artifact: Artifact, error: Unparsable) -> None:
-    """Mark an artifact as failed, unless its content was replaced since it was read."""
-    with transaction.atomic():
-        current = Artifact.objects.select_for_update().filter(pk=artifact.pk).first()
-        if current is not None and current.revision == artifact.revision:
-            _set_failed(current, error)
 
 
 def retry_parsing(artifacts: QuerySet[Artifact]) -> int:
@@ -601,18 +480,3 @@ def _set_content(artifact: Artifact, content: Content, added_by: str) -> None:
         artifact.warnings = [{"code": "no_text", "detail": "There is no text in it to search."}]
     artifact.save()  # the pages need the row; receivers wait for the commit
     replace_pages(artifact, pages)
-
-
-def _set_failed(artifact: Artifact, error: Unparsable) -> None:
-    replace_pages(artifact, [])
-    artifact.error_code = error.code[:60]
-    artifact.error_detail = describe_error(error)
-    if error.code == "infected_file":
-        delete_original_on_commit(artifact)
-    _save_final_state(artifact, Artifact.State.FAILED)
-
-
-def _save_final_state(artifact: Artifact, state: Artifact.State) -> None:
-    artifact.state, artifact.last_error = state, ""
-    artifact.lease_token = artifact.leased_until = None
-    artifact.save()

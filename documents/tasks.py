@@ -5,7 +5,7 @@ from uuid import UUID
 
 from celery import shared_task
 
-from documents import services
+from documents import reading
 from documents.exceptions import OriginalsUnavailable, ScannerUnavailable
 from documents.models import Artifact
 from documents.originals import delete_abandoned_files, delete_removed_originals
@@ -20,7 +20,7 @@ RECONCILE_LIMIT = 1_000  # artifacts enqueued by one reconciliation
 def parse_artifact(*, artifact_id: str) -> None:
     """Parse one artifact's file, unless that is done or under way."""
     try:
-        services.parse_artifact(UUID(artifact_id))
+        reading.parse_artifact(UUID(artifact_id))
     except (ScannerUnavailable, OriginalsUnavailable, OSError) as error:
         logger.warning("The file of %s is not read yet: %s", artifact_id, error)
 

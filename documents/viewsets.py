@@ -33,7 +33,7 @@ from core.openapi import ERROR, body_of
 from core.paging import paginate
 from core.routes import describe_route
 from core.serializers import PagingSerializer
-from documents import services
+from documents import reading, services
 from documents.batches import BatchResponse, add_batch
 from documents.exceptions import UnknownArtifact
 from documents.index_catalog import get_catalog, require_index
@@ -428,7 +428,7 @@ def _reading_original(artifact: Artifact) -> Iterator[Path]:
     if not artifact.has_file:
         raise NotFound("The artifact was given as text, not as a file.", code="no_original")
     try:
-        services.require_clean_original(artifact)
+        reading.require_clean_original(artifact)
         with get_storage().local(artifact.original_name) as path:
             yield path
     except FileNotFoundError:

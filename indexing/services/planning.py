@@ -23,7 +23,7 @@ from core.leases import Claim, describe_error
 from core.text import hash_text
 from documents.exceptions import Unparsable
 from documents.models import Artifact, Source
-from documents.services import mark_artifact_failed
+from documents.reading import mark_artifact_failed
 from indexing.drafting import get_drafters, plan_inputs
 from indexing.exceptions import TooManyNodes, UnchunkableText
 from indexing.models import IndexBuild, IndexedDocument, IndexedDocumentQuerySet, Node

@@ -11,7 +11,7 @@ from django.db import transaction
 from core.text import hash_text
 from documents.exceptions import Unparsable
 from documents.models import Artifact, Page
-from documents.services import mark_artifact_failed
+from documents.reading import mark_artifact_failed
 from indexing.drafting.chunk import DraftedChunk, draft_chunks
 from indexing.exceptions import UnchunkableText
 from indexing.models import IndexBuild

@@ -7,7 +7,8 @@ from django.core.management import CommandError, call_command
 
 from documents.connectors.local_files import add_file, iter_files
 from documents.models import Artifact
-from documents.services import add_artifact, parse_artifact
+from documents.reading import parse_artifact
+from documents.services import add_artifact
 from indexing.management import add_command, base_command
 from tests.documents.test_services import file
 from tests.factories import sync

@@ -17,7 +17,8 @@ from documents import tasks
 from documents.exceptions import OriginalsUnavailable
 from documents.models import Artifact, RemovedOriginal
 from documents.originals import save_incoming_file
-from documents.services import add_artifact, parse_artifact, remove_artifact, replace_content
+from documents.reading import parse_artifact
+from documents.services import add_artifact, remove_artifact, replace_content
 from documents.storage import get_storage
 from indexing.embedding.clip_model import ClipModel
 from tests.documents.clamd import VIRUS, running_scanner

@@ -7,7 +7,7 @@ import pytest
 from core.exceptions import DiskFull, InvalidInput
 from core.leases import release_all_leases
 from core.text import hash_text
-from documents import services
+from documents import reading, services
 from documents.exceptions import ContentConflict, OriginalsUnavailable, Unparsable
 from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page, Source
@@ -40,7 +40,7 @@ def parsed(monkeypatch) -> dict[str, Any]:
             raise result
         return result
 
-    monkeypatch.setattr(services, "parse_file", parse_file)
+    monkeypatch.setattr(reading, "parse_file", parse_file)
     return found
 
 
@@ -352,7 +352,7 @@ class TestParseArtifact:
         )
         artifact, _ = add_artifact("plain", file())
 
-        services.parse_artifact(artifact.pk)
+        reading.parse_artifact(artifact.pk)
 
         artifact.refresh_from_db()
         assert artifact.state == Artifact.State.PARSED
@@ -365,7 +365,7 @@ class TestParseArtifact:
         parsed["herons.md"] = document("One.", title="Herons")
         artifact, _ = add_artifact("plain", file(), title="Birds")
 
-        services.parse_artifact(artifact.pk)
+        reading.parse_artifact(artifact.pk)
 
         artifact.refresh_from_db()
         assert artifact.title == "Birds"
@@ -374,7 +374,7 @@ class TestParseArtifact:
         parsed["herons.md"] = Unparsable("encrypted_pdf", "It is locked.", fix="Unlock it.")
         artifact, _ = add_artifact("plain", file())
 
-        services.parse_artifact(artifact.pk)
+        reading.parse_artifact(artifact.pk)
 
         artifact.refresh_from_db()
         assert artifact.state == Artifact.State.FAILED
@@ -385,14 +385,14 @@ class TestParseArtifact:
         parsed["herons.md"] = document("One.")
         artifact, _ = add_artifact("plain", file())
 
-        assert services.parse_artifact(artifact.pk) is not None
-        assert services.parse_artifact(artifact.pk) is None
+        assert reading.parse_artifact(artifact.pk) is not None
+        assert reading.parse_artifact(artifact.pk) is None
 
     def test_gives_up_a_file_that_kills_its_worker_each_time(self, parsed, settings):
         artifact, _ = add_artifact("plain", file())
         Artifact.objects.update(attempts=settings.STRATA_MAX_ATTEMPTS)
 
-        services.parse_artifact(artifact.pk)
+        reading.parse_artifact(artifact.pk)
 
         artifact.refresh_from_db()
         assert (artifact.state, artifact.error_code) == (Artifact.State.FAILED, "gave_up")
@@ -401,7 +401,7 @@ class TestParseArtifact:
         parsed["herons.md"] = ZeroDivisionError("a defect")
         artifact, _ = add_artifact("plain", file())
 
-        services.parse_artifact(artifact.pk)
+        reading.parse_artifact(artifact.pk)
 
         artifact.refresh_from_db()
         assert (artifact.attempts, artifact.last_error) == (1, "ZeroDivisionError: a defect")
@@ -412,7 +412,7 @@ class TestParseArtifact:
         artifact, _ = add_artifact("plain", file())
 
         for _ in range(settings.STRATA_MAX_ATTEMPTS + 1):
-            services.parse_artifact(artifact.pk)
+            reading.parse_artifact(artifact.pk)
 
         artifact.refresh_from_db()
         assert (artifact.state, artifact.error_code) == (Artifact.State.FAILED, "gave_up")
@@ -427,7 +427,7 @@ class TestParseArtifact:
 
         parsed["herons.md"] = revise_while_reading
 
-        assert services.parse_artifact(artifact.pk) is None
+        assert reading.parse_artifact(artifact.pk) is None
 
         assert [page.text for page in artifact.pages.all()] == ["Newer."]
 
@@ -440,14 +440,14 @@ class TestParseArtifact:
 
         parsed["herons.md"] = delete_while_reading
 
-        assert services.parse_artifact(artifact.pk) is None
+        assert reading.parse_artifact(artifact.pk) is None
 
         assert not Page.objects.exists()
 
     def test_clears_a_failure_after_a_new_revision(self, parsed):
         parsed["herons.md"] = Unparsable("encrypted_pdf", "It is locked.")
         artifact, _ = add_artifact("plain", file(), external_id="b1")
-        services.parse_artifact(artifact.pk)
+        reading.parse_artifact(artifact.pk)
 
         revised, _ = add_artifact("plain", text("Unlocked."), external_id="b1")
 
@@ -459,7 +459,7 @@ class TestParseArtifact:
 
         for _ in range(settings.STRATA_MAX_ATTEMPTS + 1):
             with pytest.raises(OriginalsUnavailable, match="away"):
-                services.parse_artifact(artifact.pk)
+                reading.parse_artifact(artifact.pk)
 
         artifact.refresh_from_db()
         assert (artifact.state, artifact.attempts) == ("parsing", 0)
@@ -481,7 +481,7 @@ class TestZip:
 
     def add(self, members, **given):
         folder, _ = add_artifact("plain", file(make_zip(members), "notes.zip"), **given)
-        services.parse_artifact(folder.pk)
+        reading.parse_artifact(folder.pk)
         folder.refresh_from_db()
         inner = Artifact.objects.filter(external_id__startswith=f"{folder.pk}/")
         return folder, {artifact.external_id.split("/", 1)[1]: artifact for artifact in inner}
@@ -496,7 +496,7 @@ class TestZip:
         assert set(files) == set(members)
         assert {(each.groups[0], each.added_by) for each in files.values()} == {("team", "key")}
         for each in files.values():
-            services.parse_artifact(each.pk)
+            reading.parse_artifact(each.pk)
         files["birds/a.md"].refresh_from_db()
         assert files["birds/a.md"].title == "Storks"
 
@@ -523,7 +523,7 @@ class TestZip:
         services.replace_content(
             folder.pk, file(make_zip({"a.md": "New", "b.md": "Same"}), "n.zip")
         )
-        services.parse_artifact(folder.pk)
+        reading.parse_artifact(folder.pk)
 
         after = {each.pk: each.sha256 for each in Artifact.objects.exclude(pk=folder.pk)}
         assert after == {
@@ -550,7 +550,7 @@ class TestZip:
         folder, _ = add_artifact("plain", file(make_zip(members), "bomb.zip"))
         setattr(settings, limit, value)
 
-        services.parse_artifact(folder.pk)
+        reading.parse_artifact(folder.pk)
 
         folder.refresh_from_db()
         assert (folder.state, folder.error_code) == (Artifact.State.FAILED, code)
@@ -567,7 +567,7 @@ class TestZip:
         damaged = content[:middle] + bytes([content[middle] ^ 0xFF]) + content[middle + 1 :]
         folder, _ = add_artifact("plain", file(damaged, "a.zip"))
 
-        services.parse_artifact(folder.pk)
+        reading.parse_artifact(folder.pk)
 
         folder.refresh_from_db()
         assert folder.error_code == "damaged_file"
@@ -575,7 +575,7 @@ class TestZip:
     def test_needs_its_ending(self):
         folder, _ = add_artifact("plain", file(make_zip({"a.md": "a"}), "program.jar"))
 
-        services.parse_artifact(folder.pk)
+        reading.parse_artifact(folder.pk)
 
         folder.refresh_from_db()
         assert folder.error_code == "unsupported_format"

@@ -17,7 +17,7 @@ from rest_framework.test import APIClient
 
 from access.models import ApiKey
 from core.exceptions import StrataError
-from documents import batches, services
+from documents import batches, reading, services
 from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page
 from documents.parsing import process_pool
@@ -99,7 +99,7 @@ class TestCreate:
         )
         assert changed.status_code == 429
         assert give(api).status_code == 202  # a text needs no parsing
-        services.parse_artifact(uuid.UUID(answers[0].json()["id"]))
+        reading.parse_artifact(uuid.UUID(answers[0].json()["id"]))
         assert give_file(api, b"# 3").status_code == 202
 
     def test_accepts_a_text(self, api):
@@ -830,7 +830,7 @@ class TestPageOfFile:
     @pytest.fixture
     def pdf_id(self, api) -> str:
         answer = give_file(api, make_pdf("Gannets dive."), file_name="gannets.pdf")
-        services.parse_artifact(UUID(answer.json()["id"]))
+        reading.parse_artifact(UUID(answer.json()["id"]))
         return answer.json()["id"]
 
     def test_is_drawn_as_people_see_it(self, api, pdf_id):
@@ -858,7 +858,7 @@ class TestPageOfFile:
 
     def test_cannot_be_drawn_if_the_format_has_no_pages(self, api):
         artifact_id = give_file(api, b"Terns fly.", file_name="a.txt").json()["id"]
-        services.parse_artifact(UUID(artifact_id))
+        reading.parse_artifact(UUID(artifact_id))
 
         answer = api.get(one(artifact_id, "pages/0/picture"))
 

@@ -4,7 +4,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from config import diagnostics
-from documents import services, tasks
+from documents import reading, tasks
 from documents.exceptions import ScannerUnavailable, Unparsable
 from documents.models import Artifact
 from documents.virus_scan import ping_scanner, scan_file
@@ -164,7 +164,7 @@ class TestUploads:
     ):
         settings.STRATA_CLAMD = "/nowhere/clamd"
         self.give(api, CLEAN)
-        monkeypatch.setattr(services, "parse_artifact", lambda artifact_id: pytest.fail("tried"))
+        monkeypatch.setattr(reading, "parse_artifact", lambda artifact_id: pytest.fail("tried"))
 
         tasks.reconcile_documents()
 

@@ -81,7 +81,7 @@ def trap_statements(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
 
 
 def set_traps() -> None:
-    from documents import services as documents
+    from documents import reading, services
     from evaluation import promotion_gate
     from indexing import embedding, lifecycle
     from indexing.services import planning, syncing
@@ -99,8 +99,9 @@ def set_traps() -> None:
             return vectors
 
     places: list[tuple[str, Any, str]] = [
-        ("parse", documents, "parse_file"),
-        ("pages", documents, "replace_pages"),
+        ("parse", reading, "parse_file"),
+        ("pages", reading, "replace_pages"),
+        ("pages", services, "replace_pages"),
         ("plan", planning, "_write_parts"),
         ("claim", syncing, "claim_nodes"),
         ("embed", Embedder, "embed_documents"),

@@ -6,7 +6,8 @@ import fastembed
 import pytest
 
 from documents.originals import save_incoming_file
-from documents.services import add_artifact, parse_artifact
+from documents.reading import parse_artifact
+from documents.services import add_artifact
 from indexing import embedding
 from indexing.embedding import clip_model, get_embedder
 from indexing.embedding import embedder as embedders

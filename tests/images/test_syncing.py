@@ -1,6 +1,7 @@
 from documents.models import Artifact
 from documents.originals import save_incoming_file
-from documents.services import add_artifact, parse_artifact
+from documents.reading import parse_artifact
+from documents.services import add_artifact
 from indexing.models import Node
 from indexing.services import plan_nodes, sync_nodes
 from indexing.stores import get_store

@@ -4,12 +4,8 @@ import pytest
 
 from documents.exceptions import Unparsable
 from documents.models import Artifact, PendingRevision
-from documents.services import (
-    mark_artifact_failed,
-    remove_artifact,
-    retry_parsing,
-    update_artifact,
-)
+from documents.reading import mark_artifact_failed
+from documents.services import remove_artifact, retry_parsing, update_artifact
 from indexing import revisions
 from indexing.exceptions import NotYetIndexed
 from indexing.removal import remove_artifact_points

@@ -10,7 +10,8 @@ import pytest
 from documents.exceptions import Unparsable
 from documents.originals import get_recognised_pages_path, save_incoming_file
 from documents.parsing import close_child_processes, parse_file
-from documents.services import add_artifact, parse_artifact
+from documents.reading import parse_artifact
+from documents.services import add_artifact
 from tests.clients import client_with_key
 from tests.factories import sync
 from tests.ocr.conftest import draw, make_scan

@@ -20,7 +20,8 @@ from concepts.models import EmergentPair
 from concepts.services import create_concept, create_relationship_type, relate_concepts
 from documents.models import Artifact
 from documents.originals import save_incoming_file
-from documents.services import TextContent, add_artifact, parse_artifact
+from documents.reading import parse_artifact
+from documents.services import TextContent, add_artifact
 from evaluation.judged_queries import JudgedQueries
 from evaluation.runs import claim_run, create_run, measure_run
 from evaluation.services import save_judgement

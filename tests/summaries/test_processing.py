@@ -16,7 +16,8 @@ from core.text import clean_text, hash_text
 from documents.models import Artifact, Source
 from documents.parsing import ParsedPage
 from documents.parsing.document import clean_label
-from documents.services import TextContent, add_artifact, parse_artifact, update_artifact
+from documents.reading import parse_artifact
+from documents.services import TextContent, add_artifact, update_artifact
 from indexing import services as indexing
 from indexing.management import base_command
 from indexing.models import IndexBuild, Node

@@ -18,7 +18,8 @@ from concepts.services import create_concept, create_relationship_type, relate_c
 from config import mcp_endpoint
 from documents.models import Artifact, Source
 from documents.originals import save_incoming_file
-from documents.services import add_artifact, parse_artifact
+from documents.reading import parse_artifact
+from documents.services import add_artifact
 from evaluation.services import save_judgement
 from evidence.services import EvidenceInput, add_evidence
 from indexing import embedding, tasks

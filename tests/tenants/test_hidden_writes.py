@@ -11,7 +11,8 @@ from concepts.instances import add_instance
 from concepts.services import create_concept, create_relationship_type, relate_concepts
 from documents.models import Artifact
 from documents.originals import save_incoming_file
-from documents.services import add_artifact, parse_artifact, remove_artifact
+from documents.reading import parse_artifact
+from documents.services import add_artifact, remove_artifact
 from evidence.services import EvidenceInput, add_evidence
 from indexing.models import IndexBuild
 from tests.factories import PARAGRAPHS, give, sync

@@ -5,10 +5,10 @@ import pytest
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
 from documents.originals import save_incoming_file
+from documents.reading import parse_artifact
 from documents.services import (
     TextContent,
     add_artifact,
-    parse_artifact,
     remove_artifact,
     replace_content,
     update_artifact,
