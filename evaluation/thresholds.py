@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexing import embedding
+from indexing.embedding.vectors import normalise
 from indexing.spec import EmbeddingSpec
 
 SHARES = tuple(n / 10 for n in range(1, 10))  # of a text's words, compared with the whole text
@@ -58,14 +59,10 @@ def choose_gate(about: Iterable[float], other: Iterable[float]) -> GateThreshold
 
 def _measure_pairs(texts: Sequence[str], spec: EmbeddingSpec) -> NDArray[np.float32]:
     embedder = embedding.get_embedder(spec)
-    whole = _normalise(embedder.embed_documents(texts))
+    whole = normalise(embedder.embed_documents(texts))
     words = [text.split() for text in texts]
     pairs = [(whole * np.roll(whole, 1, axis=0)).sum(axis=1)]
     for share in SHARES:
         beginnings = [" ".join(each[: max(1, round(len(each) * share))]) for each in words]
-        pairs.append((whole * _normalise(embedder.embed_documents(beginnings))).sum(axis=1))
+        pairs.append((whole * normalise(embedder.embed_documents(beginnings))).sum(axis=1))
     return np.concatenate([*pairs, [-1, 1]])  # the bounds of every cosine
-
-
-def _normalise(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)

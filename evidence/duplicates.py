@@ -22,6 +22,7 @@ from evidence.wording import has_same_words
 from indexing import embedding
 from indexing.chunking import prepend_context
 from indexing.drafting.chunk import draft_chunks
+from indexing.embedding.vectors import normalise
 from indexing.models import IndexBuild
 from indexing.reuse import keep_vectors
 from indexing.spec import IndexSpec
@@ -85,7 +86,7 @@ def _embed(drafts: Sequence[Sequence[str]], build: IndexBuild) -> list[Vectors]:
     texts = [text for each in drafts for text in each]
     vectors = embedding.get_embedder(build.spec.embedding).embed_documents(texts)
     keep_vectors(build.spec.embedding, texts, list(vectors))
-    vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    vectors = normalise(vectors)
     ends = np.cumsum([len(each) for each in drafts])
     return np.split(vectors, ends[:-1])
 

@@ -257,9 +257,7 @@ def _add_to_totals(
             "point_id", "text", "context"
         )
     }
-    is_same_model = live is not None and (
-        live.spec.embedding_spec_for(kind) == build.spec.embedding_spec_for(kind)
-    )
+    is_same_model = live is not None and (live.spec.has_vectors_of(build.spec, kind))
     for node in new_nodes.nodes:
         text, context = rows.pop(node.node_id, (None, None))
         if is_same_model and (text, context) == (node.text, node.metadata["context"]):

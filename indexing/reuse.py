@@ -53,10 +53,7 @@ def find_reusable_vectors(build: IndexBuild, nodes: Sequence[Node]) -> dict[UUID
         missing = [
             node
             for node in nodes
-            if node.point_id not in copied
-            and donor.spec.embedding_spec_for(node.kind).has_vectors_of(
-                build.spec.embedding_spec_for(node.kind)
-            )
+            if node.point_id not in copied and donor.spec.has_vectors_of(build.spec, node.kind)
         ]
         if missing:
             copied |= _read_vectors_from(donor, missing)
@@ -64,7 +61,7 @@ def find_reusable_vectors(build: IndexBuild, nodes: Sequence[Node]) -> dict[UUID
 
 
 def _find_kept(build: IndexBuild, nodes: Sequence[Node]) -> dict[UUID, DenseVector]:
-    if not _kept:
+    if not _kept or build.spec.chunks.context_weight is not None:
         return {}
     keys: dict[UUID, _Key] = {
         node.point_id: (

@@ -50,7 +50,10 @@ def _make_rows(
 ) -> Iterator[Node]:
     now = timezone.now()
     model = build.spec.embedding_spec_for(kind)
-    vectors = json.dumps([model.model_dump(), build.spec.sparse.model_dump()], sort_keys=True)
+    settings = [model.model_dump(), build.spec.sparse.model_dump()]
+    if kind == "chunk" and build.spec.chunks.context_weight is not None:
+        settings.append({"context_weight": build.spec.chunks.context_weight})
+    vectors = json.dumps(settings, sort_keys=True)
     for text_node in text_nodes:
         node = Node.from_text_node(text_node, artifact, build)
         node.attributes_hash = "" if artifact is None else artifact.attributes_hash

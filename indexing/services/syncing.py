@@ -76,7 +76,7 @@ def draft_points(build: IndexBuild, nodes: Sequence[Node]) -> list[Point]:
     """The points of these nodes with newly computed vectors, as syncing would write them."""
     vectors: dict[UUID, DenseVector] = {}
     for model, of_model in _group_by_model(build, nodes).items():
-        vectors |= _embed(model, of_model)
+        vectors |= _embed(build, model, of_model)
     return _make_points(build, nodes, vectors)
 
 
@@ -148,7 +148,7 @@ def _write_claimed(
         for part in slices(sorted(texts, key=lambda n: n.token_count), TEXTS_PER_STOP_CHECK):
             if should_stop():
                 return False
-            vectors |= _embed(model, part)
+            vectors |= _embed(build, model, part)
         tokens = sum(node.token_count for node in texts)
         throughput_samples.append((embedding_work_key(model), tokens, time.monotonic() - started))
     points = _make_points(build, needs_vectors, vectors)
@@ -207,9 +207,16 @@ def _group_by_model(build: IndexBuild, nodes: Sequence[Node]) -> dict[EmbeddingS
     return groups
 
 
-def _embed(model: EmbeddingSpec, nodes: Sequence[Node]) -> dict[UUID, DenseVector]:
-    texts = [prepend_context(node.context, node.text) for node in nodes]
-    dense = embedding.get_embedder(model).embed_documents(texts)
+def _embed(
+    build: IndexBuild, model: EmbeddingSpec, nodes: Sequence[Node]
+) -> dict[UUID, DenseVector]:
+    weight = build.spec.chunks.context_weight
+    contexts = [node.context if weight and node.kind == "chunk" else "" for node in nodes]
+    texts = [
+        node.text if context else prepend_context(node.context, node.text)
+        for node, context in zip(nodes, contexts, strict=True)
+    ]
+    dense = embedding.embed_in_context(embedding.get_embedder(model), contexts, texts, weight or 0)
     return {node.point_id: vector for node, vector in zip(nodes, dense, strict=True)}
 
 

@@ -277,6 +277,8 @@ class ChunkSpec(FrozenModel):
 
     strategies: tuple[Strategy, ...] = (SentenceStrategy(),)
     context: tuple[Literal["title", "heading"], ...] = ("title",)
+    # Of each part of the context in a chunk's vector; None: the context is embedded with the text.
+    context_weight: float | None = Field(None, gt=0, le=1)
     embed: bool = True
 
     @model_validator(mode="after")

@@ -83,7 +83,8 @@ def read_stored_spec(
         if spec.can_look_up(identifier)
     }
     # Findings are compared by their chunks.
-    evidence = spec.evidence if spec.chunks.embed else None
+    is_comparable = spec.chunks.embed and spec.chunks.context_weight is None
+    evidence = spec.evidence if is_comparable else None
     return spec.model_copy(update={"identifiers": identifiers, "evidence": evidence})
 
 

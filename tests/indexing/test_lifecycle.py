@@ -171,6 +171,20 @@ class TestVectorsOfAnotherBuild:
         begun.refresh_from_db()
         assert (begun.copied_count, begun.embedded_count) == (0, 1)
 
+    def test_are_not_copied_if_the_context_is_added_as_a_vector(self, specs, build, embedder):
+        artifact = give("One heron. Two herons.", title="Birds")
+        sync(build, artifact)
+        embedder.embedded.clear()
+        specs("chunks: {context_weight: 0.4}\n")
+        begun = lifecycle.apply_spec("plain")
+
+        sync(begun, artifact)
+
+        begun.refresh_from_db()
+        assert (begun.copied_count, begun.embedded_count) == (0, 1)
+        assert embedder.embedded == ["One heron. Two herons.", "Birds"]
+        assert verify_build(begun).is_sound
+
     def test_are_not_copied_from_a_point_that_differs_from_its_row(
         self, specs, build, embedder, store
     ):
