@@ -2,8 +2,9 @@
 
 Its arguments are the folders that it may read. It reads one JSON request per line from standard
 input, each for one task, and writes each reply (8 bytes of length, then JSON) to the
-original standard output, before it a message for each page that it has read by OCR. It ends when
-its parent is gone, when it is idle, or when it has used too much memory.
+original standard output, before it a message for each page that it has read by OCR, and for each
+block of a file in the file. It ends when its parent is gone, when it is idle, or when it has used
+too much memory.
 """
 
 import base64
@@ -168,11 +169,17 @@ def _parse(path: Path, request: Request, limits: Limits, reply_fd: int) -> Parse
     if ocr.is_installed():
         recognised = _load_recognised(request["recognised"])
         draft.ocr = partial(_read_picture, recognised, limits, reply_fd)
+    if request["takes_files"]:
+        draft.send_file = partial(_send_file, reply_fd)
     takes_images = request["takes_images"] or draft.ocr is not None
     format_ = detect_format(path, request["file_name"], takes_images=takes_images)
     if path.stat().st_size:
         resolve_name(f"documents.parsing.{format_.reader}")(path, draft)
     return draft.finish(format_.media_type)
+
+
+def _send_file(reply_fd: int, name: str, block: bytes) -> None:
+    _send_reply(reply_fd, {"file": name, "block": base64.b64encode(block).decode("ascii")})
 
 
 def _out_of_memory_reply() -> Reply:

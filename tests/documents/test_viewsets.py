@@ -745,14 +745,16 @@ class TestDestroy:
         receipt = answer.json()
         assert receipt.pop("revision") > given["revision"]
         assert all(count == 0 for count in receipt.pop("collections").values())
-        assert receipt == {"id": given["id"], "deleted": True, "points": 0, "waits_for": []}
+        assert receipt == {
+            "id": given["id"], "deleted": True, "parts": [], "points": 0, "waits_for": []
+        }  # fmt: skip
         assert api.get(one(given["id"])).status_code == 404
 
     def test_reports_that_points_are_deleted_later_if_the_store_is_away(self, api, monkeypatch):
         class Away(StrataError):
             """The store is away."""
 
-        def remove_points(artifact_id: uuid.UUID, index: str) -> dict[str, int]:
+        def remove_points(artifact_ids: list[uuid.UUID], index: str) -> dict[str, int]:
             raise Away
 
         monkeypatch.setattr(get_catalog(), "remove_artifact_points", remove_points)

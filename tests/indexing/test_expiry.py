@@ -92,10 +92,10 @@ class TestExpiry:
         keep(build, 30)
         remove_points = removal.remove_artifact_points
 
-        def change_the_other(artifact_id, index):
+        def change_the_other(artifact_ids, index):
             [other] = Artifact.objects.filter(updated_at__lt=timezone.now() - timedelta(days=30))
             update_artifact(other.pk, title="Changed")
-            return remove_points(artifact_id, index)
+            return remove_points(artifact_ids, index)
 
         monkeypatch.setattr(removal, "remove_artifact_points", change_the_other)
 
