@@ -75,10 +75,12 @@ def _read_attachment(part: EmailMessage, draft: DocumentDraft) -> None:
     if "Content-ID" in part and part.get_content_maintype() == "image" and not part.is_attachment():
         return  # the body shows it
     data = part.get_payload(decode=True)
-    if content_type == "message/rfc822" and part.is_multipart():
-        [mail] = part.iter_parts()
-        name = name or f"{_read_header(mail, 'Subject') or 'message'}.eml"
-        data = mail.as_bytes(policy=compat32)
+    if content_type == "message/rfc822":
+        if part.is_multipart():  # as it always is in a file
+            [mail] = part.iter_parts()
+            name = name or _read_header(mail, "Subject")
+            data = mail.as_bytes(policy=compat32)
+        name = f"{(name or 'message').removesuffix('.msg').removesuffix('.eml')}.eml"
     name = name or f"attachment{guess_extension(content_type) or ''}"
     if not is_inner_zip(name, draft):
         draft.add_file(name, [data] if isinstance(data, bytes) and data else [])

@@ -15,7 +15,7 @@ from documents.models import Artifact
 from documents.originals import FileContent, IncomingParts, save_incoming_file
 from documents.parsing.document import MAX_FILES
 from documents.services import AddOutcome, TextContent, add_artifact
-from tests.documents.parsing.makers import make_zip
+from tests.documents.parsing.makers import make_msg, make_zip
 
 pytestmark = pytest.mark.django_db
 
@@ -358,3 +358,17 @@ class TestMail:
         add_artifact("plain", content, external_id="mail-7")
 
         assert set(find_parts(read(whole))) == {"b.md"}
+
+    def test_of_outlook_has_attachments_too(self):
+        inner = make_msg("Inner", attachments=[("deep.md", b"Deep")])
+        mail = make_msg(attachments=[("a.md", b"# Herons")])
+        mail.add_embedded_message_attachment(inner)
+
+        whole, _ = add_artifact("plain", file(mail.to_bytes(), "mail.msg"))
+        parts = find_parts(read(whole))
+
+        assert {name: read(part).title for name, part in parts.items()} == {
+            "a.md": "Herons",
+            "Inner.eml": "Inner",
+        }
+        assert "Attachments: deep.md" in parts["Inner.eml"].pages.get().text
