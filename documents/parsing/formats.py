@@ -33,6 +33,7 @@ LANGUAGES = {
 OTHER_SOURCES = (
     ".r", ".sql", ".css", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".tex", ".rst", ".adoc", ".org",
 )  # fmt: skip
+OLD_OFFICE = "office:read"
 ZIP_TYPE = "application/zip"
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _OPEN = "application/vnd.oasis.opendocument."
@@ -61,6 +62,9 @@ FORMATS = (
     Format("notebook", "markdown:read_notebook", "application/x-ipynb+json", (".ipynb",)),
     Format("e-mail", "eml:read", "message/rfc822", (".eml",)),
     Format("Outlook message", "msg:read", "application/vnd.ms-outlook", (".msg",), "ole"),
+    Format("old Word", OLD_OFFICE, "application/msword", (".doc",), "ole"),
+    Format("old Excel", OLD_OFFICE, "application/vnd.ms-excel", (".xls",), "ole"),
+    Format("old PowerPoint", OLD_OFFICE, "application/vnd.ms-powerpoint", (".ppt",), "ole"),
     Format("source code", "code:read", "text/plain", tuple(LANGUAGES)),
     Format("plain text", "text:read", "text/plain", (".txt", ".text", ".log", "", *OTHER_SOURCES)),
 )
@@ -142,7 +146,10 @@ def detect_format(path: Path, file_name: str, *, takes_images: bool = False) -> 
         return format_of_suffix
     if format_of_suffix.media_type == ZIP_TYPE and detected_name == _OTHER_ZIP:
         return format_of_suffix
-    if suffix == "" and detected_format is not None:
+    if format_of_suffix.reader == OLD_OFFICE and head.startswith(_OLE_MAGIC):
+        return detected_format or format_of_suffix
+    # Word saves as .doc also RTF and HTML.
+    if suffix in ("", ".doc") and detected_format is not None:
         return detected_format
     if detected_format is not None and format_of_suffix.reader == detected_format.reader:
         return detected_format

@@ -24,6 +24,7 @@ from typing import Any
 
 from core.memory import read_memory_limit
 from documents.exceptions import PagesBusy, Unparsable
+from documents.parsing import office
 from documents.parsing.document import (
     FileReceiver,
     Limits,
@@ -31,6 +32,7 @@ from documents.parsing.document import (
     ParsedPage,
     ParseWarning,
 )
+from documents.parsing.formats import FORMATS
 
 logger = logging.getLogger(__name__)
 
@@ -97,11 +99,31 @@ def parse_file(
         "takes_files": receive is not None,
     }
     with _readers():
-        reply = _read_file(path, request, limits or Limits.from_settings(), receive)
+        limits = limits or Limits.from_settings()
+        try:
+            reply = _read_file(path, request, limits, receive)
+        except Unparsable as error:
+            if error.code != office.NEEDS_CONVERSION or not office.is_installed():
+                raise
+            reply = _read_converted(path, request, limits)
     document = reply["document"]
     document["pages"] = tuple(ParsedPage(**page) for page in document["pages"])
     document["warnings"] = tuple(ParseWarning(**warning) for warning in document["warnings"])
     return ParsedDocument(**document)
+
+
+def _read_converted(path: Path, request: dict[str, Any], limits: Limits) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        suffix = Path(request["file_name"]).suffix.lower()
+        try:
+            converted = office.convert(path, suffix, Path(folder), limits)
+        except subprocess.TimeoutExpired:
+            raise _timeout_error(limits) from None
+        reply = _read_file(converted, {**request, "file_name": converted.name}, limits)
+    reply["document"]["media_type"] = next(
+        format_.media_type for format_ in FORMATS if suffix in format_.suffixes
+    )
+    return reply
 
 
 def draw_page(original: Path, file_name: str, media_type: str, page_index: int) -> bytes:

@@ -476,3 +476,20 @@ class TestFormats:
 class TestCleanText:
     def test_replaces_characters_that_cannot_be_stored_and_composes_accents(self):
         assert clean_text("e\u0301\r\n\0 \ud800 \x07") == "\u00e9\r\n\ufffd \ufffd \x07"
+
+
+class TestOldOffice:
+    """With LibreOffice: ``tests/office``."""
+
+    OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
+
+    @pytest.mark.parametrize("suffix", ["doc", "xls", "ppt"])
+    def test_is_refused_without_libreoffice(self, refusal, monkeypatch, suffix):
+        monkeypatch.setenv("PATH", "")
+
+        assert refusal(self.OLE, f"a.{suffix}") == "needs_libreoffice"
+
+    def test_reads_other_formats_that_word_saves_under_its_ending(self, parse, refusal):
+        assert parse(r"{\rtf1 Herons wait.}", "a.doc").media_type == "application/rtf"
+        assert parse(make_docx(), "a.doc").media_type.endswith("wordprocessingml.document")
+        assert refusal("words", "a.xls") == "wrong_format"
