@@ -31,6 +31,7 @@ from documents.storage import get_storage
 
 logger = logging.getLogger(__name__)
 
+READ_BYTES = 1 << 20
 ABANDONED_SECONDS = 86_400  # an incoming file this old was left by a killed process
 
 

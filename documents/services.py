@@ -486,7 +486,7 @@ def _apply_attributes(artifact: Artifact, attributes: dict[str, Any]) -> bool:
 
 def _share_with_parts(artifact: Artifact, attributes: dict[str, Any]) -> None:
     """Give the parts of an artifact the groups and the metadata that it was given."""
-    shared = {name: attributes[name] for name in ("groups", "metadata") if name in attributes}
+    shared = {name: value for name, value in attributes.items() if name in ("groups", "metadata")}
     for part in Artifact.objects.select_for_update().filter(part_of=artifact.pk):
         if _apply_attributes(part, shared):
             assign_next_revision(part)

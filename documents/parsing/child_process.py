@@ -22,6 +22,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
+from mimetypes import guess_type
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -30,7 +31,7 @@ from documents.exceptions import Unparsable
 from documents.parsing import ocr
 from documents.parsing.confinement import confine
 from documents.parsing.document import DocumentDraft, Limits, ParsedDocument
-from documents.parsing.formats import detect_format
+from documents.parsing.formats import detect_format, find_added_reader
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -171,6 +172,10 @@ def _parse(path: Path, request: Request, limits: Limits, reply_fd: int) -> Parse
         draft.ocr = partial(_read_picture, recognised, limits, reply_fd)
     if request["takes_files"]:
         draft.send_file = partial(_send_file, reply_fd)
+    if added := find_added_reader(draft.suffix):
+        for document in added.load()().load_data(path):
+            draft.add_page(document.text, str(document.metadata.get("page_label", "")))
+        return draft.finish(guess_type(request["file_name"])[0] or "application/octet-stream")
     takes_images = request["takes_images"] or draft.ocr is not None
     format_ = detect_format(path, request["file_name"], takes_images=takes_images)
     if path.stat().st_size:

@@ -3,7 +3,7 @@
 Attachments become documents of their own; pictures that the body shows do not."""
 
 from email import message_from_binary_file
-from email.message import EmailMessage
+from email.message import EmailMessage, MIMEPart
 from email.policy import EmailPolicy, compat32
 from mimetypes import guess_extension
 from pathlib import Path
@@ -61,7 +61,7 @@ def read_message(message: EmailMessage, draft: DocumentDraft) -> None:
     draft.add_page("\n".join(lines) + "\n\n" + _read_body(message, draft), subject)
 
 
-def _read_header(message: EmailMessage, name: str) -> str:
+def _read_header(message: MIMEPart, name: str) -> str:
     try:
         return " ".join(str(message.get(name, "")).split())
     except (ValueError, IndexError, AttributeError, TypeError):
@@ -70,7 +70,7 @@ def _read_header(message: EmailMessage, name: str) -> str:
         return " ".join(str(raw).split())
 
 
-def _read_attachment(part: EmailMessage, draft: DocumentDraft) -> None:
+def _read_attachment(part: MIMEPart, draft: DocumentDraft) -> None:
     content_type, name = part.get_content_type(), part.get_filename()
     if "Content-ID" in part and part.get_content_maintype() == "image" and not part.is_attachment():
         return  # the body shows it

@@ -3,6 +3,8 @@
 import re
 import zipfile
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path, PurePath
 
 from documents.exceptions import Unparsable
@@ -108,6 +110,14 @@ _MAIN_PARTS = {
 }
 
 
+@cache
+def find_added_reader(suffix: str) -> EntryPoint | None:
+    """The reader that an installed distribution adds for files named so: a class with the method
+    ``load_data`` of LlamaIndex's readers. It is used instead of Strata's own."""
+    added = {f".{each.name}": each for each in entry_points(group="strata.readers")}
+    return added.get(suffix)
+
+
 def detect_format(path: Path, file_name: str, *, takes_images: bool = False) -> Format:
     """The format by which ``path`` is read.
 
@@ -148,7 +158,7 @@ def detect_format(path: Path, file_name: str, *, takes_images: bool = False) -> 
         return format_of_suffix
     if format_of_suffix.reader == OLD_OFFICE and head.startswith(_OLE_MAGIC):
         return detected_format or format_of_suffix
-    # Word saves as .doc also RTF and HTML.
+    # Files named .doc may hold RTF or newer Word.
     if suffix in ("", ".doc") and detected_format is not None:
         return detected_format
     if detected_format is not None and format_of_suffix.reader == detected_format.reader:

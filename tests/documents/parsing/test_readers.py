@@ -180,11 +180,6 @@ class TestDocx:
 
         assert refusal(content, "a.docx") == "damaged_file"
 
-    def test_refuses_a_legacy_file(self, refusal):
-        assert refusal(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 512, "a.doc") == (
-            "unsupported_format"
-        )
-
     def test_recognises_a_document_with_a_password(self, refusal):
         content = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le")
 
