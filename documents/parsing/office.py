@@ -15,7 +15,6 @@ from documents.exceptions import Unparsable
 from documents.parsing.confinement import NO_NETWORK, NO_OTHER_FILES, TMP, confine
 from documents.parsing.document import DocumentDraft, Limits
 
-NEEDS_CONVERSION = "needs_libreoffice"
 _NEW_SUFFIXES = {".doc": ".docx", ".xls": ".xlsx", ".ppt": ".pptx"}
 # Where Debian keeps the parts of it that are not in its own folder.
 _FOLDERS = (
@@ -30,7 +29,7 @@ _RESTART = 81  # LibreOffice has written its profile and must be started again
 def read(path: Path, draft: DocumentDraft) -> None:
     new = _NEW_SUFFIXES[draft.suffix]
     raise Unparsable(
-        NEEDS_CONVERSION,
+        "needs_libreoffice",
         f"LibreOffice, which converts files named {draft.suffix}, is not installed here.",
         fix=f"Install it (libreoffice-nogui on Debian), or save the file as {new}.",
     )

@@ -103,7 +103,7 @@ def parse_file(
         try:
             reply = _read_file(path, request, limits, receive)
         except Unparsable as error:
-            if error.code != office.NEEDS_CONVERSION or not office.is_installed():
+            if error.code != "needs_libreoffice" or not office.is_installed():
                 raise
             reply = _read_converted(path, request, limits)
     document = reply["document"]
