@@ -228,7 +228,8 @@ def remove_artifact(artifact_id: uuid.UUID, grant: Grant = EVERYTHING) -> int:
     with transaction.atomic():
         artifact = _lock_visible(artifact_id, grant)
         require_not_held(artifact)
-        remove_parts(artifact)
+        if artifact.part_of_id is None:  # a part has none
+            remove_parts(artifact)
         if artifact.has_file:
             delete_original_on_commit(artifact)
         assign_next_revision(artifact)

@@ -93,8 +93,8 @@ def main() -> None:
         binary,
         [
             *(str(binary), "--headless", "--norestore"),
-            *(f"-env:UserInstallation=file://{TMP}/profile", "--outdir", TMP),
-            *("--convert-to", _NEW_SUFFIXES[suffix][1:], f"{TMP}/file{suffix}"),
+            *(f"-env:UserInstallation=file://{TMP}/profile", "--convert-to"),
+            *(_NEW_SUFFIXES[suffix][1:], "--outdir", TMP, f"{TMP}/file{suffix}"),
         ],
         {"HOME": TMP, "PATH": os.defpath, "LC_ALL": "C.UTF-8"},
     )

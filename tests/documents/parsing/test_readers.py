@@ -2,13 +2,14 @@
 
 import io
 import json
+import subprocess
 
 import docx
 import openpyxl
 import pytest
 
 from core.text import clean_text
-from documents.parsing import pdf, title_from_file_name
+from documents.parsing import office, pdf, title_from_file_name
 from documents.parsing.document import DocumentDraft
 from tests.documents.parsing.conftest import LIMITS
 from tests.documents.parsing.makers import (
@@ -488,3 +489,12 @@ class TestOldOffice:
         assert parse(r"{\rtf1 Herons wait.}", "a.doc").media_type == "application/rtf"
         assert parse(make_docx(), "a.doc").media_type.endswith("wordprocessingml.document")
         assert refusal("words", "a.xls") == "wrong_format"
+
+    def test_is_refused_if_the_conversion_takes_too_long(self, refusal, monkeypatch):
+        def take_too_long(*arguments):
+            raise subprocess.TimeoutExpired("soffice", 1)
+
+        monkeypatch.setattr(office, "is_installed", lambda: True)
+        monkeypatch.setattr(office, "convert", take_too_long)
+
+        assert refusal(self.OLE, "a.doc") == "parse_timeout"
