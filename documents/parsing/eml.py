@@ -51,8 +51,12 @@ def read_message(message: EmailMessage, draft: DocumentDraft) -> None:
     lines = [
         f"{name}: {value}" for name in _SHOWN_HEADERS if (value := _read_header(message, name))
     ]
+    html = message.get_body(preferencelist=("html",))
+    shown = html.get_payload(decode=True) if html is not None else b""
     for part in message.iter_attachments():
-        _read_attachment(part, draft)
+        content_id = _read_header(part, "Content-ID").strip("<> ")
+        if not (content_id and isinstance(shown, bytes) and f"cid:{content_id}".encode() in shown):
+            _read_attachment(part, draft)
     if draft.file_names:
         lines.append(f"Attachments: {', '.join(draft.file_names)}")
         if draft.send_file is None:
@@ -72,8 +76,6 @@ def _read_header(message: MIMEPart, name: str) -> str:
 
 def _read_attachment(part: MIMEPart, draft: DocumentDraft) -> None:
     content_type, name = part.get_content_type(), part.get_filename()
-    if "Content-ID" in part and part.get_content_maintype() == "image" and not part.is_attachment():
-        return  # the body shows it
     data = part.get_payload(decode=True)
     if content_type == "message/rfc822":
         if part.is_multipart():  # as it always is in a file

@@ -324,16 +324,17 @@ class TestMail:
 
     def test_leaves_out_pictures_of_the_body_and_zips(self):
         mail = make_mail()
-        for disposition in ("inline", "attachment"):
+        mail.add_alternative('<p>See <img src="cid:logo">.', subtype="html")
+        for content_id in ("logo", "map"):
             mail.add_attachment(
-                b"GIF89a", maintype="image", subtype="gif", filename=f"{disposition}.gif",
-                cid="<1>", disposition=disposition,
+                b"GIF89a", maintype="image", subtype="gif", filename=f"{content_id}.gif",
+                cid=f"<{content_id}>", disposition="inline",
             )  # fmt: skip
         mail.add_attachment(make_zip({}), maintype="application", subtype="zip", filename="z.zip")
 
         whole, parts = self.add(mail)
 
-        assert set(parts) == {"attachment.gif"}
+        assert set(parts) == {"map.gif"}
         assert [warning["code"] for warning in whole.warnings] == ["inner_zip"]
 
     def test_names_attachments_without_a_name_by_their_type(self):
