@@ -1,9 +1,9 @@
 """Confines the child process that parses files to what reading one file needs.
 
 On Linux it uses what the kernel supports: a user and network namespace of its own (no network), and
-Landlock (no file but the program's and the documents', no writing, no signals and no memory of
-other processes). A file that takes over the reader then finds no secret and no way to send one. On
-other systems, only the limits of ``child_process`` apply.
+Landlock (no file but the program's and the documents', no writing except to a private /tmp, no
+signals and no memory of other processes). A file that takes over the reader then finds no secret
+and no way to send one. On other systems, only the limits of ``child_process`` apply.
 """
 
 import ctypes
