@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from core.admin import ReadOnlyAdmin, UndeletableRowAdmin, select_rows
 from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page, Source
-from documents.services import remove_artifact
+from documents.services import remove_artifact, set_hold
 
 
 class IndexFilter(admin.SimpleListFilter):
@@ -46,7 +46,8 @@ class ArtifactAdmin(ReadOnlyAdmin):
         """List only the artifacts; the thousands of rows deleted with them are not shown. Those
         under a legal hold are named as protected, and nothing is deleted."""
         names = [str(artifact) for artifact in objs]
-        held = [f"{artifact} (legal hold)" for artifact in objs if artifact.is_held]
+        removable = set(Artifact.objects.removable().filter(pk__in=[each.pk for each in objs]))
+        held = [f"{artifact} (legal hold)" for artifact in objs if artifact not in removable]
         return names, {str(self.opts.verbose_name_plural): len(names)}, set(), held
 
     def delete_model(self, request: HttpRequest, obj: Artifact) -> None:
@@ -60,12 +61,12 @@ class ArtifactAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Begin a legal hold", permissions=["queue"])
     def begin_hold(self, request: HttpRequest, queryset: QuerySet[Artifact]) -> None:
-        count = select_rows(queryset).update(is_held=True)
+        count = set_hold(select_rows(queryset), True)
         self.show_count(request, "%d document is held.", "%d documents are held.", count)
 
     @admin.action(description="End the legal hold", permissions=["queue"])
     def end_hold(self, request: HttpRequest, queryset: QuerySet[Artifact]) -> None:
-        count = select_rows(queryset).update(is_held=False)
+        count = set_hold(select_rows(queryset), False)
         self.show_count(request, "%d document is not held.", "%d documents are not held.", count)
 
 

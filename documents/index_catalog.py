@@ -30,7 +30,7 @@ class IndexingProgress:
 
 @dataclass(frozen=True, slots=True)
 class PointRemoval:
-    """What is left of a deleted artifact in the vector store.
+    """What is left of deleted artifacts in the vector store.
 
     ``collections``: collection -> number of its points left. ``waits_for``: why copies of removed
     points may still exist, such as a replica that is down.
@@ -78,8 +78,8 @@ class IndexCatalog(Protocol):
         self, artifact_ids: Iterable[UUID]
     ) -> dict[UUID, IndexingProgress]: ...
 
-    def remove_artifact_points(self, artifact_id: UUID, index: str) -> PointRemoval:
-        """Remove the points of a deleted artifact.
+    def remove_artifact_points(self, artifact_ids: Collection[UUID], index: str) -> PointRemoval:
+        """Remove the points of deleted artifacts.
 
         Raises:
             StoreUnavailable: the reconciliation removes the points later.

@@ -27,6 +27,10 @@ class ArtifactQuerySet(LeasedQuerySet["Artifact"]):
         artifacts = self.filter(is_visible(grant))
         return artifacts if grant.indexes is None else artifacts.filter(index__in=grant.indexes)
 
+    def removable(self) -> "ArtifactQuerySet":
+        """Artifacts without a legal hold on them or on one of their parts."""
+        return self.filter(is_held=False).exclude(parts__is_held=True)
+
     def with_sources(self) -> "ArtifactQuerySet":
         """Prefetch the sources in order, each with its page but without the page's text."""
         sources = Source.objects.select_related("page").defer("page__text").order_by("ordinal")
@@ -63,6 +67,10 @@ class Artifact(LeasedRow, RevisedRow):
     external_id = models.CharField(
         max_length=255, null=True, blank=True, help_text="The document's id in its owner's system."
     )
+    part_of = models.ForeignKey(
+        "self", null=True, editable=False, on_delete=models.CASCADE, related_name="parts",
+        help_text="The ZIP or e-mail that holds it.",
+    )  # fmt: skip
     title = models.CharField(max_length=1_000, blank=True)
     file_name = models.CharField(max_length=500, blank=True)
     url = models.CharField(max_length=2_000, blank=True)

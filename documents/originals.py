@@ -11,14 +11,11 @@ import os
 import shutil
 import tempfile
 import time
-import zipfile
-import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
@@ -26,16 +23,15 @@ from django.core.files.uploadhandler import FileUploadHandler
 from django.db import transaction
 
 from core.exceptions import DiskFull, TooLarge
-from core.text import clean_text, hash_text
+from core.text import clean_text
 from documents.exceptions import OriginalsUnavailable, Unparsable
 from documents.models import Artifact, RemovedOriginal
-from documents.parsing import Limits, list_files, open_archive
+from documents.parsing import MAX_FILES, Limits
 from documents.storage import get_storage
 
 logger = logging.getLogger(__name__)
 
 READ_BYTES = 1 << 20
-MAX_PATH_CHARS = 200  # of a file in a ZIP; the path is part of an external id
 ABANDONED_SECONDS = 86_400  # an incoming file this old was left by a killed process
 
 
@@ -147,6 +143,48 @@ class IncomingFileHandler(FileUploadHandler):
             self.incoming.discard()
 
 
+class IncomingParts:
+    """The files of a ZIP or an e-mail while it is read; all are deleted when the block ends."""
+
+    def __init__(self) -> None:
+        self._files: list[tuple[str, FileContent]] = []
+        self._remaining_bytes = Limits.from_settings().max_expanded_bytes
+        self._name = ""
+        self._incoming: IncomingFile | None = None
+
+    def receive(self, name: str, block: bytes) -> None:
+        """A block of a file; an empty one begins it.
+
+        Raises:
+            Unparsable: they are too many or too large. The process that sends them reads hostile
+                files, so that its own checks do not count here.
+            DiskFull, TooLarge: as ``IncomingFile``.
+        """
+        if not block:
+            self.finish()
+            self._name, self._incoming = name, IncomingFile(name)
+        self._remaining_bytes -= len(block)
+        if self._remaining_bytes < 0 or len(self._files) >= MAX_FILES or self._incoming is None:
+            raise Unparsable("too_large", "The files in it are too many or too large.")
+        self._incoming.write(block)
+
+    def finish(self) -> list[tuple[str, FileContent]]:
+        """Complete the last file, and return all with their names."""
+        if self._incoming is not None:
+            self._files.append((self._name, self._incoming.finish()))
+            self._incoming = None
+        return self._files
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._incoming is not None:
+            self._incoming.discard()
+        for _, content in self._files:
+            content.discard()
+
+
 def save_incoming_file(file_name: str, chunks: Iterable[bytes]) -> FileContent:
     """Write a file to the data folder; raises as ``IncomingFile``."""
     incoming = IncomingFile(file_name)
@@ -157,28 +195,6 @@ def save_incoming_file(file_name: str, chunks: Iterable[bytes]) -> FileContent:
         incoming.discard()
         raise
     return incoming.finish()
-
-
-def unpack_files(path: Path) -> Iterator[tuple[str, FileContent]]:
-    """Write each file of a ZIP to the data folder; with its path in the ZIP, or a hash of it if it
-    is long.
-
-    Raises:
-        Unparsable: the ZIP is damaged, or it expands to more than a file may.
-        DiskFull, TooLarge: as ``IncomingFile``.
-    """
-    with open_archive(path, Limits.from_settings()) as archive:
-        for member in list_files(archive):
-            try:
-                with archive.open(member) as stream:
-                    blocks = iter(partial(stream.read, READ_BYTES), b"")
-                    content = save_incoming_file(member.filename, blocks)
-            except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
-                raise Unparsable(
-                    "damaged_file", f"{member.filename} cannot be unpacked."
-                ) from error
-            name = clean_text(member.filename)
-            yield name if len(name) <= MAX_PATH_CHARS else hash_text(name), content
 
 
 def get_recognised_pages_path(artifact: Artifact) -> Path:

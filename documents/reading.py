@@ -5,35 +5,35 @@ Nothing here enqueues work; ``signals.py`` does, once a change is committed.
 
 import logging
 import uuid
+from collections.abc import Iterable
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
 
 from access.grants import Grant
 from core.exceptions import StrataError
-from core.leases import describe_error
-from core.text import clean_text
+from core.leases import Claim, describe_error
+from core.text import clean_text, hash_text
 from documents.exceptions import Unparsable
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
 from documents.originals import (
+    FileContent,
+    IncomingParts,
     delete_original_on_commit,
     get_recognised_pages_path,
-    unpack_files,
 )
-from documents.parsing import (
-    ZIP_TYPE,
-    ParsedDocument,
-    parse_file,
-)
-from documents.services import add_artifact, replace_pages
+from documents.parsing import ParsedDocument, parse_file
+from documents.services import add_artifact, remove_parts, replace_pages
 from documents.storage import get_storage
 from documents.virus_scan import is_scanner_configured, scan_file
 
 logger = logging.getLogger(__name__)
+
+MAX_PATH_CHARS = 200  # of a file in a ZIP; the path is part of an external id
 
 
 def parse_artifact(artifact_id: uuid.UUID) -> Artifact | None:
@@ -55,7 +55,7 @@ def parse_artifact(artifact_id: uuid.UUID) -> Artifact | None:
     with claim.working():
         result: ParsedDocument | Unparsable
         try:
-            result = _parse_claimed(artifact)
+            result = _parse_claimed(claim, artifact)
         except FileNotFoundError:
             result = Unparsable("missing_file", "The original is gone from the data folder.")
         except Unparsable as error:
@@ -73,7 +73,7 @@ def parse_artifact(artifact_id: uuid.UUID) -> Artifact | None:
     return None
 
 
-def _parse_claimed(artifact: Artifact) -> ParsedDocument:
+def _parse_claimed(claim: Claim[Artifact], artifact: Artifact) -> ParsedDocument:
     if artifact.attempts > settings.STRATA_MAX_ATTEMPTS:
         raise Unparsable(
             "gave_up",
@@ -81,29 +81,55 @@ def _parse_claimed(artifact: Artifact) -> ParsedDocument:
             fix="Convert the file to another format and add it again.",
         )
     _scan_original(artifact)
-    with get_storage().local(artifact.original_name) as path:
-        parsed = parse_file(
-            path,
-            file_name=artifact.file_name,
-            takes_images=get_catalog().accepts_images(artifact.index),
-            recognised=get_recognised_pages_path(artifact),
-        )
-        if parsed.media_type == ZIP_TYPE:
-            _add_files_of(artifact, path)
+    with IncomingParts() as parts, get_storage().local(artifact.original_name) as path:
+        try:
+            parsed = parse_file(
+                path,
+                file_name=artifact.file_name,
+                takes_images=get_catalog().accepts_images(artifact.index),
+                recognised=get_recognised_pages_path(artifact),
+                receive=None if artifact.part_of_id else parts.receive,
+            )
+            _replace_parts(claim, parts.finish())
+        except StrataError as error:
+            if isinstance(error, Unparsable) or error.is_retryable:
+                raise
+            detail = f"A file in it: {error.detail}"
+            raise Unparsable(error.code, detail, fix=error.fix) from error
     return parsed
 
 
-def _add_files_of(folder: Artifact, path: Path) -> None:
-    """Add each file of a ZIP as a document of its own, with the ZIP's metadata and groups."""
-    grant = Grant(groups=frozenset(folder.groups))
-    try:
-        for name, content in unpack_files(path):
-            add_artifact(
-                folder.index, content, metadata=folder.metadata, external_id=f"{folder.pk}/{name}",
-                groups=folder.groups, grant=grant, added_by=folder.added_by,
+def _replace_parts(claim: Claim[Artifact], files: Iterable[tuple[str, FileContent]]) -> None:
+    """Make each file in an artifact a document of its own, with the artifact's metadata and groups,
+    and delete those that the artifact no longer holds. Unchanged ones are not read again."""
+    kept = []
+    for name, content in files:
+        with transaction.atomic():
+            whole = claim.rows.select_for_update().first()
+            if whole is None:  # deleted, revised or claimed again
+                return
+            name = clean_text(name)
+            name = name if len(name) <= MAX_PATH_CHARS else hash_text(name)
+            part, _ = add_artifact(
+                whole.index, content, metadata=whole.metadata, groups=whole.groups, part_of=whole,
+                external_id=f"{whole.pk}/{name}", added_by=whole.added_by,
+                grant=Grant(groups=frozenset(whole.groups)),
             )  # fmt: skip
-    except StrataError as error:
-        raise Unparsable(error.code, f"A file in the ZIP: {error.detail}", fix=error.fix) from error
+            kept.append(part.pk)
+    with transaction.atomic():
+        whole = claim.rows.select_for_update().first()
+        if whole is None:
+            return
+        revisions = remove_parts(whole, kept)
+    if revisions:
+        try:
+            receipt: Any = get_catalog().remove_artifact_points(revisions, whole.index).as_json()
+        except StrataError as error:
+            receipt = f"their points are not removed yet: {error}"
+        logger.info(
+            "Deleted %s, which %s no longer holds, with the revisions %s: %s",
+            ", ".join(map(str, revisions)), whole.pk, list(revisions.values()), receipt,
+        )  # fmt: skip
 
 
 def require_clean_original(artifact: Artifact) -> None:

@@ -319,6 +319,7 @@ class ArtifactFilterSerializer(PagingSerializer):
         required=False, max_length=MAX_TITLE_CHARS, help_text="Part of the title, in any case."
     )
     media_type = StringField(required=False, max_length=150)
+    part_of = serializers.UUIDField(required=False, help_text="Id of a ZIP or e-mail: its files.")
     ordering = serializers.ChoiceField(
         choices=[*ORDERINGS, *(f"-{name}" for name in ORDERINGS)], default="created_at"
     )
@@ -368,6 +369,7 @@ def render_artifacts(
                 "title": artifact.title,
                 "file_name": artifact.file_name,
                 "external_id": artifact.external_id,
+                "part_of": artifact.part_of_id and str(artifact.part_of_id),
                 "url": artifact.url,
                 "media_type": artifact.media_type,
                 "encoding": artifact.encoding,

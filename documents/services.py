@@ -7,7 +7,7 @@ import json
 import logging
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -82,6 +82,7 @@ def add_artifact(
     groups: Sequence[str] | None = None,
     grant: Grant = EVERYTHING,
     added_by: str = "",
+    part_of: Artifact | None = None,
 ) -> tuple[Artifact, AddOutcome]:
     """Add a document to an index; adding the same one again creates no duplicate.
 
@@ -92,6 +93,8 @@ def add_artifact(
     to the document that has the same content and none.
 
     ``groups``: None keeps those of an existing document, and gives a new one those of the grant.
+    ``part_of``: the ZIP or e-mail that holds the document. Only its ``external_id`` identifies a
+    part.
 
     Raises:
         InvalidInput: the metadata does not match the index's declaration, or the grant may not
@@ -102,6 +105,8 @@ def add_artifact(
     """
     with _check_space_then_discard(content):
         attributes = _clean_attributes(index, title=title, metadata=metadata, url=url)
+        if part_of is not None:
+            attributes["part_of"] = part_of
         add = partial(
             _add_or_update, index, content, attributes, external_id, groups, grant, added_by
         )
@@ -199,27 +204,50 @@ def update_artifact(
         if _apply_attributes(artifact, attributes):
             assign_next_revision(artifact)
             artifact.save()
+            _share_with_parts(artifact, attributes)
         if is_held is not None:
             artifact.is_held = is_held
-            Artifact.objects.filter(pk=artifact_id).update(is_held=is_held)
+            set_hold(Artifact.objects.filter(pk=artifact_id), is_held)
     return artifact
 
 
+def set_hold(artifacts: QuerySet[Artifact], is_held: bool) -> int:
+    """Begin or end a legal hold on artifacts and their parts; return how many artifacts were
+    given."""
+    Artifact.objects.filter(part_of__in=artifacts).update(is_held=is_held)
+    return artifacts.update(is_held=is_held)
+
+
 def remove_artifact(artifact_id: uuid.UUID, grant: Grant = EVERYTHING) -> int:
-    """Delete an artifact with its pages, sources and original; return the revision of the
+    """Delete an artifact with its parts, pages, sources and original; return the revision of the
     deletion.
 
     Raises:
-        DocumentHeld: it is under a legal hold.
+        DocumentHeld: it or one of its parts is under a legal hold.
     """
     with transaction.atomic():
         artifact = _lock_visible(artifact_id, grant)
         require_not_held(artifact)
+        if artifact.part_of_id is None:  # a part has none
+            remove_parts(artifact)
         if artifact.has_file:
             delete_original_on_commit(artifact)
         assign_next_revision(artifact)
         artifact.delete()
     return artifact.revision
+
+
+def remove_parts(artifact: Artifact, kept: Collection[uuid.UUID] = ()) -> dict[uuid.UUID, int]:
+    """Delete the parts of an artifact, whose row the caller has locked, but for those to keep;
+    return the revision of each deletion by the part's id.
+
+    Raises:
+        DocumentHeld: one of them is under a legal hold.
+    """
+    parts = Artifact.objects.filter(part_of=artifact.pk).exclude(pk__in=kept)
+    if held := parts.filter(is_held=True).first():
+        raise DocumentHeld(f"{held.external_id} is under a legal hold and cannot be deleted.")
+    return {part_id: remove_artifact(part_id) for part_id in parts.values_list("pk", flat=True)}
 
 
 def require_not_held(artifact: Artifact) -> None:
@@ -364,7 +392,8 @@ def _add_or_update(
     identity = _compute_identity(content, attributes, external_id)
     with transaction.atomic():
         existing = _find_existing(index, identity, content, external_id)
-        if existing is None and external_id is not None:
+        part_of: Artifact | None = attributes.get("part_of")
+        if existing is None and external_id is not None and part_of is None:
             # The visible one that only this content identifies can be given the external id.
             own_identity = _compute_identity(content, attributes, None)
             visible = Artifact.objects.visible_to(grant).select_for_update()
@@ -372,6 +401,7 @@ def _add_or_update(
             attributes = {**attributes, "identity": identity, "external_id": external_id}
         if existing is None:
             artifact = Artifact(index=index, identity=identity, external_id=external_id)
+            artifact.is_held = part_of is not None and part_of.is_held
             artifact.groups = choose_groups_of_new_document(grant, groups)
             _apply_attributes(artifact, attributes)
             assign_next_revision(artifact)
@@ -397,6 +427,8 @@ def _add_or_update(
         elif has_new_attributes:
             assign_next_revision(existing)
             existing.save()
+        if has_new_attributes:
+            _share_with_parts(existing, attributes)
         return existing, AddOutcome.REVISED if is_revised else AddOutcome.UNCHANGED
 
 
@@ -407,8 +439,9 @@ def _find_existing(
     existing = artifacts.filter(identity=identity).first()
     if existing is None and external_id is None and isinstance(content, FileContent):
         # The same file may have been given with an external id.
+        suffix = Path(content.file_name).suffix
         existing = artifacts.filter(
-            sha256=content.sha256, file_name__iendswith=Path(content.file_name).suffix
+            sha256=content.sha256, file_name__iendswith=suffix, part_of=None
         ).first()
     return existing
 
@@ -452,6 +485,15 @@ def _apply_attributes(artifact: Artifact, attributes: dict[str, Any]) -> bool:
     return bool(changed)
 
 
+def _share_with_parts(artifact: Artifact, attributes: dict[str, Any]) -> None:
+    """Give the parts of an artifact the groups and the metadata that it was given."""
+    shared = {name: value for name, value in attributes.items() if name in ("groups", "metadata")}
+    for part in Artifact.objects.select_for_update().filter(part_of=artifact.pk):
+        if _apply_attributes(part, shared):
+            assign_next_revision(part)
+            part.save()
+
+
 def _set_content(artifact: Artifact, content: Content, added_by: str) -> None:
     if artifact.has_file and artifact.sha256 != content.sha256:
         delete_original_on_commit(artifact)
@@ -479,4 +521,5 @@ def _set_content(artifact: Artifact, content: Content, added_by: str) -> None:
     if not any(page.text.strip() for page in pages):
         artifact.warnings = [{"code": "no_text", "detail": "There is no text in it to search."}]
     artifact.save()  # the pages need the row; receivers wait for the commit
+    remove_parts(artifact)
     replace_pages(artifact, pages)

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from celery import shared_task
 
+from core.exceptions import DiskFull
 from documents import reading
 from documents.exceptions import OriginalsUnavailable, ScannerUnavailable
 from documents.models import Artifact
@@ -21,7 +22,7 @@ def parse_artifact(*, artifact_id: str) -> None:
     """Parse one artifact's file, unless that is done or under way."""
     try:
         reading.parse_artifact(UUID(artifact_id))
-    except (ScannerUnavailable, OriginalsUnavailable, OSError) as error:
+    except (ScannerUnavailable, OriginalsUnavailable, DiskFull, OSError) as error:
         logger.warning("The file of %s is not read yet: %s", artifact_id, error)
 
 

@@ -116,7 +116,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         grant = get_grant(request)
         documents = Artifact.objects.visible_to(grant).filter(index=index)
         artifacts = get_catalog().with_status(documents, index)
-        for name in ("status", "external_id", "media_type"):
+        for name in ("status", "external_id", "media_type", "part_of"):
             if name in parameters:
                 artifacts = artifacts.filter(**{name: parameters[name]})
         if "title" in parameters:
@@ -227,21 +227,22 @@ class ArtifactViewSet(viewsets.ViewSet):
         },
     )
     def destroy(self, request: Request, artifact_id: str) -> Response:
-        """Delete an artifact with its pages and its points.
+        """Delete an artifact with its pages and its points; a ZIP or an e-mail with its files.
 
         200: no point of it is left in the vector store. 202: some may be left and are removed
         later; `waits_for` names the replicas that may still hold one.
         """
         pk = _parse_artifact_id(artifact_id)
         with _raise_unknown_artifact(pk):
-            index = _get_visible(pk, get_grant(request)).index
+            artifact = _get_visible(pk, get_grant(request))
+            part_ids = list(artifact.parts.values_list("pk", flat=True))
             revision = services.remove_artifact(pk, get_grant(request))
         answer: dict[str, Any] = {
-            "id": str(pk), "deleted": True, "revision": revision, "points": None, "collections": {},
-            "waits_for": [],
+            "id": str(pk), "deleted": True, "revision": revision, "parts": list(map(str, part_ids)),
+            "points": None, "collections": {}, "waits_for": [],
         }  # fmt: skip
         try:
-            removal = get_catalog().remove_artifact_points(pk, index)
+            removal = get_catalog().remove_artifact_points([pk, *part_ids], artifact.index)
         except StrataError as error:
             logger.warning("The points of %s are not removed yet: %s", pk, error)
         else:

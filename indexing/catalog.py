@@ -81,8 +81,8 @@ class LedgerIndexCatalog:
             for document in documents
         }
 
-    def remove_artifact_points(self, artifact_id: UUID, index: str) -> PointRemoval:
-        return remove_artifact_points(artifact_id, index)
+    def remove_artifact_points(self, artifact_ids: Collection[UUID], index: str) -> PointRemoval:
+        return remove_artifact_points(artifact_ids, index)
 
 
 def _read_node_errors(documents: Iterable[IndexedDocument]) -> dict[UUID, str]:

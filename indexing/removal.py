@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import timedelta
@@ -38,26 +38,30 @@ ARTIFACT_BATCH_SIZE = 100  # artifacts removed between two checks of the deadlin
 WAIT_SECONDS = 10  # for a worker that is writing these nodes; it releases them after its batch
 
 
-def remove_artifact_points(artifact_id: UUID, index: str) -> PointRemoval:
-    """Remove the nodes and points of a deleted artifact from every build of its index, then count
-    the points left: none, unless a worker holds them for longer than ``WAIT_SECONDS``.
+def remove_artifact_points(artifact_ids: Collection[UUID], index: str) -> PointRemoval:
+    """Remove the nodes and points of deleted artifacts from every build of their index, then count
+    the points left: none, unless there are too many for ``WAIT_SECONDS`` or a worker holds them for
+    longer.
 
     Raises:
         StoreUnavailable: the rows stay `deleting`; the next reconciliation removes their
             points.
     """
-    assert not Artifact.objects.filter(pk=artifact_id).exists()
+    assert not Artifact.objects.filter(pk__in=artifact_ids).exists()
     builds = list(IndexBuild.objects.filter(index=index, removed_at=None))
-    for build in builds:
-        plan_nodes(artifact_id, build)  # marks them all for deletion
     deadline = time.monotonic() + WAIT_SECONDS
-    while Node.objects.filter(artifact=artifact_id).exists() and time.monotonic() < deadline:
-        if not sum(delete_removed_nodes(build, artifact_id) for build in builds):
-            time.sleep(0.05)
-    store, of_artifact = get_store(), Match("artifact_id", [str(artifact_id)])
+    for artifact_id in artifact_ids:
+        for build in builds:
+            plan_nodes(artifact_id, build)  # marks them all for deletion
+        while Node.objects.filter(artifact=artifact_id).exists() and time.monotonic() < deadline:
+            if not sum(delete_removed_nodes(build, artifact_id) for build in builds):
+                time.sleep(0.05)
+        if time.monotonic() >= deadline:
+            break
+    store, of_artifacts = get_store(), Match("artifact_id", list(map(str, artifact_ids)))
     collections = [collection for build in builds for collection in build.collections()]
     return PointRemoval(
-        {collection: store.count(collection, of_artifact) for collection in collections},
+        {collection: store.count(collection, of_artifacts) for collection in collections},
         _find_lagging_replicas(collections),
     )
 
@@ -79,16 +83,20 @@ def remove_expired_artifacts(*, timeout_seconds: float = WAIT_SECONDS) -> bool:
         if build.spec.keep_days is None:
             continue
         oldest = timezone.now() - timedelta(days=build.spec.keep_days)
-        expired = Artifact.objects.filter(
-            index=build.index_id, is_held=False, updated_at__lt=oldest
-        ).order_by("updated_at")
+        expired = (
+            Artifact.objects.removable()
+            .filter(index=build.index_id, updated_at__lt=oldest, part_of=None)
+            .order_by("updated_at")
+        )
         for artifact_id in expired.values_list("pk", flat=True)[:ARTIFACT_BATCH_SIZE]:
             with transaction.atomic():
                 if expired.select_for_update().filter(pk=artifact_id).first() is None:
                     continue  # deleted, changed or held meanwhile
+                parts = Artifact.objects.filter(part_of=artifact_id)
+                removed_ids = [artifact_id, *parts.values_list("pk", flat=True)]
                 revision = remove_artifact(artifact_id)
             try:
-                receipt: Any = remove_artifact_points(artifact_id, build.index_id).as_json()
+                receipt: Any = remove_artifact_points(removed_ids, build.index_id).as_json()
             except StrataError as error:
                 receipt = f"its points are not removed yet: {error}"
             logger.info(
@@ -214,7 +222,7 @@ def _continue_removal(index: Index, deadline: float) -> None:
             store.switch_aliases(dict.fromkeys(aliases_to_drop))
     index_removal.send(Index, index=index.pk, deadline=deadline)
     # A hold that began after the removal keeps its document, and so the index, until it ends.
-    artifacts = Artifact.objects.filter(index=index.pk, is_held=False).order_by("pk")
+    artifacts = Artifact.objects.removable().filter(index=index.pk).order_by("pk")
     while ids := list(artifacts.values_list("pk", flat=True)[:ARTIFACT_BATCH_SIZE]):
         for artifact_id in ids:
             with suppress(Artifact.DoesNotExist, DocumentHeld):

@@ -5,8 +5,8 @@ child processes under limits, never in the caller's process. Nothing here uses t
 ``documents.source_splitting`` cuts pages into sources.
 """
 
-from documents.parsing.archives import list_files, open_archive
 from documents.parsing.document import (
+    MAX_FILES,
     MAX_SEPARATORS_PER_LETTER,
     Limits,
     ParsedDocument,
@@ -15,7 +15,7 @@ from documents.parsing.document import (
     is_nearly_all_separators,
     title_from_file_name,
 )
-from documents.parsing.formats import FORMATS, IMAGE_TYPES, ZIP_TYPE
+from documents.parsing.formats import FORMATS, IMAGE_TYPES
 from documents.parsing.process_pool import (
     close_child_processes,
     draw_page,

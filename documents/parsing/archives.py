@@ -6,6 +6,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO
 from xml.parsers import expat
@@ -16,7 +17,7 @@ from documents.exceptions import Unparsable
 from documents.parsing.document import DocumentDraft, Limits
 
 MAX_MEMBERS = 50_000
-MAX_FILES = 1_000  # of a ZIP that is added as a folder
+BLOCK_BYTES = 2**20
 
 ARCHIVE_ERRORS = (
     zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, RuntimeError,
@@ -59,31 +60,21 @@ def open_archive(path: Path, limits: Limits) -> Iterator[zipfile.ZipFile]:
 
 def read(path: Path, draft: DocumentDraft) -> None:
     with open_archive(path, draft.limits) as archive:
-        files = list_files(archive)
-        if len(files) > MAX_FILES:
-            raise Unparsable(
-                "too_large",
-                f"The ZIP holds more than {MAX_FILES:,} files.",
-                fix="Split it into several.",
-            )
-        if any(_is_zip(member) for member in archive.infolist()):
-            draft.warn("zip_in_zip", "A ZIP in the ZIP was left out.")
-        draft.add_page("\n".join(member.filename for member in files))
+        for member in archive.infolist():
+            hidden = any(part.startswith((".", "__MACOSX")) for part in member.filename.split("/"))
+            if member.is_dir() or hidden or is_inner_zip(member.filename, draft):
+                continue
+            with archive.open(member) as stream:
+                draft.add_file(member.filename, iter(partial(stream.read, BLOCK_BYTES), b""))
+        draft.add_page("\n".join(draft.file_names))
 
 
-def list_files(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
-    """The files that are not hidden, without ZIPs: nothing is unpacked twice."""
-    return [
-        member
-        for member in archive.infolist()
-        if not member.is_dir()
-        and not _is_zip(member)
-        and not any(part.startswith((".", "__MACOSX")) for part in member.filename.split("/"))
-    ]
-
-
-def _is_zip(member: zipfile.ZipInfo) -> bool:
-    return member.filename.lower().endswith(".zip")
+def is_inner_zip(name: str, draft: DocumentDraft) -> bool:
+    """Whether a file in this one is a ZIP, which is left out: nothing is unpacked twice."""
+    if not name.lower().endswith(".zip"):
+        return False
+    draft.warn("inner_zip", "A ZIP in the file was left out.")
+    return True
 
 
 def make_password_error() -> Unparsable:

@@ -2,8 +2,9 @@
 
 Its arguments are the folders that it may read. It reads one JSON request per line from standard
 input, each for one task, and writes each reply (8 bytes of length, then JSON) to the
-original standard output, before it a message for each page that it has read by OCR. It ends when
-its parent is gone, when it is idle, or when it has used too much memory.
+original standard output, before it a message for each page that it has read by OCR, and for each
+block of a file in the file. It ends when its parent is gone, when it is idle, or when it has used
+too much memory.
 """
 
 import base64
@@ -21,6 +22,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
+from mimetypes import guess_type
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -29,7 +31,7 @@ from documents.exceptions import Unparsable
 from documents.parsing import ocr
 from documents.parsing.confinement import confine
 from documents.parsing.document import DocumentDraft, Limits, ParsedDocument
-from documents.parsing.formats import detect_format
+from documents.parsing.formats import detect_format, find_added_reader
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -168,11 +170,21 @@ def _parse(path: Path, request: Request, limits: Limits, reply_fd: int) -> Parse
     if ocr.is_installed():
         recognised = _load_recognised(request["recognised"])
         draft.ocr = partial(_read_picture, recognised, limits, reply_fd)
+    if request["takes_files"]:
+        draft.send_file = partial(_send_file, reply_fd)
+    if added := find_added_reader(draft.suffix):
+        for document in added.load()().load_data(path):
+            draft.add_page(document.text, str(document.metadata.get("page_label", "")))
+        return draft.finish(guess_type(request["file_name"])[0] or "application/octet-stream")
     takes_images = request["takes_images"] or draft.ocr is not None
     format_ = detect_format(path, request["file_name"], takes_images=takes_images)
     if path.stat().st_size:
         resolve_name(f"documents.parsing.{format_.reader}")(path, draft)
     return draft.finish(format_.media_type)
+
+
+def _send_file(reply_fd: int, name: str, block: bytes) -> None:
+    _send_reply(reply_fd, {"file": name, "block": base64.b64encode(block).decode("ascii")})
 
 
 def _out_of_memory_reply() -> Reply:

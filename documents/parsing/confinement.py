@@ -1,9 +1,9 @@
 """Confines the child process that parses files to what reading one file needs.
 
 On Linux it uses what the kernel supports: a user and network namespace of its own (no network), and
-Landlock (no file but the program's and the documents', no writing, no signals and no memory of
-other processes). A file that takes over the reader then finds no secret and no way to send one. On
-other systems, only the limits of ``child_process`` apply.
+Landlock (no file but the program's and the documents', no writing except to a private /tmp, no
+signals and no memory of other processes). A file that takes over the reader then finds no secret
+and no way to send one. On other systems, only the limits of ``child_process`` apply.
 """
 
 import ctypes
@@ -17,8 +17,11 @@ from typing import Final
 
 NO_NETWORK: Final = "no network"
 NO_OTHER_FILES: Final = "no other files"
+TMP: Final = "/tmp"  # noqa: S108
 
-# From <linux/sched.h>, <linux/prctl.h> and <linux/landlock.h>.
+# From <linux/sched.h>, <linux/mount.h>, <linux/prctl.h> and <linux/landlock.h>.
+_CLONE_NEWNS: Final = 0x20000
+_MS_BIND: Final = 4096
 _CLONE_NEWUSER: Final = 0x10000000
 _CLONE_NEWNET: Final = 0x40000000
 _PR_SET_NO_NEW_PRIVS: Final = 38
@@ -33,16 +36,22 @@ _ALL_NET: Final = 0b11  # to bind and to connect TCP sockets
 _ALL_SCOPES: Final = 0b11  # abstract Unix sockets and signals
 
 
-def confine(folders: Iterable[str]) -> list[str]:
+def confine(folders: Iterable[str], private_tmp: str | None = None) -> list[str]:
     """Confine this process, which must have one thread, for the rest of its life; return what is
-    in force. ``folders`` hold the documents that it may read."""
+    in force. ``folders`` hold the documents that it may read. ``private_tmp``: the folder that it
+    sees as ``TMP``, where alone it may write; without it, it may write nowhere."""
     if not sys.platform.startswith("linux"):
         return []
     libc = ctypes.CDLL(None, use_errno=True)
     in_force = []
-    if libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) == 0:
+    flags, mount, writable = _CLONE_NEWUSER | _CLONE_NEWNET, None, []
+    if private_tmp is not None:
+        flags, mount, writable = flags | _CLONE_NEWNS, private_tmp.encode(), [TMP]
+    if libc.unshare(flags) == 0 and (
+        mount is None or libc.mount(mount, TMP.encode(), None, _MS_BIND, None) == 0
+    ):
         in_force.append(NO_NETWORK)
-    if _restrict_files(libc, [*_program_folders(), *folders]):
+    if _restrict_files(libc, [*_program_folders(), *folders], writable):
         in_force.append(NO_OTHER_FILES)
     return in_force
 
@@ -60,14 +69,15 @@ def _program_folders() -> list[str]:
     ]
 
 
-def _restrict_files(libc: ctypes.CDLL, paths: Iterable[str]) -> bool:
+def _restrict_files(libc: ctypes.CDLL, readable: Iterable[str], writable: Iterable[str]) -> bool:
     version = libc.syscall(_CREATE_RULESET, None, 0, _CREATE_RULESET_VERSION)
     if version < 1:
         return False
     last_right = _LAST_RIGHT_BY_VERSION[min(version, max(_LAST_RIGHT_BY_VERSION))]
+    all_rights = (1 << last_right + 1) - 1
     attributes = struct.pack(
         "QQQ",
-        (1 << last_right + 1) - 1,
+        all_rights,
         _ALL_NET if version >= _NET_VERSION else 0,
         _ALL_SCOPES if version >= _SCOPE_VERSION else 0,
     )
@@ -76,8 +86,10 @@ def _restrict_files(libc: ctypes.CDLL, paths: Iterable[str]) -> bool:
     if ruleset < 0:
         return False
     try:
-        for path in {*map(os.path.realpath, paths)}:
-            _allow_reading(libc, ruleset, path)
+        for path in {*map(os.path.realpath, readable)}:
+            _allow(libc, ruleset, path, _READ_FILE | _EXECUTE | _READ_DIR)
+        for path in writable:
+            _allow(libc, ruleset, path, all_rights)
         return (
             libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
             and libc.syscall(_RESTRICT_SELF, ruleset, 0) == 0
@@ -86,13 +98,13 @@ def _restrict_files(libc: ctypes.CDLL, paths: Iterable[str]) -> bool:
         os.close(ruleset)
 
 
-def _allow_reading(libc: ctypes.CDLL, ruleset: int, path: str) -> None:
+def _allow(libc: ctypes.CDLL, ruleset: int, path: str, rights: int) -> None:
     try:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:  # not on this machine
         return
     try:
-        rights = _READ_FILE | _EXECUTE | (_READ_DIR if Path(path).is_dir() else 0)
+        rights &= -1 if Path(path).is_dir() else ~_READ_DIR
         rule = struct.pack("=Qi", rights, descriptor)
         if libc.syscall(_ADD_RULE, ruleset, _RULE_PATH_BENEATH, rule, 0):
             raise OSError(ctypes.get_errno(), "Landlock refuses a rule", path)

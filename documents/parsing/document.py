@@ -3,9 +3,10 @@
 Only ``DocumentDraft`` cleans and counts text, so that no reader can forget to."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from pathlib import PurePath
+from itertools import count
+from pathlib import PurePath, PurePosixPath
 from typing import TYPE_CHECKING
 
 from core.text import clean_text
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
 MAX_LABEL_CHARS = 500
 
+MAX_FILES = 1_000  # of a ZIP or an e-mail, which become documents of their own
+
+# Receives a part of the content of a file with this name; parts of one file follow each other.
+FileReceiver = Callable[[str, bytes], None]
 # Reads the text of a page, by its index, from a picture that is drawn only if needed.
 PageReader = Callable[[int, Callable[[], "Image"]], str]
 
@@ -134,6 +139,8 @@ class DocumentDraft:
     encoding: str | None = None
     char_count: int = 0
     ocr: PageReader | None = None  # None where OCR is not installed
+    send_file: FileReceiver | None = None  # None where files in the file are not wanted
+    file_names: dict[str, None] = field(default_factory=dict)  # of the files in the file, in order
 
     def add_page(self, text: str, label: str = "") -> None:
         """Append a page; raises ``Unparsable`` if the document exceeds its limits."""
@@ -149,6 +156,24 @@ class DocumentDraft:
             )
         self.char_count += len(page.text)
         self.pages.append(page)
+
+    def add_file(self, name: str, blocks: Iterable[bytes]) -> None:
+        """Pass on a file that this one holds, to become a document of its own, with a number if
+        another has its name; raises ``Unparsable`` if there are too many."""
+        if len(self.file_names) == MAX_FILES:
+            raise Unparsable(
+                "too_large",
+                f"The file holds more than {MAX_FILES:,} files.",
+                fix="Split it into several.",
+            )
+        path, numbers = PurePosixPath(name), count(2)
+        while name in self.file_names:
+            name = str(path.parent / f"{path.stem} ({next(numbers)}){path.suffix}")
+        self.file_names[name] = None
+        if self.send_file is not None:
+            self.send_file(name, b"")  # an empty file has no other part
+            for block in blocks:
+                self.send_file(name, block)
 
     def read_picture(self, render: Callable[[], "Image"]) -> str:
         """The text in a picture of the next page; a warning, and no text, without OCR."""

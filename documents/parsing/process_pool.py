@@ -24,7 +24,15 @@ from typing import Any
 
 from core.memory import read_memory_limit
 from documents.exceptions import PagesBusy, Unparsable
-from documents.parsing.document import Limits, ParsedDocument, ParsedPage, ParseWarning
+from documents.parsing import office
+from documents.parsing.document import (
+    FileReceiver,
+    Limits,
+    ParsedDocument,
+    ParsedPage,
+    ParseWarning,
+)
+from documents.parsing.formats import FORMATS
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +72,7 @@ def parse_file(
     takes_images: bool = False,
     limits: Limits | None = None,
     recognised: Path | None = None,
+    receive: FileReceiver | None = None,
 ) -> ParsedDocument:
     """Read a file in a child process; safe to call from many threads at once.
 
@@ -74,6 +83,8 @@ def parse_file(
         limits: the settings' by default. Each page that OCR reads has the time of a file.
         recognised: keeps each page that OCR reads, so that none is read again after a kill; a file
             in the folder of originals, which the caller deletes.
+        receive: gets the files in the file, if they are to be documents of their own; an error that
+            it raises ends the reading.
 
     Raises:
         Unparsable: the file cannot be read and a retry does not help; ``code`` says why, such as
@@ -85,13 +96,34 @@ def parse_file(
         "file_name": file_name,
         "takes_images": takes_images,
         "recognised": recognised and str(recognised),
+        "takes_files": receive is not None,
     }
     with _readers():
-        reply = _read_file(path, request, limits or Limits.from_settings())
+        limits = limits or Limits.from_settings()
+        try:
+            reply = _read_file(path, request, limits, receive)
+        except Unparsable as error:
+            if error.code != "needs_libreoffice" or not office.is_installed():
+                raise
+            reply = _read_converted(path, request, limits)
     document = reply["document"]
     document["pages"] = tuple(ParsedPage(**page) for page in document["pages"])
     document["warnings"] = tuple(ParseWarning(**warning) for warning in document["warnings"])
     return ParsedDocument(**document)
+
+
+def _read_converted(path: Path, request: dict[str, Any], limits: Limits) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        suffix = Path(request["file_name"]).suffix.lower()
+        try:
+            converted = office.convert(path, suffix, Path(folder), limits)
+        except subprocess.TimeoutExpired:
+            raise _timeout_error(limits) from None
+        reply = _read_file(converted, {**request, "file_name": converted.name}, limits)
+    reply["document"]["media_type"] = next(
+        format_.media_type for format_ in FORMATS if suffix in format_.suffixes
+    )
+    return reply
 
 
 def draw_page(original: Path, file_name: str, media_type: str, page_index: int) -> bytes:
@@ -182,12 +214,14 @@ def _folders_of_originals() -> list[Path]:
     return [Path(folder).resolve() for folder in folders if Path(folder).is_dir()]
 
 
-def _read_file(path: Path, request: dict[str, Any], limits: Limits) -> dict[str, Any]:
+def _read_file(
+    path: Path, request: dict[str, Any], limits: Limits, receive: FileReceiver | None = None
+) -> dict[str, Any]:
     """A child's reply about a file; raises as ``parse_file``."""
     path = path.resolve()
     is_original = any(path.is_relative_to(folder) for folder in _folders_of_originals())
     request = {**request, "path": str(path), "limits": asdict(limits)}
-    reply = _request_reply(request, limits, None if is_original else path.parent)
+    reply = _request_reply(request, limits, None if is_original else path.parent, receive)
     if "os_error" in reply:
         raise OSError(*reply["os_error"], str(path))
     if "error" in reply:
@@ -196,7 +230,12 @@ def _read_file(path: Path, request: dict[str, Any], limits: Limits) -> dict[str,
     return reply
 
 
-def _request_reply(request: dict[str, Any], limits: Limits, folder: Path | None) -> dict[str, Any]:
+def _request_reply(
+    request: dict[str, Any],
+    limits: Limits,
+    folder: Path | None,
+    receive: FileReceiver | None = None,
+) -> dict[str, Any]:
     """A child's reply; ``Unparsable`` if the child crashed or timed out. ``folder``: where the file
     is, unless it is an original; a child that may read it is used once."""
     while True:
@@ -204,8 +243,10 @@ def _request_reply(request: dict[str, Any], limits: Limits, folder: Path | None)
         is_reusable = False
         try:
             reply = child.send_request(request, limits)
-            while "recognised" in reply:
-                if request["recognised"]:
+            while "recognised" in reply or "file" in reply:
+                if receive is not None and "file" in reply:
+                    receive(reply["file"], base64.b64decode(reply["block"]))
+                elif "recognised" in reply and request["recognised"]:
                     with Path(request["recognised"]).open("a", encoding="utf-8") as pages:
                         pages.write("\n" + json.dumps(reply["recognised"]))
                 reply = child.receive_reply(limits)

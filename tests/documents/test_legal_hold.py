@@ -208,6 +208,17 @@ class TestAdmin:
         assert "1 document is not held." in self.act(admin_client, "end_hold", artifact)
         assert not is_held(artifact)
 
+    def test_holds_the_files_of_a_zip_with_it(self, build, admin_client):
+        whole, part = give(TEXT), give("Its file.")
+        Artifact.objects.filter(pk=part.pk).update(part_of=whole)
+
+        assert "1 document is held." in self.act(admin_client, "begin_hold", whole)
+
+        assert is_held(part)
+        Artifact.objects.filter(pk=whole.pk).update(is_held=False)
+        assert "(legal hold)" in self.act(admin_client, "delete_selected", whole, post="yes")
+        assert Artifact.objects.count() == 2
+
     def test_does_not_delete_a_selection_with_a_held_document(self, held, admin_client):
         said = self.act(admin_client, "delete_selected", held, post="yes")
 

@@ -13,9 +13,7 @@ from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page, Source
 from documents.originals import FileContent, save_incoming_file
 from documents.parsing import ParsedDocument, ParsedPage, ParseWarning
-from documents.parsing.archives import MAX_FILES
 from documents.services import AddOutcome, TextContent, add_artifact
-from tests.documents.parsing.makers import make_zip
 from tests.factories import original_path
 
 pytestmark = pytest.mark.django_db
@@ -474,108 +472,3 @@ class TestReleaseAllLeases:
         release_all_leases()
 
         assert Artifact.objects.unparsed().get() == artifact
-
-
-class TestZip:
-    """A ZIP is a folder: each of its files becomes a document of its own."""
-
-    def add(self, members, **given):
-        folder, _ = add_artifact("plain", file(make_zip(members), "notes.zip"), **given)
-        reading.parse_artifact(folder.pk)
-        folder.refresh_from_db()
-        inner = Artifact.objects.filter(external_id__startswith=f"{folder.pk}/")
-        return folder, {artifact.external_id.split("/", 1)[1]: artifact for artifact in inner}
-
-    def test_gives_its_files_its_groups_and_metadata(self):
-        members = {"a.md": "# Herons", "birds/a.md": "# Storks", "birds/b.bin": b"\0\1"}
-
-        folder, files = self.add(members, groups=["team"], metadata={}, added_by="key")
-
-        assert folder.state == Artifact.State.PARSED
-        assert [page.text for page in folder.pages.all()] == ["a.md\nbirds/a.md\nbirds/b.bin"]
-        assert set(files) == set(members)
-        assert {(each.groups[0], each.added_by) for each in files.values()} == {("team", "key")}
-        for each in files.values():
-            reading.parse_artifact(each.pk)
-        files["birds/a.md"].refresh_from_db()
-        assert files["birds/a.md"].title == "Storks"
-
-    def test_takes_over_no_document_that_its_groups_may_not_see(self):
-        other, _ = add_artifact("plain", file(b"# Herons", "a.md"), groups=["other"])
-
-        self.add({"a.md": "# Herons"}, groups=["team"])
-
-        other.refresh_from_db()
-        assert (other.groups, other.external_id) == (["other"], None)
-        assert Artifact.objects.count() == 3
-
-    def test_leaves_out_hidden_files_and_zips(self):
-        members = {".git/config": "a", "__MACOSX/a.md": "a", "b.ZIP": make_zip({}), "c.md": "c"}
-
-        folder, files = self.add(members)
-
-        assert set(files) == {"c.md"}
-        assert [warning["code"] for warning in folder.warnings] == ["zip_in_zip"]
-
-    def test_makes_no_duplicates_when_it_is_read_again(self):
-        folder, before = self.add({"a.md": "First", "b.md": "Same"})
-
-        services.replace_content(
-            folder.pk, file(make_zip({"a.md": "New", "b.md": "Same"}), "n.zip")
-        )
-        reading.parse_artifact(folder.pk)
-
-        after = {each.pk: each.sha256 for each in Artifact.objects.exclude(pk=folder.pk)}
-        assert after == {
-            before["a.md"].pk: hash_text("New"),
-            before["b.md"].pk: before["b.md"].sha256,
-        }
-
-    def test_keeps_the_names_of_files_with_a_long_path_apart(self):
-        names = [f"{'folder/' * 40}{name}.md" for name in "ab"]
-
-        _, files = self.add(dict.fromkeys(names, "Herons"))
-
-        assert sorted(files) == sorted(map(hash_text, names))
-
-    @pytest.mark.parametrize(
-        ("limit", "value", "code"),
-        [
-            ("STRATA_PARSE_MAX_EXPANDED_BYTES", 10_000, "too_large"),
-            ("STRATA_MAX_UPLOAD_BYTES", 10_000, "too_large"),
-        ],
-    )
-    def test_is_refused_beyond_the_limits(self, settings, limit, value, code):
-        members = {"bomb.txt": "0" * 100_000}
-        folder, _ = add_artifact("plain", file(make_zip(members), "bomb.zip"))
-        setattr(settings, limit, value)
-
-        reading.parse_artifact(folder.pk)
-
-        folder.refresh_from_db()
-        assert (folder.state, folder.error_code) == (Artifact.State.FAILED, code)
-        assert Artifact.objects.count() == 1
-
-    def test_is_refused_with_too_many_files(self):
-        folder, files = self.add({f"{number}.md": "" for number in range(MAX_FILES + 1)})
-
-        assert (folder.error_code, files) == ("too_large", {})
-
-    def test_is_refused_if_a_file_is_damaged(self):
-        content = make_zip({"a.txt": "Herons wait at the water " * 50})
-        middle = len(content) // 3
-        damaged = content[:middle] + bytes([content[middle] ^ 0xFF]) + content[middle + 1 :]
-        folder, _ = add_artifact("plain", file(damaged, "a.zip"))
-
-        reading.parse_artifact(folder.pk)
-
-        folder.refresh_from_db()
-        assert folder.error_code == "damaged_file"
-
-    def test_needs_its_ending(self):
-        folder, _ = add_artifact("plain", file(make_zip({"a.md": "a"}), "program.jar"))
-
-        reading.parse_artifact(folder.pk)
-
-        folder.refresh_from_db()
-        assert folder.error_code == "unsupported_format"

@@ -22,7 +22,7 @@ from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page
 from documents.parsing import process_pool
 from indexing.models import IndexBuild
-from tests.documents.parsing.makers import make_pdf
+from tests.documents.parsing.makers import make_pdf, make_zip
 from tests.factories import original_path
 
 pytestmark = pytest.mark.django_db
@@ -745,14 +745,33 @@ class TestDestroy:
         receipt = answer.json()
         assert receipt.pop("revision") > given["revision"]
         assert all(count == 0 for count in receipt.pop("collections").values())
-        assert receipt == {"id": given["id"], "deleted": True, "points": 0, "waits_for": []}
+        assert receipt == {
+            "id": given["id"], "deleted": True, "parts": [], "points": 0, "waits_for": []
+        }  # fmt: skip
         assert api.get(one(given["id"])).status_code == 404
+
+    def test_deletes_the_files_of_a_zip_with_it(self, api):
+        archive = make_zip({"a.md": "# Herons", "b.md": "Terns"})
+        given = give_file(api, archive, file_name="birds.zip").json()
+        reading.parse_artifact(uuid.UUID(given["id"]))
+        files = api.get(ARTIFACTS, {"part_of": given["id"]}).json()["results"]
+        assert {(each["title"], each["part_of"]) for each in files} == {
+            ("a", given["id"]),
+            ("b", given["id"]),
+        }
+
+        answer = api.delete(one(given["id"]))
+
+        assert answer.status_code == 200
+        assert set(answer.json()["parts"]) == {each["id"] for each in files}
+        assert answer.json()["points"] == 0
+        assert not Artifact.objects.exists()
 
     def test_reports_that_points_are_deleted_later_if_the_store_is_away(self, api, monkeypatch):
         class Away(StrataError):
             """The store is away."""
 
-        def remove_points(artifact_id: uuid.UUID, index: str) -> dict[str, int]:
+        def remove_points(artifact_ids: list[uuid.UUID], index: str) -> dict[str, int]:
             raise Away
 
         monkeypatch.setattr(get_catalog(), "remove_artifact_points", remove_points)

@@ -88,14 +88,32 @@ class TestExpiry:
         removal.remove_expired_artifacts()
         assert list(Artifact.objects.all()) == [documents["young"]]
 
+    def test_deletes_the_files_of_a_zip_with_it_and_not_before(self, build, documents, store):
+        whole, part = documents["young"], documents["changed"]
+        Artifact.objects.filter(pk=part.pk).update(part_of=whole)
+        keep(build, 30)
+
+        removal.remove_expired_artifacts()
+        assert set(Artifact.objects.all()) == {whole, part}
+
+        age(whole, days=31)
+        update_artifact(part.pk, is_held=True)
+        assert not removal.remove_expired_artifacts()
+        assert set(Artifact.objects.all()) == {whole, part}
+
+        update_artifact(part.pk, is_held=False)
+        removal.remove_expired_artifacts()
+        assert not Artifact.objects.exists()
+        assert store.count(build.collection("chunk")) == 0
+
     def test_keeps_a_document_that_changes_at_the_last_moment(self, build, documents, monkeypatch):
         keep(build, 30)
         remove_points = removal.remove_artifact_points
 
-        def change_the_other(artifact_id, index):
+        def change_the_other(artifact_ids, index):
             [other] = Artifact.objects.filter(updated_at__lt=timezone.now() - timedelta(days=30))
             update_artifact(other.pk, title="Changed")
-            return remove_points(artifact_id, index)
+            return remove_points(artifact_ids, index)
 
         monkeypatch.setattr(removal, "remove_artifact_points", change_the_other)
 

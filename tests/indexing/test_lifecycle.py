@@ -396,7 +396,7 @@ class TestADeletion:
         artifact_id = artifact.pk
         remove_artifact(artifact_id)
 
-        assert remove_artifact_points(artifact_id, "plain").collections == {
+        assert remove_artifact_points([artifact_id], "plain").collections == {
             build.collection("chunk"): 0,
             beside.collection("chunk"): 0,
         }

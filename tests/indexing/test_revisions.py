@@ -63,7 +63,7 @@ class TestIsRevisionVisible:
         revision = remove_artifact(artifact.pk)
 
         assert not shows(build, revision)
-        remove_artifact_points(artifact.pk, "plain")
+        remove_artifact_points([artifact.pk], "plain")
         assert shows(build, revision)
 
     def test_is_true_for_a_failed_document(self, build):
@@ -133,7 +133,7 @@ class TestCompleteVisibleRevisions:
         revisions.complete_visible_revisions()
         is_kept = PendingRevision.objects.exists()
 
-        remove_artifact_points(artifact.pk, "plain")
+        remove_artifact_points([artifact.pk], "plain")
         revisions.complete_visible_revisions()
 
         assert (is_kept, PendingRevision.objects.exists()) == (True, False)

@@ -307,7 +307,7 @@ class TestChanges:
 
         remove_artifact(pk)
 
-        assert remove_artifact_points(pk, "wide").is_complete
+        assert remove_artifact_points([pk], "wide").is_complete
         assert not Summary.objects.exists()
         assert not Node.objects.exists()
 

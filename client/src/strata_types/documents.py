@@ -56,6 +56,8 @@ class Artifact(TypedDict):
     title: str
     file_name: str
     external_id: str | None
+    part_of: str | None
+    """Id of the ZIP or e-mail that holds it."""
     url: str
     media_type: str
     encoding: str
@@ -178,8 +180,10 @@ class Removal(TypedDict):
     deleted: bool
     revision: int
     """A search with this min_revision no longer finds it."""
+    parts: list[str]
+    """Ids of its files, deleted with it, if it was a ZIP or an e-mail."""
     points: int | None
-    """Points left in the vector store; null if it did not answer."""
+    """Points of all of them left in the vector store; null if it did not answer."""
     collections: dict[str, int]
     """Number of points left in each collection of its index."""
     waits_for: list[str]

@@ -42,7 +42,7 @@ def _answer(**content: Any) -> dict[str, Any]:
 ARTIFACT: types.Artifact = {
     "id": HIT["artifact"]["id"],
     "index": "handbook", "title": "Keeper's handbook", "file_name": "handbook.pdf",
-    "external_id": "handbook-7", "url": "https://lights.example/handbook",
+    "external_id": "handbook-7", "part_of": None, "url": "https://lights.example/handbook",
     "media_type": "application/pdf", "encoding": "", "sha256": SHA256, "metadata": {"year": 1911},
     "groups": ["keepers"], "is_held": False, "revision": 42, "status": "ready", "error": None,
     "warnings": [], "pages": 12, "nodes": {"pending": 0, "synced": 87, "failed": 0},
@@ -255,7 +255,7 @@ EXAMPLES: dict[Any, Any] = {
     types.BatchVerdict: {"line": 1, "verdict": "added", "id": ARTIFACT["id"], "revision": 42},
     types.Removal: {
         "id": ARTIFACT["id"], "deleted": True, "revision": 43, "points": 0,
-        "collections": {"handbook.page_embeddings.1": 0}, "waits_for": [],
+        "parts": [], "collections": {"handbook.page_embeddings.1": 0}, "waits_for": [],
     },
     types.Summary: {
         "entity_id": PAGE["id"], "type": "page_summary", "artifact_id": ARTIFACT["id"],

@@ -2,11 +2,12 @@
 
 import io
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import docx
 import openpyxl
 import pptx
+from aspose.email_foss.msg import CommonMessagePropertyId, MapiMessage, PropertyTypeCode
 from pptx.chart.data import CategoryChartData, XyChartData
 from pptx.enum.chart import XL_CHART_TYPE
 from pptx.util import Inches
@@ -184,3 +185,21 @@ def _saved(document: object) -> bytes:
     stream = io.BytesIO()
     document.save(stream)
     return stream.getvalue()
+
+
+def make_msg(
+    subject: str = "Plans",
+    body: str = "See the files.",
+    *,
+    unicode_strings: bool = True,
+    attachments: Iterable[tuple[str, bytes]] = (),
+) -> MapiMessage:
+    message = MapiMessage.create(subject, body, unicode_strings=unicode_strings)
+    message.set_property(CommonMessagePropertyId.SENDER_NAME, PropertyTypeCode.PTYP_STRING, "Ann")
+    message.set_property(
+        CommonMessagePropertyId.SENDER_EMAIL_ADDRESS, PropertyTypeCode.PTYP_STRING, "ann@x.org"
+    )
+    message.add_recipient("bob@x.org", display_name="Bob Müller")
+    for name, content in attachments:
+        message.add_attachment(name, content)
+    return message

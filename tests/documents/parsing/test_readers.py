@@ -2,13 +2,14 @@
 
 import io
 import json
+import subprocess
 
 import docx
 import openpyxl
 import pytest
 
 from core.text import clean_text
-from documents.parsing import pdf, title_from_file_name
+from documents.parsing import office, pdf, title_from_file_name
 from documents.parsing.document import DocumentDraft
 from tests.documents.parsing.conftest import LIMITS
 from tests.documents.parsing.makers import (
@@ -179,11 +180,6 @@ class TestDocx:
         content = replace_member(make_docx(), "word/document.xml", (b"<w:document", bomb))
 
         assert refusal(content, "a.docx") == "damaged_file"
-
-    def test_refuses_a_legacy_file(self, refusal):
-        assert refusal(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 512, "a.doc") == (
-            "unsupported_format"
-        )
 
     def test_recognises_a_document_with_a_password(self, refusal):
         content = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le")
@@ -476,3 +472,29 @@ class TestFormats:
 class TestCleanText:
     def test_replaces_characters_that_cannot_be_stored_and_composes_accents(self):
         assert clean_text("e\u0301\r\n\0 \ud800 \x07") == "\u00e9\r\n\ufffd \ufffd \x07"
+
+
+class TestOldOffice:
+    """With LibreOffice: ``tests/office``."""
+
+    OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
+
+    @pytest.mark.parametrize("suffix", ["doc", "xls", "ppt"])
+    def test_is_refused_without_libreoffice(self, refusal, monkeypatch, suffix):
+        monkeypatch.setenv("PATH", "")
+
+        assert refusal(self.OLE, f"a.{suffix}") == "needs_libreoffice"
+
+    def test_reads_other_formats_that_word_saves_under_its_ending(self, parse, refusal):
+        assert parse(r"{\rtf1 Herons wait.}", "a.doc").media_type == "application/rtf"
+        assert parse(make_docx(), "a.doc").media_type.endswith("wordprocessingml.document")
+        assert refusal("words", "a.xls") == "wrong_format"
+
+    def test_is_refused_if_the_conversion_takes_too_long(self, refusal, monkeypatch):
+        def take_too_long(*arguments):
+            raise subprocess.TimeoutExpired("soffice", 1)
+
+        monkeypatch.setattr(office, "is_installed", lambda: True)
+        monkeypatch.setattr(office, "convert", take_too_long)
+
+        assert refusal(self.OLE, "a.doc") == "parse_timeout"

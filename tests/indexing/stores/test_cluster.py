@@ -240,7 +240,7 @@ class TestADeadNode:
         gone = next(node.artifact for node in Node.objects.all() if node.point_id.int % 3 != 2)
         server.kill(1)  # it has all shards but the last
         remove_artifact(gone.pk)
-        remove_artifact_points(gone.pk, "plain")
+        remove_artifact_points([gone.pk], "plain")
 
         server.revive(1, stale_seconds=STALE_SECONDS)
 
@@ -276,14 +276,14 @@ class TestADeletionReceipt:
         artifact_id = Artifact.objects.earliest("revision").pk
         remove_artifact(artifact_id)
 
-        removal = remove_artifact_points(artifact_id, "plain")
+        removal = remove_artifact_points([artifact_id], "plain")
 
         assert not removal.is_complete
         assert f"{COLLECTION}: the replica of shard 0 on peer 1 is Partial" in removal.waits_for
         transfer = "shard 0 is being transferred from peer 0 to peer 1"
         assert f"{COLLECTION}: {transfer}" in removal.waits_for
         server.revive(1)
-        again = remove_artifact_points(artifact_id, "plain")
+        again = remove_artifact_points([artifact_id], "plain")
         assert (again.is_complete, again.waits_for) == (True, [])
 
     def test_of_an_index_names_a_node_that_does_not_answer(self, synced, server):
