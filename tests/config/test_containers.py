@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,17 +16,9 @@ from django.urls import resolve
 
 from config import environment, gunicorn
 from config.celery import QUEUES
+from tests.compose import BIN, SECRETS, compose, read_our_services, read_services
 from tests.serving import ROOT
 
-BIN = Path(sys.executable).parent
-SECRETS = {
-    "SECRET_KEY": "long-enough-to-be-taken-for-a-random-one-0123456789-abcdefghij",
-    "ALLOWED_HOSTS": "strata.example",
-    "POSTGRES_PASSWORD": "the-database",
-    "REDIS_PASSWORD": "the-messages",
-    "QDRANT_API_KEY": "the-vectors",
-    "FLOWER_BASIC_AUTH": "operator:password",
-}
 READERS = [
     "config/settings/base.py",
     "config/settings/production.py",
@@ -45,26 +36,14 @@ NOT_PASSED = {
 }
 
 
-def compose(*arguments: str, **given: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [BIN / "docker-compose", "--env-file", os.devnull, *arguments], cwd=ROOT,
-        env={"PATH": os.environ["PATH"], **given}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-
-
 @pytest.fixture(scope="module")
 def services() -> dict[str, dict[str, Any]]:
-    """The services as Compose reads the file."""
-    ran = compose("config", "--format", "json", **SECRETS)
-    assert ran.returncode == 0, ran.stderr
-    found: dict[str, dict[str, Any]] = json.loads(ran.stdout)["services"]
-    return found
+    return read_services()
 
 
 @pytest.fixture(scope="module")
-def ours(services) -> dict[str, dict[str, Any]]:
-    """The services that run Strata's image."""
-    return {name: service for name, service in services.items() if "build" in service}
+def ours() -> dict[str, dict[str, Any]]:
+    return read_our_services()
 
 
 @pytest.fixture(scope="module")
@@ -82,17 +61,22 @@ def option(command: list[str], name: str) -> str | None:
 READING_FUNCTIONS = {name for name in vars(environment) if name.startswith("read_")}
 
 
+def list_readings() -> dict[str, set[str]]:
+    """Function that reads a variable -> the variables that the production settings read by it."""
+    asking = {"os.environ.get", "_require_env", "_read_flag", *READING_FUNCTIONS}
+    found: dict[str, set[str]] = {}
+    for path in READERS:
+        for call in ast.walk(ast.parse((ROOT / path).read_text())):
+            if isinstance(call, ast.Call) and call.args and ast.unparse(call.func) in asking:
+                name = call.args[0]
+                if isinstance(name, ast.Constant):
+                    found.setdefault(ast.unparse(call.func), set()).add(str(name.value))
+    return found
+
+
 def read_by_settings() -> set[str]:
     """Every environment variable that the production settings read."""
-    asking = {"os.environ.get", "_require_env", "_read_flag", *READING_FUNCTIONS}
-    calls = [
-        node
-        for path in READERS
-        for node in ast.walk(ast.parse((ROOT / path).read_text()))
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in asking
-    ]
-    first = [call.args[0] for call in calls if call.args]
-    return {str(name.value) for name in first if isinstance(name, ast.Constant)}
+    return set().union(*list_readings().values())
 
 
 class TestCompose:

@@ -64,14 +64,14 @@ ALLOWED_HOSTS: {{ include "strata.allowedHosts" . | quote }}
 {{- end }}
 {{- range $index, $files := .Values.golden }}
 {{- range $file, $text := $files }}
-golden.{{ $index }}.{{ $file }}: {{ $text | quote }}
+golden.{{ $index }}.{{ $file | replace "/" "." }}: {{ $text | quote }}
 {{- end }}
 {{- end }}
 {{- end }}
 
 {{/* Pods start anew when what they read only at their start has changed. */}}
 {{- define "strata.checksum" -}}
-{{ printf "%s%s" (include "strata.settings" .) (include "strata.secrets" .) | sha256sum }}
+{{ print (include "strata.settings" .) (include "strata.secrets" .) .Values.flower.basicAuth | sha256sum }}
 {{- end }}
 
 {{/*
@@ -187,7 +187,7 @@ volumes:
       items:
         {{- range $index, $files := . }}
         {{- range $file, $text := $files }}
-        - {key: golden.{{ $index }}.{{ $file }}, path: {{ $index }}/{{ $file }}}
+        - {key: golden.{{ $index }}.{{ $file | replace "/" "." }}, path: {{ $index }}/{{ $file }}}
         {{- end }}
         {{- end }}
   {{- end }}
