@@ -2,11 +2,13 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from typing import Any
 
 import pytest
+from django.urls import reverse
 
 from tests.serving import ROOT
 
@@ -79,6 +81,16 @@ class TestEnvironment:
         shown = values(read(*names, STRATA_PLAIN_HTTP=value))
 
         assert shown == dict.fromkeys(names, has_tls)
+
+    def test_lets_monitoring_ask_without_the_proxy(self, read):
+        [patterns] = values(read("SECURE_REDIRECT_EXEMPT")).values()
+
+        def is_exempt(name: str) -> bool:
+            path = reverse(name).removeprefix("/")
+            return any(re.search(pattern, path) for pattern in patterns)
+
+        assert all(is_exempt(name) for name in ("live", "ready", "metrics"))
+        assert not any(is_exempt(name) for name in ("search-page", "sign-in", "schema"))
 
     def test_sets_hsts_for_this_host_only_by_default(self, read):
         names = ["SECURE_HSTS_SECONDS", "SECURE_HSTS_INCLUDE_SUBDOMAINS", "SECURE_HSTS_PRELOAD"]
