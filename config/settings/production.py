@@ -94,6 +94,7 @@ CSRF_COOKIE_SECURE = _has_tls
 
 # Collected files are served compressed; others are served from their packages as they are.
 STATIC_ROOT = read_folder("STRATA_STATIC_DIR", STATIC_ROOT)
+WHITENOISE_USE_FINDERS = not (STATIC_ROOT / "style.css").exists()  # it would prefer the packages'
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"},

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from importlib.util import find_spec
 from typing import Any
 
@@ -194,7 +195,7 @@ class TestCompose:
     def test_passes_the_checks_of_a_deployment(self, ours, image, tmp_path):
         given = {**image, **{k: v for k, v in ours["web"]["environment"].items() if v is not None}}
         given |= {"PATH": os.environ["PATH"], "STRATA_DATA_DIR": str(tmp_path / "data")}
-        given |= {"STRATA_STATIC_DIR": str(tmp_path / "static")}
+        given |= {"STRATA_STATIC_DIR": str(tmp_path / "static"), "STRATA_PROJECT_DIR": str(ROOT)}
 
         for command in (
             ["manage.py", "check", "--deploy", "--fail-level", "WARNING"],
@@ -215,20 +216,26 @@ class TestImage:
 
         assert ran.returncode == 0, ran.stdout
 
-    def test_contains_every_app_and_its_files(self):
+    def test_is_built_from_what_the_wheel_needs_and_nothing_else(self):
         lines = (ROOT / ".dockerignore").read_text().splitlines()
         let_in = {line[1:] for line in lines if line.startswith("!")}
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+        in_wheel = set(project["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"])
         local = {app.split(".")[0] for app in settings.INSTALLED_APPS}
         local = {app for app in local if (ROOT / app).is_dir()}
 
-        assert lines[1] == "*"
-        assert local | {"specs", "console", "templates", "requirements", "manage.py"} <= let_in
+        assert next(line for line in lines if not line.startswith("#")) == "*"
+        assert let_in == in_wheel | {"LICENSE", "README.md", "pyproject.toml", "requirements"}
+        assert local | {"specs", "console", "templates", "manage.py"} <= in_wheel
         assert {name for name in let_in if not (ROOT / name).exists()} == set()
 
     def test_installs_only_requirements_with_hashes(self):
         dockerfile = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
         installs = re.findall(r"pip install ([^&\n]*)", dockerfile)
+        [own] = [arguments for arguments in installs if "strata_rag" in arguments]
 
+        assert "--no-deps /dist/strata_rag-*.whl" in own  # made from this folder in this build
+        installs.remove(own)
         assert installs
         for arguments in installs:
             assert "--require-hashes" in arguments
@@ -236,6 +243,13 @@ class TestImage:
             assert paths
             for path in paths:
                 assert "--hash=sha256:" in (ROOT / path).read_text()
+
+    def test_holds_no_sources(self):
+        last = (ROOT / "Dockerfile").read_text().split("\nFROM ")[-1]
+
+        copied = re.findall(r"^COPY (.*)$", last, re.MULTILINE)
+        assert copied
+        assert all(arguments.startswith("--from=") for arguments in copied)
 
     def test_runs_as_an_unprivileged_user(self):
         last = (ROOT / "Dockerfile").read_text().split("\nFROM ")[-1]

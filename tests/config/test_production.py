@@ -99,6 +99,15 @@ class TestEnvironment:
         asked = {"STRATA_HSTS_SUBDOMAINS": "1", "STRATA_HSTS_PRELOAD": "1"}
         assert list(values(read(*names, **asked)).values()) == [31_536_000, True, True]
 
+    def test_serves_the_files_of_packages_only_if_none_are_collected(self, read, tmp_path):
+        def is_asking_packages() -> Any:
+            shown = values(read("WHITENOISE_USE_FINDERS", STRATA_STATIC_DIR=str(tmp_path)))
+            return shown["WHITENOISE_USE_FINDERS"]
+
+        assert is_asking_packages()
+        (tmp_path / "style.css").touch()
+        assert not is_asking_packages()
+
     def test_refuses_a_short_secret_key(self, read):
         ran = read(SECRET_KEY="k" * 49)
 

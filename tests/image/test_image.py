@@ -4,8 +4,10 @@ import os
 import secrets
 import signal
 import subprocess
+import tempfile
 import time
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import httpx
 import pytest
@@ -108,9 +110,10 @@ def wait_for(is_so, service: Service) -> None:
 
 
 def test_serves_as_compose_starts_it(image, tmp_path):
-    (tmp_path / "postgres").mkdir()
     with ExitStack() as stack:
-        postgres = PostgreSQL(tmp_path / "postgres")
+        # Not below pytest's folders, which PostgreSQL's user may not enter.
+        cluster = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="strata-pg-")))
+        postgres = PostgreSQL(cluster)
         stack.callback(postgres.stop)
         broker = Redis(tmp_path)
         stack.callback(broker.stop)
