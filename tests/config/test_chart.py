@@ -17,7 +17,7 @@ from tests.serving import ROOT
 
 CHART = ROOT / "charts" / "strata"
 SCHEMA: dict[str, Any] = json.loads((CHART / "values.schema.json").read_text())
-SETTINGS: dict[str, Any] = SCHEMA["$defs"]["settings"]["properties"]
+SETTINGS: dict[str, Any] = SCHEMA["definitions"]["settings"]["properties"]
 SECRETS: dict[str, Any] = SCHEMA["properties"]["secrets"]["properties"]
 OF_THE_CHART = {"ALLOWED_HOSTS", "STRATA_HEARTBEAT_FILE"}  # `hosts`, and what the probes look at
 
