@@ -7,7 +7,7 @@ import json
 import tomllib
 from typing import Any
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 import yaml
 

@@ -5,7 +5,7 @@ import re
 import tomllib
 from typing import Any
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 from django.core.management import get_commands
 from django.urls import resolve
