@@ -21,7 +21,7 @@ from tests.serving import free_port
 pytestmark = pytest.mark.skipif(
     "STRATA_BUILD_IMAGE" not in os.environ, reason="Installs every package anew; .ci/image does it"
 )
-WAIT_SECONDS = 240
+WAIT_SECONDS = 400
 REQUIRED = {
     "SECRET_KEY": secrets.token_hex(),
     "ALLOWED_HOSTS": "127.0.0.1",
@@ -37,10 +37,12 @@ print(config.__file__, find_model_problems("float32"))
 
 
 @pytest.fixture(scope="module")
-def image(tmp_path_factory):
-    image = Image(tmp_path_factory.mktemp("image"))
-    image.build()
-    return image
+def image():
+    # On a disk: it is a gigabyte, and other temporary files are in memory.
+    with tempfile.TemporaryDirectory(prefix="strata-image-", dir="/var/tmp") as root:
+        image = Image(Path(root))
+        image.build()
+        yield image
 
 
 class TestContents:
