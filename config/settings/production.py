@@ -81,7 +81,7 @@ _has_tls = not _read_flag("STRATA_PLAIN_HTTP")
 SECURE_SSL_REDIRECT = _has_tls
 STRATA_CLIENT_ADDRESS_HEADER = "HTTP_X_FORWARDED_FOR"
 STRATA_MAX_CONNECTIONS_PER_ADDRESS = read_int("STRATA_MAX_CONNECTIONS_PER_ADDRESS", 0)
-SECURE_REDIRECT_EXEMPT = ["^health/"]  # health checks do not pass through the proxy
+SECURE_REDIRECT_EXEMPT = ["^health/", "^metrics$"]  # monitoring asks without the proxy
 SECURE_HSTS_SECONDS = 31_536_000 if _has_tls else 0
 # Both reach beyond this service, and a preload list is hard to leave.
 SECURE_HSTS_INCLUDE_SUBDOMAINS = _read_flag("STRATA_HSTS_SUBDOMAINS")
@@ -94,6 +94,7 @@ CSRF_COOKIE_SECURE = _has_tls
 
 # Collected files are served compressed; others are served from their packages as they are.
 STATIC_ROOT = read_folder("STRATA_STATIC_DIR", STATIC_ROOT)
+WHITENOISE_USE_FINDERS = not (STATIC_ROOT / "style.css").exists()  # it would prefer the packages'
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"},

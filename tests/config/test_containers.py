@@ -6,8 +6,8 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,17 +17,9 @@ from django.urls import resolve
 
 from config import environment, gunicorn
 from config.celery import QUEUES
+from tests.compose import BIN, SECRETS, compose, read_our_services, read_services
 from tests.serving import ROOT
 
-BIN = Path(sys.executable).parent
-SECRETS = {
-    "SECRET_KEY": "long-enough-to-be-taken-for-a-random-one-0123456789-abcdefghij",
-    "ALLOWED_HOSTS": "strata.example",
-    "POSTGRES_PASSWORD": "the-database",
-    "REDIS_PASSWORD": "the-messages",
-    "QDRANT_API_KEY": "the-vectors",
-    "FLOWER_BASIC_AUTH": "operator:password",
-}
 READERS = [
     "config/settings/base.py",
     "config/settings/production.py",
@@ -45,26 +37,14 @@ NOT_PASSED = {
 }
 
 
-def compose(*arguments: str, **given: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [BIN / "docker-compose", "--env-file", os.devnull, *arguments], cwd=ROOT,
-        env={"PATH": os.environ["PATH"], **given}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-
-
 @pytest.fixture(scope="module")
 def services() -> dict[str, dict[str, Any]]:
-    """The services as Compose reads the file."""
-    ran = compose("config", "--format", "json", **SECRETS)
-    assert ran.returncode == 0, ran.stderr
-    found: dict[str, dict[str, Any]] = json.loads(ran.stdout)["services"]
-    return found
+    return read_services()
 
 
 @pytest.fixture(scope="module")
-def ours(services) -> dict[str, dict[str, Any]]:
-    """The services that run Strata's image."""
-    return {name: service for name, service in services.items() if "build" in service}
+def ours() -> dict[str, dict[str, Any]]:
+    return read_our_services()
 
 
 @pytest.fixture(scope="module")
@@ -82,17 +62,22 @@ def option(command: list[str], name: str) -> str | None:
 READING_FUNCTIONS = {name for name in vars(environment) if name.startswith("read_")}
 
 
+def list_readings() -> dict[str, set[str]]:
+    """Function that reads a variable -> the variables that the production settings read by it."""
+    asking = {"os.environ.get", "_require_env", "_read_flag", *READING_FUNCTIONS}
+    found: dict[str, set[str]] = {}
+    for path in READERS:
+        for call in ast.walk(ast.parse((ROOT / path).read_text())):
+            if isinstance(call, ast.Call) and call.args and ast.unparse(call.func) in asking:
+                name = call.args[0]
+                if isinstance(name, ast.Constant):
+                    found.setdefault(ast.unparse(call.func), set()).add(str(name.value))
+    return found
+
+
 def read_by_settings() -> set[str]:
     """Every environment variable that the production settings read."""
-    asking = {"os.environ.get", "_require_env", "_read_flag", *READING_FUNCTIONS}
-    calls = [
-        node
-        for path in READERS
-        for node in ast.walk(ast.parse((ROOT / path).read_text()))
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in asking
-    ]
-    first = [call.args[0] for call in calls if call.args]
-    return {str(name.value) for name in first if isinstance(name, ast.Constant)}
+    return set().union(*list_readings().values())
 
 
 class TestCompose:
@@ -210,7 +195,7 @@ class TestCompose:
     def test_passes_the_checks_of_a_deployment(self, ours, image, tmp_path):
         given = {**image, **{k: v for k, v in ours["web"]["environment"].items() if v is not None}}
         given |= {"PATH": os.environ["PATH"], "STRATA_DATA_DIR": str(tmp_path / "data")}
-        given |= {"STRATA_STATIC_DIR": str(tmp_path / "static")}
+        given |= {"STRATA_STATIC_DIR": str(tmp_path / "static"), "STRATA_PROJECT_DIR": str(ROOT)}
 
         for command in (
             ["manage.py", "check", "--deploy", "--fail-level", "WARNING"],
@@ -231,20 +216,26 @@ class TestImage:
 
         assert ran.returncode == 0, ran.stdout
 
-    def test_contains_every_app_and_its_files(self):
+    def test_is_built_from_what_the_wheel_needs_and_nothing_else(self):
         lines = (ROOT / ".dockerignore").read_text().splitlines()
         let_in = {line[1:] for line in lines if line.startswith("!")}
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+        in_wheel = set(project["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"])
         local = {app.split(".")[0] for app in settings.INSTALLED_APPS}
         local = {app for app in local if (ROOT / app).is_dir()}
 
-        assert lines[1] == "*"
-        assert local | {"specs", "console", "templates", "requirements", "manage.py"} <= let_in
+        assert next(line for line in lines if not line.startswith("#")) == "*"
+        assert let_in == in_wheel | {"LICENSE", "README.md", "pyproject.toml", "requirements"}
+        assert local | {"specs", "console", "templates", "manage.py"} <= in_wheel
         assert {name for name in let_in if not (ROOT / name).exists()} == set()
 
     def test_installs_only_requirements_with_hashes(self):
         dockerfile = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
         installs = re.findall(r"pip install ([^&\n]*)", dockerfile)
+        [own] = [arguments for arguments in installs if "strata_rag" in arguments]
 
+        assert "--no-deps /dist/strata_rag-*.whl" in own  # made from this folder in this build
+        installs.remove(own)
         assert installs
         for arguments in installs:
             assert "--require-hashes" in arguments
@@ -252,6 +243,13 @@ class TestImage:
             assert paths
             for path in paths:
                 assert "--hash=sha256:" in (ROOT / path).read_text()
+
+    def test_holds_no_sources(self):
+        last = (ROOT / "Dockerfile").read_text().split("\nFROM ")[-1]
+
+        copied = re.findall(r"^COPY (.*)$", last, re.MULTILINE)
+        assert copied
+        assert all(arguments.startswith("--from=") for arguments in copied)
 
     def test_runs_as_an_unprivileged_user(self):
         last = (ROOT / "Dockerfile").read_text().split("\nFROM ")[-1]

@@ -2,11 +2,13 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from typing import Any
 
 import pytest
+from django.urls import reverse
 
 from tests.serving import ROOT
 
@@ -80,12 +82,31 @@ class TestEnvironment:
 
         assert shown == dict.fromkeys(names, has_tls)
 
+    def test_lets_monitoring_ask_without_the_proxy(self, read):
+        [patterns] = values(read("SECURE_REDIRECT_EXEMPT")).values()
+
+        def is_exempt(name: str) -> bool:
+            path = reverse(name).removeprefix("/")
+            return any(re.search(pattern, path) for pattern in patterns)
+
+        assert all(is_exempt(name) for name in ("live", "ready", "metrics"))
+        assert not any(is_exempt(name) for name in ("search-page", "sign-in", "schema"))
+
     def test_sets_hsts_for_this_host_only_by_default(self, read):
         names = ["SECURE_HSTS_SECONDS", "SECURE_HSTS_INCLUDE_SUBDOMAINS", "SECURE_HSTS_PRELOAD"]
 
         assert list(values(read(*names)).values()) == [31_536_000, False, False]
         asked = {"STRATA_HSTS_SUBDOMAINS": "1", "STRATA_HSTS_PRELOAD": "1"}
         assert list(values(read(*names, **asked)).values()) == [31_536_000, True, True]
+
+    def test_serves_the_files_of_packages_only_if_none_are_collected(self, read, tmp_path):
+        def is_asking_packages() -> Any:
+            shown = values(read("WHITENOISE_USE_FINDERS", STRATA_STATIC_DIR=str(tmp_path)))
+            return shown["WHITENOISE_USE_FINDERS"]
+
+        assert is_asking_packages()
+        (tmp_path / "style.css").touch()
+        assert not is_asking_packages()
 
     def test_refuses_a_short_secret_key(self, read):
         ran = read(SECRET_KEY="k" * 49)
