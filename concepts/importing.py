@@ -21,14 +21,7 @@ from concepts.serializers import (
     QuoteSerializer,
     RelationshipTypeInputSerializer,
 )
-from concepts.services import (
-    MAX_CHARS,
-    E,
-    create_entity,
-    edit_entity,
-    find_entity,
-    relate_concepts,
-)
+from concepts.services import MAX_CHARS, E, create_entity, edit_entity, find_entity, relate_concepts
 from core.exceptions import InvalidInput, StrataError
 from core.http_formats import iter_lines
 from core.serializers import StrictSerializer, StringField, TitleField

@@ -61,9 +61,7 @@ def _describe_entity(
                 responses={201: body_of(answer), 409: ERROR},
             ),
             retrieve=extend_schema(
-                operation_id=f"read_{name}",
-                summary=f"Read a {words}",
-                responses=body_of(answer),
+                operation_id=f"read_{name}", summary=f"Read a {words}", responses=body_of(answer)
             ),
             partial_update=extend_schema(
                 operation_id=f"edit_{name}",
@@ -315,10 +313,7 @@ class RelationshipViewSet(viewsets.ViewSet):
         code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
         return Response(self._render(edge.pk), status=code)
 
-    @extend_schema(
-        operation_id="read_relationship",
-        responses=body_of(strata_types.Relationship),
-    )
+    @extend_schema(operation_id="read_relationship", responses=body_of(strata_types.Relationship))
     def retrieve(self, request: Request, relationship_id: UUID) -> Response:
         """Read a relationship."""
         return Response(self._render(relationship_id))

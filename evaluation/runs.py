@@ -33,12 +33,7 @@ from evaluation.measuring import (
     parse_measures,
 )
 from evaluation.models import EvaluationRun
-from evaluation.systems import (
-    HitLocation,
-    check_system_name,
-    find_answerable_modes,
-    make_system,
-)
+from evaluation.systems import HitLocation, check_system_name, find_answerable_modes, make_system
 from indexing.models import Index, IndexBuild
 from summaries import llm
 

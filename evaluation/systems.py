@@ -11,14 +11,7 @@ from typing import Any, NamedTuple
 from core.exceptions import InvalidInput
 from indexing.models import IndexBuild
 from retrieval.pipelines.declaring import find_pipeline_files
-from retrieval.search import (
-    MAX_ARTIFACTS,
-    MAX_LIMIT,
-    MAX_OFFSET,
-    Hit,
-    Mode,
-    require_vectors,
-)
+from retrieval.search import MAX_ARTIFACTS, MAX_LIMIT, MAX_OFFSET, Hit, Mode, require_vectors
 
 FIRST_PAGE_SIZE = 10  # hits
 RANKING_DEPTH = 100  # artifacts or pages per query, as recall@100 needs

@@ -86,10 +86,7 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
         enqueue_on_commit(tasks.measure_run, run_id=str(run.pk))
         return Response(render_run(run), status=status.HTTP_202_ACCEPTED)
 
-    @extend_schema(
-        operation_id="read_evaluation",
-        responses=body_of(strata_types.EvaluationDetail),
-    )
+    @extend_schema(operation_id="read_evaluation", responses=body_of(strata_types.EvaluationDetail))
     def retrieve(self, request: Request, run_id: str) -> Response:
         """Read a run with its results, and the earlier results of the same queries."""
         run = get_run(run_id, get_grant(request))
@@ -120,7 +117,7 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
                         media_type="text/html",
                     )
                 ],
-            ),
+            )
         },
     )
     def report(self, request: Request, run_id: str) -> HttpResponse:

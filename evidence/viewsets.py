@@ -72,10 +72,7 @@ class EvidenceViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="find_similar_evidence",
         parameters=[SimilarEvidenceParametersSerializer],
-        responses={
-            200: body_of(strata_types.EvidenceAnswer),
-            409: ERROR,
-        },
+        responses={200: body_of(strata_types.EvidenceAnswer), 409: ERROR},
     )
     def similar(self, request: Request, index: str) -> Response:
         """Find findings similar to a query, most similar first."""
@@ -86,10 +83,7 @@ class EvidenceViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="find_related_evidence",
         request=RelatedEvidenceParametersSerializer,
-        responses={
-            200: body_of(strata_types.EvidenceAnswer),
-            409: ERROR,
-        },
+        responses={200: body_of(strata_types.EvidenceAnswer), 409: ERROR},
     )
     def related(self, request: Request, index: str) -> Response:
         """Find findings similar to a query, except those at the given URLs."""

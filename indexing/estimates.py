@@ -102,10 +102,7 @@ class BuildEstimate:
 
 
 def estimate_build(
-    name: str,
-    *,
-    is_exact: bool = False,
-    advance: Callable[[int], None] = lambda count: None,
+    name: str, *, is_exact: bool = False, advance: Callable[[int], None] = lambda count: None
 ) -> BuildEstimate:
     """Estimate the build that ``apply_spec`` would start now. ``is_exact`` chunks every artifact
     instead of a sample; ``advance`` is called with 1 after each artifact.

@@ -320,9 +320,7 @@ def update_collections(build: IndexBuild, *, is_complete: bool = False) -> bool:
     is_ready = True
     for name in build.collections():
         is_ready &= get_store().update_collection(
-            name,
-            build.store_settings,
-            is_loaded=lambda: is_complete or _are_few_missing(build),
+            name, build.store_settings, is_loaded=lambda: is_complete or _are_few_missing(build)
         )
     return is_ready
 

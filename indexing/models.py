@@ -89,7 +89,7 @@ class SearchSettings(models.Model):
         verbose_name_plural = "search settings"
         ordering = ["index", "number"]
         constraints = [
-            models.UniqueConstraint(fields=["index", "number"], name="search_settings_number"),
+            models.UniqueConstraint(fields=["index", "number"], name="search_settings_number")
         ]
 
     def __str__(self) -> str:
@@ -191,7 +191,7 @@ class IndexBuild(models.Model):
     class Meta:
         ordering = ["index", "number"]
         constraints = [
-            models.UniqueConstraint(fields=["index", "number"], name="build_index_number"),
+            models.UniqueConstraint(fields=["index", "number"], name="build_index_number")
         ]
 
     def __str__(self) -> str:
@@ -301,10 +301,7 @@ class NodeQuerySet(LeasedQuerySet["Node"]):
         )
         artifact = Artifact.objects.filter(pk=OuterRef("artifact_id"))
         return self.free().filter(
-            ~Exists(awaited) | ~Exists(artifact),
-            NOT_SYNCED,
-            build=build,
-            state=Node.State.DELETING,
+            ~Exists(awaited) | ~Exists(artifact), NOT_SYNCED, build=build, state=Node.State.DELETING
         )
 
     def in_live_builds(self) -> "NodeQuerySet":
@@ -391,9 +388,7 @@ class Node(LeasedRow):
             models.Index(fields=["artifact", "build", "state"], name="node_artifact"),
             models.Index(fields=["source", "build"], name="node_source"),
             models.Index(
-                fields=["build", "state", "turn"],
-                name="node_unsynced",
-                condition=NOT_SYNCED,
+                fields=["build", "state", "turn"], name="node_unsynced", condition=NOT_SYNCED
             ),
             models.Index(
                 fields=["lease_token"], name="node_leased", condition=Q(lease_token__isnull=False)
@@ -512,14 +507,14 @@ class IndexedDocument(LeasedRow):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["build", "artifact"], name="document_build_artifact"),
+            models.UniqueConstraint(fields=["build", "artifact"], name="document_build_artifact")
         ]
         indexes = [
             models.Index(
                 fields=["build", "state", "kinds_to_regenerate"],
                 name="document_unfinished",
                 condition=~Q(state="ready"),
-            ),
+            )
         ]
 
     def __str__(self) -> str:

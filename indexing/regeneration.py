@@ -199,9 +199,7 @@ def _require_category(category: str, types: list[str], rows: Iterable[QuerySet[A
     } - {""}
     if category not in categories:
         raise InvalidInput(
-            f"There is no category {category[:60]!r}.",
-            field="category",
-            allowed=categories,
+            f"There is no category {category[:60]!r}.", field="category", allowed=categories
         )
 
 

@@ -41,11 +41,7 @@ class CrossEncoder:
         tokenizer.enable_truncation(self.window)
 
     def score(
-        self,
-        query: str,
-        texts: Sequence[str],
-        *,
-        should_stop: Callable[[], bool] = lambda: False,
+        self, query: str, texts: Sequence[str], *, should_stop: Callable[[], bool] = lambda: False
     ) -> list[float]:
         """Score how well each text answers the query, in the given order, on the model's scale.
 
@@ -100,9 +96,7 @@ def _load_model(name: str) -> Any:
     names = {model["model"] for model in TextCrossEncoder.list_supported_models()}
     if name not in names:
         raise ModelUnavailable(
-            f"There is no cross-encoder and no folder named {name!r}.",
-            field="model",
-            allowed=names,
+            f"There is no cross-encoder and no folder named {name!r}.", field="model", allowed=names
         )
     return _make_encoder(name)
 
@@ -164,11 +158,7 @@ class RerankEndpoint:
         self._breaker = CircuitBreaker(ModelUnavailable)
 
     def score(
-        self,
-        query: str,
-        texts: Sequence[str],
-        *,
-        should_stop: Callable[[], bool] = lambda: False,
+        self, query: str, texts: Sequence[str], *, should_stop: Callable[[], bool] = lambda: False
     ) -> list[float]:
         """Score how well each text answers the query, in the given order, on the model's scale.
         Scores are cached for an hour.

@@ -15,11 +15,7 @@ class Explanation:
 
 
 def explain_fused_hit(id: int, ranking: HybridRanking, fusion: HybridFusion) -> Explanation:
-    return Explanation(
-        dense=ranking.dense.get(id),
-        sparse=ranking.sparse.get(id),
-        fusion=fusion,
-    )
+    return Explanation(dense=ranking.dense.get(id), sparse=ranking.sparse.get(id), fusion=fusion)
 
 
 def explain_single_hit(rank: int, score: float, *, is_dense: bool) -> Explanation:

@@ -124,11 +124,7 @@ class _FilterParser:
         return self._make_match(name, field_type, [read_value(value, path)])
 
     def _parse_range(
-        self,
-        name: str,
-        bounds: Mapping[str, object],
-        path: str,
-        read: Callable[[object, str], Any],
+        self, name: str, bounds: Mapping[str, object], path: str, read: Callable[[object, str], Any]
     ) -> Filter:
         for operator in bounds:
             if operator not in RANGE_OPERATORS:

@@ -97,10 +97,7 @@ class FusedId:
 
 
 def reciprocal_rank_fusion(
-    rankings: Sequence[Sequence[Id]],
-    *,
-    weights: Sequence[float] | None = None,
-    k: float = RRF_K,
+    rankings: Sequence[Sequence[Id]], *, weights: Sequence[float] | None = None, k: float = RRF_K
 ) -> list[tuple[Id, float]]:
     """Fuse rankings by the reciprocal of each id's rank.
 

@@ -5,10 +5,5 @@ neither LlamaIndex nor an inference runtime.
 """
 
 from indexing.embedding.availability import describe_model_availability
-from indexing.embedding.embedder import (
-    Embedder,
-    get_embedder,
-    import_libraries,
-    load_models,
-)
+from indexing.embedding.embedder import Embedder, get_embedder, import_libraries, load_models
 from indexing.embedding.rdkit_model import parse_smiles

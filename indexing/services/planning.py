@@ -27,11 +27,7 @@ from documents.reading import mark_artifact_failed
 from indexing.drafting import get_drafters, plan_inputs
 from indexing.exceptions import TooManyNodes, UnchunkableText
 from indexing.models import IndexBuild, IndexedDocument, IndexedDocumentQuerySet, Node
-from indexing.services.documents import (
-    PLANNABLE_STATES,
-    changing_nodes,
-    make_documents_due,
-)
+from indexing.services.documents import PLANNABLE_STATES, changing_nodes, make_documents_due
 from indexing.services.resets import reembed_nodes
 from indexing.services.rows import draft_rows, find_current_turn, mark_deleting, write_rows
 

@@ -63,9 +63,7 @@ class PruneView(NeedsAllDocuments):
     scopes = Scope.MANAGE
 
     @extend_schema(
-        operation_id="prune_index",
-        request=None,
-        responses=body_of(strata_types.BuildList),
+        operation_id="prune_index", request=None, responses=body_of(strata_types.BuildList)
     )
     def post(self, request: Request, index: str) -> Response:
         """Give up the standby build, which is kept for a rollback.
@@ -106,11 +104,7 @@ class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
     @extend_schema(
         operation_id="apply_spec",
         request=ApplySerializer,
-        responses={
-            **CHANGE_RESPONSES,
-            202: body_of(strata_types.Build),
-            422: ERROR,
-        },
+        responses={**CHANGE_RESPONSES, 202: body_of(strata_types.Build), 422: ERROR},
     )
     def create(self, request: Request, index: str) -> Response:
         """Build an index by its current spec, beside the live build.

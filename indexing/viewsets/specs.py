@@ -15,12 +15,7 @@ from access.grants import Scope
 from core.openapi import ERROR, body_of, with_example
 from core.serializers import StrictSerializer
 from indexing import services
-from indexing.spec.loaded import (
-    MAX_CHARS,
-    get_invalid_specs,
-    read_spec_text,
-    write_spec_text,
-)
+from indexing.spec.loaded import MAX_CHARS, get_invalid_specs, read_spec_text, write_spec_text
 
 TEXT = "title: Minutes\nchunks:\n  context: [title, heading]\n"
 

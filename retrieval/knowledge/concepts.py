@@ -75,10 +75,7 @@ def search_concepts(knowledge_query: KnowledgeQuery, options: SearchOptions) -> 
 
 
 def search_relationship_types(
-    knowledge_query: KnowledgeQuery,
-    options: SearchOptions,
-    *,
-    edges_shown: int = MAX_EDGES_SHOWN,
+    knowledge_query: KnowledgeQuery, options: SearchOptions, *, edges_shown: int = MAX_EDGES_SHOWN
 ) -> list[RelationshipTypeHit]:
     """Find relationship types, each with its first ``edges_shown`` relationships."""
     hits = knowledge_query.find("relationship_type", options)

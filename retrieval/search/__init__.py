@@ -17,12 +17,7 @@ Only ``retrieval.retrievers`` and ``retrieval.knowledge`` search through this pa
 """
 
 from retrieval.search.flat import SearchAnswer
-from retrieval.search.hierarchy import (
-    MAX_ARTIFACTS,
-    ArtifactGroup,
-    HierarchicalAnswer,
-    PageGroup,
-)
+from retrieval.search.hierarchy import MAX_ARTIFACTS, ArtifactGroup, HierarchicalAnswer, PageGroup
 from retrieval.search.hit_checks import DroppedPoints, Verdict
 from retrieval.search.multi_query import MAX_CANDIDATES, MAX_QUERIES, MultiQueryAnswer
 from retrieval.search.query_vectors import require_vectors

@@ -165,11 +165,7 @@ def group_by_artifact(hits: Sequence[Hit]) -> list[ArtifactGroup]:
         artifact = artifacts.get(artifact_id)
         if artifact is None:
             artifact = artifacts[artifact_id] = ArtifactGroup(
-                artifact_id,
-                payload["artifact_title"],
-                payload.get("file_name"),
-                hit.index,
-                score,
+                artifact_id, payload["artifact_title"], payload.get("file_name"), hit.index, score
             )
         artifact.score = max(artifact.score, score)
         artifact.score_sum += score

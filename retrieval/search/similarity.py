@@ -10,9 +10,7 @@ from retrieval.search.targets import Candidate, PointKey
 from retrieval.visible_points import VisiblePoints
 
 
-def measure_similarities(
-    rankings: Sequence[Sequence[Candidate]],
-) -> list[dict[PointKey, float]]:
+def measure_similarities(rankings: Sequence[Sequence[Candidate]]) -> list[dict[PointKey, float]]:
     """For each ranking, the cosines of its candidates to the query of their target. Most are scores
     of the dense ranking. For the others, one request to each collection reads the vectors. Without
     a dense query, or if the store no longer has the point, a candidate has none.

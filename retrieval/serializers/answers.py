@@ -392,11 +392,7 @@ def render_source_context(context: SourceContext) -> dict[str, Any]:
         "end": source.end,
         "content_hash": source.content_hash,
         "artifact": {**render_reference(source.artifact), "index": source.artifact.index},
-        "page": {
-            "id": str(source.page_id),
-            "index": source.page.index,
-            "label": source.page.label,
-        },
+        "page": {"id": str(source.page_id), "index": source.page.index, "label": source.page.label},
         "chunks": [
             {
                 "node_id": str(node.point_id),

@@ -179,10 +179,7 @@ class SummarySearchParametersSerializer(SearchParametersSerializer):
 
 class HierarchicalParametersSerializer(QueryParametersSerializer):
     limit = serializers.IntegerField(
-        default=10,
-        min_value=1,
-        max_value=MAX_ARTIFACTS,
-        help_text="Maximum number of artifacts.",
+        default=10, min_value=1, max_value=MAX_ARTIFACTS, help_text="Maximum number of artifacts."
     )
 
 

@@ -7,12 +7,7 @@ from uuid import UUID
 from django.conf import settings
 from django.core.cache import cache
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import (
-    OpenApiExample,
-    OpenApiRequest,
-    extend_schema,
-    extend_schema_view,
-)
+from drf_spectacular.utils import OpenApiExample, OpenApiRequest, extend_schema, extend_schema_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -26,14 +21,8 @@ from indexing.models import Node
 from indexing.signals import make_due_and_enqueue, plan_standalone_and_enqueue
 from retrieval.facets import count_field_values
 from retrieval.search_table import SEARCHES, SearchResponse, run_search
-from retrieval.serializers.answers import (
-    render_tool_answer,
-    render_tools,
-)
-from retrieval.serializers.requests import (
-    FacetParametersSerializer,
-    read_query_string,
-)
+from retrieval.serializers.answers import render_tool_answer, render_tools
+from retrieval.serializers.requests import FacetParametersSerializer, read_query_string
 from retrieval.tools import list_tools, prepare_tool_call
 
 
@@ -57,11 +46,7 @@ class SearchView(APIView):
 def make_search_view(name: str) -> type[SearchView]:
     """Make the view of one search, with GET and POST described in the OpenAPI document."""
     search = SEARCHES[name]
-    responses = {
-        200: search.answer,
-        404: ERROR,
-        409: ERROR,
-    }
+    responses = {200: search.answer, 404: ERROR, 409: ERROR}
     view = type(f"{name.title()}SearchView", (SearchView,), {"name": name})
     describe: Callable[[type[SearchView]], type[SearchView]] = extend_schema_view(
         get=extend_schema(

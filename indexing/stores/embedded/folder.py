@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from indexing.exceptions import StoreLocked
-from indexing.stores.base import (
-    CollectionSchema,
-)
+from indexing.stores.base import CollectionSchema
 
 LOCK_NAME = ".lock"
 
