@@ -138,11 +138,8 @@ def _import_quote(
 
 
 def _find_document(index: str, name: str) -> Artifact:
-    """The document with this external id, or else the only one with this file name.
-
-    Raises:
-        QuoteNotFound: there is none, or several have this file name.
-    """
+    """The document with this external id, or else the only one with this file name. Raises
+    ``QuoteNotFound``: there is none, or several have this file name."""
     found = list(find_by_external_ids(index, [name]).values())
     found = found or list(Artifact.objects.filter(index=index, file_name=name)[:2])
     if not found:

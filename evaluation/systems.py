@@ -47,10 +47,7 @@ SEARCH_MODES = {
 
 
 def check_system_name(name: str) -> None:
-    """
-    Raises:
-        InvalidInput: there is neither a mode nor a pipeline of this name.
-    """
+    """Raises ``InvalidInput``: there is neither a mode nor a pipeline of this name."""
     names = [*SEARCH_MODES, *find_pipeline_files()]
     if name not in names:
         raise InvalidInput(
@@ -137,10 +134,7 @@ EvaluatedSystem = ModeSystem | PipelineSystem
 
 def make_system(index: str, name: str) -> EvaluatedSystem:
     """Make the system of this name. A mode takes precedence over a pipeline of the same name.
-
-    Raises:
-        InvalidInput: there is neither a mode nor a pipeline of this name.
-    """
+    Raises ``InvalidInput``: there is neither a mode nor a pipeline of this name."""
     check_system_name(name)
     if name == "hierarchical":
         return HierarchicalSystem(name, index)

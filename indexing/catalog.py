@@ -125,11 +125,8 @@ def _validate_structures(metadata: Mapping[str, Any], field: str) -> None:
 
 
 def clean_metadata_value(name: str, field: FieldSpec, value: Any) -> Any:
-    """Convert the value of a declared field to the form in which it is stored.
-
-    Raises:
-        InvalidInput: the field does not allow it.
-    """
+    """Convert the value of a declared field to the form in which it is stored. Raises
+    ``InvalidInput``: the field does not allow it."""
     if field.many:
         if not isinstance(value, list):
             raise _invalid_value_error(name, f"must be a list of values of type {field.type}")

@@ -31,10 +31,7 @@ class IndexQuerySet(models.QuerySet["Index"]):
         return self.not_being_removed().filter(is_public=True)
 
     def require(self, name: str) -> None:
-        """
-        Raises:
-            UnknownIndex: there is no such index; lists the names.
-        """
+        """Raises ``UnknownIndex``: there is no such index; lists the names."""
         if not self.filter(pk=name).exists():
             raise UnknownIndex.named(name, self.values_list("name", flat=True))
 
@@ -199,11 +196,8 @@ class IndexBuild(models.Model):
 
     @cached_property
     def spec(self) -> IndexSpec:
-        """Its recipe, with the search settings and the store settings of its index.
-
-        Raises:
-            UnreadableRecipe: another release stored a value that this one does not understand.
-        """
+        """Its recipe, with the search settings and the store settings of its index. Raises
+        ``UnreadableRecipe``: another release stored a value that this one does not understand."""
         return read_stored_spec(*self.stored_spec)
 
     @property

@@ -39,10 +39,7 @@ class StreamPosition:
 
     @classmethod
     def parse(cls, text: str) -> "StreamPosition":
-        """
-        Raises:
-            InvalidInput: ``text`` is not an event id.
-        """
+        """Raises ``InvalidInput``: ``text`` is not an event id."""
         answer_id, _, reached = text.partition(".")
         if (
             answer_id.isalnum()

@@ -44,10 +44,7 @@ class CrossEncoder:
         self, query: str, texts: Sequence[str], *, should_stop: Callable[[], bool] = lambda: False
     ) -> list[float]:
         """Score how well each text answers the query, in the given order, on the model's scale.
-
-        Raises:
-            ScoringStopped: ``should_stop``, called between batches, returned True.
-        """
+        Raises ``ScoringStopped``: ``should_stop``, called between batches, returned True."""
         scores = [0.0] * len(texts)
         # A batch is padded to its longest text, so batch texts of similar length.
         order = sorted(range(len(texts)), key=lambda row: len(texts[row]))

@@ -49,10 +49,7 @@ def parse_value(
     value: object, field_type: str, path: str, field_spec: FieldSpec | None = None
 ) -> Any:
     """Check a value of a field type (``text``, ``integer`` …) and convert it to the stored form.
-
-    Raises:
-        InvalidInput: with ``path`` and the allowed values.
-    """
+    Raises ``InvalidInput``: with ``path`` and the allowed values."""
     read = _READER_BY_FIELD_TYPE[field_type](value, path)
     return read if field_spec is None else _normalise_value(read, field_spec, path)
 

@@ -22,11 +22,8 @@ class SourceContext:
 
 
 def read_source_context(source_id: UUID, grant: Grant, *, window: int = 0) -> SourceContext:
-    """Read a source with up to ``window`` neighbouring sources on each side.
-
-    Raises:
-        UnknownSource: there is no source with this id.
-    """
+    """Read a source with up to ``window`` neighbouring sources on each side. Raises
+    ``UnknownSource``: there is no source with this id."""
     sources = Source.objects.select_related("artifact", "page").defer("page__text")
     source = sources.filter(pk=source_id).first()
     if source is None or not source.artifact.is_visible_to(grant):

@@ -96,10 +96,7 @@ class ToolCall:
         return next((filter for _, filter in self._list_filters()), None)
 
     def search(self) -> ToolAnswer:
-        """
-        Raises:
-            StoreUnavailable, EmbeddingUnavailable: retry helps.
-        """
+        """Raises ``StoreUnavailable`` and ``EmbeddingUnavailable``: retry helps."""
         for step, filter in self._list_filters():
             answer = self._search(self.limit, filter)
             if answer.hits:
@@ -174,11 +171,7 @@ def _mentions(hit: Hit, condition: Condition) -> bool:
 
 
 def list_tools(index: str, grant: Grant) -> list[DeclaredTool]:
-    """The tools that the live build can answer.
-
-    Raises:
-        UnknownIndex: lists the known names.
-    """
+    """The tools that the live build can answer. Raises ``UnknownIndex``: lists the known names."""
     spec = _get_spec(index, grant)
     if spec is None:
         return []
@@ -256,10 +249,7 @@ def _get_spec(index: str, grant: Grant) -> IndexSpec | None:
 
 
 def _make_condition(name: str, field: FieldSpec, value: object, parameter: str) -> Condition:
-    """
-    Raises:
-        InvalidInput: the field takes no such value, and it is no synonym of one.
-    """
+    """Raises ``InvalidInput``: the field takes no such value, and it is no synonym of one."""
     if isinstance(value, str) and field.lowercase:
         value = value.lower()
     named = field.find_values(value) if isinstance(value, str) else []

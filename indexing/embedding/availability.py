@@ -14,11 +14,8 @@ from indexing.spec.sections import read_api_key
 
 
 def describe_model_availability(spec: EmbeddingSpec) -> str:
-    """Describe the state of a model's files in one sentence.
-
-    Raises:
-        ModelUnavailable: files are missing or damaged; the error says what to do.
-    """
+    """Describe the state of a model's files in one sentence. Raises ``ModelUnavailable``: files are
+    missing or damaged; the error says what to do."""
     if spec.provider == "rdkit":
         require_rdkit()
         return "RDKit fingerprints; RDKit is installed."

@@ -57,11 +57,8 @@ class Embedder:
 
     @property
     def llama_index(self) -> "BaseEmbedding":
-        """This embedder as a LlamaIndex embedding.
-
-        Raises:
-            InvalidSpec: the model embeds structures or images, and LlamaIndex asks for texts.
-        """
+        """This embedder as a LlamaIndex embedding. Raises ``InvalidSpec``: the model embeds
+        structures or images, and LlamaIndex asks for texts."""
         if self.spec.provider in {"rdkit", "clip"}:
             raise InvalidSpec(
                 f"{self.spec.model} cannot be used in LlamaIndex: it embeds no texts."

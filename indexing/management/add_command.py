@@ -37,11 +37,7 @@ class AddDocumentsCommand(StrataCommand):
         self, index: str, stream: Iterable[AddResult], *, wait: bool, total: int | None = None
     ) -> None:
         """Consume ``stream``, which adds documents as it is read. Wait for them if requested, and
-        report.
-
-        Raises:
-            SystemExit: some were refused or, after waiting, failed.
-        """
+        report. Raises ``SystemExit``: some were refused or, after waiting, failed."""
         names = list(Index.objects.values_list("name", flat=True))
         if index not in names:
             raise CommandError(

@@ -107,11 +107,8 @@ class DocumentPlanner:
             return self._plan_parts(build, should_stop)
 
     def plan_claimed(self, build: IndexBuild, claim: Claim[IndexedDocument]) -> None:
-        """Plan a claimed document completely, unless another process makes it due meanwhile.
-
-        Raises:
-            Exception: any error of planning it.
-        """
+        """Plan a claimed document completely, unless another process makes it due meanwhile. Raises
+        ``Exception``: any error of planning it."""
         self._raises_all = True
         with claim.renewed(), self._releasing_on_error():
             self._add_plans(build, claim)

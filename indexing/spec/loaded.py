@@ -154,10 +154,7 @@ def _read_files(files: tuple[_File, ...]) -> tuple[dict[str, IndexSpec], dict[st
 
 
 def _read_text(path: Path) -> str:
-    """
-    Raises:
-        InvalidSpec: it cannot be read.
-    """
+    """Raises ``InvalidSpec``: it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:

@@ -42,12 +42,8 @@ class RelevanceTest:
                 )
 
     def refuses(self, target: Target, question: str) -> tuple[bool, list[str]]:
-        """Whether the question has nothing to do with the index, and a note if that was not
-        tested.
-
-        Raises:
-            StoreUnavailable, EmbeddingUnavailable: retry helps.
-        """
+        """Whether the question has nothing to do with the index, and a note if that was not tested.
+        Raises ``StoreUnavailable`` and ``EmbeddingUnavailable``: retry helps."""
         if not self.min_similarity:
             return False, []
         untested = "It was not tested whether this index is about the question: the test is for"

@@ -19,10 +19,7 @@ NOTE_START: Final = "Found by words only: "
 
 
 def embed_query(spec: EmbeddingSpec, query: str) -> DenseVector:
-    """
-    Raises:
-        EmbeddingUnavailable, ModelUnavailable: as ``Embedder.embed_query``.
-    """
+    """Raises ``EmbeddingUnavailable`` and ``ModelUnavailable``: as ``Embedder.embed_query``."""
     text = _spell_out_fiscal_years(query)
     return once((spec, query), lambda: embedding.get_embedder(spec).embed_query(text))
 
@@ -30,11 +27,8 @@ def embed_query(spec: EmbeddingSpec, query: str) -> DenseVector:
 def embed_query_if_available(
     spec: EmbeddingSpec, query: str
 ) -> tuple[DenseVector | None, list[str]]:
-    """The vector of a query; if the model's endpoint fails, None and a note that says so.
-
-    Raises:
-        ModelLoading, ModelUnavailable: of a model on this machine.
-    """
+    """The vector of a query; if the model's endpoint fails, None and a note that says so. Raises
+    ``ModelLoading`` and ``ModelUnavailable``: of a model on this machine."""
     try:
         return embed_query(spec, query), []
     except (EmbeddingUnavailable, ModelUnavailable) as error:
@@ -67,11 +61,8 @@ def _note_failure(spec: EmbeddingSpec, error: Exception) -> list[str]:
 
 
 def require_vectors(notes: Collection[str]) -> None:
-    """For measurements, which words alone would falsify.
-
-    Raises:
-        EmbeddingUnavailable: the notes of a search say that it was by words only.
-    """
+    """For measurements, which words alone would falsify. Raises ``EmbeddingUnavailable``: the notes
+    of a search say that it was by words only."""
     for note in notes:
         if note.startswith(NOTE_START):
             raise EmbeddingUnavailable(note)

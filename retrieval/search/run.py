@@ -91,11 +91,8 @@ class SearchRun:
         self.notes: list[str] = []
 
     def add_targets(self, kinds: Sequence[str]) -> list[Target]:
-        """Search the collections that hold these kinds.
-
-        Raises:
-            InvalidInput: a build holds no nodes of these kinds, or the filter is wrong.
-        """
+        """Search the collections that hold these kinds. Raises ``InvalidInput``: a build holds no
+        nodes of these kinds, or the filter is wrong."""
         targets = make_targets(self.builds.values(), kinds, self.options.filter)
         self.targets += targets
         return targets

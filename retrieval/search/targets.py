@@ -186,11 +186,8 @@ def find_builds(indexes: Sequence[str | IndexBuild], grant: Grant) -> dict[str, 
 def make_targets(
     builds: Iterable[LiveBuild | None], kinds: Sequence[str], filter: Mapping[str, Any] | None
 ) -> list[Target]:
-    """Make one target for each build. All ``kinds`` must be stored in the same collection.
-
-    Raises:
-        InvalidInput: a build holds no nodes of these kinds, or the filter is wrong.
-    """
+    """Make one target for each build. All ``kinds`` must be stored in the same collection. Raises
+    ``InvalidInput``: a build holds no nodes of these kinds, or the filter is wrong."""
     targets = []
     for build in builds:
         if build is None:
@@ -302,11 +299,8 @@ def get_score_kind(mode: Mode, targets: Sequence[Target]) -> str:
 
 
 def parse_recipe(stored: StoredSpec) -> IndexSpec:
-    """Read a build's recipe together with the search settings of its index.
-
-    Raises:
-        UnreadableRecipe: another release of Strata stored a recipe that this one cannot read.
-    """
+    """Read a build's recipe together with the search settings of its index. Raises
+    ``UnreadableRecipe``: another release of Strata stored a recipe that this one cannot read."""
     return read_stored_spec(*stored)
 
 
@@ -318,10 +312,8 @@ def _to_live_build(build: IndexBuild, grant: Grant) -> LiveBuild:
 
 
 def require_same_model(targets: Sequence[Target]) -> None:
-    """
-    Raises:
-        InvalidInput: the targets do not share an embedding model, so cosines cannot be compared.
-    """
+    """Raises ``InvalidInput``: the targets do not share an embedding model, so cosines cannot be
+    compared."""
     targets_by_model = _group_by_model(targets)
     if len(targets_by_model) > 1:
         models = ", ".join(

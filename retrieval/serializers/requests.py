@@ -275,10 +275,7 @@ class AskBodySerializer(AskParametersSerializer):
 
 def read_query_string(params: QueryDict) -> dict[str, Any]:
     """Convert a query string to the equivalent JSON body: ``index`` may repeat, ``filter`` is JSON.
-
-    Raises:
-        InvalidInput: a parameter given more than once, or a filter that is not JSON.
-    """
+    Raises ``InvalidInput``: a parameter given more than once, or a filter that is not JSON."""
     content: dict[str, Any] = {}
     for name, values in params.lists():
         if name == "index":

@@ -46,10 +46,7 @@ class FairSemaphore:
 
     @contextmanager
     def hold_slot(self, *, goes_first: bool, max_seconds: float | None = None) -> Iterator[None]:
-        """
-        Raises:
-            LanguageModelBusy: no slot became free within ``max_seconds``.
-        """
+        """Raises ``LanguageModelBusy``: no slot became free within ``max_seconds``."""
         waiter = self._add_waiter(goes_first)
         try:
             try:

@@ -49,11 +49,7 @@ class PersonNames:
 
 def read_person_names(folder: Path) -> PersonNames:
     """Read ``people.yaml``, or ``name_variants.yaml``, its name until 2025; empty if there is
-    neither.
-
-    Raises:
-        InvalidInput: the file has another format.
-    """
+    neither. Raises ``InvalidInput``: the file has another format."""
     people, variants = folder / "people.yaml", folder / "name_variants.yaml"
     path = people if people.is_file() else variants
     if not path.is_file():
