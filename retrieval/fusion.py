@@ -58,6 +58,15 @@ class ScoreShare:
 
 
 @dataclass(frozen=True, slots=True)
+class Explanation:
+    """Explains a hit's score: the contributions of the rankings add up to it."""
+
+    dense: ScoreShare | None
+    sparse: ScoreShare | None
+    fusion: HybridFusion | None = None  # None if there was only one ranking
+
+
+@dataclass(frozen=True, slots=True)
 class HybridRanking:
     """The dense and the sparse ranking of a query, by id, and both fused (id, score; best
     first)."""

@@ -11,7 +11,7 @@ from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from documents.models import Source
 from retrieval.event_loop import add_run_async
-from retrieval.explanation import Explanation
+from retrieval.fusion import Explanation
 from retrieval.passages import Passage, PipelineStep, QueryRanking
 from retrieval.pipelines.empty_results import describe_empty_result
 from retrieval.retrievers import QueriesRetriever

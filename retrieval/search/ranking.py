@@ -13,8 +13,7 @@ from uuid import UUID
 from access.grants import Grant
 from indexing.losses import has_lost_collection, make_loss_error
 from indexing.stores import Query, RankFusion, ScoredPoint, StoredPoint
-from retrieval.explanation import Explanation, explain_fused_hit, explain_single_hit
-from retrieval.fusion import RRF_K, CollectionRankings, fuse_collections
+from retrieval.fusion import RRF_K, CollectionRankings, Explanation, ScoreShare, fuse_collections
 from retrieval.search.request import Mode
 from retrieval.search.targets import Candidate, PointKey, SharedRanking, Target
 from retrieval.visible_points import VisiblePoints
@@ -177,18 +176,18 @@ def explain_candidates(mode: Mode, candidates: Sequence[Candidate]) -> dict[Poin
     explanations: dict[PointKey, Explanation] = {}
     if mode == Mode.HYBRID:
         for found in candidates:
-            target = found.target
-            assert target.ranking is not None
-            explanations[found.key] = explain_fused_hit(
-                found.point.id.int, target.ranking, target.fusion
+            ranking, id = found.target.ranking, found.point.id.int
+            assert ranking is not None
+            explanations[found.key] = Explanation(
+                ranking.dense.get(id), ranking.sparse.get(id), found.target.fusion
             )
         return explanations
     keys = {found.key for found in candidates}
-    for target in {id(found.target): found.target for found in candidates}.values():
+    for target in dict.fromkeys(found.target for found in candidates):
         for rank, point in enumerate(target.points, start=1):
             key = (target.build_id, point.id.int)
             if key in keys:
-                explanations[key] = explain_single_hit(
-                    rank, point.score, is_dense=mode == Mode.DENSE
-                )
+                share = ScoreShare(rank, point.score, point.score)
+                shares = (share, None) if mode == Mode.DENSE else (None, share)
+                explanations[key] = Explanation(*shares)
     return explanations

@@ -11,7 +11,7 @@ from core.metrics import DROPPED_HITS, SEARCH_SECONDS
 from indexing.models import IndexBuild
 from indexing.spec import IndexSpec
 from indexing.stores import Payload
-from retrieval.explanation import Explanation
+from retrieval.fusion import Explanation
 from retrieval.search.hit_checks import DroppedPoints, HitChecks, Verdict
 from retrieval.search.ranking import explain_candidates, fetch_points
 from retrieval.search.request import SearchOptions, check_query

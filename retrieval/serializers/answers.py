@@ -4,14 +4,13 @@ Answers are plain dicts of the shapes in ``strata_types``: rendering them with s
 take a sixth of the time of a search.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from core.paging import render_whole_list
 from documents.models import Source
 from documents.serializers import render_reference
-from retrieval.explanation import Explanation
+from retrieval.fusion import Explanation
 from retrieval.hits import get_hit_renderer
 from retrieval.passages import Passage
 from retrieval.pipelines.explaining import explain_passage
@@ -26,7 +25,7 @@ from retrieval.search import (
     SearchAnswer,
 )
 from retrieval.source_context import SourceContext
-from retrieval.tools import DeclaredTool, ToolAnswer, ToolCall
+from retrieval.tools import FilterStep, ToolCall
 from summaries.writers import QUESTIONS_FIX
 
 SNIPPET_CHARS = 300
@@ -363,19 +362,12 @@ def _render_explanation(explanation: Explanation) -> dict[str, Any]:
 # --- Tools -----------------------------------------------------------------------------------
 
 
-def render_tools(tools: Sequence[DeclaredTool]) -> dict[str, Any]:
-    return render_whole_list(
-        [
-            {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-            for tool in tools
-        ]
-    )
-
-
-def render_tool_answer(call: ToolCall, answer: ToolAnswer) -> dict[str, Any]:
+def render_tool_answer(
+    call: ToolCall, answer: SearchAnswer, step: FilterStep | None
+) -> dict[str, Any]:
     """As the search that the tool runs, with the cosine of each hit and the filter's step."""
     render = render_question_answer if call.is_question_search else render_chunk_answer
-    content = {**render(answer), "filter_applied": answer.filter_applied}
+    content = {**render(answer), "filter_applied": step}
     for rendered, hit in zip(content["hits"], answer.hits, strict=True):
         rendered["similarity"] = hit.similarity
     return content

@@ -1,6 +1,7 @@
 """Searches, tools and sources over HTTP."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -16,12 +17,13 @@ import strata_types
 from access.authentication import get_grant
 from access.grants import Scope
 from core.openapi import ERROR, body_of
+from core.paging import render_whole_list
 from documents.models import Artifact
 from indexing.models import Node
 from indexing.signals import make_due_and_enqueue, plan_standalone_and_enqueue
 from retrieval.facets import count_field_values
 from retrieval.search_table import SEARCHES, SearchResponse, run_search
-from retrieval.serializers.answers import render_tool_answer, render_tools
+from retrieval.serializers.answers import render_tool_answer
 from retrieval.serializers.requests import FacetParametersSerializer, read_query_string
 from retrieval.tools import list_tools, prepare_tool_call
 
@@ -80,7 +82,8 @@ class ToolListView(APIView):
     )
     def get(self, request: Request, index: str) -> Response:
         """List the tools of an index."""
-        return Response(render_tools(list_tools(index, get_grant(request))))
+        tools = list_tools(index, get_grant(request))
+        return Response(render_whole_list([asdict(tool) for tool in tools]))
 
 
 class ToolView(APIView):
@@ -101,8 +104,9 @@ class ToolView(APIView):
     def post(self, request: Request, index: str, name: str) -> Response:
         """Call a tool with its arguments."""
         call = prepare_tool_call(index, name, request.data, get_grant(request))
-        answer = call.search()
-        return make_response(SearchResponse(render_tool_answer(call, answer), answer.stale_ids))
+        answer, step = call.search()
+        rendered = render_tool_answer(call, answer, step)
+        return make_response(SearchResponse(rendered, answer.stale_ids))
 
 
 class FacetsView(APIView):
