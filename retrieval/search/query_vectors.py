@@ -1,15 +1,19 @@
-"""Embeds queries; they are searched by words alone where the model's endpoint does not answer."""
+"""Embeds queries, and adds to them the other names of what they mention. They are searched by words
+alone where the model's endpoint does not answer."""
 
 import logging
 import re
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from indexing import embedding
 from indexing.exceptions import EmbeddingUnavailable, ModelUnavailable
-from indexing.spec import EmbeddingSpec
+from indexing.spec import EmbeddingSpec, SearchSpec
 from indexing.stores import DenseVector
 from retrieval.request_cache import once
+from retrieval.words import fold_words
 
 logger = logging.getLogger(__name__)
 
@@ -66,3 +70,37 @@ def require_vectors(notes: Collection[str]) -> None:
     for note in notes:
         if note.startswith(NOTE_START):
             raise EmbeddingUnavailable(note)
+
+
+# --- Synonyms --------------------------------------------------------------------------------
+
+
+def add_synonyms(query: str, search: SearchSpec) -> str:
+    """The query, followed by the other names, which the model and the words of a search then see.
+    Case and accents do not matter; a name is found as whole words."""
+    return " ".join([query, *find_synonyms(query, search)])
+
+
+def find_synonyms(query: str, search: SearchSpec) -> list[str]:
+    if not search.synonyms:
+        return []
+    groups = _groups_by_name(search)
+    words = fold_words(query)
+    longest = max(map(len, groups))
+    runs = (
+        words[start:end]
+        for start in range(len(words))
+        for end in range(start + 1, min(start + longest, len(words)) + 1)
+    )
+    mentioned = dict.fromkeys(run for run in runs if run in groups)
+    found = (name for run in mentioned for group in groups[run] for name in group)
+    return list(dict.fromkeys(name for name in found if fold_words(name) not in mentioned))
+
+
+@lru_cache(maxsize=256)
+def _groups_by_name(search: SearchSpec) -> Mapping[tuple[str, ...], list[tuple[str, ...]]]:
+    groups = defaultdict(list)
+    for group in search.synonyms:
+        for name in group:
+            groups[fold_words(name)].append(group)
+    return groups

@@ -13,9 +13,8 @@ from indexing.spec import IndexSpec
 from indexing.stores import Payload
 from retrieval.fusion import Explanation
 from retrieval.search.hit_checks import DroppedPoints, HitChecks, Verdict
-from retrieval.search.ranking import explain_candidates, fetch_points
+from retrieval.search.ranking import explain_candidates, fetch_points, measure_similarities
 from retrieval.search.request import SearchOptions, check_query
-from retrieval.search.similarity import measure_similarities
 from retrieval.search.targets import (
     Candidate,
     PointKey,

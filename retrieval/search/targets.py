@@ -28,10 +28,13 @@ from retrieval.fusion import HybridFusion, HybridRanking, mean_fusion
 from retrieval.hits import HIT_KINDS
 from retrieval.ledger import LiveBuild, StoredSpec, read_live_builds
 from retrieval.request_cache import once
-from retrieval.search.query_vectors import embed_query, embed_query_if_available
+from retrieval.search.query_vectors import (
+    add_synonyms,
+    embed_query,
+    embed_query_if_available,
+)
 from retrieval.search.query_weights import BOTH_READ, QueryWeights, weigh_rankings
 from retrieval.search.request import SCORE_KINDS, Mode, name_score
-from retrieval.search.synonyms import add_synonyms
 
 # Build id and point id; the point id as an integer, which hashes ten times as fast as a UUID.
 PointKey = tuple[int, int]

@@ -19,7 +19,6 @@ from core.serializers import (
 )
 from indexing.embedding.rdkit_model import MAX_SMILES_CHARS
 from retrieval.facets import MAX_FACET_VALUES
-from retrieval.page_passages import KINDS
 from retrieval.pipelines.running import MAX_ANSWER_HITS
 from retrieval.questions.follow_ups import MAX_TURNS
 from retrieval.search import (
@@ -33,7 +32,7 @@ from retrieval.search import (
     StaleHitPolicy,
     SummaryType,
 )
-from retrieval.source_context import MAX_WINDOW
+from retrieval.source_context import MAX_WINDOW, PASSAGE_KINDS
 
 MAX_ANSWER_CHARS = 20_000  # of an earlier answer
 
@@ -313,4 +312,4 @@ class SourceParametersSerializer(StrictSerializer):
 
 
 class PassageKindSerializer(PagingSerializer):
-    kind = serializers.ChoiceField(KINDS, default=KINDS[0])
+    kind = serializers.ChoiceField(PASSAGE_KINDS, default=PASSAGE_KINDS[0])

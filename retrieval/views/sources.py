@@ -13,14 +13,13 @@ from access.grants import Scope
 from core.openapi import body_of
 from core.paging import paginate
 from documents.services import require_page
-from retrieval.page_passages import list_passages, render_passage
 from retrieval.serializers.answers import render_source_context
 from retrieval.serializers.requests import (
     PassageKindSerializer,
     SourceParametersSerializer,
     read_query_string,
 )
-from retrieval.source_context import read_source_context
+from retrieval.source_context import list_passages, read_source_context, render_passage
 
 
 class SourceView(APIView):
