@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 import strata_types
 from access.authentication import get_grant
 from access.grants import Scope
-from core.openapi import ERROR, body_of
+from core.openapi import ERROR, operation
 from core.paging import render_whole_list
 from documents.models import Artifact
 from indexing.models import Node
@@ -77,9 +77,7 @@ class ToolListView(APIView):
     scopes = Scope.SEARCH
     is_public_search = True
 
-    @extend_schema(
-        operation_id="list_tools", tags=["Search"], responses=body_of(strata_types.ToolList)
-    )
+    @operation("list_tools", strata_types.ToolList, tags=["Search"])
     def get(self, request: Request, index: str) -> Response:
         """List the tools of an index."""
         tools = list_tools(index, get_grant(request))
@@ -92,14 +90,14 @@ class ToolView(APIView):
     scopes = Scope.SEARCH
     is_public_search = True
 
-    @extend_schema(
-        operation_id="call_tool",
-        tags=["Search"],
-        request=OpenApiRequest(
+    @operation(
+        "call_tool",
+        strata_types.ToolAnswer,
+        body=OpenApiRequest(
             OpenApiTypes.OBJECT,
             examples=[OpenApiExample("Example", {"exercise": "nordic curl", "limit": 5})],
         ),
-        responses=body_of(strata_types.ToolAnswer),
+        tags=["Search"],
     )
     def post(self, request: Request, index: str, name: str) -> Response:
         """Call a tool with its arguments."""
@@ -115,11 +113,11 @@ class FacetsView(APIView):
     scopes = Scope.SEARCH
     is_public_search = True
 
-    @extend_schema(
-        operation_id="count_field_values",
+    @operation(
+        "count_field_values",
+        strata_types.FacetAnswer,
+        query=FacetParametersSerializer,
         tags=["Search"],
-        parameters=[FacetParametersSerializer],
-        responses=body_of(strata_types.FacetAnswer),
     )
     def get(self, request: Request, index: str) -> Response:
         """Count the values of the declared metadata fields.
