@@ -3,7 +3,6 @@
 import json
 import threading
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -74,13 +73,10 @@ def get_cross_encoder_loader(name: str, window: int | None = None) -> ModelLoade
     """
     with _loaders_lock:
         if (name, window) not in _loaders:
-            load = partial(_load_encoder, name, window)
-            _loaders[name, window] = ModelLoader(f"The cross-encoder {name}", load)
+            _loaders[name, window] = ModelLoader(
+                f"The cross-encoder {name}", lambda: CrossEncoder(_load_model(name), window)
+            )
         return _loaders[name, window]
-
-
-def _load_encoder(name: str, window: int | None) -> CrossEncoder:
-    return CrossEncoder(_load_model(name), window)
 
 
 def _load_model(name: str) -> Any:

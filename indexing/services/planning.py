@@ -7,7 +7,7 @@ between.
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -248,9 +248,9 @@ def _claim_changed_first(due: IndexedDocumentQuerySet, limit: int) -> Claim[Inde
     return due.filter(kinds_to_regenerate=[]).claim_batch(limit) or due.claim_batch(limit)
 
 
-def plan_nodes(artifact_id: UUID, build: IndexBuild, kinds: Collection[str] | None = None) -> None:
+def plan_nodes(artifact_id: UUID, build: IndexBuild) -> None:
     """Make the ledger of ``build`` match the current state of one artifact, even if another worker
-    plans it. Drafts all its nodes; with ``kinds``, only nodes of these kinds and changed ones.
+    plans it. Drafts all its nodes.
 
     New and changed nodes become pending, vanished ones `deleting`; the rest is not changed. While
     the artifact waits to be parsed, readers keep its old nodes.
@@ -262,11 +262,8 @@ def plan_nodes(artifact_id: UUID, build: IndexBuild, kinds: Collection[str] | No
         with transaction.atomic():
             make_documents_due([build.pk], [artifact_id])
             document = due.select_for_update().get()
-            if kinds is None:
-                document.content_hash = ""
-            for kind in kinds or ():
-                document.input_versions.pop(kind, None)
-            document.save(update_fields=["content_hash", "input_versions"])
+            document.content_hash = ""
+            document.save(update_fields=["content_hash"])
             claim = due.claim()
         if claim is not None:
             DocumentPlanner().plan_claimed(build, claim)

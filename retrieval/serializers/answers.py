@@ -36,14 +36,6 @@ HitRenderer = Callable[[Hit, str], dict[str, Any]]
 # --- Searches --------------------------------------------------------------------------------
 
 
-def render_chunk_answer(answer: SearchAnswer) -> dict[str, Any]:
-    return render_search_answer(answer, render_chunk)
-
-
-def render_summary_answer(answer: SearchAnswer) -> dict[str, Any]:
-    return render_search_answer(answer, render_summary)
-
-
 def render_question_answer(answer: SearchAnswer) -> dict[str, Any]:
     content = render_search_answer(answer, render_question)
     missing_count = sum(hit["question"] is None for hit in content["hits"])
@@ -366,8 +358,11 @@ def render_tool_answer(
     call: ToolCall, answer: SearchAnswer, step: FilterStep | None
 ) -> dict[str, Any]:
     """As the search that the tool runs, with the cosine of each hit and the filter's step."""
-    render = render_question_answer if call.is_question_search else render_chunk_answer
-    content = {**render(answer), "filter_applied": step}
+    if call.is_question_search:
+        content = render_question_answer(answer)
+    else:
+        content = render_search_answer(answer, render_chunk)
+    content["filter_applied"] = step
     for rendered, hit in zip(content["hits"], answer.hits, strict=True):
         rendered["similarity"] = hit.similarity
     return content

@@ -58,11 +58,9 @@ class FairSemaphore:
             self._release(waiter)
 
     @asynccontextmanager
-    async def ahold_slot(
-        self, *, goes_first: bool, max_seconds: float | None = None
-    ) -> AsyncIterator[None]:
-        """Raises as ``hold_slot``."""
-        waiter = self._add_waiter(goes_first)
+    async def ahold_slot(self, *, max_seconds: float | None = None) -> AsyncIterator[None]:
+        """As ``hold_slot`` of a call for which someone waits."""
+        waiter = self._add_waiter(goes_first=True)
         try:
             try:
                 await asyncio.wait_for(asyncio.wrap_future(waiter), max_seconds)

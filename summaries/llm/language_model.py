@@ -206,9 +206,7 @@ class LanguageModel:
         while True:
             has_begun, fences = False, FenceFilter()
             try:
-                async with call_semaphore.ahold_slot(
-                    goes_first=True, max_seconds=deadline.remaining_seconds()
-                ):
+                async with call_semaphore.ahold_slot(max_seconds=deadline.remaining_seconds()):
                     with self._count_and_translate_errors(cost):
                         async with self._aopen_client(deadline.remaining_seconds()) as model:
                             note_use(tokens=estimate_tokens(len(system) + len(user)))
