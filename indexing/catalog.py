@@ -11,7 +11,7 @@ from core.exceptions import InvalidInput
 from documents.index_catalog import IndexingProgress, PointRemoval
 from documents.models import Artifact
 from indexing import embedding
-from indexing.drafting.compound import list_structures
+from indexing.drafting.own_spaces import list_structures
 from indexing.hooks import find_text_faults
 from indexing.models import NOT_SYNCED, Index, IndexBuild, IndexedDocument, Node
 from indexing.removal import remove_artifact_points
