@@ -189,8 +189,7 @@ def _make_call(row: Extraction, spec: IndexSpec) -> ModelCall:
 
 
 def requeue_extractions(rows: QuerySet[Extraction]) -> int:
-    """Make these extractions due again, bypassing stored completions; return how many. Concepts
-    found before stay."""
+    """Make these extractions due again, without stored completions. Their concepts stay."""
     return rows.update(state=State.DUE, is_cache_bypassed=True, **FRESH)
 
 

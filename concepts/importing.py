@@ -108,8 +108,7 @@ def _import_relationship_type(
 
 
 def _create_or_complete(model: type[E], index: str, name: str, **texts: Any) -> tuple[E, bool]:
-    """Create a concept or relationship type, or add to the existing one what it lacks; return it
-    and whether it is new."""
+    """Create a concept or type, or complete the existing one; return it and whether it is new."""
     entity = find_entity(model, index, name)
     if entity is None:
         return create_entity(model, index, **{model.text_fields[0]: name}, **texts), True

@@ -102,8 +102,7 @@ class ConceptQuerySet(VisibleQuerySet["Concept"]):
         return concepts.filter(~Exists(hidden), is_restricted=False)
 
     def with_evidence(self, amount: str) -> "ConceptQuerySet":
-        """``some``: concepts with at least one instance that is not lost. ``none``: concepts
-        without any, for review."""
+        """``some``: concepts with an instance that is not lost; ``none``: those without."""
         has_evidence = Exists(Instance.objects.not_lost().filter(concept=OuterRef("pk")))
         return self.filter(has_evidence if amount == "some" else ~has_evidence)
 

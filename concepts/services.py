@@ -271,8 +271,7 @@ def relate_concepts(
 
 
 def remove_instances(instances: InstanceQuerySet) -> int:
-    """Delete quotes; return how many. The concepts of quotes from documents with groups stay
-    hidden."""
+    """Delete quotes; return how many. Concepts of quotes from documents with groups stay hidden."""
     restrict_concepts_of(instances)
     count, _ = instances.delete()
     return count

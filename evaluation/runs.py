@@ -274,8 +274,7 @@ def _make_details(
 def _choose_shown_queries(
     measured: Sequence[SystemMeasurement], order: Sequence[str], baseline: str
 ) -> list[str]:
-    """Return the queries with the lowest values of the first measure, and those that differ most
-    from the baseline."""
+    """Return the queries with the lowest values, and those that differ most from the baseline."""
     first = next(iter(measured[0].values_by_measure))
     values = {each.system: each.values_by_measure[first] for each in measured}
     positions = range(len(order))

@@ -28,8 +28,7 @@ class HitLocation:
 
 
 class SearchMode(NamedTuple):
-    """``search`` is a key of ``retrieval.search_table.SEARCHES``; ``kinds`` are those of the nodes
-    that it needs."""
+    """``search`` is a key of ``SEARCHES``; ``kinds`` are those of the nodes that it needs."""
 
     search: str
     mode: Mode
@@ -64,8 +63,7 @@ def find_answerable_modes(index: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class ModeSystem:
-    """One ranking of hits. ``index``: a build, or the name of an index, of which the live build is
-    searched."""
+    """One ranking of hits. ``index``: a build, or the name of an index to search its live build."""
 
     name: str
     index: str | IndexBuild

@@ -41,8 +41,7 @@ PROBE_TEXT_COUNT = 32  # texts embedded to measure the speed
 
 @dataclass(slots=True)
 class NodeEstimate:
-    """Nodes of one kind that an artifact would have: drafts, and counts of texts not written
-    yet."""
+    """Nodes of one kind that an artifact would have: drafts, and counts of unwritten texts."""
 
     nodes: list["TextNode"]
     unwritten_count: int = 0

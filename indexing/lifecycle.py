@@ -162,8 +162,7 @@ def pause_overdue_builds() -> None:
 
 
 def count_missing(build: IndexBuild) -> int:
-    """How many artifacts and rows of standalone kinds the live build shows but this build does not
-    hold yet."""
+    """How many artifacts and standalone rows the live build shows and this one lacks."""
     return find_incomplete_artifacts(build).count() + count_unfinished_standalone_rows(build)
 
 
@@ -256,8 +255,7 @@ def promote_build(build: IndexBuild, *, is_forced: bool = False) -> IndexBuild |
 
 
 def roll_back_index(name: str) -> IndexBuild:
-    """Promote the standby build of an index, and return it. Raises ``WrongBuildState``: there is no
-    standby build."""
+    """Promote and return the standby build. Raises ``WrongBuildState``: there is none."""
     standby = (
         IndexBuild.objects.not_retired().filter(index=name, state=IndexBuild.State.STANDBY).first()
     )

@@ -113,8 +113,7 @@ class IndexBuildQuerySet(models.QuerySet["IndexBuild"]):
         return [build for build in self if not build.reading_problem]
 
     def retire(self) -> int:
-        """Retire these builds: later reconciliations remove their points and rows. Return how
-        many."""
+        """Retire these builds: reconciliations remove their points and rows. Return how many."""
         return self.update(
             state=IndexBuild.State.RETIRED,
             retired_at=timezone.now(),

@@ -62,8 +62,7 @@ class Regeneration:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """Kinds of node that are regenerated in a build: all made from artifacts, or one standalone
-    kind."""
+    """Kinds of node to regenerate in a build: all made from artifacts, or one standalone kind."""
 
     build: IndexBuild
     kinds: list[str]

@@ -79,6 +79,5 @@ ENGLISH_MODELS: Final = frozenset(
 
 
 def get_model_languages(spec: EmbeddingSpec) -> tuple[str, ...]:
-    """Codes (ISO 639-1) of the only languages that the model reads; empty if it reads many, or if
-    that is not known."""
+    """The languages (ISO 639-1) that the model reads; empty if they are many or not known."""
     return ("en",) if spec.model.rpartition("/")[2] in ENGLISH_MODELS else ()

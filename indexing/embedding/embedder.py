@@ -99,8 +99,7 @@ class Embedder:
         return await asyncio.to_thread(self.embed_query, text)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Count the tokens of each text embedded as a document: with prefix and special tokens, not
-        truncated."""
+        """Count each text's tokens as a document: with prefix and special tokens, not truncated."""
         return self._model.count_tokens([self.spec.document_prefix + text for text in texts])
 
     def _embed(self, texts: list[str], embed_batch: Callable[[list[str]], Vectors]) -> Vectors:

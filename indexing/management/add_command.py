@@ -85,8 +85,7 @@ class AddDocumentsCommand(StrataCommand):
         return accepted, refused
 
     def _report_failures(self, accepted: set[UUID]) -> int:
-        """Print why artifacts failed or hold nothing to find, and the totals; return how many
-        failed."""
+        """Print why artifacts failed or hold nothing to find; return how many failed."""
         failed = empty = 0
         catalog = get_catalog()
         for ids in slices(sorted(accepted), ROWS_PER_STATEMENT):

@@ -169,8 +169,7 @@ def _refuse_constant(name: str) -> Any:
 
 
 def parse_assignments(assignments: Sequence[str], option: str) -> dict[str, str]:
-    """Read ``NAME=VALUE`` pairs. Raises ``CommandError``: one has no name or no ``=``, or a name is
-    given twice."""
+    """Read ``NAME=VALUE`` pairs. Raises ``CommandError``: one is malformed or repeats a name."""
     values: dict[str, str] = {}
     for text in assignments:
         name, equals, value = text.partition("=")

@@ -219,8 +219,7 @@ class DocumentPlanner:
         return len(plans)
 
     def _fail(self, plan: _DocumentPlan, error: Exception) -> None:
-        """Drop a document that cannot be planned; raise errors that other documents would meet,
-        too."""
+        """Drop a document that cannot be planned; raise errors that other documents would meet."""
         if self._raises_all or is_expected(error):
             raise error
         self._plans.remove(plan)

@@ -456,8 +456,7 @@ def _fold_wording(wording: str) -> str:
 
 
 class ParameterSpec(FrozenModel):
-    """A parameter of a tool. If it names a ``field``, it takes that field's values and filters the
-    search."""
+    """A parameter of a tool. One that names a ``field`` takes its values and filters the search."""
 
     field: str | None = None
     description: str = ""

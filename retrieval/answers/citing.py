@@ -1,5 +1,4 @@
-"""Finds the cited words for each sentence of an answer, by the citation marks in it, and whether
-they support it."""
+"""Finds the cited words for each sentence with a mark, and whether they support it."""
 
 import re
 from collections.abc import Iterator, Sequence

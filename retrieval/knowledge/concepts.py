@@ -157,8 +157,7 @@ def rank_instances(
 def read_concept_context(
     concept: Concept, *, window: int, limit: int, offset: int
 ) -> list[tuple[Source, list[Instance], list[Source]]]:
-    """The sources that quote a concept, each with its quotes and ``window`` neighbours on each
-    side."""
+    """The sources that quote a concept, each with its quotes and ``window`` neighbours per side."""
     quotes = Instance.objects.not_lost().filter(concept=concept)
     sources = Source.objects.filter(Exists(quotes.filter(source=OuterRef("pk"))))
     sources = sources.order_by("artifact__created_at", "artifact", "ordinal")

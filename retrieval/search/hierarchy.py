@@ -24,8 +24,7 @@ CHUNKS_PER_PAGE = 3
 
 @dataclass(slots=True)
 class PageGroup:
-    """``summary``: the hit, if it was found. ``summary_text``: that of a page with a summary of its
-    present text."""
+    """``summary``: the hit, if found. ``summary_text``: of a page whose summary is current."""
 
     page_id: str
     page_index: int | None
@@ -155,8 +154,7 @@ def _keep_best_artifacts(candidates: Sequence[Candidate], limit: int) -> list[Ca
 
 
 def group_by_artifact(hits: Sequence[Hit]) -> list[ArtifactGroup]:
-    """Group hits by artifact and page, best first. Summaries and chunks must each be given best
-    first."""
+    """Group hits by artifact and page, best first. Summaries and chunks are given best first."""
     artifacts: dict[str, ArtifactGroup] = {}
     pages: dict[str, PageGroup] = {}
     for hit in (each for each in hits if _counts(each.payload)):

@@ -235,8 +235,7 @@ def _compare_summary(payload: Payload, row: SummaryRow) -> Verdict | None:
 def _check_entities(
     group: Sequence[Candidate], model: type[Concept] | type[RelationshipType]
 ) -> dict[PointKey, HitCheck]:
-    """Check concepts and relationship types against their rows, because no document holds their
-    text."""
+    """Check entities against their rows, because no document holds their text."""
     builds, ids = _collect_ids(group)
     rows = Node.objects.filter(build__in=builds, point_id__in=ids)
     existing_keys = {

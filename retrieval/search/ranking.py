@@ -173,8 +173,7 @@ def _retrieve(
 
 
 def explain_candidates(mode: Mode, candidates: Sequence[Candidate]) -> dict[PointKey, Explanation]:
-    """Explain the score of each candidate, by key. A hybrid ranking must have been fetched with
-    ``needs_ranks``."""
+    """Explain the score of each candidate; a hybrid ranking was fetched with ``needs_ranks``."""
     explanations: dict[PointKey, Explanation] = {}
     if mode == Mode.HYBRID:
         for found in candidates:

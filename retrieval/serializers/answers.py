@@ -51,8 +51,7 @@ def _note_missing_questions(count: int) -> str:
 
 
 def render_search_answer(answer: SearchAnswer, render_hit: HitRenderer) -> dict[str, Any]:
-    """``index`` and ``build`` are lists if several indexes were searched; each hit then names its
-    index."""
+    """``index`` and ``build`` are lists, and hits name their index, if several were searched."""
     hits = [render_hit(hit, answer.score_kind) for hit in answer.hits]
     return _render_answer(answer, "hits", hits, [hit.index for hit in answer.hits])
 
@@ -220,8 +219,7 @@ def render_pipeline_hits(question: AskRequest, pipeline_hits: PipelineHits) -> d
 
 
 def _render_pipeline_passage(passage: Passage, *, explain: bool) -> dict[str, Any]:
-    """Render a passage as a hit with the pipeline's score; ``explain`` lists what each component
-    did to it."""
+    """Render a passage as a hit with the pipeline's score; ``explain`` lists its steps."""
     hit = replace(passage.hit, score=passage.score, explanation=None)
     render_hit = get_hit_renderer(hit.payload.get("kind", "chunk"))
     content = render_hit(hit, passage.score_kind) | {"similarity": passage.similarity}

@@ -109,8 +109,7 @@ def make_retry_delays() -> Iterator[float]:
 def next_retry_delay(
     error: LanguageModelUnavailable, delays: Iterator[float], deadline: Deadline
 ) -> float:
-    """Return the seconds until the next retry; raise the error if there is none before the
-    deadline."""
+    """Return the seconds until the next retry; raise the error if the deadline allows none."""
     delay = next(delays, None)
     requested_seconds = error.retry_after or 0
     if delay is None or requested_seconds > settings.STRATA_LLM_MAX_WAIT_SECONDS:

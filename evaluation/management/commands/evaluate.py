@@ -156,8 +156,7 @@ def _split_names(text: str) -> list[str]:
 
 
 def _parse_thresholds(thresholds: Sequence[str]) -> dict[str, float]:
-    """Parse thresholds into measure -> lowest allowed value. Raises ``InvalidInput``: a threshold
-    has another format."""
+    """Measure -> lowest allowed value. Raises ``InvalidInput``: a threshold has another format."""
     limits = {}
     for text in thresholds:
         name, _, value = text.rpartition("=")

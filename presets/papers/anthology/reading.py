@@ -1,5 +1,4 @@
-"""Read papers and the names of people from the files of the Anthology: XML, YAML and JSON Lines,
-plain or gzipped."""
+"""Read papers and the names of people from the Anthology's XML and YAML, or from JSON Lines."""
 
 import gzip
 import re

@@ -1,5 +1,4 @@
-"""Recognise what an English question asks for, a time, a number or a name, and sentences that hold
-one."""
+"""Recognise if a question asks for a time, a number or a name, and sentences that hold one."""
 
 from typing import Final
 
