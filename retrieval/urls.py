@@ -11,7 +11,7 @@ from retrieval.views.knowledge import (
     SimilarSourcesView,
 )
 from retrieval.views.pipelines import PipelineListView
-from retrieval.views.searches import FacetsView, ToolListView, ToolView, make_search_view
+from retrieval.views.searches import FacetsView, ToolViewSet, make_search_view
 from retrieval.views.sources import PagePassagesView, SourceView
 
 urlpatterns = [
@@ -29,8 +29,8 @@ urlpatterns = [
     *api_paths("emergent/<uuid:pair_id>/dismiss", EmergentPairViewSet, {"post": "dismiss"}),
     path("ask", answer_question, name="ask"),
     *api_paths("indexes/<str:index>/facets", FacetsView),
-    path("indexes/<str:index>/tools/", ToolListView.as_view(), name="tool-list"),
-    *api_paths("indexes/<str:index>/tools/<str:name>/", ToolView, name="tool"),
+    path("indexes/<str:index>/tools/", ToolViewSet.as_view({"get": "list"}), name="tool-list"),
+    *api_paths("indexes/<str:index>/tools/<str:name>/", ToolViewSet, {"post": "call"}, name="tool"),
     path("pipelines/", PipelineListView.as_view(), name="pipeline-list"),
     path("sources/<uuid:source_id>/", SourceView.as_view(), name="source"),
     path("pages/<uuid:page_id>/passages", PagePassagesView.as_view(), name="page-passages"),

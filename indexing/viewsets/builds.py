@@ -30,37 +30,29 @@ TAGS = ["Indexes and builds"]
 
 
 @extend_schema(tags=TAGS)
-class PlanView(NeedsAllDocuments):
+class IndexChangeViewSet(NeedsAllDocuments, viewsets.ViewSet):
+    """Changes of an index to another build."""
+
     scopes = Scope.MANAGE
 
     @operation(
         "plan_index", strata_types.BuildEstimate, query=PlanParametersSerializer, errors=[422]
     )
-    def get(self, request: Request, index: str) -> Response:
+    def plan(self, request: Request, index: str) -> Response:
         """Estimate what applying the current spec of the index would cost."""
         parameters = PlanParametersSerializer.read(request.query_params)
         return Response(estimate_build(index, is_exact=parameters["exact"]).as_json())
 
-
-@extend_schema(tags=TAGS)
-class RollBackView(NeedsAllDocuments):
-    scopes = Scope.MANAGE
-
     @operation("roll_back_index", strata_types.Build, errors=[409])
-    def post(self, request: Request, index: str) -> Response:
+    def roll_back(self, request: Request, index: str) -> Response:
         """Roll back to the previous live build."""
         Index.objects.require(index)
         build = lifecycle.roll_back_index(index)
         tasks.enqueue_reconciliation(tasks.RECONCILE_INDEXES)
         return Response(render_build(build))
 
-
-@extend_schema(tags=TAGS)
-class PruneView(NeedsAllDocuments):
-    scopes = Scope.MANAGE
-
     @operation("prune_index", strata_types.BuildList)
-    def post(self, request: Request, index: str) -> Response:
+    def prune(self, request: Request, index: str) -> Response:
         """Give up the standby build, which is kept for a rollback.
 
         It is removed within minutes.

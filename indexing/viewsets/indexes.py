@@ -122,23 +122,20 @@ class IndexViewSet(NeedsAllDocuments, viewsets.ViewSet):
         return Response({**report, "beside": list(reports.values())})
 
 
-class VerifyView(NeedsAllDocuments):
+@extend_schema(tags=["Operation"])
+class OperationViewSet(NeedsAllDocuments, viewsets.ViewSet):
     scopes = Scope.MANAGE
 
-    @operation(None, strata_types.VerificationAnswer, body=VerifySerializer, tags=["Operation"])
-    def post(self, request: Request) -> Response:
+    @operation(None, strata_types.VerificationAnswer, body=VerifySerializer)
+    def verify(self, request: Request) -> Response:
         """Verify every index.
 
         Compares their documents, ledgers and stores in both directions.
         """
         return Response({"reports": _verify(request, None)})
 
-
-class ReconcileView(NeedsAllDocuments):
-    scopes = Scope.MANAGE
-
-    @operation(None, status=202, tags=["Operation"])
-    def post(self, request: Request) -> Response:
+    @operation(None, status=202)
+    def reconcile(self, request: Request) -> Response:
         """Start a reconciliation now.
 
         It also runs each minute.
@@ -146,19 +143,10 @@ class ReconcileView(NeedsAllDocuments):
         tasks.enqueue_reconciliation()
         return Response(status=status.HTTP_202_ACCEPTED)
 
-
-class RegenerateView(NeedsAllDocuments):
-    scopes = Scope.MANAGE
-
     @operation(
-        "regenerate",
-        strata_types.Regeneration,
-        body=RegenerateSerializer,
-        status=202,
-        errors=[404],
-        tags=["Operation"],
+        "regenerate", strata_types.Regeneration, body=RegenerateSerializer, status=202, errors=[404]
     )
-    def post(self, request: Request) -> Response:
+    def regenerate(self, request: Request) -> Response:
         """Make and embed nodes again, in every build that is not retired.
 
         The answer says what is due; the status of an index says what is left.

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.cache import cache
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiRequest, extend_schema, extend_schema_view
+from rest_framework import viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -71,24 +72,17 @@ def make_search_view(name: str) -> type[SearchView]:
     return describe(view)
 
 
-class ToolListView(APIView):
-    """The tools an index declares, for an agent to choose from."""
+class ToolViewSet(viewsets.ViewSet):
+    """The tools an index declares, for an agent to choose from and to call."""
 
     scopes = Scope.SEARCH
     is_public_search = True
 
     @operation("list_tools", strata_types.ToolList, tags=["Search"])
-    def get(self, request: Request, index: str) -> Response:
+    def list(self, request: Request, index: str) -> Response:
         """List the tools of an index."""
         tools = list_tools(index, get_grant(request))
         return Response(render_whole_list([asdict(tool) for tool in tools]))
-
-
-class ToolView(APIView):
-    """One tool of an index."""
-
-    scopes = Scope.SEARCH
-    is_public_search = True
 
     @operation(
         "call_tool",
@@ -99,7 +93,7 @@ class ToolView(APIView):
         ),
         tags=["Search"],
     )
-    def post(self, request: Request, index: str, name: str) -> Response:
+    def call(self, request: Request, index: str, name: str) -> Response:
         """Call a tool with its arguments."""
         call = prepare_tool_call(index, name, request.data, get_grant(request))
         answer, step = call.search()
