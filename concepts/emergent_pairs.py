@@ -98,10 +98,7 @@ def accept_pair(
 @transaction.atomic
 def dismiss_pair(pair_id: UUID, grant: Grant = EVERYTHING) -> EmergentPair:
     """Dismiss a pair, so that it is not listed as open for as long as its concepts stay similar.
-
-    Raises:
-        UnknownEmergentPair: the grant includes no pair with this id.
-    """
+    Raises ``UnknownEmergentPair``: the grant includes no pair with this id."""
     pair = _lock_pair(pair_id, grant)
     pair.dismissed_at = pair.dismissed_at or timezone.now()
     pair.save(update_fields=["dismissed_at"])

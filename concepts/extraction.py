@@ -41,11 +41,7 @@ from summaries import llm
 from summaries.llm.response_schemas import max_chars, max_items
 from summaries.prompts import render_prompt
 from summaries.services import add_cost_to_build, limit_to_calls_left
-from summaries.writers import (
-    LanguageModelWriter,
-    ModelCall,
-    get_claim_batch_size,
-)
+from summaries.writers import LanguageModelWriter, ModelCall, get_claim_batch_size
 
 logger = logging.getLogger(__name__)
 
@@ -88,8 +84,7 @@ def sources_without_extraction(build: IndexBuild) -> QuerySet[Source]:
         recipe_hash=hash_concept_spec(build.spec),
     )
     sources = Source.objects.filter(
-        artifact__index=build.index_id,
-        artifact__state=Artifact.State.PARSED,
+        artifact__index=build.index_id, artifact__state=Artifact.State.PARSED
     )
     return sources.filter(~Exists(extractions)).exclude(content_hash=None)
 
@@ -194,8 +189,7 @@ def _make_call(row: Extraction, spec: IndexSpec) -> ModelCall:
 
 
 def requeue_extractions(rows: QuerySet[Extraction]) -> int:
-    """Make these extractions due again, bypassing stored completions; return how many. Concepts
-    found before stay."""
+    """Make these extractions due again, without stored completions. Their concepts stay."""
     return rows.update(state=State.DUE, is_cache_bypassed=True, **FRESH)
 
 

@@ -21,14 +21,7 @@ from concepts.serializers import (
     QuoteSerializer,
     RelationshipTypeInputSerializer,
 )
-from concepts.services import (
-    MAX_CHARS,
-    E,
-    create_entity,
-    edit_entity,
-    find_entity,
-    relate_concepts,
-)
+from concepts.services import MAX_CHARS, E, create_entity, edit_entity, find_entity, relate_concepts
 from core.exceptions import InvalidInput, StrataError
 from core.http_formats import iter_lines
 from core.serializers import StrictSerializer, StringField, TitleField
@@ -115,8 +108,7 @@ def _import_relationship_type(
 
 
 def _create_or_complete(model: type[E], index: str, name: str, **texts: Any) -> tuple[E, bool]:
-    """Create a concept or relationship type, or add to the existing one what it lacks; return it
-    and whether it is new."""
+    """Create a concept or type, or complete the existing one; return it and whether it is new."""
     entity = find_entity(model, index, name)
     if entity is None:
         return create_entity(model, index, **{model.text_fields[0]: name}, **texts), True
@@ -145,11 +137,8 @@ def _import_quote(
 
 
 def _find_document(index: str, name: str) -> Artifact:
-    """The document with this external id, or else the only one with this file name.
-
-    Raises:
-        QuoteNotFound: there is none, or several have this file name.
-    """
+    """The document with this external id, or else the only one with this file name. Raises
+    ``QuoteNotFound``: there is none, or several have this file name."""
     found = list(find_by_external_ids(index, [name]).values())
     found = found or list(Artifact.objects.filter(index=index, file_name=name)[:2])
     if not found:

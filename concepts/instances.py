@@ -58,8 +58,7 @@ def add_instance(
                 },
             )
     raise QuoteNotFound(
-        field="quote",
-        fix="Copy the quote from the text; case and white space may differ.",
+        field="quote", fix="Copy the quote from the text; case and white space may differ."
     )
 
 

@@ -64,7 +64,7 @@ class Entity(RevisedRow):
     class Meta:
         abstract = True
         constraints = [
-            models.UniqueConstraint(fields=["index", "name_hash"], name="%(class)s_name"),
+            models.UniqueConstraint(fields=["index", "name_hash"], name="%(class)s_name")
         ]
 
     text_fields: ClassVar[tuple[str, ...]]  # in the order of ``text``; the first is the name
@@ -102,8 +102,7 @@ class ConceptQuerySet(VisibleQuerySet["Concept"]):
         return concepts.filter(~Exists(hidden), is_restricted=False)
 
     def with_evidence(self, amount: str) -> "ConceptQuerySet":
-        """``some``: concepts with at least one instance that is not lost. ``none``: concepts
-        without any, for review."""
+        """``some``: concepts with an instance that is not lost; ``none``: those without."""
         has_evidence = Exists(Instance.objects.not_lost().filter(concept=OuterRef("pk")))
         return self.filter(has_evidence if amount == "some" else ~has_evidence)
 
@@ -170,7 +169,7 @@ class Instance(models.Model):
             models.UniqueConstraint(
                 fields=["concept", "source", "start_offset", "end_offset"],
                 name="instance_concept_place",
-            ),
+            )
         ]
         indexes = [models.Index(fields=["artifact", "is_lost"], name="instance_artifact")]
 
@@ -331,9 +330,7 @@ class Extraction(LeasedRow):
     objects = ExtractionQuerySet.as_manager()
 
     class Meta:
-        indexes = [
-            models.Index(fields=["state"], name="extraction_due", condition=Q(state="due")),
-        ]
+        indexes = [models.Index(fields=["state"], name="extraction_due", condition=Q(state="due"))]
 
     def __str__(self) -> str:
         return f"concepts of {self.source}"

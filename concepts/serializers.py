@@ -186,10 +186,6 @@ def render_relationship(edge: Relationship) -> dict[str, Any]:
     return {
         "id": str(edge.pk),
         "source": {"id": str(edge.source_id), "label": edge.source.label},
-        "type": {
-            "id": str(edge.type_id),
-            "name": edge.type.name,
-            "category": edge.type.category,
-        },
+        "type": {"id": str(edge.type_id), "name": edge.type.name, "category": edge.type.category},
         "target": {"id": str(edge.target_id), "label": edge.target.label},
     }

@@ -103,21 +103,15 @@ def find_entity(model: type[E], index: str, name: str) -> E | None:
 
 
 def lock_entity(model: type[E], entity_id: UUID, grant: Grant = EVERYTHING) -> E:
-    """Read a concept or relationship type, and lock its row until the transaction ends.
-
-    Raises:
-        UnknownConcept, UnknownRelationshipType: the grant includes none with this id.
-    """
+    """Read a concept or relationship type, and lock its row until the transaction ends. Raises
+    ``UnknownConcept`` and ``UnknownRelationshipType``: the grant includes none with this id."""
     rows: Any = model._default_manager.select_for_update()
     return cast(E, rows.require(entity_id, grant))
 
 
 def _save_entity(entity: E) -> E:
-    """Save a concept or relationship type as its next revision.
-
-    Raises:
-        ContentConflict: its index has another entity with this name.
-    """
+    """Save a concept or relationship type as its next revision. Raises ``ContentConflict``: its
+    index has another entity with this name."""
     assign_next_revision(entity)
     try:
         with transaction.atomic():
@@ -277,8 +271,7 @@ def relate_concepts(
 
 
 def remove_instances(instances: InstanceQuerySet) -> int:
-    """Delete quotes; return how many. The concepts of quotes from documents with groups stay
-    hidden."""
+    """Delete quotes; return how many. Concepts of quotes from documents with groups stay hidden."""
     restrict_concepts_of(instances)
     count, _ = instances.delete()
     return count

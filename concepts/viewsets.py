@@ -32,7 +32,7 @@ from concepts.serializers import (
     render_relationship,
     render_relationship_type,
 )
-from core.openapi import ERROR, body_of
+from core.openapi import operation
 from core.paging import paginate
 from core.serializers import PagingSerializer, StrictSerializer
 from documents.index_catalog import require_index
@@ -48,33 +48,33 @@ def _describe_entity(
     def describe(view: E) -> E:
         name = words.replace(" ", "_")
         schema = extend_schema_view(
-            list=extend_schema(
-                operation_id=f"list_{name}s",
+            list=operation(
+                f"list_{name}s",
+                answers,
+                query=view.filter_serializer,
                 summary=f"List the {words}s of an index, by {by}",
-                parameters=[view.filter_serializer],
-                responses=body_of(answers),
             ),
-            create=extend_schema(
-                operation_id=f"create_{name}",
+            create=operation(
+                f"create_{name}",
+                answer,
+                body=view.input_serializer,
+                status=201,
+                errors=[409],
                 summary=f"Add a {words}",
-                request=view.input_serializer,
-                responses={201: body_of(answer), 409: ERROR},
             ),
-            retrieve=extend_schema(
-                operation_id=f"read_{name}",
-                summary=f"Read a {words}",
-                responses=body_of(answer),
-            ),
-            partial_update=extend_schema(
-                operation_id=f"edit_{name}",
+            retrieve=operation(f"read_{name}", answer, summary=f"Read a {words}"),
+            partial_update=operation(
+                f"edit_{name}",
+                answer,
+                body=view.patch_serializer,
+                errors=[409],
                 summary=f"Change a {words}'s {changes}",
-                request=view.patch_serializer,
-                responses={200: body_of(answer), 409: ERROR},
             ),
-            destroy=extend_schema(
-                operation_id=f"remove_{name}",
+            destroy=operation(
+                f"remove_{name}",
+                strata_types.Deletion,
+                errors=[409],
                 summary=f"Delete a {words} with {deletes}",
-                responses={200: body_of(strata_types.Deletion), 409: ERROR},
             ),
         )
         return extend_schema(tags=["Concepts"])(schema(view))
@@ -173,11 +173,7 @@ class ConceptViewSet(EntityViewSet):
     def render(self, entities: Iterable[Any]) -> list[dict[str, Any]]:
         return render_concepts([*entities], get_grant(self.request))
 
-    @extend_schema(
-        operation_id="merge_concepts",
-        request=MergeSerializer,
-        responses=body_of(strata_types.Concept),
-    )
+    @operation("merge_concepts", strata_types.Concept, body=MergeSerializer)
     def merge(self, request: Request, concept_id: UUID) -> Response:
         """Merge other concepts into this one, with their evidence and relationships."""
         data = MergeSerializer.read(request.data)
@@ -185,11 +181,7 @@ class ConceptViewSet(EntityViewSet):
             services.merge_concepts(concept_id, data["concepts"], get_grant(request))
         )
 
-    @extend_schema(
-        operation_id="list_instances",
-        parameters=[PagingSerializer],
-        responses=body_of(strata_types.InstanceList),
-    )
+    @operation("list_instances", strata_types.InstanceList, query=PagingSerializer)
     def instances(self, request: Request, concept_id: UUID) -> Response:
         """List the quotes that are evidence of a concept, lost ones included."""
         parameters = PagingSerializer.read(request.query_params)
@@ -198,11 +190,7 @@ class ConceptViewSet(EntityViewSet):
         page, answer = paginate(request, rows, parameters)
         return Response({**answer, "results": [render_instance(each) for each in page]})
 
-    @extend_schema(
-        operation_id="add_instance",
-        request=QuoteSerializer,
-        responses={200: body_of(strata_types.Instance), 201: body_of(strata_types.Instance)},
-    )
+    @operation("add_instance", strata_types.Instance, body=QuoteSerializer, status=(200, 201))
     def add_instance(self, request: Request, concept_id: UUID) -> Response:
         """Quote a text as evidence of a concept.
 
@@ -226,7 +214,7 @@ class InstanceViewSet(viewsets.ViewSet):
 
     scopes = Scope.WRITE
 
-    @extend_schema(operation_id="remove_instance", responses={204: None})
+    @operation("remove_instance", status=204)
     def destroy(self, request: Request, instance_id: UUID) -> Response:
         """Delete a quote.
 
@@ -276,10 +264,8 @@ class RelationshipViewSet(viewsets.ViewSet):
         "destroy": Scope.WRITE,
     }
 
-    @extend_schema(
-        operation_id="list_relationships",
-        parameters=[RelationshipFilterSerializer],
-        responses=body_of(strata_types.RelationshipList),
+    @operation(
+        "list_relationships", strata_types.RelationshipList, query=RelationshipFilterSerializer
     )
     def list(self, request: Request, index: str) -> Response:
         """List the relationships of an index."""
@@ -294,13 +280,11 @@ class RelationshipViewSet(viewsets.ViewSet):
         page, answer = paginate(request, edges, parameters)
         return Response({**answer, "results": [render_relationship(edge) for edge in page]})
 
-    @extend_schema(
-        operation_id="relate_concepts",
-        request=RelationshipInputSerializer,
-        responses={
-            200: body_of(strata_types.Relationship),
-            201: body_of(strata_types.Relationship),
-        },
+    @operation(
+        "relate_concepts",
+        strata_types.Relationship,
+        body=RelationshipInputSerializer,
+        status=(200, 201),
     )
     def create(self, request: Request, index: str) -> Response:
         """Relate two concepts.
@@ -315,15 +299,12 @@ class RelationshipViewSet(viewsets.ViewSet):
         code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
         return Response(self._render(edge.pk), status=code)
 
-    @extend_schema(
-        operation_id="read_relationship",
-        responses=body_of(strata_types.Relationship),
-    )
+    @operation("read_relationship", strata_types.Relationship)
     def retrieve(self, request: Request, relationship_id: UUID) -> Response:
         """Read a relationship."""
         return Response(self._render(relationship_id))
 
-    @extend_schema(operation_id="remove_relationship", responses={204: None})
+    @operation("remove_relationship", status=204)
     def destroy(self, request: Request, relationship_id: UUID) -> Response:
         """Delete a relationship.
 

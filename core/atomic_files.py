@@ -5,6 +5,15 @@ import tempfile
 from pathlib import Path
 
 
+def fsync(path: Path) -> None:
+    """Flush a file or folder to disk: that of a folder lets renames in it survive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def write_file(path: Path, content: bytes) -> None:
     """Replace a file, or write a new one, that everybody may read."""
     descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

@@ -3,7 +3,7 @@
 import ast
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import Any, ClassVar, TypeVar
@@ -16,7 +16,12 @@ from drf_spectacular.plumbing import (
     get_class,
     get_lib_doc_excludes,
 )
-from drf_spectacular.utils import Direction, OpenApiExample, extend_schema_serializer
+from drf_spectacular.utils import (
+    Direction,
+    OpenApiExample,
+    extend_schema,
+    extend_schema_serializer,
+)
 from pydantic import TypeAdapter
 from rest_framework import serializers
 from typing_extensions import get_original_bases, is_typeddict
@@ -25,6 +30,7 @@ import strata_types
 from core.serializers import StrictSerializer
 from strata_types.examples import EXAMPLES
 
+F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 SUCCESS_CODES = (200, 201, 202)
@@ -123,6 +129,29 @@ def body_of(shape: Any, media_type: str = "application/json") -> type[serializer
 
 
 ERROR = body_of(strata_types.ErrorContent)
+
+
+def operation(
+    operation_id: str | None,
+    answer: Any = None,
+    *,
+    query: type[serializers.Serializer] | None = None,
+    body: Any = None,
+    status: int | Sequence[int] = 200,
+    errors: Iterable[int] = (),
+    **described: Any,
+) -> Callable[[F], F]:
+    """Describe an operation of a view: the type of its answer, what reads its parameters and its
+    body, and the errors that these do not imply. ``described``: as in ``extend_schema``."""
+    statuses = [status] if isinstance(status, int) else status
+    answered = answer and body_of(answer)
+    return extend_schema(
+        operation_id,
+        parameters=None if query is None else [query],
+        request=body,
+        responses=dict.fromkeys(statuses, answered) | dict.fromkeys(errors, ERROR),
+        **described,
+    )
 
 
 class _AnswerExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]

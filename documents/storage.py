@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 
+from core.atomic_files import fsync
 from documents.exceptions import OriginalsUnavailable
 
 if TYPE_CHECKING:
@@ -24,11 +25,7 @@ class FolderStorage:
         path.parent.mkdir(exist_ok=True)
         path.unlink(missing_ok=True)  # left by an attempt that was rolled back
         os.link(file, path)
-        descriptor = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)  # the file's name is stored in the folder
-        finally:
-            os.close(descriptor)
+        fsync(path.parent)  # the file's name is stored in the folder
 
     @contextmanager
     def local(self, name: str) -> Iterator[Path]:

@@ -20,11 +20,7 @@ def golden_queries_folder(index: str) -> Path:
 
 def read_golden_queries(index: str) -> JudgedQueries | None:
     """The golden queries of an index: those of its folder and those that people judged; None if
-    there are neither.
-
-    Raises:
-        InvalidInput: the folder cannot be read.
-    """
+    there are neither. Raises ``InvalidInput``: the folder cannot be read."""
     folder = golden_queries_folder(index)
     from_folder = read_judged_queries(folder) if folder.is_dir() else JudgedQueries({}, {})
     golden = _merge_judgements(from_folder, index)
@@ -33,11 +29,7 @@ def read_golden_queries(index: str) -> JudgedQueries | None:
 
 def write_golden_queries(index: str) -> JudgedQueries | None:
     """Write an index's golden queries into its folder, each file atomically; None if there are
-    none.
-
-    Raises:
-        InvalidInput: the folder cannot be read.
-    """
+    none. Raises ``InvalidInput``: the folder cannot be read."""
     golden = read_golden_queries(index)
     if golden is None:
         return None

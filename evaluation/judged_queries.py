@@ -74,11 +74,8 @@ def split_page_name(name: str) -> tuple[str, str]:
 
 
 def read_judged_queries(path: Path) -> JudgedQueries:
-    """Read queries and qrels from a BEIR folder or a CSV file.
-
-    Raises:
-        InvalidInput: a file is missing, or a line is invalid.
-    """
+    """Read queries and qrels from a BEIR folder or a CSV file. Raises ``InvalidInput``: a file is
+    missing, or a line is invalid."""
     if path.suffix.lower() == ".csv":
         return _read_csv(path)
     qrels: dict[str, dict[str, int]] = {}
@@ -107,11 +104,8 @@ def read_judged_queries(path: Path) -> JudgedQueries:
 def make_judged_queries(
     queries: dict[str, str], qrels: dict[str, dict[str, int]], *, where: str = "qrels"
 ) -> JudgedQueries:
-    """Leave out queries without text or judgements. ``where``: what an error names.
-
-    Raises:
-        InvalidInput: no query has a judgement.
-    """
+    """Leave out queries without text or judgements. ``where``: what an error names. Raises
+    ``InvalidInput``: no query has a judgement."""
     judged = [query_id for query_id in qrels if queries.get(query_id, "").strip()]
     if not judged:
         raise InvalidInput(f"{Path(where).name} holds no judged query.", field=where)
@@ -119,10 +113,7 @@ def make_judged_queries(
 
 
 def read_corpus(folder: Path) -> Iterator[CorpusText]:
-    """
-    Raises:
-        InvalidInput: the file is missing, or a line is invalid.
-    """
+    """Raises ``InvalidInput``: the file is missing, or a line is invalid."""
     for line in _read_beir_lines(folder / "corpus.jsonl"):
         yield CorpusText(str(line["_id"]), line.get("title") or "", line.get("text") or "")
 

@@ -70,10 +70,7 @@ class SystemMeasurement:
 
 
 def parse_measures(names: Iterable[str]) -> list[Any]:
-    """
-    Raises:
-        InvalidInput: ir_measures does not know a name, or there is no name.
-    """
+    """Raises ``InvalidInput``: ir_measures does not know a name, or there is no name."""
     import ir_measures
 
     measures = []

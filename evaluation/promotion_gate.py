@@ -83,8 +83,7 @@ def decide_promotion(
 
 
 def _count_newly_failed_artifacts(build: IndexBuild) -> int:
-    """Count the artifacts whose nodes, summaries or questions failed in this build but not in the
-    live one."""
+    """Count the artifacts with nodes or texts that failed in this build but not in the live one."""
     artifacts = Artifact.objects.filter(index=build.index_id)
     failed = Q(pk__in=find_failed_artifacts(build).values("pk"))
     for model in (Summary, Annotation):

@@ -33,12 +33,7 @@ from evaluation.measuring import (
     parse_measures,
 )
 from evaluation.models import EvaluationRun
-from evaluation.systems import (
-    HitLocation,
-    check_system_name,
-    find_answerable_modes,
-    make_system,
-)
+from evaluation.systems import HitLocation, check_system_name, find_answerable_modes, make_system
 from indexing.models import Index, IndexBuild
 from summaries import llm
 
@@ -113,10 +108,7 @@ def create_run(
 
 
 def get_run(run_id: str | UUID, grant: Grant = EVERYTHING) -> EvaluationRun:
-    """
-    Raises:
-        UnknownRun: there is no run with this id that the grant shows.
-    """
+    """Raises ``UnknownRun``: there is no run with this id that the grant shows."""
     try:
         return grant.limit(EvaluationRun.objects.all()).get(pk=run_id)
     except (EvaluationRun.DoesNotExist, ValidationError):  # the latter: it is not a UUID
@@ -214,10 +206,7 @@ def _finish_run(run: EvaluationRun, **fields: Any) -> EvaluationRun:
 
 
 def _update_claimed_run(run: EvaluationRun, **fields: Any) -> None:
-    """
-    Raises:
-        RunTakenOver: this worker has lost its claim, or the run was deleted.
-    """
+    """Raises ``RunTakenOver``: this worker has lost its claim, or the run was deleted."""
     if not run.get_claim().rows.update(**fields):
         raise RunTakenOver
 
@@ -285,8 +274,7 @@ def _make_details(
 def _choose_shown_queries(
     measured: Sequence[SystemMeasurement], order: Sequence[str], baseline: str
 ) -> list[str]:
-    """Return the queries with the lowest values of the first measure, and those that differ most
-    from the baseline."""
+    """Return the queries with the lowest values, and those that differ most from the baseline."""
     first = next(iter(measured[0].values_by_measure))
     values = {each.system: each.values_by_measure[first] for each in measured}
     positions = range(len(order))

@@ -6,12 +6,7 @@ from rest_framework import serializers
 
 from access.grants import Grant
 from core.openapi import with_example
-from core.serializers import (
-    MAX_NAME_CHARS,
-    PagingSerializer,
-    StrictSerializer,
-    StringField,
-)
+from core.serializers import MAX_NAME_CHARS, PagingSerializer, StrictSerializer, StringField
 from evaluation.measuring import DEFAULT_MEASURES
 from evaluation.models import EvaluationRun, Judgement
 from retrieval.search import MAX_QUERY_CHARS

@@ -11,14 +11,7 @@ from typing import Any, NamedTuple
 from core.exceptions import InvalidInput
 from indexing.models import IndexBuild
 from retrieval.pipelines.declaring import find_pipeline_files
-from retrieval.search import (
-    MAX_ARTIFACTS,
-    MAX_LIMIT,
-    MAX_OFFSET,
-    Hit,
-    Mode,
-    require_vectors,
-)
+from retrieval.search import MAX_ARTIFACTS, MAX_LIMIT, MAX_OFFSET, Hit, Mode, require_vectors
 
 FIRST_PAGE_SIZE = 10  # hits
 RANKING_DEPTH = 100  # artifacts or pages per query, as recall@100 needs
@@ -35,8 +28,7 @@ class HitLocation:
 
 
 class SearchMode(NamedTuple):
-    """``search`` is a key of ``retrieval.search_table.SEARCHES``; ``kinds`` are those of the nodes
-    that it needs."""
+    """``search`` is a key of ``SEARCHES``; ``kinds`` are those of the nodes that it needs."""
 
     search: str
     mode: Mode
@@ -54,10 +46,7 @@ SEARCH_MODES = {
 
 
 def check_system_name(name: str) -> None:
-    """
-    Raises:
-        InvalidInput: there is neither a mode nor a pipeline of this name.
-    """
+    """Raises ``InvalidInput``: there is neither a mode nor a pipeline of this name."""
     names = [*SEARCH_MODES, *find_pipeline_files()]
     if name not in names:
         raise InvalidInput(
@@ -74,8 +63,7 @@ def find_answerable_modes(index: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class ModeSystem:
-    """One ranking of hits. ``index``: a build, or the name of an index, of which the live build is
-    searched."""
+    """One ranking of hits. ``index``: a build, or the name of an index to search its live build."""
 
     name: str
     index: str | IndexBuild
@@ -144,10 +132,7 @@ EvaluatedSystem = ModeSystem | PipelineSystem
 
 def make_system(index: str, name: str) -> EvaluatedSystem:
     """Make the system of this name. A mode takes precedence over a pipeline of the same name.
-
-    Raises:
-        InvalidInput: there is neither a mode nor a pipeline of this name.
-    """
+    Raises ``InvalidInput``: there is neither a mode nor a pipeline of this name."""
     check_system_name(name)
     if name == "hierarchical":
         return HierarchicalSystem(name, index)

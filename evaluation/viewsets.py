@@ -14,7 +14,7 @@ from access.grants import Scope
 from access.request_throttle import get_holder
 from core.enqueueing import enqueue_on_commit
 from core.http_formats import max_json_bytes
-from core.openapi import ERROR, body_of
+from core.openapi import operation
 from core.paging import paginate
 from documents.groups import is_visible
 from evaluation import tasks
@@ -49,10 +49,8 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
     }
     max_body_bytes = staticmethod(max_json_bytes)
 
-    @extend_schema(
-        operation_id="list_evaluations",
-        parameters=[EvaluationListParametersSerializer],
-        responses=body_of(strata_types.EvaluationList),
+    @operation(
+        "list_evaluations", strata_types.EvaluationList, query=EvaluationListParametersSerializer
     )
     def list(self, request: Request) -> Response:
         """List evaluation runs, newest first."""
@@ -63,10 +61,12 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
         page, answer = paginate(request, rows, parameters)
         return Response(answer | {"results": [render_run(run) for run in page]})
 
-    @extend_schema(
-        operation_id="evaluate",
-        request=EvaluationRequestSerializer,
-        responses={202: body_of(strata_types.Evaluation), 404: ERROR},
+    @operation(
+        "evaluate",
+        strata_types.Evaluation,
+        body=EvaluationRequestSerializer,
+        status=202,
+        errors=[404],
     )
     def create(self, request: Request) -> Response:
         """Request an evaluation.
@@ -86,10 +86,7 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
         enqueue_on_commit(tasks.measure_run, run_id=str(run.pk))
         return Response(render_run(run), status=status.HTTP_202_ACCEPTED)
 
-    @extend_schema(
-        operation_id="read_evaluation",
-        responses=body_of(strata_types.EvaluationDetail),
-    )
+    @operation("read_evaluation", strata_types.EvaluationDetail)
     def retrieve(self, request: Request, run_id: str) -> Response:
         """Read a run with its results, and the earlier results of the same queries."""
         run = get_run(run_id, get_grant(request))
@@ -98,7 +95,7 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
         kept = [{name: each[name] for name in names} for each in earlier]
         return Response(render_run(run) | {"earlier": kept})
 
-    @extend_schema(operation_id="delete_evaluation", responses={204: None})
+    @operation("delete_evaluation", status=204)
     def destroy(self, request: Request, run_id: str) -> Response:
         """Delete an evaluation run.
 
@@ -120,7 +117,7 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
                         media_type="text/html",
                     )
                 ],
-            ),
+            )
         },
     )
     def report(self, request: Request, run_id: str) -> HttpResponse:
@@ -138,10 +135,8 @@ class JudgementViewSet(viewsets.ViewSet):
 
     scopes = {"list": Scope.SEARCH, "create": Scope.WRITE, "destroy": Scope.WRITE}
 
-    @extend_schema(
-        operation_id="list_judgements",
-        parameters=[JudgementListParametersSerializer],
-        responses=body_of(strata_types.JudgementList),
+    @operation(
+        "list_judgements", strata_types.JudgementList, query=JudgementListParametersSerializer
     )
     def list(self, request: Request) -> Response:
         """List judgements, newest first."""
@@ -158,14 +153,12 @@ class JudgementViewSet(viewsets.ViewSet):
         results = [render_judgement(each, grant, str(request.user)) for each in page]
         return Response(answer | {"results": results})
 
-    @extend_schema(
-        operation_id="judge",
-        request=JudgementRequestSerializer,
-        responses={
-            200: body_of(strata_types.Judgement),
-            201: body_of(strata_types.Judgement),
-            404: ERROR,
-        },
+    @operation(
+        "judge",
+        strata_types.Judgement,
+        body=JudgementRequestSerializer,
+        status=(200, 201),
+        errors=[404],
     )
     def create(self, request: Request) -> Response:
         """Judge whether a hit or an artifact answers a query.
@@ -188,7 +181,7 @@ class JudgementViewSet(viewsets.ViewSet):
         rendered = render_judgement(judgement, grant, str(request.user))
         return Response(rendered, status=answered)
 
-    @extend_schema(operation_id="take_back_judgement", responses={204: None})
+    @operation("take_back_judgement", status=204)
     def destroy(self, request: Request, judgement_id: str) -> Response:
         """Delete a judgement."""
         delete_judgement(judgement_id, get_grant(request))

@@ -10,10 +10,9 @@ from django.db.models import Prefetch
 from access.grants import EVERYTHING, Grant
 from documents.models import Artifact, Page
 from evidence.duplicates import StoredFinding
+from evidence.links import read_references, read_similar_findings
 from evidence.models import EvidenceReference
-from evidence.references import read_references
 from evidence.services import find_evidence_build, make_external_id
-from evidence.similar import read_similar_findings
 from retrieval.event_loop import run_in_thread
 from retrieval.filters import MAX_CONDITIONS
 from retrieval.search import Mode, SearchAnswer

@@ -8,12 +8,7 @@ from rest_framework import serializers
 
 from core.exceptions import InvalidInput
 from core.openapi import with_example
-from core.serializers import (
-    StrictSerializer,
-    StringField,
-    TitleField,
-    make_error_json,
-)
+from core.serializers import StrictSerializer, StringField, TitleField, make_error_json
 from core.text import clean_text
 from documents.serializers import MAX_TITLE_CHARS, MAX_URL_CHARS, TextField, URLField
 from evidence.duplicates import StoredFinding, join_pages
@@ -128,9 +123,7 @@ class EvidenceSearchSerializer(StrictSerializer):
 
 class SimilarEvidenceParametersSerializer(EvidenceSearchSerializer):
     q = StringField(
-        source="query",
-        max_length=MAX_QUERY_CHARS,
-        help_text="A finding, a claim or a question.",
+        source="query", max_length=MAX_QUERY_CHARS, help_text="A finding, a claim or a question."
     )
 
 

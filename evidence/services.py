@@ -35,9 +35,8 @@ from evidence.duplicates import (
     hash_vector_space,
     join_pages,
 )
+from evidence.links import delete_references, link_similar_findings
 from evidence.models import EvidenceReference, RecentEvidence, Vectors, vector_values
-from evidence.references import delete_references
-from evidence.similar import link_similar_findings
 from indexing.losses import make_loss_error
 from indexing.models import Index, IndexBuild
 from retrieval.event_loop import run_in_thread

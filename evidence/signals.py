@@ -12,7 +12,7 @@ from django.db.models.signals import post_save, pre_delete
 from django.dispatch import receiver
 
 from documents.models import Artifact
-from evidence.references import release_references
+from evidence.links import release_references
 
 
 @receiver(post_save, sender=Artifact, dispatch_uid="evidence.artifact_saved")

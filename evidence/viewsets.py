@@ -16,7 +16,7 @@ import strata_types
 from access.authentication import get_grant
 from access.grants import Scope
 from core.http_formats import max_json_bytes
-from core.openapi import ERROR, body_of
+from core.openapi import operation
 from evidence.search import find_similar_evidence
 from evidence.serializers import (
     AddEvidenceSerializer,
@@ -39,9 +39,10 @@ class EvidenceViewSet(viewsets.ViewSet):
     scopes = {"create": Scope.WRITE, "similar": Scope.SEARCH, "related": Scope.SEARCH}
     max_body_bytes = staticmethod(max_json_bytes)
 
-    @extend_schema(
-        operation_id="add_evidence",
-        request=OpenApiRequest(
+    @operation(
+        "add_evidence",
+        strata_types.EvidenceVerdicts,
+        body=OpenApiRequest(
             PolymorphicProxySerializer(
                 component_name="AddEvidenceBody",
                 serializers=[AddEvidenceSerializer, SingleEvidenceSerializer],
@@ -54,7 +55,6 @@ class EvidenceViewSet(viewsets.ViewSet):
                 OpenApiExample("One", FINDING, media_type="application/json"),
             ],
         ),
-        responses={200: body_of(strata_types.EvidenceVerdicts)},
     )
     def create(self, request: Request, index: str) -> Response:
         """Add findings, except duplicates of findings that are stored.
@@ -69,13 +69,11 @@ class EvidenceViewSet(viewsets.ViewSet):
         )
         return Response({"verdicts": [render_decision(each) for each in decisions]})
 
-    @extend_schema(
-        operation_id="find_similar_evidence",
-        parameters=[SimilarEvidenceParametersSerializer],
-        responses={
-            200: body_of(strata_types.EvidenceAnswer),
-            409: ERROR,
-        },
+    @operation(
+        "find_similar_evidence",
+        strata_types.EvidenceAnswer,
+        query=SimilarEvidenceParametersSerializer,
+        errors=[409],
     )
     def similar(self, request: Request, index: str) -> Response:
         """Find findings similar to a query, most similar first."""
@@ -83,13 +81,11 @@ class EvidenceViewSet(viewsets.ViewSet):
         parameters = SimilarEvidenceParametersSerializer.read(content)
         return _search(request, index, parameters)
 
-    @extend_schema(
-        operation_id="find_related_evidence",
-        request=RelatedEvidenceParametersSerializer,
-        responses={
-            200: body_of(strata_types.EvidenceAnswer),
-            409: ERROR,
-        },
+    @operation(
+        "find_related_evidence",
+        strata_types.EvidenceAnswer,
+        body=RelatedEvidenceParametersSerializer,
+        errors=[409],
     )
     def related(self, request: Request, index: str) -> Response:
         """Find findings similar to a query, except those at the given URLs."""

@@ -106,16 +106,7 @@ class IndexBuildAdmin(UndeletableRowAdmin):
 
 @admin.register(Node)
 class NodeAdmin(UndeletableRowAdmin):
-    list_display = [
-        "point_id",
-        "kind",
-        "title",
-        "build",
-        "state",
-        "attempts",
-        "error",
-        "synced_at",
-    ]
+    list_display = ["point_id", "kind", "title", "build", "state", "attempts", "error", "synced_at"]
     list_filter = ["state", KindFilter, IndexOfBuildFilter]
     list_select_related = ["build"]
     search_fields = ["artifact__title"]

@@ -11,7 +11,7 @@ from core.exceptions import InvalidInput
 from documents.index_catalog import IndexingProgress, PointRemoval
 from documents.models import Artifact
 from indexing import embedding
-from indexing.drafting.compound import list_structures
+from indexing.drafting.own_spaces import list_structures
 from indexing.hooks import find_text_faults
 from indexing.models import NOT_SYNCED, Index, IndexBuild, IndexedDocument, Node
 from indexing.removal import remove_artifact_points
@@ -125,11 +125,8 @@ def _validate_structures(metadata: Mapping[str, Any], field: str) -> None:
 
 
 def clean_metadata_value(name: str, field: FieldSpec, value: Any) -> Any:
-    """Convert the value of a declared field to the form in which it is stored.
-
-    Raises:
-        InvalidInput: the field does not allow it.
-    """
+    """Convert the value of a declared field to the form in which it is stored. Raises
+    ``InvalidInput``: the field does not allow it."""
     if field.many:
         if not isinstance(value, list):
             raise _invalid_value_error(name, f"must be a list of values of type {field.type}")

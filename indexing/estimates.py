@@ -41,8 +41,7 @@ PROBE_TEXT_COUNT = 32  # texts embedded to measure the speed
 
 @dataclass(slots=True)
 class NodeEstimate:
-    """Nodes of one kind that an artifact would have: drafts, and counts of texts not written
-    yet."""
+    """Nodes of one kind that an artifact would have: drafts, and counts of unwritten texts."""
 
     nodes: list["TextNode"]
     unwritten_count: int = 0
@@ -102,10 +101,7 @@ class BuildEstimate:
 
 
 def estimate_build(
-    name: str,
-    *,
-    is_exact: bool = False,
-    advance: Callable[[int], None] = lambda count: None,
+    name: str, *, is_exact: bool = False, advance: Callable[[int], None] = lambda count: None
 ) -> BuildEstimate:
     """Estimate the build that ``apply_spec`` would start now. ``is_exact`` chunks every artifact
     instead of a sample; ``advance`` is called with 1 after each artifact.

@@ -125,22 +125,15 @@ def request_promotion(build: IndexBuild, *, is_forced: bool = False) -> None:
 
 
 def pause_build(build: IndexBuild, reason: str = "") -> None:
-    """Stop work on a build until ``resume_build``; its nodes and points stay.
-
-    Raises:
-        WrongBuildState: it is live, so searches depend on it.
-    """
+    """Stop work on a build until ``resume_build``; its nodes and points stay. Raises
+    ``WrongBuildState``: it is live, so searches depend on it."""
     paused = {"paused_at": timezone.now(), "pause_reason": reason}
     if not _filter_not_live(build).filter(paused_at=None).update(**paused):
         _require_not_live(build)
 
 
 def resume_build(build: IndexBuild) -> None:
-    """Continue a paused build and clear its limits.
-
-    Raises:
-        WrongBuildState: it is live.
-    """
+    """Continue a paused build and clear its limits. Raises ``WrongBuildState``: it is live."""
     _require_not_live(build)
     _filter_not_live(build).update(
         paused_at=None, pause_reason="", max_calls=None, deadline_at=None
@@ -148,11 +141,8 @@ def resume_build(build: IndexBuild) -> None:
 
 
 def cancel_build(build: IndexBuild) -> None:
-    """Retire a build that is not live; later reconciliations remove its points and rows.
-
-    Raises:
-        WrongBuildState: it is live.
-    """
+    """Retire a build that is not live; later reconciliations remove its points and rows. Raises
+    ``WrongBuildState``: it is live."""
     if not _filter_not_live(build).retire():
         _require_not_live(build)
 
@@ -172,8 +162,7 @@ def pause_overdue_builds() -> None:
 
 
 def count_missing(build: IndexBuild) -> int:
-    """How many artifacts and rows of standalone kinds the live build shows but this build does not
-    hold yet."""
+    """How many artifacts and standalone rows the live build shows and this one lacks."""
     return find_incomplete_artifacts(build).count() + count_unfinished_standalone_rows(build)
 
 
@@ -266,11 +255,7 @@ def promote_build(build: IndexBuild, *, is_forced: bool = False) -> IndexBuild |
 
 
 def roll_back_index(name: str) -> IndexBuild:
-    """Promote the standby build of an index, and return it.
-
-    Raises:
-        WrongBuildState: there is no standby build.
-    """
+    """Promote and return the standby build. Raises ``WrongBuildState``: there is none."""
     standby = (
         IndexBuild.objects.not_retired().filter(index=name, state=IndexBuild.State.STANDBY).first()
     )
@@ -320,9 +305,7 @@ def update_collections(build: IndexBuild, *, is_complete: bool = False) -> bool:
     is_ready = True
     for name in build.collections():
         is_ready &= get_store().update_collection(
-            name,
-            build.store_settings,
-            is_loaded=lambda: is_complete or _are_few_missing(build),
+            name, build.store_settings, is_loaded=lambda: is_complete or _are_few_missing(build)
         )
     return is_ready
 
@@ -342,11 +325,7 @@ def prune_builds(name: str | None = None) -> list[IndexBuild]:
 
 def remove_retired_builds(*, grace_seconds: float | None = None) -> int:
     """Delete the data of builds that were retired before any running search began; return how many
-    builds were removed.
-
-    Raises:
-        StoreUnavailable: the next reconciliation tries again.
-    """
+    builds were removed. Raises ``StoreUnavailable``: the next reconciliation tries again."""
     grace = settings.STRATA_RETIRED_BUILD_GRACE_SECONDS if grace_seconds is None else grace_seconds
     now = timezone.now()
     # Checked again for a while: a worker that was suspended may have written to it later.

@@ -31,10 +31,7 @@ class IndexQuerySet(models.QuerySet["Index"]):
         return self.not_being_removed().filter(is_public=True)
 
     def require(self, name: str) -> None:
-        """
-        Raises:
-            UnknownIndex: there is no such index; lists the names.
-        """
+        """Raises ``UnknownIndex``: there is no such index; lists the names."""
         if not self.filter(pk=name).exists():
             raise UnknownIndex.named(name, self.values_list("name", flat=True))
 
@@ -89,7 +86,7 @@ class SearchSettings(models.Model):
         verbose_name_plural = "search settings"
         ordering = ["index", "number"]
         constraints = [
-            models.UniqueConstraint(fields=["index", "number"], name="search_settings_number"),
+            models.UniqueConstraint(fields=["index", "number"], name="search_settings_number")
         ]
 
     def __str__(self) -> str:
@@ -116,8 +113,7 @@ class IndexBuildQuerySet(models.QuerySet["IndexBuild"]):
         return [build for build in self if not build.reading_problem]
 
     def retire(self) -> int:
-        """Retire these builds: later reconciliations remove their points and rows. Return how
-        many."""
+        """Retire these builds: reconciliations remove their points and rows. Return how many."""
         return self.update(
             state=IndexBuild.State.RETIRED,
             retired_at=timezone.now(),
@@ -191,7 +187,7 @@ class IndexBuild(models.Model):
     class Meta:
         ordering = ["index", "number"]
         constraints = [
-            models.UniqueConstraint(fields=["index", "number"], name="build_index_number"),
+            models.UniqueConstraint(fields=["index", "number"], name="build_index_number")
         ]
 
     def __str__(self) -> str:
@@ -199,11 +195,8 @@ class IndexBuild(models.Model):
 
     @cached_property
     def spec(self) -> IndexSpec:
-        """Its recipe, with the search settings and the store settings of its index.
-
-        Raises:
-            UnreadableRecipe: another release stored a value that this one does not understand.
-        """
+        """Its recipe, with the search settings and the store settings of its index. Raises
+        ``UnreadableRecipe``: another release stored a value that this one does not understand."""
         return read_stored_spec(*self.stored_spec)
 
     @property
@@ -301,10 +294,7 @@ class NodeQuerySet(LeasedQuerySet["Node"]):
         )
         artifact = Artifact.objects.filter(pk=OuterRef("artifact_id"))
         return self.free().filter(
-            ~Exists(awaited) | ~Exists(artifact),
-            NOT_SYNCED,
-            build=build,
-            state=Node.State.DELETING,
+            ~Exists(awaited) | ~Exists(artifact), NOT_SYNCED, build=build, state=Node.State.DELETING
         )
 
     def in_live_builds(self) -> "NodeQuerySet":
@@ -391,9 +381,7 @@ class Node(LeasedRow):
             models.Index(fields=["artifact", "build", "state"], name="node_artifact"),
             models.Index(fields=["source", "build"], name="node_source"),
             models.Index(
-                fields=["build", "state", "turn"],
-                name="node_unsynced",
-                condition=NOT_SYNCED,
+                fields=["build", "state", "turn"], name="node_unsynced", condition=NOT_SYNCED
             ),
             models.Index(
                 fields=["lease_token"], name="node_leased", condition=Q(lease_token__isnull=False)
@@ -512,14 +500,14 @@ class IndexedDocument(LeasedRow):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["build", "artifact"], name="document_build_artifact"),
+            models.UniqueConstraint(fields=["build", "artifact"], name="document_build_artifact")
         ]
         indexes = [
             models.Index(
                 fields=["build", "state", "kinds_to_regenerate"],
                 name="document_unfinished",
                 condition=~Q(state="ready"),
-            ),
+            )
         ]
 
     def __str__(self) -> str:

@@ -95,7 +95,9 @@ def _audit_next_points(build: IndexBuild, claim: Claim[PointAudit]) -> AuditedSl
         _save(claim, audit, cursor=compared.end)
     else:
         if audit.difference:  # the counts were wrong, for example after raw SQL
-            _add_to_counts(build, audit.difference)
+            logger.info("The number of nodes of %s was wrong by %d", build, audit.difference)
+            change = audit.difference
+            NodeCountChange.objects.create(build=build, synced_count=change, node_count=change)
         _save(claim, audit, cursor=None, difference=None)
         if compares_all and build.lost_at is not None:
             log_restoration_cost(build)
@@ -174,8 +176,3 @@ def _count_nodes(build: IndexBuild) -> tuple[int, int]:
         synced_count + standalone.filter(state=Node.State.SYNCED).count(),
         node_count + standalone.count(),
     )
-
-
-def _add_to_counts(build: IndexBuild, difference: int) -> None:
-    logger.info("The counted number of nodes of %s was wrong by %d", build, difference)
-    NodeCountChange.objects.create(build=build, synced_count=difference, node_count=difference)

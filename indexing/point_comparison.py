@@ -33,8 +33,7 @@ TO_CONFIRM = {"orphan", "missing", "outdated", "mislabelled"}  # the rest is see
 
 
 class ComparedRow(NamedTuple):
-    """The columns of a node that are compared; creating model instances would take most of the
-    time."""
+    """The columns of a node that are compared; model instances would take most of the time."""
 
     pk: int
     point_id: UUID

@@ -62,8 +62,7 @@ class Regeneration:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """Kinds of node that are regenerated in a build: all made from artifacts, or one standalone
-    kind."""
+    """Kinds of node to regenerate in a build: all made from artifacts, or one standalone kind."""
 
     build: IndexBuild
     kinds: list[str]
@@ -199,9 +198,7 @@ def _require_category(category: str, types: list[str], rows: Iterable[QuerySet[A
     } - {""}
     if category not in categories:
         raise InvalidInput(
-            f"There is no category {category[:60]!r}.",
-            field="category",
-            allowed=categories,
+            f"There is no category {category[:60]!r}.", field="category", allowed=categories
         )
 
 

@@ -114,11 +114,8 @@ def remove_expired_artifacts(*, timeout_seconds: float = WAIT_SECONDS) -> bool:
 
 
 def delete_build_data(build: IndexBuild) -> None:
-    """Drop the collections of a retired build and delete its rows; safe to call again.
-
-    Raises:
-        StoreUnavailable: calling again continues where this ended.
-    """
+    """Drop the collections of a retired build and delete its rows; safe to call again. Raises
+    ``StoreUnavailable``: calling again continues where this ended."""
     store = get_store()
     for collection in build.collections():
         store.drop_collection(collection)
@@ -175,10 +172,7 @@ def remove_index(name: str, *, timeout_seconds: float = WAIT_SECONDS) -> IndexRe
 
 def continue_removals() -> None:
     """Continue requested removals, and delete the rows of indexes that are completely removed.
-
-    Raises:
-        StoreUnavailable: the next reconciliation tries again.
-    """
+    Raises ``StoreUnavailable``: the next reconciliation tries again."""
     deadline = time.monotonic() + WAIT_SECONDS
     for index in Index.objects.exclude(removal_requested_at=None):
         _continue_removal(index, deadline)

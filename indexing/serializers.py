@@ -123,10 +123,7 @@ class RegenerateSerializer(StrictSerializer):
         help_text="Only relationship types of this category; the type must be vocabulary.",
     )
     artifacts = serializers.ListField(
-        child=IdField(),
-        required=False,
-        min_length=1,
-        help_text="Only these artifacts.",
+        child=IdField(), required=False, min_length=1, help_text="Only these artifacts."
     )
     only_missing = FlagField(
         default=False, help_text="Only artifacts with missing nodes or points."

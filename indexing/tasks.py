@@ -74,8 +74,7 @@ def load_new_specs() -> None:
 
 @shared_task
 def reconcile_indexes() -> None:
-    """Enqueue all unfinished work that the rows show, after lost messages, bulk writes or dead
-    workers."""
+    """Enqueue all unfinished work that the rows show, after lost messages or dead workers."""
     lifecycle.pause_overdue_builds()
     for build in IndexBuild.objects.not_paused().readable():
         services.make_unannounced_due(build)
@@ -134,8 +133,7 @@ def erase_deleted() -> None:
 
 @shared_task
 def audit_points(*, build_id: int) -> None:
-    """Look for lost and orphan points of a build; enqueue itself again if that takes longer than
-    one run."""
+    """Look for lost and orphan points of a build; enqueue itself again if one run is too short."""
     for unfinished_id in audit_worker.run(build_id):
         enqueue_once(audit_points, build_id=unfinished_id)
 

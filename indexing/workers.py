@@ -61,8 +61,7 @@ class BuildWorker(BatchWorker[int]):
 
 
 class PlanWorker(BuildWorker):
-    """Plans the due documents of builds. Each build has a planner, which keeps a partly planned
-    large document."""
+    """Plans the due documents of builds. The planner of each keeps a partly planned document."""
 
     def __init__(
         self,

@@ -39,10 +39,7 @@ class StreamPosition:
 
     @classmethod
     def parse(cls, text: str) -> "StreamPosition":
-        """
-        Raises:
-            InvalidInput: ``text`` is not an event id.
-        """
+        """Raises ``InvalidInput``: ``text`` is not an event id."""
         answer_id, _, reached = text.partition(".")
         if (
             answer_id.isalnum()
@@ -131,7 +128,7 @@ def make_done_data(answer: Answer | None) -> dict[str, Any]:
     """The data of the last event; without an answer, after a refusal for example."""
     return {
         "model_name": None if answer is None else answer.model_name,
-        "citations": [] if answer is None else [asdict(each) for each in answer.citations],
+        "citations": [] if answer is None else answer.citations,
         "unknown_marks": 0 if answer is None else answer.unknown_marks,
         "notes": [] if answer is None else list(answer.notes),
     }

@@ -3,7 +3,6 @@
 import json
 import threading
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,17 +40,10 @@ class CrossEncoder:
         tokenizer.enable_truncation(self.window)
 
     def score(
-        self,
-        query: str,
-        texts: Sequence[str],
-        *,
-        should_stop: Callable[[], bool] = lambda: False,
+        self, query: str, texts: Sequence[str], *, should_stop: Callable[[], bool] = lambda: False
     ) -> list[float]:
         """Score how well each text answers the query, in the given order, on the model's scale.
-
-        Raises:
-            ScoringStopped: ``should_stop``, called between batches, returned True.
-        """
+        Raises ``ScoringStopped``: ``should_stop``, called between batches, returned True."""
         scores = [0.0] * len(texts)
         # A batch is padded to its longest text, so batch texts of similar length.
         order = sorted(range(len(texts)), key=lambda row: len(texts[row]))
@@ -81,13 +73,10 @@ def get_cross_encoder_loader(name: str, window: int | None = None) -> ModelLoade
     """
     with _loaders_lock:
         if (name, window) not in _loaders:
-            load = partial(_load_encoder, name, window)
-            _loaders[name, window] = ModelLoader(f"The cross-encoder {name}", load)
+            _loaders[name, window] = ModelLoader(
+                f"The cross-encoder {name}", lambda: CrossEncoder(_load_model(name), window)
+            )
         return _loaders[name, window]
-
-
-def _load_encoder(name: str, window: int | None) -> CrossEncoder:
-    return CrossEncoder(_load_model(name), window)
 
 
 def _load_model(name: str) -> Any:
@@ -100,9 +89,7 @@ def _load_model(name: str) -> Any:
     names = {model["model"] for model in TextCrossEncoder.list_supported_models()}
     if name not in names:
         raise ModelUnavailable(
-            f"There is no cross-encoder and no folder named {name!r}.",
-            field="model",
-            allowed=names,
+            f"There is no cross-encoder and no folder named {name!r}.", field="model", allowed=names
         )
     return _make_encoder(name)
 
@@ -164,11 +151,7 @@ class RerankEndpoint:
         self._breaker = CircuitBreaker(ModelUnavailable)
 
     def score(
-        self,
-        query: str,
-        texts: Sequence[str],
-        *,
-        should_stop: Callable[[], bool] = lambda: False,
+        self, query: str, texts: Sequence[str], *, should_stop: Callable[[], bool] = lambda: False
     ) -> list[float]:
         """Score how well each text answers the query, in the given order, on the model's scale.
         Scores are cached for an hour.

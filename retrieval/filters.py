@@ -49,10 +49,7 @@ def parse_value(
     value: object, field_type: str, path: str, field_spec: FieldSpec | None = None
 ) -> Any:
     """Check a value of a field type (``text``, ``integer`` …) and convert it to the stored form.
-
-    Raises:
-        InvalidInput: with ``path`` and the allowed values.
-    """
+    Raises ``InvalidInput``: with ``path`` and the allowed values."""
     read = _READER_BY_FIELD_TYPE[field_type](value, path)
     return read if field_spec is None else _normalise_value(read, field_spec, path)
 
@@ -124,11 +121,7 @@ class _FilterParser:
         return self._make_match(name, field_type, [read_value(value, path)])
 
     def _parse_range(
-        self,
-        name: str,
-        bounds: Mapping[str, object],
-        path: str,
-        read: Callable[[object, str], Any],
+        self, name: str, bounds: Mapping[str, object], path: str, read: Callable[[object, str], Any]
     ) -> Filter:
         for operator in bounds:
             if operator not in RANGE_OPERATORS:

@@ -58,6 +58,15 @@ class ScoreShare:
 
 
 @dataclass(frozen=True, slots=True)
+class Explanation:
+    """Explains a hit's score: the contributions of the rankings add up to it."""
+
+    dense: ScoreShare | None
+    sparse: ScoreShare | None
+    fusion: HybridFusion | None = None  # None if there was only one ranking
+
+
+@dataclass(frozen=True, slots=True)
 class HybridRanking:
     """The dense and the sparse ranking of a query, by id, and both fused (id, score; best
     first)."""
@@ -97,36 +106,28 @@ class FusedId:
 
 
 def reciprocal_rank_fusion(
-    rankings: Sequence[Sequence[Id]],
-    *,
-    weights: Sequence[float] | None = None,
-    k: float = RRF_K,
+    rankings: Sequence[Sequence[Id]], *, k: float = RRF_K
 ) -> list[tuple[Id, float]]:
     """Fuse rankings by the reciprocal of each id's rank.
 
-    An id scores ``sum(weight / (k + rank))`` over the rankings that contain it, with ``rank``
-    counted from 1. The rankings' own scores are not used, so their scales may differ.
+    An id scores ``sum(1 / (k + rank))`` over the rankings that contain it, with ``rank`` counted
+    from 1. The rankings' own scores are not used, so their scales may differ.
 
     Args:
         rankings: ids, best first, each once.
-        weights: one per ranking; 1 each by default.
         k: damping; larger values reduce the differences between the top ranks.
 
     Returns:
         Each id once with its score, best first; ties by id.
 
-    Raises:
-        ValueError: ``weights`` and ``rankings`` differ in length.
-
     Source:
         Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and
-        individual Rank Learning Methods", SIGIR 2009. The weights are the usual extension.
+        individual Rank Learning Methods", SIGIR 2009.
     """
-    weights = [1.0] * len(rankings) if weights is None else weights
     scores: defaultdict[Id, float] = defaultdict(float)
-    for ranking, weight in zip(rankings, weights, strict=True):
+    for ranking in rankings:
         for rank, id in enumerate(ranking, start=1):
-            scores[id] += weight / (k + rank)
+            scores[id] += 1 / (k + rank)
     return sorted(scores.items(), key=lambda scored: (-scored[1], scored[0]))
 
 

@@ -13,9 +13,18 @@ class HitKind:
     """Functions are dotted paths, imported on first use."""
 
     search: str  # a key of ``retrieval.search_table.SEARCHES``
-    check: str  # a ``CheckFunction``; kinds that share it are checked together
-    render: str  # a ``HitRenderer``
+    # A ``CheckFunction``; kinds that share it are checked together. By default, for a kind that is
+    # made of its document alone.
+    check: str = "retrieval.search.hit_checks.check_drafts"
+    # A ``HitRenderer``; by default, of a node without a position in a text.
+    render: str = "retrieval.serializers.answers.render_node_without_position"
 
+
+_SUMMARY = HitKind(
+    "summaries",
+    "retrieval.search.hit_checks.check_summaries",
+    "retrieval.serializers.answers.render_summary",
+)
 
 HIT_KINDS: dict[str, HitKind] = {
     "chunk": HitKind(
@@ -23,41 +32,19 @@ HIT_KINDS: dict[str, HitKind] = {
         "retrieval.search.hit_checks.check_chunks",
         "retrieval.serializers.answers.render_chunk",
     ),
-    "page_summary": HitKind(
-        "summaries",
-        "retrieval.search.hit_checks.check_summaries",
-        "retrieval.serializers.answers.render_summary",
-    ),
-    "artifact_summary": HitKind(
-        "summaries",
-        "retrieval.search.hit_checks.check_summaries",
-        "retrieval.serializers.answers.render_summary",
-    ),
+    "page_summary": _SUMMARY,
+    "artifact_summary": _SUMMARY,
     "question": HitKind(
         "questions",
         "retrieval.search.hit_checks.check_questions",
         "retrieval.serializers.answers.render_question",
     ),
-    "concept": HitKind(
-        "concepts",
-        "retrieval.search.hit_checks.check_concepts",
-        "retrieval.serializers.answers.render_node_without_position",
-    ),
+    "concept": HitKind("concepts", "retrieval.search.hit_checks.check_concepts"),
     "relationship_type": HitKind(
-        "relationships",
-        "retrieval.search.hit_checks.check_relationship_types",
-        "retrieval.serializers.answers.render_node_without_position",
+        "relationships", "retrieval.search.hit_checks.check_relationship_types"
     ),
-    "compound": HitKind(
-        "structures",
-        "retrieval.search.hit_checks.check_drafts",
-        "retrieval.serializers.answers.render_node_without_position",
-    ),
-    "image": HitKind(
-        "images",
-        "retrieval.search.hit_checks.check_drafts",
-        "retrieval.serializers.answers.render_node_without_position",
-    ),
+    "compound": HitKind("structures"),
+    "image": HitKind("images"),
 }
 
 

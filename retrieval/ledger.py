@@ -96,8 +96,7 @@ _SHA256 = {"sqlite": "SHA256({})", "postgresql": "encode(sha256(convert_to({}, '
 
 
 def read_live_builds(names: Collection[str], grant: Grant) -> dict[str, LiveBuild | None]:
-    """Map index names to their live builds, None where an index has none; unknown names are left
-    out."""
+    """Map index names to their live builds, or None; unknown names are left out."""
     rows = _run_query(
         "SELECT i.name, b.id, b.number, b.lost_at IS NOT NULL, b.recipe, s.content, "
         "i.store_settings FROM {index} i "

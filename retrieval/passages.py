@@ -4,7 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
+import strata_types
 from retrieval.search import Hit
+
+
+class NotCopied:
+    """Immutable, so it need not be copied: Haystack deep-copies the inputs of each component."""
+
+    __slots__ = ()
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +26,7 @@ class PipelineStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(NotCopied):
     """A hit inside a pipeline. The last component set ``score``, on the scale that ``score_kind``
     names; ``hit.score`` keeps the store's score. ``heading``: that of its source."""
 
@@ -39,54 +49,22 @@ class Passage:
         """A copy with further steps appended."""
         return replace(self, steps=(*self.steps, *steps))
 
-    def __deepcopy__(self, memo: object) -> Self:
-        """Return self: it is immutable, and Haystack deep-copies the inputs of each component."""
-        return self
-
 
 @dataclass(frozen=True, slots=True)
-class QueryRanking:
+class QueryRanking(NotCopied):
     """What one query found, best first."""
 
     query: str
     passages: list[Passage] = field(default_factory=list)
 
-    def __deepcopy__(self, memo: object) -> Self:
-        """Return self: it is immutable, and Haystack deep-copies the inputs of each component."""
-        return self
-
 
 @dataclass(frozen=True, slots=True)
-class AnswerContext:
+class AnswerContext(NotCopied):
     """A numbered passage that the answer can cite; ``number`` starts at 1."""
 
     number: int
     passage: Passage
     text: str
-
-    def __deepcopy__(self, memo: object) -> Self:
-        """Return self, as ``Passage`` does."""
-        return self
-
-
-@dataclass(frozen=True, slots=True)
-class Citation:
-    """One sentence of an answer and the passage that it cites.
-
-    ``answer_start`` and ``answer_end`` are offsets in the answer's text, ``start_offset`` and
-    ``end_offset`` those of the cited words in the passage's source. All count code points.
-    ``is_supported``: whether the passage supports the sentence; if not, all of it is cited.
-    """
-
-    number: int
-    answer_start: int
-    answer_end: int
-    node_id: str
-    artifact_id: str
-    source_id: str
-    start_offset: int
-    end_offset: int
-    is_supported: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +75,7 @@ class Answer:
 
     text: str
     model_name: str
-    citations: list[Citation]
+    citations: list[strata_types.Citation]
     unknown_marks: int = 0
     notes: tuple[str, ...] = ()
 

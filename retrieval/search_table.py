@@ -5,6 +5,7 @@ A new search needs a retriever and one entry here; ``retrieval/urls.py`` makes i
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -41,13 +42,15 @@ class SearchResponse:
     stale_ids: Iterable[UUID]  # the caller enqueues planning for these
 
 
+render_chunks = partial(answers.render_search_answer, render_hit=answers.render_chunk)
+
 # Keys: the last segment of the URL, /search/<name>.
 SEARCHES: dict[str, Search] = {
     "pages": Search(
         "search_pages",
         "retrieval.retrievers.ChunkRetriever",
         requests.PassageSearchParametersSerializer,
-        answers.render_chunk_answer,
+        render_chunks,
         body_of(strata_types.PageSearchAnswer),
         "Search passages",
         "Passages that answer a query, best first, each compared with its document as it is now.",
@@ -56,7 +59,7 @@ SEARCHES: dict[str, Search] = {
         "search_summaries",
         "retrieval.retrievers.SummaryRetriever",
         requests.SummarySearchParametersSerializer,
-        answers.render_summary_answer,
+        partial(answers.render_search_answer, render_hit=answers.render_summary),
         body_of(strata_types.SummarySearchAnswer),
         "Search summaries",
         "Summaries of pages and artifacts that answer a query, best first.",
@@ -83,7 +86,7 @@ SEARCHES: dict[str, Search] = {
         "search_recursive",
         "retrieval.retrievers.RecursiveChunkRetriever",
         requests.RecursiveParametersSerializer,
-        answers.render_chunk_answer,
+        render_chunks,
         body_of(strata_types.PageSearchAnswer),
         "Search passages by way of what is above them",
         "Passages below the summaries, questions and concepts that answer a query, best first.",

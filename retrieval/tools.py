@@ -9,7 +9,7 @@ the hits that mention the value ranked higher. The answer says which of these fo
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -73,13 +73,6 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolAnswer(SearchAnswer):
-    """``filter_applied``: the step that found the hits; None for a tool that filters nothing."""
-
-    filter_applied: FilterStep | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ToolCall:
     """A tool with checked arguments, ready to search."""
 
@@ -95,20 +88,17 @@ class ToolCall:
         """The filter of the first step."""
         return next((filter for _, filter in self._list_filters()), None)
 
-    def search(self) -> ToolAnswer:
-        """
-        Raises:
-            StoreUnavailable, EmbeddingUnavailable: retry helps.
-        """
+    def search(self) -> tuple[SearchAnswer, FilterStep | None]:
+        """Raises ``StoreUnavailable`` and ``EmbeddingUnavailable``: retry helps."""
         for step, filter in self._list_filters():
             answer = self._search(self.limit, filter)
             if answer.hits:
-                return _to_tool_answer(answer, step)
+                return answer, step
         if not self.conditions:
-            return _to_tool_answer(self._search(self.limit, None), None)
+            return self._search(self.limit, None), None
         answer = self._search(max(self.limit, BOOST_CANDIDATES), None)
         hits = _rank_mentions_higher(answer.hits, self.conditions)[: self.limit]
-        return _to_tool_answer(replace(answer, hits=hits), FilterStep.BOOST)
+        return replace(answer, hits=hits), FilterStep.BOOST
 
     def _list_filters(self) -> Iterator[tuple[FilterStep, dict[str, Any]]]:
         if not self.conditions:
@@ -136,11 +126,6 @@ class ToolCall:
         retriever = QuestionRetriever if self.is_question_search else ChunkRetriever
         options: dict[str, Any] = {"limit": limit, "filter": filter, "with_similarity": True}
         return retriever(self.index, grant=self.grant, **options).search(self.query)
-
-
-def _to_tool_answer(answer: SearchAnswer, step: FilterStep | None) -> ToolAnswer:
-    content = {field.name: getattr(answer, field.name) for field in fields(answer)}
-    return ToolAnswer(**content, filter_applied=step)
 
 
 def _rank_mentions_higher(hits: Sequence[Hit], conditions: Sequence[Condition]) -> list[Hit]:
@@ -174,11 +159,7 @@ def _mentions(hit: Hit, condition: Condition) -> bool:
 
 
 def list_tools(index: str, grant: Grant) -> list[DeclaredTool]:
-    """The tools that the live build can answer.
-
-    Raises:
-        UnknownIndex: lists the known names.
-    """
+    """The tools that the live build can answer. Raises ``UnknownIndex``: lists the known names."""
     spec = _get_spec(index, grant)
     if spec is None:
         return []
@@ -256,10 +237,7 @@ def _get_spec(index: str, grant: Grant) -> IndexSpec | None:
 
 
 def _make_condition(name: str, field: FieldSpec, value: object, parameter: str) -> Condition:
-    """
-    Raises:
-        InvalidInput: the field takes no such value, and it is no synonym of one.
-    """
+    """Raises ``InvalidInput``: the field takes no such value, and it is no synonym of one."""
     if isinstance(value, str) and field.lowercase:
         value = value.lower()
     named = field.find_values(value) if isinstance(value, str) else []

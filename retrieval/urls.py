@@ -6,31 +6,31 @@ from core.routes import api_paths
 from retrieval.search_table import SEARCHES
 from retrieval.views.ask import answer_question
 from retrieval.views.knowledge import (
-    ConceptContextView,
-    ConceptEvidenceView,
-    ConceptPathsView,
-    EmergentPairAcceptView,
-    EmergentPairDismissView,
-    EmergentPairListView,
+    ConceptKnowledgeViewSet,
+    EmergentPairViewSet,
     SimilarSourcesView,
 )
 from retrieval.views.pipelines import PipelineListView
-from retrieval.views.searches import FacetsView, ToolListView, ToolView, make_search_view
+from retrieval.views.searches import FacetsView, ToolViewSet, make_search_view
 from retrieval.views.sources import PagePassagesView, SourceView
 
 urlpatterns = [
     *(each for name in SEARCHES for each in api_paths(f"search/{name}", make_search_view(name))),
-    *api_paths("concepts/<uuid:concept_id>/evidence", ConceptEvidenceView),
-    *api_paths("concepts/<uuid:concept_id>/context", ConceptContextView),
-    *api_paths("concepts/<uuid:concept_id>/paths", ConceptPathsView),
+    *api_paths(
+        "concepts/<uuid:concept_id>/evidence",
+        ConceptKnowledgeViewSet,
+        {"get": "evidence", "post": "evidence_by_body"},
+    ),
+    *api_paths("concepts/<uuid:concept_id>/context", ConceptKnowledgeViewSet, {"get": "context"}),
+    *api_paths("concepts/<uuid:concept_id>/paths", ConceptKnowledgeViewSet, {"get": "paths"}),
     *api_paths("sources/<uuid:source_id>/similar", SimilarSourcesView),
-    *api_paths("emergent", EmergentPairListView),
-    *api_paths("emergent/<uuid:pair_id>/accept", EmergentPairAcceptView),
-    *api_paths("emergent/<uuid:pair_id>/dismiss", EmergentPairDismissView),
+    *api_paths("emergent", EmergentPairViewSet, {"get": "list"}),
+    *api_paths("emergent/<uuid:pair_id>/accept", EmergentPairViewSet, {"post": "accept"}),
+    *api_paths("emergent/<uuid:pair_id>/dismiss", EmergentPairViewSet, {"post": "dismiss"}),
     path("ask", answer_question, name="ask"),
     *api_paths("indexes/<str:index>/facets", FacetsView),
-    path("indexes/<str:index>/tools/", ToolListView.as_view(), name="tool-list"),
-    *api_paths("indexes/<str:index>/tools/<str:name>/", ToolView, name="tool"),
+    path("indexes/<str:index>/tools/", ToolViewSet.as_view({"get": "list"}), name="tool-list"),
+    *api_paths("indexes/<str:index>/tools/<str:name>/", ToolViewSet, {"post": "call"}, name="tool"),
     path("pipelines/", PipelineListView.as_view(), name="pipeline-list"),
     path("sources/<uuid:source_id>/", SourceView.as_view(), name="source"),
     path("pages/<uuid:page_id>/passages", PagePassagesView.as_view(), name="page-passages"),

@@ -152,7 +152,7 @@ class Annotation(WrittenText):
         verbose_name = "chunk with questions"
         verbose_name_plural = "chunks with questions"
         constraints = [
-            models.UniqueConstraint(fields=["build", "chunk_id"], name="annotation_chunk"),
+            models.UniqueConstraint(fields=["build", "chunk_id"], name="annotation_chunk")
         ]
         indexes = [
             models.Index(fields=["artifact", "build", "state"], name="annotation_of_artifact"),

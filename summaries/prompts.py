@@ -39,11 +39,8 @@ def list_prompts(spec: IndexSpec) -> list[str]:
 
 
 def read_prompt_template(name: str) -> str:
-    """Read a prompt template and check its syntax.
-
-    Raises:
-        InvalidSpec: there is no such prompt, or it is not a valid template.
-    """
+    """Read a prompt template and check its syntax. Raises ``InvalidSpec``: there is no such prompt,
+    or it is not a valid template."""
     folder = Path(settings.STRATA_PROMPTS_DIR)
     try:
         text = (folder / f"{name}.txt").read_text(encoding="utf-8")
@@ -64,11 +61,7 @@ def read_prompt_template(name: str) -> str:
 
 
 def render_prompt(name: str, text: str, **values: Any) -> Prompt:
-    """Render the prompt for one text.
-
-    Raises:
-        InvalidSpec: as ``read_prompt_template``.
-    """
+    """Render the prompt for one text. Raises ``InvalidSpec``: as ``read_prompt_template``."""
     template = read_prompt_template(name)
     context = Context({**values, "text": text, "fence": make_fence(text)}, autoescape=False)
     system, user = (

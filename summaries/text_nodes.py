@@ -14,11 +14,7 @@ from documents.models import Artifact, Page
 from indexing import embedding
 from indexing.chunking import fit_context, prepend_context
 from indexing.drafting.chunk import fit_chunk_context
-from indexing.drafting.drafter import (
-    declared_field_payload,
-    page_payload,
-    passage_payload,
-)
+from indexing.drafting.drafter import declared_field_payload, page_payload, passage_payload
 from indexing.models import IndexBuild, Node
 from indexing.spec import IndexSpec
 from indexing.stores.base import Payload

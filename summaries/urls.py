@@ -3,12 +3,7 @@
 from django.urls import path
 
 from core.routes import api_paths
-from summaries.viewsets import (
-    ArtifactSummaryView,
-    ChunkQuestionsView,
-    PageSummaryView,
-    RetryView,
-)
+from summaries.viewsets import ArtifactSummaryView, ChunkQuestionsView, PageSummaryView, RetryView
 
 urlpatterns = [
     path("indexes/<str:index>/retry/", RetryView.as_view(), name="index-retry"),

@@ -14,7 +14,7 @@ import strata_types
 from access.all_documents import NeedsAllDocuments
 from access.authentication import get_grant
 from access.grants import Scope
-from core.openapi import body_of
+from core.openapi import operation
 from documents.exceptions import UnknownArtifact
 from documents.groups import is_visible
 from documents.models import Artifact
@@ -37,16 +37,12 @@ class PageSummaryView(APIView):
 
     scopes = {"get": Scope.SEARCH, "patch": Scope.WRITE}
 
-    @extend_schema(operation_id="read_page_summary", responses=body_of(strata_types.Summary))
+    @operation("read_page_summary", strata_types.Summary)
     def get(self, request: Request, page_id: UUID) -> Response:
         """Read a page's summary."""
         return _read_newest(request, page=page_id)
 
-    @extend_schema(
-        operation_id="write_page_summary",
-        request=SummaryPatchSerializer,
-        responses=body_of(strata_types.Summary),
-    )
+    @operation("write_page_summary", strata_types.Summary, body=SummaryPatchSerializer)
     def patch(self, request: Request, page_id: UUID) -> Response:
         """Write a page's summary by hand.
 
@@ -62,16 +58,12 @@ class ArtifactSummaryView(APIView):
 
     scopes = {"get": Scope.SEARCH, "patch": Scope.WRITE}
 
-    @extend_schema(operation_id="read_artifact_summary", responses=body_of(strata_types.Summary))
+    @operation("read_artifact_summary", strata_types.Summary)
     def get(self, request: Request, artifact_id: UUID) -> Response:
         """Read an artifact's summary."""
         return _read_newest(request, artifact=artifact_id, page=None)
 
-    @extend_schema(
-        operation_id="write_artifact_summary",
-        request=SummaryPatchSerializer,
-        responses=body_of(strata_types.Summary),
-    )
+    @operation("write_artifact_summary", strata_types.Summary, body=SummaryPatchSerializer)
     def patch(self, request: Request, artifact_id: UUID) -> Response:
         """Write an artifact's summary by hand.
 
@@ -104,18 +96,12 @@ class ChunkQuestionsView(APIView):
 
     scopes = {"get": Scope.SEARCH, "patch": Scope.WRITE}
 
-    @extend_schema(
-        operation_id="read_chunk_questions", responses=body_of(strata_types.ChunkQuestions)
-    )
+    @operation("read_chunk_questions", strata_types.ChunkQuestions)
     def get(self, request: Request, chunk_id: UUID) -> Response:
         """Read the questions that a chunk answers."""
         return Response(render_questions(_require_annotation(request, chunk_id)))
 
-    @extend_schema(
-        operation_id="write_chunk_questions",
-        request=QuestionsSerializer,
-        responses=body_of(strata_types.ChunkQuestions),
-    )
+    @operation("write_chunk_questions", strata_types.ChunkQuestions, body=QuestionsSerializer)
     def patch(self, request: Request, chunk_id: UUID) -> Response:
         """Write the questions that a chunk answers by hand.
 
@@ -141,11 +127,7 @@ def _require_annotation(request: Request, chunk_id: UUID) -> Annotation:
 class RetryView(NeedsAllDocuments):
     scopes = Scope.WRITE
 
-    @extend_schema(
-        operation_id="retry_failed",
-        request=None,
-        responses={202: body_of(strata_types.RetriedWork)},
-    )
+    @operation("retry_failed", strata_types.RetriedWork, status=202)
     def post(self, request: Request, index: str) -> Response:
         """Retry all work of the index that failed.
 

@@ -153,8 +153,7 @@ class ExtractiveWriter:
     def annotate(
         self, inputs: Mapping[Key, AnnotationInput], spec: IndexSpec
     ) -> Iterator[DraftOutcome[Key]]:
-        """Write no questions: those that rules can write find passages no better than the passages'
-        own words."""
+        """Write no questions: those of rules find no more than the passages' own words."""
         many_valued = {name: field for name, field in spec.metadata.items() if field.many}
         for key, chunk in inputs.items():
             yield DraftOutcome(

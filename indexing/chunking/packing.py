@@ -1,5 +1,4 @@
-"""Pack sentences to a size: split them into sections, at changes of topic too, then pack each
-section into ranges."""
+"""Pack sentences to a size: split them into sections, then pack each section into ranges."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple

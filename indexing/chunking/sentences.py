@@ -172,8 +172,7 @@ def split_long_sentences(text: str, sentences: list[Sentence], limit: int) -> li
 
 
 def split_sentence(text: str, sentence: Sentence, limit: int) -> list[Sentence]:
-    """Split one sentence; cut a grapheme longer than ``limit`` only if the sentence is one
-    grapheme."""
+    """Split a sentence; cut a grapheme longer than ``limit`` only if it is the whole sentence."""
     spans = _split_span(text, sentence.start, sentence.end, limit, keep_graphemes=True)
     return [
         Sentence(start, end, sentence.is_paragraph_start and start == sentence.start)

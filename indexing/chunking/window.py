@@ -68,11 +68,7 @@ class Chunk:
 
 
 def fit_to_window(
-    text: str,
-    pieces: list[list[Sentence]],
-    context: str,
-    window: int,
-    count_tokens: CountTokens,
+    text: str, pieces: list[list[Sentence]], context: str, window: int, count_tokens: CountTokens
 ) -> list[Chunk]:
     """Return the pieces as chunks; split those over ``window`` tokens with their context."""
 

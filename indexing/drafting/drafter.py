@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 class Drafter(Protocol):
     def draft(self, artifact: Artifact, build: IndexBuild) -> Iterable["TextNode"]:
-        """Every node of this kind that the artifact must have in ``build``, made by
-        ``make_text_node``."""
+        """Every node that the artifact must have in ``build``, made by ``make_text_node``."""
 
     def make_payload(self, node: Node) -> Payload:
         """The payload stored with the vectors: enough to show a hit without the database.
@@ -36,8 +35,7 @@ class Drafter(Protocol):
     def get_input_versions(
         self, artifact_ids: Collection[UUID], build: IndexBuild
     ) -> Mapping[UUID, str]:
-        """Artifact -> version token for this kind's extra inputs. Artifacts without extra inputs
-        may be left out."""
+        """Artifact -> version token for this kind's extra inputs, if there are any."""
 
     def find_unwritten(self, artifact_ids: Collection[UUID], build: IndexBuild) -> set[UUID]:
         """The artifacts for which texts that this kind needs are not written yet."""

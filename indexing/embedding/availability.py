@@ -14,11 +14,8 @@ from indexing.spec.sections import read_api_key
 
 
 def describe_model_availability(spec: EmbeddingSpec) -> str:
-    """Describe the state of a model's files in one sentence.
-
-    Raises:
-        ModelUnavailable: files are missing or damaged; the error says what to do.
-    """
+    """Describe the state of a model's files in one sentence. Raises ``ModelUnavailable``: files are
+    missing or damaged; the error says what to do."""
     if spec.provider == "rdkit":
         require_rdkit()
         return "RDKit fingerprints; RDKit is installed."
@@ -82,6 +79,5 @@ ENGLISH_MODELS: Final = frozenset(
 
 
 def get_model_languages(spec: EmbeddingSpec) -> tuple[str, ...]:
-    """Codes (ISO 639-1) of the only languages that the model reads; empty if it reads many, or if
-    that is not known."""
+    """The languages (ISO 639-1) that the model reads; empty if they are many or not known."""
     return ("en",) if spec.model.rpartition("/")[2] in ENGLISH_MODELS else ()

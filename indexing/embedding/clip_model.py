@@ -51,11 +51,8 @@ class ClipModel:
 
 
 def load_clip(spec: EmbeddingSpec) -> ClipModel:
-    """Load both models of a pair, fetching them on first use.
-
-    Raises:
-        ModelUnavailable: fastembed has no such pair, or it cannot be fetched.
-    """
+    """Load both models of a pair, fetching them on first use. Raises ``ModelUnavailable``:
+    fastembed has no such pair, or it cannot be fetched."""
     pairs = _list_model_pairs(ImageEmbedding, TextEmbedding)
     if spec.model not in pairs:
         raise ModelUnavailable(

@@ -57,11 +57,8 @@ class Embedder:
 
     @property
     def llama_index(self) -> "BaseEmbedding":
-        """This embedder as a LlamaIndex embedding.
-
-        Raises:
-            InvalidSpec: the model embeds structures or images, and LlamaIndex asks for texts.
-        """
+        """This embedder as a LlamaIndex embedding. Raises ``InvalidSpec``: the model embeds
+        structures or images, and LlamaIndex asks for texts."""
         if self.spec.provider in {"rdkit", "clip"}:
             raise InvalidSpec(
                 f"{self.spec.model} cannot be used in LlamaIndex: it embeds no texts."
@@ -102,8 +99,7 @@ class Embedder:
         return await asyncio.to_thread(self.embed_query, text)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Count the tokens of each text embedded as a document: with prefix and special tokens, not
-        truncated."""
+        """Count each text's tokens as a document: with prefix and special tokens, not truncated."""
         return self._model.count_tokens([self.spec.document_prefix + text for text in texts])
 
     def _embed(self, texts: list[str], embed_batch: Callable[[list[str]], Vectors]) -> Vectors:

@@ -1,5 +1,4 @@
-"""ONNX models through fastembed: the converted all-MiniLM-L6-v2, and those of fastembed's
-catalogue."""
+"""ONNX models through fastembed: the converted all-MiniLM-L6-v2, and those of its catalogue."""
 
 import threading
 from pathlib import Path

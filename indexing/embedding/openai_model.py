@@ -124,11 +124,8 @@ class OpenAIModel:
 
 
 def load_openai(spec: EmbeddingSpec) -> OpenAIModel:
-    """Create the model without a request: a wrong address or key fails at the first text.
-
-    Raises:
-        ModelUnavailable: the variable for the key is not set, or the tokenizer cannot be read.
-    """
+    """Create the model without a request: a wrong address or key fails at the first text. Raises
+    ``ModelUnavailable``: the variable for the key is not set, or the tokenizer cannot be read."""
     if spec.endpoint is None:
         # Only this family accepts a dimension; other servers refuse the parameter.
         is_sizable = spec.model.startswith("text-embedding-3")

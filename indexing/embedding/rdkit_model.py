@@ -39,11 +39,7 @@ def parse_smiles(smiles: str) -> Any:
 
 
 def require_rdkit() -> None:
-    """Check that RDKit is installed.
-
-    Raises:
-        ModelUnavailable: RDKit is not installed.
-    """
+    """Check that RDKit is installed. Raises ``ModelUnavailable``: RDKit is not installed."""
     try:
         import rdkit  # noqa: F401
     except ImportError as error:
@@ -68,10 +64,7 @@ class MorganModel:
         self._generator: Any = rdFingerprintGenerator.GetMorganGenerator(radius=radius, fpSize=bits)
 
     def embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
-        """
-        Raises:
-            InvalidInput: a text is not a SMILES string.
-        """
+        """Raises ``InvalidInput``: a text is not a SMILES string."""
         return np.stack([self._embed(text) for text in texts])
 
     embed_queries = embed_batch
@@ -87,9 +80,6 @@ class MorganModel:
 
 def load_fingerprint_model(spec: EmbeddingSpec) -> MorganModel:
     """Create the model; its radius ends the spec's model name, its bit count is the dimension.
-
-    Raises:
-        ModelUnavailable: RDKit is not installed.
-    """
+    Raises ``ModelUnavailable``: RDKit is not installed."""
     require_rdkit()
     return MorganModel(int(spec.model.removeprefix(MORGAN_PREFIX)), spec.dimension)

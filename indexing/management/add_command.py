@@ -37,11 +37,7 @@ class AddDocumentsCommand(StrataCommand):
         self, index: str, stream: Iterable[AddResult], *, wait: bool, total: int | None = None
     ) -> None:
         """Consume ``stream``, which adds documents as it is read. Wait for them if requested, and
-        report.
-
-        Raises:
-            SystemExit: some were refused or, after waiting, failed.
-        """
+        report. Raises ``SystemExit``: some were refused or, after waiting, failed."""
         names = list(Index.objects.values_list("name", flat=True))
         if index not in names:
             raise CommandError(
@@ -89,8 +85,7 @@ class AddDocumentsCommand(StrataCommand):
         return accepted, refused
 
     def _report_failures(self, accepted: set[UUID]) -> int:
-        """Print why artifacts failed or hold nothing to find, and the totals; return how many
-        failed."""
+        """Print why artifacts failed or hold nothing to find; return how many failed."""
         failed = empty = 0
         catalog = get_catalog()
         for ids in slices(sorted(accepted), ROWS_PER_STATEMENT):

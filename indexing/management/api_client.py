@@ -39,10 +39,7 @@ class ApiClient:
 
     def send(self, method: str, path: str, **content: Any) -> httpx.Response:
         """Send a request to a path below ``api/v1/``; ``content`` as of ``httpx.Client.request``.
-
-        Raises:
-            StrataError: the error that the API answered.
-        """
+        Raises ``StrataError``: the error that the API answered."""
         response = self.http.request(method, path, **content)
         require_success(response)
         return response
@@ -94,10 +91,7 @@ class ApiCommand(BaseCommand):
 
 
 def require_success(response: httpx.Response) -> None:
-    """
-    Raises:
-        StrataError: the error that the API answered.
-    """
+    """Raises ``StrataError``: the error that the API answered."""
     if response.is_success:
         return
     response.read()
@@ -158,10 +152,7 @@ def format_json(answer: Any) -> str:
 
 
 def parse_json(text: str | bytes, option: str) -> Any:
-    """
-    Raises:
-        CommandError: the value of ``option`` is not JSON.
-    """
+    """Raises ``CommandError``: the value of ``option`` is not JSON."""
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except ValueError as error:
@@ -178,11 +169,7 @@ def _refuse_constant(name: str) -> Any:
 
 
 def parse_assignments(assignments: Sequence[str], option: str) -> dict[str, str]:
-    """Read ``NAME=VALUE`` pairs.
-
-    Raises:
-        CommandError: one has no name or no ``=``, or a name is given twice.
-    """
+    """Read ``NAME=VALUE`` pairs. Raises ``CommandError``: one is malformed or repeats a name."""
     values: dict[str, str] = {}
     for text in assignments:
         name, equals, value = text.partition("=")

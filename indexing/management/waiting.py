@@ -161,11 +161,8 @@ BUILD_POLL_SECONDS = 0.5
 
 
 def wait_for_build(build: IndexBuild, write: Callable[[str], object]) -> IndexBuild:
-    """Wait until a build is complete and, if requested, promoted.
-
-    Raises:
-        CommandError: the build was paused or retired, or there is no progress for a known reason.
-    """
+    """Wait until a build is complete and, if requested, promoted. Raises ``CommandError``: the
+    build was paused or retired, or there is no progress for a known reason."""
     total = Artifact.objects.filter(index=build.index_id, state=Artifact.State.PARSED).count()
     total += count_standalone_rows(build)
     progressed_at, done = time.monotonic(), 0

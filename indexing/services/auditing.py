@@ -1,5 +1,4 @@
-"""Finds changes that no signal announced and no revision shows, a bounded number of rows at a
-time."""
+"""Finds changes that no signal announced and no revision shows, some rows at a time."""
 
 from collections.abc import Collection
 from uuid import UUID
@@ -49,8 +48,7 @@ def _audit_sources(build: IndexBuild) -> set[UUID]:
 
 
 def _audit_documents(build: IndexBuild) -> set[UUID]:
-    """Find planned documents whose artifact, sources, written texts or nodes have changed since
-    planning."""
+    """Find planned documents whose artifact, sources, texts or nodes have changed since."""
     finished = [IndexedDocument.State.READY, IndexedDocument.State.WAITING]
     documents = IndexedDocument.objects.filter(build=build, state__in=finished)
     if build.audit_cursor is not None:
@@ -71,8 +69,7 @@ def find_unplanned_artifacts(build: IndexBuild, artifact_ids: Collection[UUID]) 
 
 
 def _find_changed(build: IndexBuild, documents: Collection[IndexedDocument]) -> set[UUID]:
-    """The artifacts of documents that have changed since planning. Texts are compared by their
-    stored hashes."""
+    """The artifacts of documents that have changed since planning, by their stored hashes."""
     changed: set[UUID] = set()
     for part in slices(sorted(documents, key=lambda each: each.artifact_id), ROWS_PER_STATEMENT):
         rows = {document.artifact_id: document for document in part}

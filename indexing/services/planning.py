@@ -7,7 +7,7 @@ between.
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -27,11 +27,7 @@ from documents.reading import mark_artifact_failed
 from indexing.drafting import get_drafters, plan_inputs
 from indexing.exceptions import TooManyNodes, UnchunkableText
 from indexing.models import IndexBuild, IndexedDocument, IndexedDocumentQuerySet, Node
-from indexing.services.documents import (
-    PLANNABLE_STATES,
-    changing_nodes,
-    make_documents_due,
-)
+from indexing.services.documents import PLANNABLE_STATES, changing_nodes, make_documents_due
 from indexing.services.resets import reembed_nodes
 from indexing.services.rows import draft_rows, find_current_turn, mark_deleting, write_rows
 
@@ -111,11 +107,8 @@ class DocumentPlanner:
             return self._plan_parts(build, should_stop)
 
     def plan_claimed(self, build: IndexBuild, claim: Claim[IndexedDocument]) -> None:
-        """Plan a claimed document completely, unless another process makes it due meanwhile.
-
-        Raises:
-            Exception: any error of planning it.
-        """
+        """Plan a claimed document completely, unless another process makes it due meanwhile. Raises
+        ``Exception``: any error of planning it."""
         self._raises_all = True
         with claim.renewed(), self._releasing_on_error():
             self._add_plans(build, claim)
@@ -226,8 +219,7 @@ class DocumentPlanner:
         return len(plans)
 
     def _fail(self, plan: _DocumentPlan, error: Exception) -> None:
-        """Drop a document that cannot be planned; raise errors that other documents would meet,
-        too."""
+        """Drop a document that cannot be planned; raise errors that other documents would meet."""
         if self._raises_all or is_expected(error):
             raise error
         self._plans.remove(plan)
@@ -255,9 +247,9 @@ def _claim_changed_first(due: IndexedDocumentQuerySet, limit: int) -> Claim[Inde
     return due.filter(kinds_to_regenerate=[]).claim_batch(limit) or due.claim_batch(limit)
 
 
-def plan_nodes(artifact_id: UUID, build: IndexBuild, kinds: Collection[str] | None = None) -> None:
+def plan_nodes(artifact_id: UUID, build: IndexBuild) -> None:
     """Make the ledger of ``build`` match the current state of one artifact, even if another worker
-    plans it. Drafts all its nodes; with ``kinds``, only nodes of these kinds and changed ones.
+    plans it. Drafts all its nodes.
 
     New and changed nodes become pending, vanished ones `deleting`; the rest is not changed. While
     the artifact waits to be parsed, readers keep its old nodes.
@@ -269,11 +261,8 @@ def plan_nodes(artifact_id: UUID, build: IndexBuild, kinds: Collection[str] | No
         with transaction.atomic():
             make_documents_due([build.pk], [artifact_id])
             document = due.select_for_update().get()
-            if kinds is None:
-                document.content_hash = ""
-            for kind in kinds or ():
-                document.input_versions.pop(kind, None)
-            document.save(update_fields=["content_hash", "input_versions"])
+            document.content_hash = ""
+            document.save(update_fields=["content_hash"])
             claim = due.claim()
         if claim is not None:
             DocumentPlanner().plan_claimed(build, claim)

@@ -107,8 +107,7 @@ def mark_deleting(node_ids: Sequence[int]) -> None:
 
 
 def _clear_places(build: IndexBuild, drafts: Iterable[Node], existing: Mapping[UUID, Node]) -> None:
-    """Clear the places of existing rows that the drafts take, because places of chunks are
-    unique."""
+    """Clear the places of rows that the drafts take, because places of chunks are unique."""
     point_ids = {
         (draft.source_id, draft.strategy, draft.chunk_index): draft.point_id
         for draft in drafts

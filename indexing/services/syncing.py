@@ -127,10 +127,7 @@ def _sync_claim(build: IndexBuild, claim: Claim[Node], should_stop: Callable[[],
 
 
 def _write_claimed(
-    build: IndexBuild,
-    claim: Claim[Node],
-    nodes: Sequence[Node],
-    should_stop: Callable[[], bool],
+    build: IndexBuild, claim: Claim[Node], nodes: Sequence[Node], should_stop: Callable[[], bool]
 ) -> bool:
     """Embed and write the nodes; False if a stop was requested before writing."""
     now = timezone.now()

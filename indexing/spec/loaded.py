@@ -81,8 +81,7 @@ def write_spec_text(name: str, text: str, *, replaces: str | None) -> None:
     """
     if not settings.STRATA_EDIT_SPECS:
         raise SpecNotWritten(
-            "The service may not write specs.",
-            fix=f"Change {name}.yaml where it is kept.",
+            "The service may not write specs.", fix=f"Change {name}.yaml where it is kept."
         )
     if NAME_PATTERN.fullmatch(name) is None:
         raise InvalidInput(
@@ -155,10 +154,7 @@ def _read_files(files: tuple[_File, ...]) -> tuple[dict[str, IndexSpec], dict[st
 
 
 def _read_text(path: Path) -> str:
-    """
-    Raises:
-        InvalidSpec: it cannot be read.
-    """
+    """Raises ``InvalidSpec``: it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:

@@ -10,11 +10,8 @@ ENTRY_POINT_GROUP = "strata.node_parsers"
 
 
 def check_is_installed(strategy: NodeParserStrategy) -> None:
-    """Check that the strategy's parser can be imported.
-
-    Raises:
-        InvalidSpec: there is no such parser here, or a package that it needs is missing.
-    """
+    """Check that the strategy's parser can be imported. Raises ``InvalidSpec``: there is no such
+    parser here, or a package that it needs is missing."""
     if strategy.parser not in OPTIONS_BY_PARSER:
         find_added_parser(strategy.parser)
     elif strategy.parser == "code":
@@ -22,11 +19,8 @@ def check_is_installed(strategy: NodeParserStrategy) -> None:
 
 
 def find_added_parser(name: str) -> EntryPoint:
-    """Find a parser that an installed distribution adds.
-
-    Raises:
-        InvalidSpec: no distribution adds a parser of this name.
-    """
+    """Find a parser that an installed distribution adds. Raises ``InvalidSpec``: no distribution
+    adds a parser of this name."""
     added = {each.name: each for each in entry_points(group=ENTRY_POINT_GROUP)}
     if name not in added:
         raise InvalidSpec(

@@ -14,11 +14,8 @@ from indexing.spec.sections import NodeParserStrategy
 
 
 def parse_spec(name: str, text: str) -> IndexSpec:
-    """Read one spec from YAML text.
-
-    Raises:
-        InvalidSpec: names the first wrong field and the allowed values.
-    """
+    """Read one spec from YAML text. Raises ``InvalidSpec``: names the first wrong field and the
+    allowed values."""
     try:
         content = yaml.safe_load(text)
     except yaml.YAMLError as error:

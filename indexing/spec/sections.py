@@ -21,10 +21,7 @@ from indexing.exceptions import ModelUnavailable
 
 
 def check_address(address: str) -> str:
-    """
-    Raises:
-        ValueError: it is no address that a client of HTTP can be given.
-    """
+    """Raises ``ValueError``: it is no address that a client of HTTP can be given."""
     try:
         url = urlsplit(address)
         is_valid = url.scheme in {"http", "https"} and url.hostname and "@" not in url.netloc
@@ -36,11 +33,8 @@ def check_address(address: str) -> str:
 
 
 def read_api_key(variable: str, setting: str) -> str:
-    """The key in an environment variable that ``setting`` names; empty if it names none.
-
-    Raises:
-        ModelUnavailable: the variable is not set.
-    """
+    """The key in an environment variable that ``setting`` names; empty if it names none. Raises
+    ``ModelUnavailable``: the variable is not set."""
     key = os.environ.get(variable, "").strip() if variable else ""
     if variable and not key:
         raise ModelUnavailable(
@@ -464,8 +458,7 @@ def _fold_wording(wording: str) -> str:
 
 
 class ParameterSpec(FrozenModel):
-    """A parameter of a tool. If it names a ``field``, it takes that field's values and filters the
-    search."""
+    """A parameter of a tool. One that names a ``field`` takes its values and filters the search."""
 
     field: str | None = None
     description: str = ""

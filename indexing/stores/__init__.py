@@ -41,11 +41,8 @@ _store: VectorStore | None = None
 
 
 def get_store() -> VectorStore:
-    """Return this process's store; the first call creates it, by ``STRATA_VECTOR_STORE``.
-
-    Raises:
-        StoreLocked: the embedded store's folder belongs to another process.
-    """
+    """Return this process's store; the first call creates it, by ``STRATA_VECTOR_STORE``. Raises
+    ``StoreLocked``: the embedded store's folder belongs to another process."""
     global _store
     with _store_lock:
         if _store is None:
@@ -73,11 +70,8 @@ def has_embedded_store() -> bool:
 
 @contextmanager
 def exclusive_store_access() -> Iterator[None]:
-    """Open the embedded vector engine of this data folder; one process at a time can own it.
-
-    Raises:
-        StoreLocked: another process owns it.
-    """
+    """Open the embedded vector engine of this data folder; one process at a time can own it. Raises
+    ``StoreLocked``: another process owns it."""
     get_store()
     try:
         yield

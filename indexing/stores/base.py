@@ -206,10 +206,7 @@ class VectorStore(abc.ABC):
     @abc.abstractmethod
     def upsert(self, name: str, points: Sequence[Point]) -> None:
         """Write points, replacing those with the same id completely; durable and visible on return.
-
-        Raises:
-            LookupError: there is no such collection.
-        """
+        Raises ``LookupError``: there is no such collection."""
 
     @abc.abstractmethod
     def replace_payloads(self, name: str, payloads: Mapping[UUID, Payload]) -> None:

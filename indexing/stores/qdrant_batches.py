@@ -19,8 +19,7 @@ T = TypeVar("T")
 
 
 def cut_batches(rows: Sequence[T], estimate: Callable[[T], int]) -> Iterator[list[T]]:
-    """Batches of at most ``UPSERT_BATCH`` rows and ``MAX_BODY_BYTES``; a larger row is a batch
-    alone."""
+    """Batches of at most ``UPSERT_BATCH`` rows and ``MAX_BODY_BYTES``; a larger row is alone."""
     batch: list[T] = []
     byte_count = 0
     for row in rows:

@@ -27,9 +27,7 @@ def make_collection(
     without one, and ``find_changes`` adds it."""
     default_replicas = REPLICAS_IN_CLUSTER if is_cluster else None
     dense = models.VectorParams(
-        size=schema.dimension,
-        distance=models.Distance.COSINE,
-        on_disk=settings.vectors_on_disk,
+        size=schema.dimension, distance=models.Distance.COSINE, on_disk=settings.vectors_on_disk
     )
     sparse = {SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)}
     return {

@@ -100,11 +100,8 @@ class VectorQuery:
 
 
 def get_vector_queries(query: Query) -> list[VectorQuery]:
-    """Return the vectors to search with: those that are given and not empty.
-
-    Raises:
-        ValueError: two vectors are given without a fusion.
-    """
+    """Return the vectors to search with: those that are given and not empty. Raises ``ValueError``:
+    two vectors are given without a fusion."""
     vector_queries = []
     if query.dense is not None:
         vector_queries.append(VectorQuery(DENSE, query.dense))

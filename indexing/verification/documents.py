@@ -11,12 +11,7 @@ from core.text import hash_text
 from documents.models import Artifact, Page, Source
 from indexing.drafting import get_drafters, get_standalone_drafters
 from indexing.models import IndexBuild, IndexedDocument, Node
-from indexing.services import (
-    draft_rows,
-    draft_standalone_rows,
-    plan_nodes,
-    plan_standalone_rows,
-)
+from indexing.services import draft_rows, draft_standalone_rows, plan_nodes, plan_standalone_rows
 from indexing.services.batches import ROWS_PER_STATEMENT, slices
 from indexing.verification.report import VerificationReport
 

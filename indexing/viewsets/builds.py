@@ -10,7 +10,7 @@ import strata_types
 from access.all_documents import NeedsAllDocuments
 from access.grants import Scope
 from core.exceptions import InvalidInput
-from core.openapi import ERROR, body_of
+from core.openapi import operation
 from core.paging import render_whole_list
 from indexing import lifecycle, tasks
 from indexing.estimates import estimate_build
@@ -27,47 +27,32 @@ from indexing.serializers import (
 from indexing.stores import get_store
 
 TAGS = ["Indexes and builds"]
-CHANGE_RESPONSES = {200: body_of(strata_types.Build), 409: ERROR}
 
 
 @extend_schema(tags=TAGS)
-class PlanView(NeedsAllDocuments):
+class IndexChangeViewSet(NeedsAllDocuments, viewsets.ViewSet):
+    """Changes of an index to another build."""
+
     scopes = Scope.MANAGE
 
-    @extend_schema(
-        operation_id="plan_index",
-        parameters=[PlanParametersSerializer],
-        responses={200: body_of(strata_types.BuildEstimate), 422: ERROR},
+    @operation(
+        "plan_index", strata_types.BuildEstimate, query=PlanParametersSerializer, errors=[422]
     )
-    def get(self, request: Request, index: str) -> Response:
+    def plan(self, request: Request, index: str) -> Response:
         """Estimate what applying the current spec of the index would cost."""
         parameters = PlanParametersSerializer.read(request.query_params)
         return Response(estimate_build(index, is_exact=parameters["exact"]).as_json())
 
-
-@extend_schema(tags=TAGS)
-class RollBackView(NeedsAllDocuments):
-    scopes = Scope.MANAGE
-
-    @extend_schema(operation_id="roll_back_index", request=None, responses=CHANGE_RESPONSES)
-    def post(self, request: Request, index: str) -> Response:
+    @operation("roll_back_index", strata_types.Build, errors=[409])
+    def roll_back(self, request: Request, index: str) -> Response:
         """Roll back to the previous live build."""
         Index.objects.require(index)
         build = lifecycle.roll_back_index(index)
         tasks.enqueue_reconciliation(tasks.RECONCILE_INDEXES)
         return Response(render_build(build))
 
-
-@extend_schema(tags=TAGS)
-class PruneView(NeedsAllDocuments):
-    scopes = Scope.MANAGE
-
-    @extend_schema(
-        operation_id="prune_index",
-        request=None,
-        responses=body_of(strata_types.BuildList),
-    )
-    def post(self, request: Request, index: str) -> Response:
+    @operation("prune_index", strata_types.BuildList)
+    def prune(self, request: Request, index: str) -> Response:
         """Give up the standby build, which is kept for a rollback.
 
         It is removed within minutes.
@@ -95,7 +80,7 @@ class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
     lookup_url_kwarg = "number"
     lookup_value_regex = "[0-9]{1,9}"
 
-    @extend_schema(operation_id="list_builds", responses=body_of(strata_types.BuildList))
+    @operation("list_builds", strata_types.BuildList)
     def list(self, request: Request, index: str) -> Response:
         """List the builds of an index that still hold data."""
         Index.objects.require(index)
@@ -103,14 +88,8 @@ class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
         builds = builds.select_related("index__search_settings")
         return Response(render_whole_list(render_builds(list(builds.order_by("number")))))
 
-    @extend_schema(
-        operation_id="apply_spec",
-        request=ApplySerializer,
-        responses={
-            **CHANGE_RESPONSES,
-            202: body_of(strata_types.Build),
-            422: ERROR,
-        },
+    @operation(
+        "apply_spec", strata_types.Build, body=ApplySerializer, status=(200, 202), errors=[409, 422]
     )
     def create(self, request: Request, index: str) -> Response:
         """Build an index by its current spec, beside the live build.
@@ -133,15 +112,13 @@ class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
             render_build(build), status=status.HTTP_200_OK if is_live else status.HTTP_202_ACCEPTED
         )
 
-    @extend_schema(operation_id="read_build", responses=body_of(strata_types.Build))
+    @operation("read_build", strata_types.Build)
     def retrieve(self, request: Request, index: str, number: str) -> Response:
         """Read a build: its progress, and its comparison with the live one."""
         return Response(render_build(lifecycle.get_build(index, int(number))))
 
-    @extend_schema(
-        operation_id="promote_build",
-        request=PromoteSerializer,
-        responses={202: body_of(strata_types.Build), 409: ERROR},
+    @operation(
+        "promote_build", strata_types.Build, body=PromoteSerializer, status=202, errors=[409]
     )
     @action(detail=True, methods=["post"])
     def promote(self, request: Request, index: str, number: str) -> Response:
@@ -155,7 +132,7 @@ class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
         tasks.enqueue_reconciliation(tasks.PROMOTE_BUILDS)
         return self._change_response(build, status.HTTP_202_ACCEPTED)
 
-    @extend_schema(operation_id="pause_build", request=None, responses=CHANGE_RESPONSES)
+    @operation("pause_build", strata_types.Build, errors=[409])
     @action(detail=True, methods=["post"])
     def pause(self, request: Request, index: str, number: str) -> Response:
         """Pause a build that is not live."""
@@ -163,7 +140,7 @@ class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
         lifecycle.pause_build(build)
         return self._change_response(build)
 
-    @extend_schema(operation_id="resume_build", request=None, responses=CHANGE_RESPONSES)
+    @operation("resume_build", strata_types.Build, errors=[409])
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, index: str, number: str) -> Response:
         """Resume a paused build."""
@@ -172,7 +149,7 @@ class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
         tasks.enqueue_reconciliation(tasks.RECONCILE_INDEXES, tasks.RECONCILE_TEXTS)
         return self._change_response(build)
 
-    @extend_schema(operation_id="cancel_build", request=None, responses=CHANGE_RESPONSES)
+    @operation("cancel_build", strata_types.Build, errors=[409])
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, index: str, number: str) -> Response:
         """Give up a build that is not live."""
@@ -181,11 +158,7 @@ class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
         tasks.enqueue_reconciliation(tasks.RECONCILE_INDEXES)
         return self._change_response(build)
 
-    @extend_schema(
-        operation_id="read_vectors",
-        request=VectorsSerializer,
-        responses=body_of(strata_types.StoredVectors),
-    )
+    @operation("read_vectors", strata_types.StoredVectors, body=VectorsSerializer)
     @action(detail=True, methods=["post"])
     def vectors(self, request: Request, index: str, number: str) -> Response:
         """Read the dense vectors of nodes as the vector store holds them.

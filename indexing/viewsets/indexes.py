@@ -16,7 +16,7 @@ from access.grants import EVERYTHING, Grant, Scope
 from access.request_throttle import get_holder
 from access.usage_limits import one_at_a_time
 from core.exceptions import InvalidInput, UnknownIndex
-from core.openapi import ERROR, body_of, with_example
+from core.openapi import operation, with_example
 from core.paging import render_whole_list
 from core.serializers import MAX_NAME_CHARS, FlagField, StrictSerializer, StringField
 from indexing import tasks
@@ -63,22 +63,18 @@ class IndexViewSet(NeedsAllDocuments, viewsets.ViewSet):
     lookup_value_regex = "[^/]+"
     actions_about_all = frozenset({"destroy", "verify"})
 
-    @extend_schema(responses=body_of(strata_types.IndexList))
+    @operation(None, strata_types.IndexList)
     def list(self, request: Request) -> Response:
         """List the indexes with their progress."""
         return Response(render_whole_list(get_index_progress(grant=get_grant(request))))
 
-    @extend_schema(responses=body_of(strata_types.Index))
+    @operation(None, strata_types.Index)
     def retrieve(self, request: Request, index: str) -> Response:
         """Read an index with its progress."""
         return Response(_get_progress(index, get_grant(request)))
 
-    @extend_schema(
-        parameters=[IndexRemovalParametersSerializer],
-        responses={
-            200: body_of(strata_types.IndexRemoval),
-            202: body_of(strata_types.IndexRemoval),
-        },
+    @operation(
+        None, strata_types.IndexRemoval, query=IndexRemovalParametersSerializer, status=(200, 202)
     )
     def destroy(self, request: Request, index: str) -> Response:
         """Remove an index with its documents and all its builds.
@@ -111,11 +107,7 @@ class IndexViewSet(NeedsAllDocuments, viewsets.ViewSet):
             answer, status=status.HTTP_200_OK if is_complete else status.HTTP_202_ACCEPTED
         )
 
-    @extend_schema(
-        tags=["Operation"],
-        request=VerifySerializer,
-        responses=body_of(strata_types.IndexVerification),
-    )
+    @operation(None, strata_types.IndexVerification, body=VerifySerializer, tags=["Operation"])
     @action(detail=True, methods=["post"])
     def verify(self, request: Request, index: str) -> Response:
         """Verify an index.
@@ -130,27 +122,20 @@ class IndexViewSet(NeedsAllDocuments, viewsets.ViewSet):
         return Response({**report, "beside": list(reports.values())})
 
 
-class VerifyView(NeedsAllDocuments):
+@extend_schema(tags=["Operation"])
+class OperationViewSet(NeedsAllDocuments, viewsets.ViewSet):
     scopes = Scope.MANAGE
 
-    @extend_schema(
-        tags=["Operation"],
-        request=VerifySerializer,
-        responses=body_of(strata_types.VerificationAnswer),
-    )
-    def post(self, request: Request) -> Response:
+    @operation(None, strata_types.VerificationAnswer, body=VerifySerializer)
+    def verify(self, request: Request) -> Response:
         """Verify every index.
 
         Compares their documents, ledgers and stores in both directions.
         """
         return Response({"reports": _verify(request, None)})
 
-
-class ReconcileView(NeedsAllDocuments):
-    scopes = Scope.MANAGE
-
-    @extend_schema(tags=["Operation"], request=None, responses={202: None})
-    def post(self, request: Request) -> Response:
+    @operation(None, status=202)
+    def reconcile(self, request: Request) -> Response:
         """Start a reconciliation now.
 
         It also runs each minute.
@@ -158,17 +143,10 @@ class ReconcileView(NeedsAllDocuments):
         tasks.enqueue_reconciliation()
         return Response(status=status.HTTP_202_ACCEPTED)
 
-
-class RegenerateView(NeedsAllDocuments):
-    scopes = Scope.MANAGE
-
-    @extend_schema(
-        tags=["Operation"],
-        operation_id="regenerate",
-        request=RegenerateSerializer,
-        responses={202: body_of(strata_types.Regeneration), 404: ERROR},
+    @operation(
+        "regenerate", strata_types.Regeneration, body=RegenerateSerializer, status=202, errors=[404]
     )
-    def post(self, request: Request) -> Response:
+    def regenerate(self, request: Request) -> Response:
         """Make and embed nodes again, in every build that is not retired.
 
         The answer says what is due; the status of an index says what is left.

@@ -12,15 +12,10 @@ import strata_types
 from access.all_documents import AllIndexesNeeded, NeedsAllDocuments
 from access.authentication import get_grant
 from access.grants import Scope
-from core.openapi import ERROR, body_of, with_example
+from core.openapi import operation, with_example
 from core.serializers import StrictSerializer
 from indexing import services
-from indexing.spec.loaded import (
-    MAX_CHARS,
-    get_invalid_specs,
-    read_spec_text,
-    write_spec_text,
-)
+from indexing.spec.loaded import MAX_CHARS, get_invalid_specs, read_spec_text, write_spec_text
 
 TEXT = "title: Minutes\nchunks:\n  context: [title, heading]\n"
 
@@ -42,17 +37,13 @@ class SpecTextSerializer(StrictSerializer):
 class SpecView(NeedsAllDocuments):
     scopes = Scope.MANAGE
 
-    @extend_schema(operation_id="read_spec", responses=body_of(strata_types.SpecFile))
+    @operation("read_spec", strata_types.SpecFile)
     def get(self, request: Request, index: str) -> Response:
         """Read the YAML file of an index."""
         get_grant(request).require(index)
         return Response(_render(index, read_spec_text(index)))
 
-    @extend_schema(
-        operation_id="write_spec",
-        request=SpecTextSerializer,
-        responses={200: body_of(strata_types.SpecFile), 409: ERROR, 422: ERROR},
-    )
+    @operation("write_spec", strata_types.SpecFile, body=SpecTextSerializer, errors=[409, 422])
     def put(self, request: Request, index: str) -> Response:
         """Write the YAML file of an index, or of a new one.
 

@@ -1,14 +1,14 @@
-"""Finds the cited words for each sentence of an answer, by the citation marks in it, and whether
-they support it."""
+"""Finds the cited words for each sentence with a mark, and whether they support it."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import strata_types
 from indexing.chunking.sentences import find_sentences
 from indexing.stores import get_bm25_encoder
-from retrieval.passages import AnswerContext, Citation
+from retrieval.passages import AnswerContext
 from retrieval.words import fold_words
 from summaries.extractive.sentences import LocatedSentence, find_quotable_sentences
 
@@ -26,7 +26,7 @@ _LEADING_MARKS: Final = re.compile(rf"\s*(?:{_MARK.pattern}\s*)+")
 class CitedAnswer:
     """``unknown_marks`` counts the citation marks that name no passage."""
 
-    citations: list[Citation]
+    citations: list[strata_types.Citation]
     unknown_marks: int
 
 
@@ -38,7 +38,7 @@ def find_citations(answer: str, contexts: Sequence[AnswerContext]) -> CitedAnswe
     before it.
     """
     by_number = {context.number: context for context in contexts}
-    citations: list[Citation] = []
+    citations: list[strata_types.Citation] = []
     unknown_marks = 0
     for start, end, numbers in _find_marked_sentences(answer):
         known_numbers = [number for number in numbers if number in by_number]
@@ -63,20 +63,19 @@ def make_citation(
     answer_end: int,
     *,
     is_supported: bool,
-) -> Citation:
-    payload: Mapping[str, object] = context.passage.hit.payload
-    offset = context.passage.hit.payload["start_offset"]
-    return Citation(
-        number=context.number,
-        answer_start=answer_start,
-        answer_end=answer_end,
-        node_id=context.passage.id,
-        artifact_id=str(payload["artifact_id"]),
-        source_id=str(payload["source_id"]),
-        start_offset=offset + sentence.start,
-        end_offset=offset + sentence.end,
-        is_supported=is_supported,
-    )
+) -> strata_types.Citation:
+    payload = context.passage.hit.payload
+    return {
+        "number": context.number,
+        "answer_start": answer_start,
+        "answer_end": answer_end,
+        "node_id": context.passage.id,
+        "artifact_id": str(payload["artifact_id"]),
+        "source_id": str(payload["source_id"]),
+        "start_offset": payload["start_offset"] + sentence.start,
+        "end_offset": payload["start_offset"] + sentence.end,
+        "is_supported": is_supported,
+    }
 
 
 def is_supported_by(sentence_text: str, context: AnswerContext) -> bool:

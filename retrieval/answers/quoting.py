@@ -62,8 +62,7 @@ class Quotation:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """``known_terms``: those of the sentence, and of what is said before it: title, heading and
-    the passage up to it."""
+    """``known_terms``: its own, and those of the title, the heading and the passage up to it."""
 
     context: AnswerContext
     sentence: LocatedSentence

@@ -4,11 +4,11 @@ Scores are cosine similarities, or weighted ones; the amount of evidence never e
 Every hit says how it was found.
 
     query.py      one query, embedded once, against nodes of several kinds
-    concepts.py   concepts and relationship types by meaning
+    concepts.py   concepts and relationship types by meaning; the quotes of a concept, by
+                  similarity to a query and in their context
     sources.py    sources by their chunks, similar sources, and the vectors of nodes
     routing.py    the best entry point of a query; concepts found in several ways, blended
     graph.py      relationship paths by type similarity, and the subgraph around a query
     emergent.py   pairs of similar concepts, below the similarity from which pairs are stored, and
                   the sources that bridge a pair
-    concept_evidence.py  the quotes of a concept: by similarity to a query, and in their context
 """

@@ -75,10 +75,7 @@ def search_concepts(knowledge_query: KnowledgeQuery, options: SearchOptions) -> 
 
 
 def search_relationship_types(
-    knowledge_query: KnowledgeQuery,
-    options: SearchOptions,
-    *,
-    edges_shown: int = MAX_EDGES_SHOWN,
+    knowledge_query: KnowledgeQuery, options: SearchOptions, *, edges_shown: int = MAX_EDGES_SHOWN
 ) -> list[RelationshipTypeHit]:
     """Find relationship types, each with its first ``edges_shown`` relationships."""
     hits = knowledge_query.find("relationship_type", options)
@@ -160,8 +157,7 @@ def rank_instances(
 def read_concept_context(
     concept: Concept, *, window: int, limit: int, offset: int
 ) -> list[tuple[Source, list[Instance], list[Source]]]:
-    """The sources that quote a concept, each with its quotes and ``window`` neighbours on each
-    side."""
+    """The sources that quote a concept, each with its quotes and ``window`` neighbours per side."""
     quotes = Instance.objects.not_lost().filter(concept=concept)
     sources = Source.objects.filter(Exists(quotes.filter(source=OuterRef("pk"))))
     sources = sources.order_by("artifact__created_at", "artifact", "ordinal")

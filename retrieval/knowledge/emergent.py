@@ -72,8 +72,7 @@ def compute_open_pairs(
 
 
 def _find_closed_pairs(index: str, ids: Sequence[UUID]) -> NDArray[np.intp]:
-    """The places in ``ids`` of the pairs that are dismissed or have a relationship; the smaller
-    first."""
+    """The places in ``ids`` of pairs that are dismissed or related; the smaller first."""
     places = {pk: place for place, pk in enumerate(ids)}
     edges = Relationship.objects.of_index(index).values_list("source_id", "target_id")
     dismissed = EmergentPair.objects.dismissed().filter(first__index=index)

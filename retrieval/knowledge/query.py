@@ -8,10 +8,9 @@ from access.grants import Grant
 from indexing.models import IndexBuild
 from indexing.stores import DenseVector
 from retrieval.search.flat import MIN_REFILL_POINTS, count_final, drop_repeated_chunks
-from retrieval.search.ranking import fetch_points
+from retrieval.search.ranking import fetch_points, measure_similarities
 from retrieval.search.request import Mode, SearchOptions, StaleHitPolicy
 from retrieval.search.run import AnyAnswer, Hit, SearchRun
-from retrieval.search.similarity import measure_similarities
 from retrieval.search.targets import (
     Candidate,
     PointKey,

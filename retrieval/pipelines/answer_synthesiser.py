@@ -7,17 +7,18 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-import numpy as np
 from haystack import component
-from numpy.typing import NDArray
 
+import strata_types
 from core.exceptions import InvalidInput
 from indexing import embedding
+from indexing.embedding.vectors import Vectors
 from indexing.exceptions import EmbeddingUnavailable, ModelUnavailable
+from indexing.spec import EmbeddingSpec
 from indexing.stores import get_bm25_encoder
 from retrieval.answers.citing import find_citations, make_citation
-from retrieval.answers.quoting import Embed, select_quotations
-from retrieval.passages import Answer, AnswerContext, Citation
+from retrieval.answers.quoting import select_quotations
+from retrieval.passages import Answer, AnswerContext
 from retrieval.search.query_vectors import embed_query
 from summaries import llm
 from summaries.exceptions import LanguageModelError
@@ -32,7 +33,6 @@ NOT_QUOTED_TEXT: Final = (
     "are listed as hits."
 )
 
-Vectors = NDArray[np.float32]
 # Takes a piece of text. Returns None, or an event that is set once the reader has read all pieces.
 OnPiece = Callable[[str], asyncio.Event | None]
 
@@ -103,12 +103,17 @@ class AnswerSynthesiser:
         emit_piece = on_piece or _ignore_piece
         if not wants_answer:
             return {}
-        if not (contexts and self._can_use_model()):
+        if not (contexts and self.uses_model and llm.is_configured()):
             quoted = await asyncio.to_thread(self._answer_by_quoting, query, contexts, emit_piece)
             return {"answer": quoted}
         model, prompt = self._prepare_model_call(query, contexts)
         text = ""
-        pieces = model.astream(prompt.system, prompt.user, **self._limits)
+        pieces = model.astream(
+            prompt.system,
+            prompt.user,
+            max_tokens=self.max_tokens,
+            patience_seconds=self.patience_seconds,
+        )
         try:
             async with aclosing(pieces):  # type: ignore[type-var]
                 async for piece in pieces:
@@ -120,14 +125,9 @@ class AnswerSynthesiser:
                 raise
             quote = partial(self._answer_by_quoting, query, contexts, emit_piece, error)
             return {"answer": await asyncio.to_thread(quote)}
-        return {"answer": _make_cited_answer(text, contexts, model.name)}
-
-    @property
-    def _limits(self) -> dict[str, Any]:
-        return {"max_tokens": self.max_tokens, "patience_seconds": self.patience_seconds}
-
-    def _can_use_model(self) -> bool:
-        return self.uses_model and llm.is_configured()
+        cited = find_citations(text, contexts)
+        answer = Answer(text, model.name, cited.citations, unknown_marks=cited.unknown_marks)
+        return {"answer": answer}
 
     def _prepare_model_call(
         self, query: str, contexts: Sequence[AnswerContext]
@@ -168,7 +168,7 @@ class AnswerSynthesiser:
                 query,
                 contexts,
                 max_sentences=self.sentences,
-                embed=_make_embed(contexts),
+                embed=partial(_embed, spec.embedding),
                 encoder=get_bm25_encoder(spec.sparse),
             )
         except (EmbeddingUnavailable, ModelUnavailable):
@@ -178,7 +178,7 @@ class AnswerSynthesiser:
         if not quoted:
             return _answer_in_one_piece(NO_SENTENCE_TEXT, on_piece)
         text = ""
-        citations: list[Citation] = []
+        citations: list[strata_types.Citation] = []
         for quotation in quoted:
             lead = " " if text else ""
             sentence = " ".join(quotation.sentence.text.split())
@@ -203,19 +203,8 @@ def _answer_in_one_piece(text: str, on_piece: OnPiece) -> Answer:
     return Answer(text, EXTRACTIVE_MODEL_NAME, [])
 
 
-def _make_cited_answer(text: str, contexts: Sequence[AnswerContext], model_name: str) -> Answer:
-    cited = find_citations(text, contexts)
-    return Answer(text, model_name, cited.citations, unknown_marks=cited.unknown_marks)
-
-
-def _make_embed(contexts: Sequence[AnswerContext]) -> Embed:
-    """Make a function that embeds query and texts."""
-
-    def embed(query: str, texts: Sequence[str]) -> tuple[Vectors, Vectors]:
-        spec = contexts[0].passage.hit.spec.embedding
-        return embed_query(spec, query), embedding.get_embedder(spec).embed_documents(texts)
-
-    return embed
+def _embed(spec: EmbeddingSpec, query: str, texts: Sequence[str]) -> tuple[Vectors, Vectors]:
+    return embed_query(spec, query), embedding.get_embedder(spec).embed_documents(texts)
 
 
 def _ignore_piece(piece: str) -> None:

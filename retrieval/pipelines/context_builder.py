@@ -1,6 +1,5 @@
 """Pipeline component that picks the final hits and the contexts an answer is written from."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from haystack import component
@@ -35,7 +34,8 @@ class ContextBuilder:
         remaining_chars = self.max_chars
         for number, passage in enumerate(hits, start=1):
             text = get_context_text(passage)
-            if passage.hit.verdict == Verdict.STALE or _is_contained_in(text, contexts):
+            is_repeated = any(text in context.text for context in contexts)
+            if passage.hit.verdict == Verdict.STALE or is_repeated:
                 continue
             truncated_text = (
                 text
@@ -54,10 +54,6 @@ def get_context_text(passage: Passage) -> str:
     """The passage's text; for a question node, the text of its chunk."""
     payload = passage.hit.payload
     return str(payload["chunk_text"] if payload.get("kind") == "question" else payload["text"])
-
-
-def _is_contained_in(text: str, contexts: Sequence[AnswerContext]) -> bool:
-    return any(text in context.text for context in contexts)
 
 
 def _truncate_at_sentence(text: str, max_chars: int) -> str:

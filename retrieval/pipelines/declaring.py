@@ -90,11 +90,8 @@ class PipelineDeclaration(_Frozen):
 
 
 def parse_declaration(name: str, text: str) -> PipelineDeclaration:
-    """Read one pipeline from YAML text.
-
-    Raises:
-        InvalidPipeline: names the first error and the allowed values.
-    """
+    """Read one pipeline from YAML text. Raises ``InvalidPipeline``: names the first error and the
+    allowed values."""
     try:
         content = yaml.safe_load(text)
     except yaml.YAMLError as error:

@@ -195,10 +195,7 @@ def _explain_loss(
         return _Loss(component, reason)
     best = min((found["fused"] for found in ranks if found["fused"]), default=None)
     if best is None:
-        return _Loss(
-            component,
-            f"It is not among the best {MAX_CANDIDATES} passages of any query.",
-        )
+        return _Loss(component, f"It is not among the best {MAX_CANDIDATES} passages of any query.")
     return _Loss(
         component,
         f"Its best rank for any query is {best}; {component} returned the best {returned_count}.",

@@ -18,11 +18,7 @@ from retrieval.languages import is_in_languages
 from retrieval.passages import Refusal
 from retrieval.pipelines.relevance_gate import RelevanceTest, make_refusal
 from retrieval.questions.clauses import ParsedQuestion, join_filters
-from retrieval.questions.english.rules import (
-    find_identifier_spans,
-    get_year_field,
-    parse_question,
-)
+from retrieval.questions.english.rules import find_identifier_spans, get_year_field, parse_question
 from retrieval.questions.llm_filters import ModelReading, add_model_filters, request_model_filters
 from retrieval.questions.values import (
     UNKNOWN_NAME_CACHE_SECONDS,

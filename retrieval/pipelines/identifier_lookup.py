@@ -87,8 +87,7 @@ class IdentifierLookup:
 def find_identifier_matches(
     query: str, identifiers: Mapping[str, IdentifierSpec]
 ) -> list[IdentifierMatch]:
-    """Identifiers in a question, in order. Of overlapping ones the first, then the longest,
-    is kept."""
+    """Identifiers in a question, in order. Of overlapping ones the first, then longest, is kept."""
     matches = [
         (match.start(), -match.end(), match, identifier.field)
         for identifier in identifiers.values()

@@ -11,7 +11,6 @@ from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from documents.models import Source
 from retrieval.event_loop import add_run_async
-from retrieval.explanation import Explanation
 from retrieval.passages import Passage, PipelineStep, QueryRanking
 from retrieval.pipelines.empty_results import describe_empty_result
 from retrieval.retrievers import QueriesRetriever
@@ -66,7 +65,13 @@ class MultiQueryRetriever:
             notes = [*notes, *_describe_empty_result(index, filter, grant)]
         return {
             "rankings": [
-                QueryRanking(query, make_passages(query, ranking, filter, headings))
+                QueryRanking(
+                    query,
+                    [
+                        _make_passage(query, rank, hit, filter, headings)
+                        for rank, hit in enumerate(ranking, start=1)
+                    ],
+                )
                 for query, ranking in zip(queries, answer.rankings, strict=True)
             ],
             "builds": answer.builds,
@@ -91,34 +96,17 @@ def _describe_empty_result(index: str, filter: dict[str, Any] | None, grant: Gra
     return describe_empty_result(target, filter)
 
 
-def make_passages(
+def _make_passage(
     query: str,
-    ranking: Sequence[Hit],
+    rank: int,
+    hit: Hit,
     filter: Mapping[str, Any] | None,
     headings: Mapping[str, str],
-) -> list[Passage]:
-    """Turn one query's hits into passages, each with its ranks and scores as the first step."""
-    return [
-        Passage(
-            hit=hit,
-            score=hit.score,
-            score_kind=name_score(Mode.HYBRID, hit.spec.search.fusion),
-            similarity=hit.similarity,
-            steps=(
-                PipelineStep("multi_query_retriever", _make_step_details(query, rank, hit, filter)),
-            ),
-            heading=headings.get(hit.payload["source_id"], ""),
-        )
-        for rank, hit in enumerate(ranking, start=1)
-    ]
-
-
-def _make_step_details(
-    query: str, rank: int, hit: Hit, filter: Mapping[str, Any] | None
-) -> dict[str, Any]:
+) -> Passage:
+    """Turn a hit of a query into a passage, with its ranks and scores as the first step."""
     explanation = hit.explanation
-    assert isinstance(explanation, Explanation)
-    return {
+    assert explanation is not None
+    details = {
         "query": query,
         "filter": filter,
         "rank": rank,
@@ -127,3 +115,11 @@ def _make_step_details(
         "dense": explanation.dense and asdict(explanation.dense),
         "sparse": explanation.sparse and asdict(explanation.sparse),
     }
+    return Passage(
+        hit=hit,
+        score=hit.score,
+        score_kind=name_score(Mode.HYBRID, hit.spec.search.fusion),
+        similarity=hit.similarity,
+        steps=(PipelineStep("multi_query_retriever", details),),
+        heading=headings.get(hit.payload["source_id"], ""),
+    )

@@ -2,21 +2,25 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from haystack import component
 
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from indexing.spec import IndexSpec
+from indexing.stores import Query, encode_sparse_query, get_bm25_encoder
 from retrieval.event_loop import add_run_async
 from retrieval.languages import is_in_languages
 from retrieval.passages import Refusal
 from retrieval.questions.english.rules import find_identifier_spans
-from retrieval.questions.relevance import is_relevant
 from retrieval.search.multi_query import choose_passage_kind
+from retrieval.search.query_vectors import embed_query_if_available
 from retrieval.search.targets import Target, find_builds, make_targets, parse_recipe
+from retrieval.visible_points import VisiblePoints
 from summaries.extractive.languages import STOP_WORD_LANGUAGES, load_stop_word_lists
+
+MAX_POINTS_CHECKED: Final = 10  # the points that share most words with the question
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +46,8 @@ class RelevanceTest:
                 )
 
     def refuses(self, target: Target, question: str) -> tuple[bool, list[str]]:
-        """Whether the question has nothing to do with the index, and a note if that was not
-        tested.
-
-        Raises:
-            StoreUnavailable, EmbeddingUnavailable: retry helps.
-        """
+        """Whether the question has nothing to do with the index, and a note if that was not tested.
+        Raises ``StoreUnavailable`` and ``EmbeddingUnavailable``: retry helps."""
         if not self.min_similarity:
             return False, []
         untested = "It was not tested whether this index is about the question: the test is for"
@@ -101,6 +101,39 @@ class RelevanceGate:
             if is_refused:
                 return {"refusal": make_refusal(spec)}
         return {"query": query, "queries": [query], "notes": notes}
+
+
+def is_relevant(target: Target, query: str, min_similarity: float) -> bool | None:
+    """Whether some point has at least ``min_similarity`` (a cosine) to the question, or contains
+    all of its content words (embeddings place names and abbreviations badly). The embedding model
+    must read the question's language. None if the model's endpoint fails.
+
+    Raises:
+        StoreUnavailable: retry helps.
+    """
+    dense, _ = embed_query_if_available(target.spec.embedding, query)
+    if dense is None:
+        return None
+    points = VisiblePoints(target.grant)
+    nearest = points.search(target.collection, Query(dense=dense, limit=1))
+    if not nearest or nearest[0].score >= min_similarity:
+        return True
+    return _has_point_with_all_terms(target, query)
+
+
+def _has_point_with_all_terms(target: Target, query: str) -> bool:
+    spec = target.spec.sparse
+    sparse = encode_sparse_query(spec, query)
+    points = VisiblePoints(target.grant)
+    found = points.search(target.collection, Query(sparse=sparse, limit=MAX_POINTS_CHECKED))
+    encoder = get_bm25_encoder(spec)
+    terms = set(sparse.indices)
+    names = ("artifact_title", "heading", "text", "question", "chunk_text", "summary_text")
+    texts = (
+        "\n".join(str(point.payload[name]) for name in names if point.payload.get(name))
+        for point in found
+    )
+    return any(terms <= set(encoder.encode_document(text).indices) for text in texts)
 
 
 def make_refusal(spec: IndexSpec) -> Refusal:

@@ -189,10 +189,7 @@ def score_passages(
 
 
 def make_postprocessor(name: str, options: Mapping[str, Any], top_n: int) -> Any:
-    """
-    Raises:
-        ModelUnavailable: a package or a model that it needs is missing.
-    """
+    """Raises ``ModelUnavailable``: a package or a model that it needs is missing."""
     with import_lock:
         from llama_index.core import postprocessor
 

@@ -167,8 +167,7 @@ def _make_inputs(
     wants_answer: bool,
     on_piece: Callable[[str], asyncio.Event] | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Component -> its inputs. For a flat mapping, Haystack would warn about every input that no
-    component takes."""
+    """Component -> its inputs: in a flat mapping, Haystack warns about inputs that none takes."""
     values = {
         "index": question.index,
         "grant": question.grant,

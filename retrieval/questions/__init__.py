@@ -5,5 +5,4 @@ clauses.py      the filter clauses of a question, and the topic that is left wit
 english/        find clauses by rules for English: years, people, names, marks
 llm_filters.py  find clauses with a language model and check them against the question
 wordings.py     write other wordings of a question
-relevance.py    decide whether a question has anything to do with an index
 """

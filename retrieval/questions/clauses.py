@@ -128,8 +128,7 @@ def unwrap_single(values: Sequence[Any]) -> Any:
 
 
 def extract_topic(question: str, spans: Collection[Span]) -> str:
-    """The question without these spans and the filler words around them; empty if no topic word
-    is left."""
+    """The question without these spans and filler words around them; empty without a topic word."""
     if not spans:
         return question.strip()
     text = re.sub(f"{_REMOVED}+", f" {_REMOVED} ", mask_spans(question, spans, _REMOVED))

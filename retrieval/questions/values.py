@@ -170,11 +170,7 @@ def get_value_lookups(
     max_age_seconds: float = VALUES_CACHE_SECONDS,
 ) -> ValueLookups:
     """Lookups over the values of the visible points of a collection, at most ``max_age_seconds``
-    old.
-
-    Raises:
-        StoreUnavailable: retry helps.
-    """
+    old. Raises ``StoreUnavailable``: retry helps."""
     return ValueLookups(
         {
             name: _get_field_lookup(name, field, collection, points, max_age_seconds)

@@ -60,8 +60,7 @@ def is_question(query: str) -> bool:
 
 
 def extract_keywords(query: str) -> str:
-    """All words of a question except stop words, in order. No other word is dropped, because fewer
-    words find less."""
+    """All words of a question except stop words, in order: fewer words find less."""
     stops = load_stop_words(guess_language(query, "en"))
     return " ".join(word for word in _WORD.findall(query) if word.lower() not in stops)
 

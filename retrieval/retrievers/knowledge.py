@@ -71,12 +71,7 @@ class SourceRetriever(KnowledgeRetriever[list[SourceHit]]):
     takes = KnowledgeRetriever.takes | {"offset", "mode", "filter"}
 
     def __init__(
-        self,
-        index: Any,
-        *,
-        window: int = 0,
-        with_concepts: bool = False,
-        **options: Any,
+        self, index: Any, *, window: int = 0, with_concepts: bool = False, **options: Any
     ) -> None:
         super().__init__(index, **options)
         self.window = window
@@ -84,10 +79,7 @@ class SourceRetriever(KnowledgeRetriever[list[SourceHit]]):
 
     def find(self, knowledge_query: KnowledgeQuery) -> list[SourceHit]:
         return search_sources(
-            knowledge_query,
-            self.options,
-            window=self.window,
-            with_concepts=self.with_concepts,
+            knowledge_query, self.options, window=self.window, with_concepts=self.with_concepts
         )
 
 
@@ -131,10 +123,7 @@ class RoutingRetriever(KnowledgeRetriever[RoutingResult]):
         return RoutingResult(
             search_concepts(knowledge_query, self.concepts),
             search_sources(
-                knowledge_query,
-                self.sources,
-                window=self.window,
-                with_concepts=self.with_concepts,
+                knowledge_query, self.sources, window=self.window, with_concepts=self.with_concepts
             ),
             search_relationship_types(knowledge_query, self.types),
         )

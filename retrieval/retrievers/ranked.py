@@ -235,10 +235,7 @@ class SpaceRetriever(IndexRetriever[ArtifactsAnswer]):
             next(passage_nodes)
             if found is None
             else to_document_node(
-                found,
-                found.payload["text"],
-                hit.score,
-                {"media_type": found.payload["media_type"]},
+                found, found.payload["text"], hit.score, {"media_type": found.payload["media_type"]}
             )
             for hit in answer.hits
             for found in [hit.hit_by_space.get(self.space)]

@@ -162,8 +162,6 @@ def _find_sources(answer: SearchAnswer) -> Mapping[str, Sequence[str]]:
     return {"source_id": list({hit.payload["source_id"]: None for hit in answer.hits})}
 
 
-def _find_quoted_sources(
-    answer: KnowledgeAnswer[list[ConceptHit]],
-) -> Mapping[str, Sequence[str]]:
+def _find_quoted_sources(answer: KnowledgeAnswer[list[ConceptHit]]) -> Mapping[str, Sequence[str]]:
     quotes = [quote for hit in answer.found for quote in hit.instances]
     return {"source_id": list({str(quote.source_id): None for quote in quotes if quote.source_id})}

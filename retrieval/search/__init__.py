@@ -5,24 +5,18 @@ Only ``retrieval.retrievers`` and ``retrieval.knowledge`` search through this pa
     request.py        the query and the options of a search, and their limits
     run.py            what every way of searching goes through, and says in its answer
     targets.py        the collections to search, and the candidates they return
-    ranking.py        fetches the points of these collections, best first
+    ranking.py        fetches the points of these collections, best first, with their cosines
     hit_checks.py     compares every candidate with the document as it is now
     flat.py           one ranking of one kind of node: chunks, summaries, questions
     multi_query.py    several queries at once, a ranking of passages for each
     hierarchy.py      summaries and chunks at once, grouped by artifact and page
     vector_spaces.py  artifacts found in several vector spaces, fused by rank
-    similarity.py     the cosines of found points to the query
     query_weights.py  how much each ranking counts for a query
-    query_vectors.py  embeds queries; searches by words where the endpoint of a model fails
+    query_vectors.py  embeds queries with their synonyms; by words where a model's endpoint fails
 """
 
 from retrieval.search.flat import SearchAnswer
-from retrieval.search.hierarchy import (
-    MAX_ARTIFACTS,
-    ArtifactGroup,
-    HierarchicalAnswer,
-    PageGroup,
-)
+from retrieval.search.hierarchy import MAX_ARTIFACTS, ArtifactGroup, HierarchicalAnswer, PageGroup
 from retrieval.search.hit_checks import DroppedPoints, Verdict
 from retrieval.search.multi_query import MAX_CANDIDATES, MAX_QUERIES, MultiQueryAnswer
 from retrieval.search.query_vectors import require_vectors

@@ -24,8 +24,7 @@ CHUNKS_PER_PAGE = 3
 
 @dataclass(slots=True)
 class PageGroup:
-    """``summary``: the hit, if it was found. ``summary_text``: that of a page with a summary of its
-    present text."""
+    """``summary``: the hit, if found. ``summary_text``: of a page whose summary is current."""
 
     page_id: str
     page_index: int | None
@@ -155,8 +154,7 @@ def _keep_best_artifacts(candidates: Sequence[Candidate], limit: int) -> list[Ca
 
 
 def group_by_artifact(hits: Sequence[Hit]) -> list[ArtifactGroup]:
-    """Group hits by artifact and page, best first. Summaries and chunks must each be given best
-    first."""
+    """Group hits by artifact and page, best first. Summaries and chunks are given best first."""
     artifacts: dict[str, ArtifactGroup] = {}
     pages: dict[str, PageGroup] = {}
     for hit in (each for each in hits if _counts(each.payload)):
@@ -165,11 +163,7 @@ def group_by_artifact(hits: Sequence[Hit]) -> list[ArtifactGroup]:
         artifact = artifacts.get(artifact_id)
         if artifact is None:
             artifact = artifacts[artifact_id] = ArtifactGroup(
-                artifact_id,
-                payload["artifact_title"],
-                payload.get("file_name"),
-                hit.index,
-                score,
+                artifact_id, payload["artifact_title"], payload.get("file_name"), hit.index, score
             )
         artifact.score = max(artifact.score, score)
         artifact.score_sum += score

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -127,27 +127,10 @@ def _collect_ids(group: Sequence[Candidate]) -> tuple[set[int], set[UUID]]:
 # --- Passages: chunks and questions ----------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class PassageFields:
-    """The payload fields that hold a passage's text and the text's hash."""
-
-    text: str
-    text_hash: str
-
-
-CHUNK_FIELDS = PassageFields("text", "text_hash")
-QUESTION_FIELDS = PassageFields("chunk_text", "chunk_hash")
-
-
-def check_chunks(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
-    return _check_passages(group, CHUNK_FIELDS)
-
-
-def check_questions(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
-    return _check_passages(group, QUESTION_FIELDS)
-
-
-def _check_passages(group: Sequence[Candidate], fields: PassageFields) -> dict[PointKey, HitCheck]:
+def _check_passages(
+    group: Sequence[Candidate], text_field: str, hash_field: str
+) -> dict[PointKey, HitCheck]:
+    """The fields of the payloads hold the passage's text and the text's hash."""
     rows = {(row.build_id, row.point_int): row for row in read_ledger_rows(*_collect_ids(group))}
     texts = {
         row.source_int: row.source_text
@@ -171,15 +154,24 @@ def _check_passages(group: Sequence[Candidate], fields: PassageFields) -> dict[P
         for source, text in texts.items()
         if source in source_id_by_int
     }
+
+    def compare(payload: Payload, source_id: UUID | None) -> Verdict | None:
+        text = payload.get(text_field)
+        if not isinstance(text, str) or payload.get(hash_field) not in (None, hash_text(text)):
+            return None  # a missing hash (null) is not compared
+        return _compare_with_source(payload, text, source_id, sources)
+
     return {
         key: _make_check(
-            _compare_passage(found.point.payload, fields, source_id_by_key[key], sources),
-            rows[key],
-            found.target.grant,
+            compare(found.point.payload, source_id_by_key[key]), rows[key], found.target.grant
         )
         for found in group
         if (key := found.key) in source_id_by_key
     }
+
+
+check_chunks = partial(_check_passages, text_field="text", hash_field="text_hash")
+check_questions = partial(_check_passages, text_field="chunk_text", hash_field="chunk_hash")
 
 
 def _get_source_id(payload: Payload) -> UUID | None:
@@ -189,20 +181,11 @@ def _get_source_id(payload: Payload) -> UUID | None:
         return None
 
 
-def _compare_passage(
-    payload: Payload,
-    fields: PassageFields,
-    source_id: UUID | None,
-    sources: Mapping[int, tuple[str, str]],
+def _compare_with_source(
+    payload: Payload, text: str, source_id: UUID | None, sources: Mapping[int, tuple[str, str]]
 ) -> Verdict | None:
-    """Compare a passage with its source. A missing hash (null) is not compared."""
-    text = payload.get(fields.text)
     start, end = payload.get("start_offset"), payload.get("end_offset")
-    if source_id is None or not isinstance(text, str):
-        return None
-    if not isinstance(start, int) or not isinstance(end, int):
-        return None
-    if payload.get(fields.text_hash) not in (None, hash_text(text)):
+    if source_id is None or not isinstance(start, int) or not isinstance(end, int):
         return None
     if source_id.int not in sources:
         return Verdict.STALE  # an edit removed the source
@@ -249,19 +232,10 @@ def _compare_summary(payload: Payload, row: SummaryRow) -> Verdict | None:
 # --- Concepts and relationship types ---------------------------------------------------------
 
 
-def check_concepts(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
-    return _check_entities(group, Concept)
-
-
-def check_relationship_types(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
-    return _check_entities(group, RelationshipType)
-
-
 def _check_entities(
     group: Sequence[Candidate], model: type[Concept] | type[RelationshipType]
 ) -> dict[PointKey, HitCheck]:
-    """Check concepts and relationship types against their rows, because no document holds their
-    text."""
+    """Check entities against their rows, because no document holds their text."""
     builds, ids = _collect_ids(group)
     rows = Node.objects.filter(build__in=builds, point_id__in=ids)
     existing_keys = {
@@ -282,6 +256,10 @@ def _check_entities(
         for found in group
         if found.key in existing_keys and found.point.id in texts
     }
+
+
+check_concepts = partial(_check_entities, model=Concept)
+check_relationship_types = partial(_check_entities, model=RelationshipType)
 
 
 def _check_entity(candidate: Candidate, text: str) -> HitCheck:

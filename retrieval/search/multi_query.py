@@ -8,10 +8,9 @@ from core.exceptions import InvalidInput
 from indexing.models import IndexBuild
 from retrieval.ledger import LiveBuild
 from retrieval.search.flat import drop_repeated_chunks
-from retrieval.search.query_vectors import embed_queries_if_available
+from retrieval.search.query_vectors import add_synonyms, embed_queries_if_available
 from retrieval.search.request import Mode, SearchOptions
 from retrieval.search.run import AnyAnswer, Hit, SearchRun
-from retrieval.search.synonyms import add_synonyms
 from retrieval.search.targets import (
     Candidate,
     Target,

@@ -1,15 +1,19 @@
-"""Embeds queries; they are searched by words alone where the model's endpoint does not answer."""
+"""Embeds queries, and adds to them the other names of what they mention. They are searched by words
+alone where the model's endpoint does not answer."""
 
 import logging
 import re
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from indexing import embedding
 from indexing.exceptions import EmbeddingUnavailable, ModelUnavailable
-from indexing.spec import EmbeddingSpec
+from indexing.spec import EmbeddingSpec, SearchSpec
 from indexing.stores import DenseVector
 from retrieval.request_cache import once
+from retrieval.words import fold_words
 
 logger = logging.getLogger(__name__)
 
@@ -19,10 +23,7 @@ NOTE_START: Final = "Found by words only: "
 
 
 def embed_query(spec: EmbeddingSpec, query: str) -> DenseVector:
-    """
-    Raises:
-        EmbeddingUnavailable, ModelUnavailable: as ``Embedder.embed_query``.
-    """
+    """Raises ``EmbeddingUnavailable`` and ``ModelUnavailable``: as ``Embedder.embed_query``."""
     text = _spell_out_fiscal_years(query)
     return once((spec, query), lambda: embedding.get_embedder(spec).embed_query(text))
 
@@ -30,11 +31,8 @@ def embed_query(spec: EmbeddingSpec, query: str) -> DenseVector:
 def embed_query_if_available(
     spec: EmbeddingSpec, query: str
 ) -> tuple[DenseVector | None, list[str]]:
-    """The vector of a query; if the model's endpoint fails, None and a note that says so.
-
-    Raises:
-        ModelLoading, ModelUnavailable: of a model on this machine.
-    """
+    """The vector of a query; if the model's endpoint fails, None and a note that says so. Raises
+    ``ModelLoading`` and ``ModelUnavailable``: of a model on this machine."""
     try:
         return embed_query(spec, query), []
     except (EmbeddingUnavailable, ModelUnavailable) as error:
@@ -67,11 +65,42 @@ def _note_failure(spec: EmbeddingSpec, error: Exception) -> list[str]:
 
 
 def require_vectors(notes: Collection[str]) -> None:
-    """For measurements, which words alone would falsify.
-
-    Raises:
-        EmbeddingUnavailable: the notes of a search say that it was by words only.
-    """
+    """For measurements, which words alone would falsify. Raises ``EmbeddingUnavailable``: the notes
+    of a search say that it was by words only."""
     for note in notes:
         if note.startswith(NOTE_START):
             raise EmbeddingUnavailable(note)
+
+
+# --- Synonyms --------------------------------------------------------------------------------
+
+
+def add_synonyms(query: str, search: SearchSpec) -> str:
+    """The query, followed by the other names, which the model and the words of a search then see.
+    Case and accents do not matter; a name is found as whole words."""
+    return " ".join([query, *find_synonyms(query, search)])
+
+
+def find_synonyms(query: str, search: SearchSpec) -> list[str]:
+    if not search.synonyms:
+        return []
+    groups = _groups_by_name(search)
+    words = fold_words(query)
+    longest = max(map(len, groups))
+    runs = (
+        words[start:end]
+        for start in range(len(words))
+        for end in range(start + 1, min(start + longest, len(words)) + 1)
+    )
+    mentioned = dict.fromkeys(run for run in runs if run in groups)
+    found = (name for run in mentioned for group in groups[run] for name in group)
+    return list(dict.fromkeys(name for name in found if fold_words(name) not in mentioned))
+
+
+@lru_cache(maxsize=256)
+def _groups_by_name(search: SearchSpec) -> Mapping[tuple[str, ...], list[tuple[str, ...]]]:
+    groups = defaultdict(list)
+    for group in search.synonyms:
+        for name in group:
+            groups[fold_words(name)].append(group)
+    return groups

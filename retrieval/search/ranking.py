@@ -1,4 +1,4 @@
-"""Fetches the points of targets, best first.
+"""Fetches the points of targets, best first, explains their scores and measures their cosines.
 
 With the default fusion, the store fuses a hybrid ranking in one request. With other weights, or if
 the rank in each ranking is needed, the store returns both rankings without payloads in one batch.
@@ -8,13 +8,14 @@ indexes are fused here, too, as if they were one.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from uuid import UUID
 
 from access.grants import Grant
+from indexing.embedding.vectors import cosine
 from indexing.losses import has_lost_collection, make_loss_error
 from indexing.stores import Query, RankFusion, ScoredPoint, StoredPoint
-from retrieval.explanation import Explanation, explain_fused_hit, explain_single_hit
-from retrieval.fusion import RRF_K, CollectionRankings, fuse_collections
+from retrieval.fusion import RRF_K, CollectionRankings, Explanation, ScoreShare, fuse_collections
 from retrieval.search.request import Mode
 from retrieval.search.targets import Candidate, PointKey, SharedRanking, Target
 from retrieval.visible_points import VisiblePoints
@@ -172,23 +173,63 @@ def _retrieve(
 
 
 def explain_candidates(mode: Mode, candidates: Sequence[Candidate]) -> dict[PointKey, Explanation]:
-    """Explain the score of each candidate, by key. A hybrid ranking must have been fetched with
-    ``needs_ranks``."""
+    """Explain the score of each candidate; a hybrid ranking was fetched with ``needs_ranks``."""
     explanations: dict[PointKey, Explanation] = {}
     if mode == Mode.HYBRID:
         for found in candidates:
-            target = found.target
-            assert target.ranking is not None
-            explanations[found.key] = explain_fused_hit(
-                found.point.id.int, target.ranking, target.fusion
+            ranking, id = found.target.ranking, found.point.id.int
+            assert ranking is not None
+            explanations[found.key] = Explanation(
+                ranking.dense.get(id), ranking.sparse.get(id), found.target.fusion
             )
         return explanations
     keys = {found.key for found in candidates}
-    for target in {id(found.target): found.target for found in candidates}.values():
+    for target in dict.fromkeys(found.target for found in candidates):
         for rank, point in enumerate(target.points, start=1):
             key = (target.build_id, point.id.int)
             if key in keys:
-                explanations[key] = explain_single_hit(
-                    rank, point.score, is_dense=mode == Mode.DENSE
-                )
+                share = ScoreShare(rank, point.score, point.score)
+                shares = (share, None) if mode == Mode.DENSE else (None, share)
+                explanations[key] = Explanation(*shares)
     return explanations
+
+
+def measure_similarities(rankings: Sequence[Sequence[Candidate]]) -> list[dict[PointKey, float]]:
+    """For each ranking, the cosines of its candidates to the query of their target. Most are scores
+    of the dense ranking. For the others, one request to each collection reads the vectors. Without
+    a dense query, or if the store no longer has the point, a candidate has none.
+
+    Raises:
+        StoreUnavailable: retry helps.
+    """
+    unmeasured: dict[tuple[str, Grant], dict[UUID, None]] = {}
+    for found in chain.from_iterable(rankings):
+        if found.target.dense is not None and _get_dense_score(found) is None:
+            unmeasured.setdefault(_get_collection_and_grant(found), {})[found.point.id] = None
+    stored = {
+        (collection, grant): VisiblePoints(grant).retrieve(collection, list(ids), with_vectors=True)
+        for (collection, grant), ids in unmeasured.items()
+    }
+    measured: list[dict[PointKey, float]] = []
+    for ranking in rankings:
+        similarities: dict[PointKey, float] = {}
+        for found in ranking:
+            score = _get_dense_score(found)
+            if score is None and found.target.dense is not None:
+                point = stored[_get_collection_and_grant(found)].get(found.point.id)
+                if point is not None and point.dense is not None:
+                    score = cosine(found.target.dense, point.dense)
+            if score is not None:
+                similarities[found.key] = score
+        measured.append(similarities)
+    return measured
+
+
+def _get_collection_and_grant(candidate: Candidate) -> tuple[str, Grant]:
+    return candidate.target.collection, candidate.target.grant
+
+
+def _get_dense_score(candidate: Candidate) -> float | None:
+    ranking = candidate.target.ranking
+    share = None if ranking is None else ranking.dense.get(candidate.point.id.int)
+    return None if share is None else share.score

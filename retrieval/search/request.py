@@ -83,10 +83,7 @@ class SearchOptions:
         object.__setattr__(self, "stale", StaleHitPolicy(self.stale))
 
     def check(self, *, max_limit: int = MAX_LIMIT) -> None:
-        """
-        Raises:
-            InvalidInput: names the option.
-        """
+        """Raises ``InvalidInput``: names the option."""
         if not 1 <= self.limit <= max_limit:
             raise InvalidInput(f"limit must be between 1 and {max_limit}.", field="limit")
         if not 0 <= self.offset <= MAX_OFFSET:
@@ -96,11 +93,7 @@ class SearchOptions:
 
 
 def check_query(indexes: Sequence[str | IndexBuild], query: str) -> None:
-    """Check the parameters that every search has.
-
-    Raises:
-        InvalidInput: names the parameter.
-    """
+    """Check the parameters that every search has. Raises ``InvalidInput``: names the parameter."""
     if not query.strip():
         raise InvalidInput("The query is empty.", field="query")
     if len(query) > MAX_QUERY_CHARS:

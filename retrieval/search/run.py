@@ -11,11 +11,10 @@ from core.metrics import DROPPED_HITS, SEARCH_SECONDS
 from indexing.models import IndexBuild
 from indexing.spec import IndexSpec
 from indexing.stores import Payload
-from retrieval.explanation import Explanation
+from retrieval.fusion import Explanation
 from retrieval.search.hit_checks import DroppedPoints, HitChecks, Verdict
-from retrieval.search.ranking import explain_candidates, fetch_points
+from retrieval.search.ranking import explain_candidates, fetch_points, measure_similarities
 from retrieval.search.request import SearchOptions, check_query
-from retrieval.search.similarity import measure_similarities
 from retrieval.search.targets import (
     Candidate,
     PointKey,
@@ -91,11 +90,8 @@ class SearchRun:
         self.notes: list[str] = []
 
     def add_targets(self, kinds: Sequence[str]) -> list[Target]:
-        """Search the collections that hold these kinds.
-
-        Raises:
-            InvalidInput: a build holds no nodes of these kinds, or the filter is wrong.
-        """
+        """Search the collections that hold these kinds. Raises ``InvalidInput``: a build holds no
+        nodes of these kinds, or the filter is wrong."""
         targets = make_targets(self.builds.values(), kinds, self.options.filter)
         self.targets += targets
         return targets

@@ -28,10 +28,13 @@ from retrieval.fusion import HybridFusion, HybridRanking, mean_fusion
 from retrieval.hits import HIT_KINDS
 from retrieval.ledger import LiveBuild, StoredSpec, read_live_builds
 from retrieval.request_cache import once
-from retrieval.search.query_vectors import embed_query, embed_query_if_available
+from retrieval.search.query_vectors import (
+    add_synonyms,
+    embed_query,
+    embed_query_if_available,
+)
 from retrieval.search.query_weights import BOTH_READ, QueryWeights, weigh_rankings
 from retrieval.search.request import SCORE_KINDS, Mode, name_score
-from retrieval.search.synonyms import add_synonyms
 
 # Build id and point id; the point id as an integer, which hashes ten times as fast as a UUID.
 PointKey = tuple[int, int]
@@ -186,11 +189,8 @@ def find_builds(indexes: Sequence[str | IndexBuild], grant: Grant) -> dict[str, 
 def make_targets(
     builds: Iterable[LiveBuild | None], kinds: Sequence[str], filter: Mapping[str, Any] | None
 ) -> list[Target]:
-    """Make one target for each build. All ``kinds`` must be stored in the same collection.
-
-    Raises:
-        InvalidInput: a build holds no nodes of these kinds, or the filter is wrong.
-    """
+    """Make one target for each build. All ``kinds`` must be stored in the same collection. Raises
+    ``InvalidInput``: a build holds no nodes of these kinds, or the filter is wrong."""
     targets = []
     for build in builds:
         if build is None:
@@ -302,11 +302,8 @@ def get_score_kind(mode: Mode, targets: Sequence[Target]) -> str:
 
 
 def parse_recipe(stored: StoredSpec) -> IndexSpec:
-    """Read a build's recipe together with the search settings of its index.
-
-    Raises:
-        UnreadableRecipe: another release of Strata stored a recipe that this one cannot read.
-    """
+    """Read a build's recipe together with the search settings of its index. Raises
+    ``UnreadableRecipe``: another release of Strata stored a recipe that this one cannot read."""
     return read_stored_spec(*stored)
 
 
@@ -318,10 +315,7 @@ def _to_live_build(build: IndexBuild, grant: Grant) -> LiveBuild:
 
 
 def require_same_model(targets: Sequence[Target]) -> None:
-    """
-    Raises:
-        InvalidInput: the targets do not share an embedding model, so cosines cannot be compared.
-    """
+    """Raises ``InvalidInput``: the targets do not share a model, so cosines are not comparable."""
     targets_by_model = _group_by_model(targets)
     if len(targets_by_model) > 1:
         models = ", ".join(

@@ -1,5 +1,4 @@
-"""Ranks artifacts found in several vector spaces. Their scores cannot be compared, so ranks are
-fused."""
+"""Ranks artifacts found in several vector spaces by rank: their scores cannot be compared."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

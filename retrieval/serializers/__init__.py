@@ -1,2 +1,1 @@
-"""HTTP parameters of the read side (requests), its rendered answers (answers), and their OpenAPI
-descriptions (schema)."""
+"""HTTP parameters of the read side (requests), and its rendered answers (answers)."""

@@ -4,14 +4,13 @@ Answers are plain dicts of the shapes in ``strata_types``: rendering them with s
 take a sixth of the time of a search.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from core.paging import render_whole_list
 from documents.models import Source
 from documents.serializers import render_reference
-from retrieval.explanation import Explanation
+from retrieval.fusion import Explanation
 from retrieval.hits import get_hit_renderer
 from retrieval.passages import Passage
 from retrieval.pipelines.explaining import explain_passage
@@ -26,7 +25,7 @@ from retrieval.search import (
     SearchAnswer,
 )
 from retrieval.source_context import SourceContext
-from retrieval.tools import DeclaredTool, ToolAnswer, ToolCall
+from retrieval.tools import FilterStep, ToolCall
 from summaries.writers import QUESTIONS_FIX
 
 SNIPPET_CHARS = 300
@@ -35,14 +34,6 @@ HitRenderer = Callable[[Hit, str], dict[str, Any]]
 
 
 # --- Searches --------------------------------------------------------------------------------
-
-
-def render_chunk_answer(answer: SearchAnswer) -> dict[str, Any]:
-    return render_search_answer(answer, render_chunk)
-
-
-def render_summary_answer(answer: SearchAnswer) -> dict[str, Any]:
-    return render_search_answer(answer, render_summary)
 
 
 def render_question_answer(answer: SearchAnswer) -> dict[str, Any]:
@@ -60,8 +51,7 @@ def _note_missing_questions(count: int) -> str:
 
 
 def render_search_answer(answer: SearchAnswer, render_hit: HitRenderer) -> dict[str, Any]:
-    """``index`` and ``build`` are lists if several indexes were searched; each hit then names its
-    index."""
+    """``index`` and ``build`` are lists, and hits name their index, if several were searched."""
     hits = [render_hit(hit, answer.score_kind) for hit in answer.hits]
     return _render_answer(answer, "hits", hits, [hit.index for hit in answer.hits])
 
@@ -229,8 +219,7 @@ def render_pipeline_hits(question: AskRequest, pipeline_hits: PipelineHits) -> d
 
 
 def _render_pipeline_passage(passage: Passage, *, explain: bool) -> dict[str, Any]:
-    """Render a passage as a hit with the pipeline's score; ``explain`` lists what each component
-    did to it."""
+    """Render a passage as a hit with the pipeline's score; ``explain`` lists its steps."""
     hit = replace(passage.hit, score=passage.score, explanation=None)
     render_hit = get_hit_renderer(hit.payload.get("kind", "chunk"))
     content = render_hit(hit, passage.score_kind) | {"similarity": passage.similarity}
@@ -363,19 +352,15 @@ def _render_explanation(explanation: Explanation) -> dict[str, Any]:
 # --- Tools -----------------------------------------------------------------------------------
 
 
-def render_tools(tools: Sequence[DeclaredTool]) -> dict[str, Any]:
-    return render_whole_list(
-        [
-            {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-            for tool in tools
-        ]
-    )
-
-
-def render_tool_answer(call: ToolCall, answer: ToolAnswer) -> dict[str, Any]:
+def render_tool_answer(
+    call: ToolCall, answer: SearchAnswer, step: FilterStep | None
+) -> dict[str, Any]:
     """As the search that the tool runs, with the cosine of each hit and the filter's step."""
-    render = render_question_answer if call.is_question_search else render_chunk_answer
-    content = {**render(answer), "filter_applied": answer.filter_applied}
+    if call.is_question_search:
+        content = render_question_answer(answer)
+    else:
+        content = render_search_answer(answer, render_chunk)
+    content["filter_applied"] = step
     for rendered, hit in zip(content["hits"], answer.hits, strict=True):
         rendered["similarity"] = hit.similarity
     return content
@@ -392,11 +377,7 @@ def render_source_context(context: SourceContext) -> dict[str, Any]:
         "end": source.end,
         "content_hash": source.content_hash,
         "artifact": {**render_reference(source.artifact), "index": source.artifact.index},
-        "page": {
-            "id": str(source.page_id),
-            "index": source.page.index,
-            "label": source.page.label,
-        },
+        "page": {"id": str(source.page_id), "index": source.page.index, "label": source.page.label},
         "chunks": [
             {
                 "node_id": str(node.point_id),

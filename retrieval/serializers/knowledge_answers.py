@@ -7,12 +7,7 @@ from concepts.models import EmergentPair, Instance
 from concepts.serializers import render_instance, render_relationship
 from documents.models import Source
 from documents.serializers import render_reference
-from retrieval.knowledge.concepts import (
-    ConceptHit,
-    EntityHit,
-    MatchReason,
-    RelationshipTypeHit,
-)
+from retrieval.knowledge.concepts import ConceptHit, EntityHit, MatchReason, RelationshipTypeHit
 from retrieval.knowledge.emergent import Bridge
 from retrieval.knowledge.graph import ConceptPath, Subgraph
 from retrieval.knowledge.query import KnowledgeAnswer

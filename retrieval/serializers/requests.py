@@ -19,7 +19,6 @@ from core.serializers import (
 )
 from indexing.embedding.rdkit_model import MAX_SMILES_CHARS
 from retrieval.facets import MAX_FACET_VALUES
-from retrieval.page_passages import KINDS
 from retrieval.pipelines.running import MAX_ANSWER_HITS
 from retrieval.questions.follow_ups import MAX_TURNS
 from retrieval.search import (
@@ -33,7 +32,7 @@ from retrieval.search import (
     StaleHitPolicy,
     SummaryType,
 )
-from retrieval.source_context import MAX_WINDOW
+from retrieval.source_context import MAX_WINDOW, PASSAGE_KINDS
 
 MAX_ANSWER_CHARS = 20_000  # of an earlier answer
 
@@ -179,10 +178,7 @@ class SummarySearchParametersSerializer(SearchParametersSerializer):
 
 class HierarchicalParametersSerializer(QueryParametersSerializer):
     limit = serializers.IntegerField(
-        default=10,
-        min_value=1,
-        max_value=MAX_ARTIFACTS,
-        help_text="Maximum number of artifacts.",
+        default=10, min_value=1, max_value=MAX_ARTIFACTS, help_text="Maximum number of artifacts."
     )
 
 
@@ -278,10 +274,7 @@ class AskBodySerializer(AskParametersSerializer):
 
 def read_query_string(params: QueryDict) -> dict[str, Any]:
     """Convert a query string to the equivalent JSON body: ``index`` may repeat, ``filter`` is JSON.
-
-    Raises:
-        InvalidInput: a parameter given more than once, or a filter that is not JSON.
-    """
+    Raises ``InvalidInput``: a parameter given more than once, or a filter that is not JSON."""
     content: dict[str, Any] = {}
     for name, values in params.lists():
         if name == "index":
@@ -319,4 +312,4 @@ class SourceParametersSerializer(StrictSerializer):
 
 
 class PassageKindSerializer(PagingSerializer):
-    kind = serializers.ChoiceField(KINDS, default=KINDS[0])
+    kind = serializers.ChoiceField(PASSAGE_KINDS, default=PASSAGE_KINDS[0])

@@ -2,14 +2,13 @@
 
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 import strata_types
 from access.grants import Scope
-from core.openapi import body_of
+from core.openapi import operation
 from core.paging import render_whole_list
 from retrieval.exceptions import InvalidPipeline
 from retrieval.pipelines.declaring import PipelineDeclaration, read_declarations
@@ -20,11 +19,7 @@ class PipelineListView(APIView):
 
     scopes = Scope.SEARCH
 
-    @extend_schema(
-        operation_id="list_pipelines",
-        tags=["Answers"],
-        responses=body_of(strata_types.PipelineList),
-    )
+    @operation("list_pipelines", strata_types.PipelineList, tags=["Answers"])
     def get(self, request: Request) -> Response:
         """List the query pipelines."""
         pipelines, mistakes = read_pipelines()

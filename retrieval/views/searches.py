@@ -1,18 +1,15 @@
 """Searches, tools and sources over HTTP."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from typing import Any, ClassVar
 from uuid import UUID
 
 from django.conf import settings
 from django.core.cache import cache
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import (
-    OpenApiExample,
-    OpenApiRequest,
-    extend_schema,
-    extend_schema_view,
-)
+from drf_spectacular.utils import OpenApiExample, OpenApiRequest, extend_schema, extend_schema_view
+from rest_framework import viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -20,20 +17,15 @@ from rest_framework.views import APIView
 import strata_types
 from access.authentication import get_grant
 from access.grants import Scope
-from core.openapi import ERROR, body_of
+from core.openapi import ERROR, operation
+from core.paging import render_whole_list
 from documents.models import Artifact
 from indexing.models import Node
 from indexing.signals import make_due_and_enqueue, plan_standalone_and_enqueue
 from retrieval.facets import count_field_values
 from retrieval.search_table import SEARCHES, SearchResponse, run_search
-from retrieval.serializers.answers import (
-    render_tool_answer,
-    render_tools,
-)
-from retrieval.serializers.requests import (
-    FacetParametersSerializer,
-    read_query_string,
-)
+from retrieval.serializers.answers import render_tool_answer
+from retrieval.serializers.requests import FacetParametersSerializer, read_query_string
 from retrieval.tools import list_tools, prepare_tool_call
 
 
@@ -57,11 +49,7 @@ class SearchView(APIView):
 def make_search_view(name: str) -> type[SearchView]:
     """Make the view of one search, with GET and POST described in the OpenAPI document."""
     search = SEARCHES[name]
-    responses = {
-        200: search.answer,
-        404: ERROR,
-        409: ERROR,
-    }
+    responses = {200: search.answer, 404: ERROR, 409: ERROR}
     view = type(f"{name.title()}SearchView", (SearchView,), {"name": name})
     describe: Callable[[type[SearchView]], type[SearchView]] = extend_schema_view(
         get=extend_schema(
@@ -84,40 +72,33 @@ def make_search_view(name: str) -> type[SearchView]:
     return describe(view)
 
 
-class ToolListView(APIView):
-    """The tools an index declares, for an agent to choose from."""
+class ToolViewSet(viewsets.ViewSet):
+    """The tools an index declares, for an agent to choose from and to call."""
 
     scopes = Scope.SEARCH
     is_public_search = True
 
-    @extend_schema(
-        operation_id="list_tools", tags=["Search"], responses=body_of(strata_types.ToolList)
-    )
-    def get(self, request: Request, index: str) -> Response:
+    @operation("list_tools", strata_types.ToolList, tags=["Search"])
+    def list(self, request: Request, index: str) -> Response:
         """List the tools of an index."""
-        return Response(render_tools(list_tools(index, get_grant(request))))
+        tools = list_tools(index, get_grant(request))
+        return Response(render_whole_list([asdict(tool) for tool in tools]))
 
-
-class ToolView(APIView):
-    """One tool of an index."""
-
-    scopes = Scope.SEARCH
-    is_public_search = True
-
-    @extend_schema(
-        operation_id="call_tool",
-        tags=["Search"],
-        request=OpenApiRequest(
+    @operation(
+        "call_tool",
+        strata_types.ToolAnswer,
+        body=OpenApiRequest(
             OpenApiTypes.OBJECT,
             examples=[OpenApiExample("Example", {"exercise": "nordic curl", "limit": 5})],
         ),
-        responses=body_of(strata_types.ToolAnswer),
+        tags=["Search"],
     )
-    def post(self, request: Request, index: str, name: str) -> Response:
+    def call(self, request: Request, index: str, name: str) -> Response:
         """Call a tool with its arguments."""
         call = prepare_tool_call(index, name, request.data, get_grant(request))
-        answer = call.search()
-        return make_response(SearchResponse(render_tool_answer(call, answer), answer.stale_ids))
+        answer, step = call.search()
+        rendered = render_tool_answer(call, answer, step)
+        return make_response(SearchResponse(rendered, answer.stale_ids))
 
 
 class FacetsView(APIView):
@@ -126,11 +107,11 @@ class FacetsView(APIView):
     scopes = Scope.SEARCH
     is_public_search = True
 
-    @extend_schema(
-        operation_id="count_field_values",
+    @operation(
+        "count_field_values",
+        strata_types.FacetAnswer,
+        query=FacetParametersSerializer,
         tags=["Search"],
-        parameters=[FacetParametersSerializer],
-        responses=body_of(strata_types.FacetAnswer),
     )
     def get(self, request: Request, index: str) -> Response:
         """Count the values of the declared metadata fields.

@@ -2,7 +2,6 @@
 
 from uuid import UUID
 
-from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -10,17 +9,16 @@ from rest_framework.views import APIView
 import strata_types
 from access.authentication import get_grant
 from access.grants import Scope
-from core.openapi import body_of
+from core.openapi import operation
 from core.paging import paginate
 from documents.services import require_page
-from retrieval.page_passages import list_passages, render_passage
 from retrieval.serializers.answers import render_source_context
 from retrieval.serializers.requests import (
     PassageKindSerializer,
     SourceParametersSerializer,
     read_query_string,
 )
-from retrieval.source_context import read_source_context
+from retrieval.source_context import list_passages, read_source_context, render_passage
 
 
 class SourceView(APIView):
@@ -28,15 +26,14 @@ class SourceView(APIView):
 
     scopes = Scope.SEARCH
 
-    @extend_schema(
-        operation_id="read_source",
-        summary="Read a source with its neighbours",
+    @operation(
+        "read_source",
+        strata_types.Source,
+        query=SourceParametersSerializer,
         tags=["Documents"],
-        parameters=[SourceParametersSerializer],
-        responses=body_of(strata_types.Source),
     )
     def get(self, request: Request, source_id: UUID) -> Response:
-        """Read a source."""
+        """Read a source with its neighbours."""
         content = read_query_string(request.query_params)
         parameters = SourceParametersSerializer.read(content)
         context = read_source_context(source_id, get_grant(request), **parameters)
@@ -48,11 +45,11 @@ class PagePassagesView(APIView):
 
     scopes = Scope.SEARCH
 
-    @extend_schema(
-        operation_id="list_page_passages",
+    @operation(
+        "list_page_passages",
+        strata_types.PagePassageList,
+        query=PassageKindSerializer,
         tags=["Documents"],
-        parameters=[PassageKindSerializer],
-        responses=body_of(strata_types.PagePassageList),
     )
     def get(self, request: Request, page_id: UUID) -> Response:
         """List the chunks of a page, the questions that they answer, or the quotes of concepts.

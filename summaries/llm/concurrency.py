@@ -46,10 +46,7 @@ class FairSemaphore:
 
     @contextmanager
     def hold_slot(self, *, goes_first: bool, max_seconds: float | None = None) -> Iterator[None]:
-        """
-        Raises:
-            LanguageModelBusy: no slot became free within ``max_seconds``.
-        """
+        """Raises ``LanguageModelBusy``: no slot became free within ``max_seconds``."""
         waiter = self._add_waiter(goes_first)
         try:
             try:
@@ -61,11 +58,9 @@ class FairSemaphore:
             self._release(waiter)
 
     @asynccontextmanager
-    async def ahold_slot(
-        self, *, goes_first: bool, max_seconds: float | None = None
-    ) -> AsyncIterator[None]:
-        """Raises as ``hold_slot``."""
-        waiter = self._add_waiter(goes_first)
+    async def ahold_slot(self, *, max_seconds: float | None = None) -> AsyncIterator[None]:
+        """As ``hold_slot`` of a call for which someone waits."""
+        waiter = self._add_waiter(goes_first=True)
         try:
             try:
                 await asyncio.wait_for(asyncio.wrap_future(waiter), max_seconds)
@@ -114,8 +109,7 @@ def make_retry_delays() -> Iterator[float]:
 def next_retry_delay(
     error: LanguageModelUnavailable, delays: Iterator[float], deadline: Deadline
 ) -> float:
-    """Return the seconds until the next retry; raise the error if there is none before the
-    deadline."""
+    """Return the seconds until the next retry; raise the error if the deadline allows none."""
     delay = next(delays, None)
     requested_seconds = error.retry_after or 0
     if delay is None or requested_seconds > settings.STRATA_LLM_MAX_WAIT_SECONDS:

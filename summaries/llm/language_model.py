@@ -31,12 +31,7 @@ if TYPE_CHECKING:
     from llama_index.llms.openai_like import OpenAILike
 
 from summaries.llm.call_counts import estimate_tokens, note_use
-from summaries.llm.concurrency import (
-    Deadline,
-    call_semaphore,
-    make_retry_delays,
-    next_retry_delay,
-)
+from summaries.llm.concurrency import Deadline, call_semaphore, make_retry_delays, next_retry_delay
 from summaries.llm.response_schemas import (
     list_validation_errors,
     make_correction_prompt,
@@ -85,9 +80,7 @@ def get_language_model(name: str = "") -> "LanguageModel":
     if not is_configured():
         raise LanguageModelMissing(fix="Set STRATA_LLM_BASE_URL and STRATA_LLM_MODEL.")
     return _make_model(
-        name or settings.STRATA_LLM_MODEL,
-        settings.STRATA_LLM_BASE_URL,
-        settings.STRATA_LLM_API_KEY,
+        name or settings.STRATA_LLM_MODEL, settings.STRATA_LLM_BASE_URL, settings.STRATA_LLM_API_KEY
     )
 
 
@@ -213,9 +206,7 @@ class LanguageModel:
         while True:
             has_begun, fences = False, FenceFilter()
             try:
-                async with call_semaphore.ahold_slot(
-                    goes_first=True, max_seconds=deadline.remaining_seconds()
-                ):
+                async with call_semaphore.ahold_slot(max_seconds=deadline.remaining_seconds()):
                     with self._count_and_translate_errors(cost):
                         async with self._aopen_client(deadline.remaining_seconds()) as model:
                             note_use(tokens=estimate_tokens(len(system) + len(user)))

@@ -9,8 +9,7 @@ MAX_REPORTED_ERRORS: Final = 8  # of an invalid response, reported back to the m
 
 
 def max_chars(count: int) -> Any:
-    """A bound for the model, in its schema, of a string. A longer one is still accepted, and cut
-    by the caller."""
+    """A bound of a string for the model. A longer one is accepted, and the caller cuts it."""
     return Field(json_schema_extra={"maxLength": count})
 
 

@@ -59,10 +59,7 @@ class AnnotatedChunk:
 
 
 def check_field_names(spec: IndexSpec) -> None:
-    """
-    Raises:
-        InvalidSpec: a declared field has the name of another key.
-    """
+    """Raises ``InvalidSpec``: a declared field has the name of another key."""
     for name in ("chunk_id", "text", *ANNOTATION_KEYS, *PLACE_ATTRIBUTES):
         if name in spec.metadata:
             raise InvalidSpec(

@@ -169,11 +169,7 @@ class InspectionFolder:
             )
 
     def read(self, name: str) -> str:
-        """Read a file, and note in the manifest whether it was edited.
-
-        Raises:
-            InvalidInput: it is not UTF-8.
-        """
+        """Read a file, and note whether it was edited. Raises ``InvalidInput``: it is not UTF-8."""
         content = (self.path / name).read_bytes()
         written_file = self.manifest.files.get(name)
         if written_file is not None:

@@ -35,11 +35,8 @@ def format_pages(pages: Sequence[ParsedPage]) -> str:
 
 
 def read_pages(text: str) -> list[ParsedPage]:
-    """Parse the pages that ``format_pages`` wrote and people may have edited.
-
-    Raises:
-        InvalidInput: the text does not begin with a page, or pages are not numbered in order.
-    """
+    """Parse the pages that ``format_pages`` wrote and people may have edited. Raises
+    ``InvalidInput``: the text does not begin with a page, or pages are not numbered in order."""
     if text.count("\n") == text.count("\r\n"):  # an editor converted all line ends
         text = text.replace("\r\n", "\n")
     headings = list(_HEADING.finditer(text))

@@ -201,8 +201,7 @@ class FileInspection:
             )
 
     def _cut_document(self) -> "_CutDocument":
-        """Cut the document of ``parsed.md`` into sources and chunks; parse the file first if
-        needed."""
+        """Cut the document of ``parsed.md``, made first if needed, into sources and chunks."""
         if self.manifest.document is None or not self.folder.has(PARSED_FILE_NAME):
             self.parse()
         with self._measure_stage("cut") as warnings:

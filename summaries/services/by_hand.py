@@ -26,10 +26,7 @@ from summaries.writers import BY_HAND_MODEL_NAME, AnnotationDraft
 
 @transaction.atomic
 def edit_summary(
-    artifact_id: UUID,
-    page_id: UUID | None,
-    text: str | None,
-    model_name: str = BY_HAND_MODEL_NAME,
+    artifact_id: UUID, page_id: UUID | None, text: str | None, model_name: str = BY_HAND_MODEL_NAME
 ) -> list[Summary]:
     """Save a page's or an artifact's summary by hand, in every build that has summaries. With
     None, have the summary written again. ``model_name``: what wrote the text.
@@ -65,11 +62,7 @@ def edit_summary(
 
 
 def _edit_summary_in_build(
-    build: IndexBuild,
-    artifact: Artifact,
-    page: Page | None,
-    text: str | None,
-    model_name: str,
+    build: IndexBuild, artifact: Artifact, page: Page | None, text: str | None, model_name: str
 ) -> Summary:
     row, _ = Summary.objects.select_for_update().get_or_create(
         build=build, artifact=artifact, page=page

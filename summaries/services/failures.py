@@ -43,8 +43,7 @@ class Retried:
 
 @transaction.atomic
 def retry_failed_work(artifacts: QuerySet[Artifact], nodes: QuerySet[Node]) -> Retried:
-    """Retry what failed of these artifacts and nodes, with all attempts. The next reconciliation
-    finds the work."""
+    """Retry what failed of these artifacts and nodes. The next reconciliation finds the work."""
     retried_nodes = retry_failed_nodes(nodes)
     builds = IndexBuild.objects.not_retired().values("pk")
     texts = sum(

@@ -15,13 +15,7 @@ from documents.reading import mark_artifact_failed
 from indexing.drafting.chunk import DraftedChunk, draft_chunks
 from indexing.exceptions import UnchunkableText
 from indexing.models import IndexBuild
-from summaries.models import (
-    EMPTY_TEXT_HASH,
-    Annotation,
-    Summary,
-    WrittenText,
-    due_field_values,
-)
+from summaries.models import EMPTY_TEXT_HASH, Annotation, Summary, WrittenText, due_field_values
 from summaries.reuse import (
     REUSED_SUMMARY_FIELDS,
     reuse_annotations,

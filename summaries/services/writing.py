@@ -52,8 +52,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class WriteBatchResult:
-    """The result of one batch. ``artifact_ids``: of the artifacts whose nodes must be planned
-    again."""
+    """The result of one batch. ``artifact_ids``: of artifacts whose nodes must be planned again."""
 
     row_count: int = 0
     artifact_ids: set[UUID] = field(default_factory=set)
@@ -240,8 +239,7 @@ def _save_outcome(
 
 
 def _is_worse_than_stored(row: WrittenText, draft: SummaryDraft | AnnotationDraft) -> bool:
-    """Whether rules wrote the draft in place of a model that has written the stored text from the
-    same input."""
+    """Whether rules wrote this where a model has written the stored text from the same input."""
     is_by_rules = draft.model_name == EXTRACTIVE_MODEL_NAME and draft.note
     has_text_of_model = row.model_name not in {"", EXTRACTIVE_MODEL_NAME, BY_HAND_MODEL_NAME}
     is_current = row.written_input_hash == row.input_hash

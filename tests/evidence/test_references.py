@@ -5,8 +5,8 @@ import pytest
 from access.grants import Grant
 from documents.models import Artifact
 from documents.services import TextContent, remove_artifact, replace_content, update_artifact
+from evidence.links import read_references
 from evidence.models import EvidenceReference
-from evidence.references import read_references
 from evidence.services import EvidenceInput, EvidenceVerdict, add_evidence
 from indexing.models import Index
 from tests.evidence.test_services import APART, NEAR, WORDS

@@ -13,9 +13,9 @@ from evidence.duplicates import (
     embed_artifact,
     embed_contents,
 )
+from evidence.links import read_similar_findings
 from evidence.models import RecentEvidence
 from evidence.services import EvidenceInput, EvidenceVerdict, add_evidence
-from evidence.similar import read_similar_findings
 from indexing.exceptions import StoreUnavailable
 from indexing.models import Index, IndexBuild
 from indexing.services import plan_nodes

@@ -260,9 +260,9 @@ class TestSearch:
             "physio", "search_by_condition", {"condition": condition}, EVERYTHING
         )
 
-        answer = call.search()
+        answer, applied = call.search()
 
-        assert answer.filter_applied == step
+        assert applied == step
         assert answer.hits[0].payload["artifact_title"] == title
 
     def test_finds_the_declared_value_of_a_synonym_with_the_synonym_itself(self, shared_store):
@@ -274,24 +274,23 @@ class TestSearch:
             "clinic", "search_by_condition", {"condition": "Lumbago"}, EVERYTHING
         )
 
-        answer = call.search()
+        answer, applied = call.search()
 
-        assert answer.filter_applied == "exact"
+        assert applied == "exact"
         assert {hit.payload["artifact_title"] for hit in answer.hits} == {"A", "B"}
 
     def test_reports_no_filter_without_a_filter(self, notes):
         call = prepare_tool_call("physio", "search_knowledge_base", {"query": "spine"}, EVERYTHING)
 
-        assert call.search().filter_applied is None
+        assert call.search()[1] is None
 
     @pytest.mark.parametrize("fusion", ["ranks", "scores"])
     def test_ranks_passages_with_the_value_first_within_the_limit(self, physio, notes, fusion):
         change_search(physio, fusion=fusion)
         arguments = {"condition": "one spine", "limit": 1}
 
-        [hit] = (
-            prepare_tool_call("physio", "search_by_condition", arguments, EVERYTHING).search().hits
-        )
+        call = prepare_tool_call("physio", "search_by_condition", arguments, EVERYTHING)
+        [hit] = call.search()[0].hits
 
         assert hit.payload["artifact_title"] == "Neck"
         assert hit.score > 1 / 61  # what the boost adds
@@ -299,7 +298,7 @@ class TestSearch:
     def test_returns_the_cosine_of_the_matched_question(self, notes, embedder):
         call = prepare_tool_call("physio", "search_knowledge_base", {"query": "spine"}, EVERYTHING)
 
-        for hit in call.search().hits:
+        for hit in call.search()[0].hits:
             question = embedder.embed_query(hit.payload["question"])
             expected = cosine(embedder.embed_query("spine"), question)
             assert hit.similarity == pytest.approx(expected, abs=1e-3)

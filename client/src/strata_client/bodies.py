@@ -78,9 +78,7 @@ def split_batch(documents: Iterable[TextDocument]) -> Iterator[tuple[int, bytes]
         yield len(lines), b"".join(lines)
 
 
-def split_evidence(
-    items: EvidenceItem | Iterable[EvidenceItem],
-) -> Iterator[list[EvidenceItem]]:
+def split_evidence(items: EvidenceItem | Iterable[EvidenceItem]) -> Iterator[list[EvidenceItem]]:
     """Yield the findings of each request; a single finding need not be in a list."""
     following = iter([cast(EvidenceItem, items)] if isinstance(items, dict) else items)
     while batch := list(islice(following, MAX_FINDINGS_PER_REQUEST)):

@@ -156,11 +156,7 @@ def _split_names(text: str) -> list[str]:
 
 
 def _parse_thresholds(thresholds: Sequence[str]) -> dict[str, float]:
-    """Parse thresholds into measure -> lowest allowed value.
-
-    Raises:
-        InvalidInput: a threshold has another format.
-    """
+    """Measure -> lowest allowed value. Raises ``InvalidInput``: a threshold has another format."""
     limits = {}
     for text in thresholds:
         name, _, value = text.rpartition("=")
@@ -225,10 +221,7 @@ def _write_summaries_and_questions(build: IndexBuild) -> None:
 
 def _run_evaluation(index: str, judged: JudgedQueries | None, **options: Any) -> EvaluationRun:
     """Run an evaluation and return it once it has finished. ``options``: those of ``create_run``.
-
-    Raises:
-        CommandError: the run failed.
-    """
+    Raises ``CommandError``: the run failed."""
     server = find_server()
     with open_indexes(server):
         if server is None:

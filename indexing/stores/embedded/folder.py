@@ -9,10 +9,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from core.atomic_files import fsync
 from indexing.exceptions import StoreLocked
-from indexing.stores.base import (
-    CollectionSchema,
-)
+from indexing.stores.base import CollectionSchema
 
 LOCK_NAME = ".lock"
 
@@ -60,18 +59,7 @@ def write_schema(folder: Path, schema: CollectionSchema, shard_name: str) -> Non
 def write_json_atomically(path: Path, content: dict[str, Any]) -> None:
     """Write the file so that after a crash it is complete or unchanged."""
     draft = path.with_name(f"{path.name}.new")
-    with draft.open("w", encoding="utf-8") as file:
-        json.dump(content, file, indent=2)
-        file.flush()
-        os.fsync(file.fileno())
+    draft.write_text(json.dumps(content, indent=2), encoding="utf-8")
+    fsync(draft)
     draft.replace(path)
-    fsync_folder(path.parent)
-
-
-def fsync_folder(folder: Path) -> None:
-    """Flush the folder, so that renames in it survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    fsync(path.parent)

@@ -17,6 +17,7 @@ from uuid import UUID
 
 import qdrant_edge as edge
 
+from core.atomic_files import fsync
 from core.exceptions import DiskFull, StrataError
 from indexing.exceptions import StoreUnavailable
 from indexing.spec import StoreSpec
@@ -33,7 +34,6 @@ from indexing.stores.base import (
 )
 from indexing.stores.embedded.folder import (
     LOCK_NAME,
-    fsync_folder,
     lock_folder,
     read_schema,
     schema_path,
@@ -144,7 +144,7 @@ class EmbeddedStore(VectorStore):
                 self._collection_folder(name).rename(trash)
             except FileNotFoundError:
                 return
-            fsync_folder(self._folder)
+            fsync(self._folder)
         shutil.rmtree(trash, ignore_errors=True)
 
     def upsert(self, name: str, points: Sequence[Point]) -> None:
@@ -423,7 +423,7 @@ class EmbeddedStore(VectorStore):
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        fsync_folder(self._folder)
+        fsync(self._folder)
         self._collections[name] = _OpenCollection(folder, schema, "shard", shard)
 
 

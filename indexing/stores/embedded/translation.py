@@ -8,14 +8,7 @@ from uuid import UUID
 import numpy as np
 import qdrant_edge as edge
 
-from indexing.stores.base import (
-    CollectionSchema,
-    Filter,
-    Point,
-    Query,
-    SparseVector,
-    StoredPoint,
-)
+from indexing.stores.base import CollectionSchema, Filter, Point, Query, SparseVector, StoredPoint
 from indexing.stores.qdrant_queries import (
     DENSE,
     SPARSE,
@@ -102,10 +95,7 @@ def to_edge_request(query: Query, vector_queries: Sequence[VectorQuery]) -> edge
     ]
     rrf: Any = edge.Fusion.Rrf(k=to_qdrant_rrf_k(fusion.k))
     return edge.QueryRequest(
-        limit=limit,
-        prefetches=candidates,
-        query=rrf,
-        with_payload=query.with_payload,
+        limit=limit, prefetches=candidates, query=rrf, with_payload=query.with_payload
     )
 
 

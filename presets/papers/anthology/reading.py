@@ -1,5 +1,4 @@
-"""Read papers and the names of people from the files of the Anthology: XML, YAML and JSON Lines,
-plain or gzipped."""
+"""Read papers and the names of people from the Anthology's XML and YAML, or from JSON Lines."""
 
 import gzip
 import re
@@ -49,11 +48,7 @@ class PersonNames:
 
 def read_person_names(folder: Path) -> PersonNames:
     """Read ``people.yaml``, or ``name_variants.yaml``, its name until 2025; empty if there is
-    neither.
-
-    Raises:
-        InvalidInput: the file has another format.
-    """
+    neither. Raises ``InvalidInput``: the file has another format."""
     people, variants = folder / "people.yaml", folder / "name_variants.yaml"
     path = people if people.is_file() else variants
     if not path.is_file():

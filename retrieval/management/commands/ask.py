@@ -100,11 +100,8 @@ class Command(ApiCommand):
 
 
 def _stream_events(api: ApiClient, body: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the kind and data of each event of an answer.
-
-    Raises:
-        StrataError: the question was refused, or the answer failed.
-    """
+    """Yield the kind and data of each event of an answer. Raises ``StrataError``: the question was
+    refused, or the answer failed."""
     headers = {"Accept": "text/event-stream"}
     with api.http.stream("POST", "ask", json=body, headers=headers) as response:
         require_success(response)

@@ -4,12 +4,7 @@ from urllib.parse import quote
 
 from django.core.management.base import CommandParser
 
-from indexing.management.api_client import (
-    add_json_option,
-    open_api,
-    parse_assignments,
-    parse_json,
-)
+from indexing.management.api_client import add_json_option, open_api, parse_assignments, parse_json
 from retrieval.management.answer_printing import AnswerCommand
 
 TYPES_READ_AS_JSON = ("integer", "number", "boolean")

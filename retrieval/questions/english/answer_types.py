@@ -1,5 +1,4 @@
-"""Recognise what an English question asks for, a time, a number or a name, and sentences that hold
-one."""
+"""Recognise if a question asks for a time, a number or a name, and sentences that hold one."""
 
 from typing import Final
 
@@ -33,11 +32,7 @@ _NAME: Final = regex.compile(r"(?<=[\p{L},;:’'] )\p{Lu}\p{Ll}|^\p{Lu}\p{Ll}+ \
 
 def has_requested_kind_of_answer(question: str, sentence: str) -> bool:
     """Whether the question asks for a time, a number or a name, and the sentence holds one."""
-    for asks, pattern in (
-        (_ASKS_TIME, _TIME),
-        (_ASKS_NUMBER, _NUMBER),
-        (_ASKS_NAME, _NAME),
-    ):
+    for asks, pattern in ((_ASKS_TIME, _TIME), (_ASKS_NUMBER, _NUMBER), (_ASKS_NAME, _NAME)):
         if asks.search(question):
             return pattern.search(sentence) is not None
     return False

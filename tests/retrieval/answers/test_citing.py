@@ -16,9 +16,9 @@ def quoted(answer, cited):
     texts = {1: (TEXT, 100), 3: ("Nobody sails on Sunday.", 0)}
     pairs = []
     for citation in cited.citations:
-        text, offset = texts[citation.number]
-        words = text[citation.start_offset - offset : citation.end_offset - offset]
-        pairs.append((answer[citation.answer_start : citation.answer_end], words))
+        text, offset = texts[citation["number"]]
+        words = text[citation["start_offset"] - offset : citation["end_offset"] - offset]
+        pairs.append((answer[citation["answer_start"] : citation["answer_end"]], words))
     return pairs
 
 
@@ -51,14 +51,14 @@ class TestFindCitations:
     def test_accepts_several_passages_in_one_sentence(self, contexts, marks):
         cited = find_citations(f"Nobody sails at noon {marks}.", contexts)
 
-        assert [citation.number for citation in cited.citations] == [1, 3]
+        assert [citation["number"] for citation in cited.citations] == [1, 3]
 
     def test_marks_a_passage_that_does_not_support_the_sentence(self, contexts):
         answer = "The moon is made of green cheese [1]. Boats leave before dawn [1]."
 
         cited = find_citations(answer, contexts)
 
-        assert [citation.is_supported for citation in cited.citations] == [False, True]
+        assert [citation["is_supported"] for citation in cited.citations] == [False, True]
         assert quoted(answer, cited)[0][1] == TEXT
 
     def test_counts_the_words_of_the_passages_title(self):
@@ -66,7 +66,7 @@ class TestFindCitations:
 
         [citation] = find_citations("See the harbour museum handbook [1].", [context]).citations
 
-        assert citation.is_supported
+        assert citation["is_supported"]
 
     def test_returns_no_citation_without_a_mark(self, contexts):
         assert find_citations("The tide turns at noon.", contexts).citations == []
@@ -74,18 +74,18 @@ class TestFindCitations:
     def test_counts_marks_of_unknown_passages(self, contexts):
         cited = find_citations("The tide turns at noon [1][2]. Gulls follow [99].", contexts)
 
-        assert [citation.number for citation in cited.citations] == [1]
+        assert [citation["number"] for citation in cited.citations] == [1]
         assert cited.unknown_marks == 2
 
     def test_returns_node_source_and_artifact_of_a_citation(self, contexts):
         [citation] = find_citations("Nobody sails [3].", contexts).citations
 
         payload = contexts[1].passage.hit.payload
-        assert citation.node_id == contexts[1].passage.id
-        assert citation.source_id == payload["source_id"]
-        assert citation.artifact_id == payload["artifact_id"]
+        assert citation["node_id"] == contexts[1].passage.id
+        assert citation["source_id"] == payload["source_id"]
+        assert citation["artifact_id"] == payload["artifact_id"]
 
 
 @pytest.mark.parametrize("answer", ["", "[1]", "  ", "[1][2]"])
 def test_accepts_an_answer_without_words(contexts, answer):
-    assert all(c.answer_end <= len(answer) for c in find_citations(answer, contexts).citations)
+    assert all(c["answer_end"] <= len(answer) for c in find_citations(answer, contexts).citations)

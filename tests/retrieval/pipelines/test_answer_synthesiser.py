@@ -51,8 +51,11 @@ class TestWithoutALanguageModel:
         assert written.text == "".join(pieces)
         assert written.text.startswith("Herons wait for fish. [1]")
         [citation, *_] = written.citations
-        assert citation.number == 1
-        assert written.text[citation.answer_start : citation.answer_end] == "Herons wait for fish."
+        assert citation["number"] == 1
+        assert (
+            written.text[citation["answer_start"] : citation["answer_end"]]
+            == "Herons wait for fish."
+        )
 
     def test_cites_exact_offsets_of_the_source(self, build, embedder):
         text = "Stones are old. Herons wait for fish at dawn. They stand in the shallows."
@@ -64,9 +67,9 @@ class TestWithoutALanguageModel:
 
         assert len(written.citations) > 1
         for citation in written.citations:
-            source = Source.objects.get(pk=citation.source_id).text
-            said = written.text[citation.answer_start : citation.answer_end]
-            assert source[citation.start_offset : citation.end_offset] == said
+            source = Source.objects.get(pk=citation["source_id"]).text
+            said = written.text[citation["answer_start"] : citation["answer_end"]]
+            assert source[citation["start_offset"] : citation["end_offset"]] == said
 
     def test_embeds_the_sentences_in_one_batch(self, embedder, monkeypatch):
         batches = []
@@ -105,8 +108,8 @@ class TestWithALanguageModel:
         assert written.text == "".join(pieces)
         assert written.model_name == "a-model"
         first, second = written.citations
-        assert (first.number, first.start_offset, first.end_offset) == (1, 0, 21)
-        assert (second.number, second.start_offset, second.end_offset) == (2, 0, 31)
+        assert (first["number"], first["start_offset"], first["end_offset"]) == (1, 0, 21)
+        assert (second["number"], second["start_offset"], second["end_offset"]) == (2, 0, 31)
         assert written.unknown_marks == 1
 
     @BOTH

@@ -102,6 +102,6 @@ class TestPapers:
         assert found.passages
         assert answer.text
         for citation in answer.citations:
-            source = Source.objects.get(pk=citation.source_id).text
-            said = answer.text[citation.answer_start : citation.answer_end]
-            assert source[citation.start_offset : citation.end_offset] == said
+            source = Source.objects.get(pk=citation["source_id"]).text
+            said = answer.text[citation["answer_start"] : citation["answer_end"]]
+            assert source[citation["start_offset"] : citation["end_offset"]] == said

@@ -83,7 +83,7 @@ class TestReranker:
     def test_loads_its_model_in_warm_up(self, model, monkeypatch):
         reranker = Reranker(model=model)
         reranker.warm_up()
-        monkeypatch.setattr(cross_encoders, "_load_encoder", None)
+        monkeypatch.setattr(cross_encoders, "_load_model", None)
 
         assert reranker.run(query="heron", passages=PASSAGES)["notes"] == []
 

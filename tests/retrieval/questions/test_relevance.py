@@ -3,7 +3,7 @@
 import pytest
 
 from access.grants import EVERYTHING
-from retrieval.questions.relevance import is_relevant
+from retrieval.pipelines.relevance_gate import is_relevant
 from retrieval.search.targets import find_builds, make_targets
 from tests.factories import give, sync
 from tests.written import make_build

@@ -3,7 +3,7 @@ from pydantic import ValidationError
 
 from indexing.spec import SearchSpec
 from retrieval.retrievers import ChunkRetriever, QueriesRetriever
-from retrieval.search.synonyms import add_synonyms
+from retrieval.search.query_vectors import add_synonyms
 from tests.factories import change_search, give, sync
 
 SPEND = ("capex", "capital expenditure", "purchases of property")

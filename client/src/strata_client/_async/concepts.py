@@ -85,12 +85,7 @@ class AsyncConcepts:
         return await self._connection.read(f"{_path(concept_id)}instances/", **options)
 
     async def add_quote(
-        self,
-        concept_id: str,
-        text: str,
-        *,
-        source: str | None = None,
-        artifact: str | None = None,
+        self, concept_id: str, text: str, *, source: str | None = None, artifact: str | None = None
     ) -> Instance:
         """Quote a text as evidence of a concept; return the quote that exists, if it does.
 

@@ -79,12 +79,7 @@ class AsyncSearches:
     ) -> QuestionSearchAnswer: ...
 
     async def search(
-        self,
-        index: str | Sequence[str],
-        query: str,
-        *,
-        kind: SearchKind = "pages",
-        **options: Any,
+        self, index: str | Sequence[str], query: str, *, kind: SearchKind = "pages", **options: Any
     ) -> PageSearchAnswer | SummarySearchAnswer | QuestionSearchAnswer:
         """Return the best hits in one index, or in several that share an embedding model: chunks,
         summaries, or chunks by the questions they answer.
@@ -102,19 +97,13 @@ class AsyncSearches:
         return await self._search(kind, index, query, options)
 
     async def search_hierarchical(
-        self,
-        index: str | Sequence[str],
-        query: str,
-        **options: Unpack[HierarchicalSearchOptions],
+        self, index: str | Sequence[str], query: str, **options: Unpack[HierarchicalSearchOptions]
     ) -> HierarchicalAnswer:
         """Return the best artifacts, with their best pages and chunks."""
         return await self._search("hierarchical", index, query, options)
 
     async def search_recursive(
-        self,
-        index: str | Sequence[str],
-        query: str,
-        **options: Unpack[RecursiveSearchOptions],
+        self, index: str | Sequence[str], query: str, **options: Unpack[RecursiveSearchOptions]
     ) -> PageSearchAnswer:
         """Return the chunks below the summaries, questions and concepts that answer a query."""
         return await self._search("recursive", index, query, options)
@@ -146,19 +135,13 @@ class AsyncSearches:
     # --- Concepts and sources ----------------------------------------------------------------
 
     async def search_concepts(
-        self,
-        index: str | Sequence[str],
-        query: str,
-        **options: Unpack[PagedKnowledgeSearchOptions],
+        self, index: str | Sequence[str], query: str, **options: Unpack[PagedKnowledgeSearchOptions]
     ) -> ConceptSearchAnswer:
         """Return concepts by their meaning, each with quotes that support it."""
         return await self._search("concepts", index, query, options)
 
     async def search_relationships(
-        self,
-        index: str | Sequence[str],
-        query: str,
-        **options: Unpack[PagedKnowledgeSearchOptions],
+        self, index: str | Sequence[str], query: str, **options: Unpack[PagedKnowledgeSearchOptions]
     ) -> RelationshipTypeSearchAnswer:
         """Return relationship types by their meaning, each with its relationships."""
         return await self._search("relationships", index, query, options)

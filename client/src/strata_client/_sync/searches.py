@@ -80,12 +80,7 @@ class Searches:
     ) -> QuestionSearchAnswer: ...
 
     def search(
-        self,
-        index: str | Sequence[str],
-        query: str,
-        *,
-        kind: SearchKind = "pages",
-        **options: Any,
+        self, index: str | Sequence[str], query: str, *, kind: SearchKind = "pages", **options: Any
     ) -> PageSearchAnswer | SummarySearchAnswer | QuestionSearchAnswer:
         """Return the best hits in one index, or in several that share an embedding model: chunks,
         summaries, or chunks by the questions they answer.
@@ -103,19 +98,13 @@ class Searches:
         return self._search(kind, index, query, options)
 
     def search_hierarchical(
-        self,
-        index: str | Sequence[str],
-        query: str,
-        **options: Unpack[HierarchicalSearchOptions],
+        self, index: str | Sequence[str], query: str, **options: Unpack[HierarchicalSearchOptions]
     ) -> HierarchicalAnswer:
         """Return the best artifacts, with their best pages and chunks."""
         return self._search("hierarchical", index, query, options)
 
     def search_recursive(
-        self,
-        index: str | Sequence[str],
-        query: str,
-        **options: Unpack[RecursiveSearchOptions],
+        self, index: str | Sequence[str], query: str, **options: Unpack[RecursiveSearchOptions]
     ) -> PageSearchAnswer:
         """Return the chunks below the summaries, questions and concepts that answer a query."""
         return self._search("recursive", index, query, options)
@@ -147,19 +136,13 @@ class Searches:
     # --- Concepts and sources ----------------------------------------------------------------
 
     def search_concepts(
-        self,
-        index: str | Sequence[str],
-        query: str,
-        **options: Unpack[PagedKnowledgeSearchOptions],
+        self, index: str | Sequence[str], query: str, **options: Unpack[PagedKnowledgeSearchOptions]
     ) -> ConceptSearchAnswer:
         """Return concepts by their meaning, each with quotes that support it."""
         return self._search("concepts", index, query, options)
 
     def search_relationships(
-        self,
-        index: str | Sequence[str],
-        query: str,
-        **options: Unpack[PagedKnowledgeSearchOptions],
+        self, index: str | Sequence[str], query: str, **options: Unpack[PagedKnowledgeSearchOptions]
     ) -> RelationshipTypeSearchAnswer:
         """Return relationship types by their meaning, each with its relationships."""
         return self._search("relationships", index, query, options)

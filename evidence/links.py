@@ -1,22 +1,71 @@
-"""References, which are findings that repeat a stored one: reads and deletes them, and makes them
-findings when the stored one changes or is deleted."""
+"""What refers to a finding: findings near it that say something else, and references, which repeat
+it. References become findings when the stored one changes or is deleted."""
 
 import logging
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Q
 
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
-from documents.groups import covers_groups
+from documents.groups import covers_groups, is_visible
 from documents.models import Artifact
 from documents.services import TextContent, add_artifact, find_by_external_ids
-from evidence.models import EvidenceReference, RecentEvidence, vector_values
+from evidence.duplicates import StoredFinding
+from evidence.models import EvidenceReference, RecentEvidence, SimilarFindings, vector_values
 from indexing.models import Index
 
 logger = logging.getLogger(__name__)
+
+MAX_SIMILAR = 10  # links that a finding gets when it is added
+
+# --- Similar findings ------------------------------------------------------------------------
+
+
+def link_similar_findings(
+    artifact: Artifact, near: Sequence[StoredFinding]
+) -> Sequence[StoredFinding]:
+    """Link an artifact, whose content is new, with the first of these findings; return those."""
+    SimilarFindings.objects.filter(Q(newer=artifact) | Q(older=artifact)).delete()
+    others = Artifact.objects.exclude(pk=artifact.pk)
+    others = others.filter(pk__in=[each.artifact_id for each in near])
+    hashes = dict(others.values_list("pk", "sha256"))
+    linked = [each for each in near if each.artifact_id in hashes][:MAX_SIMILAR]
+    SimilarFindings.objects.bulk_create(
+        SimilarFindings(
+            newer=artifact,
+            older_id=each.artifact_id,
+            newer_sha256=artifact.sha256,
+            older_sha256=hashes[each.artifact_id],
+            similarity=each.similarity,
+        )
+        for each in linked
+    )
+    return linked
+
+
+def read_similar_findings(
+    artifact_ids: Sequence[UUID], grant: Grant
+) -> dict[UUID, list[StoredFinding]]:
+    """The visible findings linked with these, most similar first."""
+    found = defaultdict(list)
+    for this, that in (("newer", "older"), ("older", "newer")):
+        links = SimilarFindings.objects.current().filter(
+            is_visible(grant, f"{that}__"), **{f"{this}__in": artifact_ids}
+        )
+        for this_id, that_id, similarity in links.values_list(this, that, "similarity"):
+            found[this_id].append(StoredFinding(that_id, similarity))
+    return {
+        pk: sorted(each, key=lambda finding: finding.similarity, reverse=True)
+        for pk, each in found.items()
+    }
+
+
+# --- References ------------------------------------------------------------------------------
 
 
 def read_references(

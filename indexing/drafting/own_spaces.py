@@ -1,4 +1,5 @@
-"""Drafts the nodes of compounds: the chemical structures in a declared field of an artifact."""
+"""Drafts the nodes that have a vector space of their own: of an artifact that is an image, and of
+the chemical structures in a declared field."""
 
 import uuid
 from collections.abc import Mapping
@@ -6,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.text import hash_text
 from documents.models import Artifact
+from documents.parsing import IMAGE_TYPES
 from indexing.drafting.drafter import (
     DrafterWithoutWrittenInput,
     declared_field_payload,
@@ -19,7 +21,32 @@ if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
 
 
-class CompoundDrafter(DrafterWithoutWrittenInput):
+class _OwnSpaceDrafter(DrafterWithoutWrittenInput):
+    def make_payload(self, node: Node) -> Payload:
+        return declared_field_payload(node) | document_payload(node)
+
+
+class ImageDrafter(_OwnSpaceDrafter):
+    """The text is the name of the original file, which contains the content's hash. So a new
+    revision changes the text, and a new title does not."""
+
+    def draft(self, artifact: Artifact, build: IndexBuild) -> list["TextNode"]:
+        if not artifact.has_file or artifact.media_type not in IMAGE_TYPES:
+            return []
+        text = artifact.original_name
+        return [
+            make_text_node(
+                kind="image",
+                point_id=uuid.uuid5(artifact.pk, "image"),
+                artifact_id=artifact.pk,
+                text=text,
+                text_hash=hash_text(text),
+                source_hash=artifact.sha256,
+            )
+        ]
+
+
+class CompoundDrafter(_OwnSpaceDrafter):
     def draft(self, artifact: Artifact, build: IndexBuild) -> list["TextNode"]:
         assert build.spec.compounds is not None
         return [
@@ -33,9 +60,6 @@ class CompoundDrafter(DrafterWithoutWrittenInput):
             )
             for smiles in list_structures(artifact.metadata, build.spec.compounds.field)
         ]
-
-    def make_payload(self, node: Node) -> Payload:
-        return declared_field_payload(node) | document_payload(node)
 
 
 def list_structures(metadata: Mapping[str, Any], field: str) -> list[str]:
