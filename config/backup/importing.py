@@ -6,6 +6,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from config.backup.encryption import list_archived, open_decrypted
 from config.backup.exporting import ADDED_TABLES, FORMAT, list_rows, locate_file
 from config.backup.restoring import Restored, check_manifest, restore_originals
 from config.backup.rows import add_rows, read_rows
@@ -35,18 +37,18 @@ UNREADABLE = (
 )  # fmt: skip
 
 
-def import_index(file: Path) -> Restored:
+def import_index(file: Path, identity: Path | None = None) -> Restored:
     """Add the index of the archive. Until everything is there, its build is paused and has no rows;
     the next import retires it and starts over.
 
     Raises:
-        InvalidInput: the file holds no complete archive that this release can read, or its index
-            has documents here.
+        InvalidInput: the file holds no complete archive that this release can read and the
+            identity decrypts, or its index has documents here.
         InvalidSpec: the index would share a collection with another one.
         StoreUnavailable: retry helps.
     """
-    manifest, archive = _open_archive(file)
-    with archive:
+    with ExitStack() as stack:
+        manifest, archive = _open_archive(file, identity, stack)
         root = zipfile.Path(archive)
         rows = root / ROWS
         with transaction.atomic():
@@ -65,17 +67,21 @@ def import_index(file: Path) -> Restored:
     return Restored(manifest["documents"], manifest["nodes"], nodes_to_embed, lost, notes)
 
 
-def _open_archive(file: Path) -> tuple[dict[str, Any], zipfile.ZipFile]:
-    """The manifest, and the archive, in which everything is as it was written."""
+def _open_archive(
+    file: Path, identity: Path | None, stack: ExitStack
+) -> tuple[dict[str, Any], zipfile.ZipFile]:
+    """The manifest, and the archive, in which everything is as it was written, until ``stack``
+    closes."""
     try:
-        archive = zipfile.ZipFile(file)
+        opened = stack.enter_context(open_decrypted(file, identity))
+        archive = stack.enter_context(zipfile.ZipFile(opened))
         manifest = json.loads(archive.read(MANIFEST))
         if _parse_release(manifest["release"]) > _parse_release(settings.STRATA_RELEASE):
             raise InvalidInput(
                 f"The archive was written by a newer release, {manifest['release']}.",
                 fix="Import it with that release.",
             )
-        files = _list_files(archive)
+        files = list_archived(archive)
         del files[MANIFEST]
         check_manifest(manifest, files, FORMAT, "archive")
     except UNREADABLE as error:
@@ -84,11 +90,6 @@ def _open_archive(file: Path) -> tuple[dict[str, Any], zipfile.ZipFile]:
             fix="Name a file that strata export has finished.",
         ) from None
     return manifest, archive
-
-
-def _list_files(archive: zipfile.ZipFile) -> dict[str, zipfile.Path]:
-    names = [name for name in archive.namelist() if not name.endswith("/")]
-    return {name: zipfile.Path(archive, name) for name in names}
 
 
 def _parse_release(release: str) -> list[int]:
@@ -133,7 +134,7 @@ def _add_files(archive: zipfile.ZipFile) -> list[str]:
     differ. Another spec would change how the index is searched."""
     missing: dict[Path, zipfile.Path] = {}
     notes = []
-    for name, source in _list_files(archive).items():
+    for name, source in list_archived(archive).items():
         path = locate_file(name)
         if path is None:
             continue

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.resources.abc import Traversable
@@ -16,6 +16,7 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import QuerySet
 
+from config.backup.encryption import pack_folder, parse_recipients, staging_folder
 from config.backup.rows import dump_rows, reading_one_state
 from config.backup.vectors import dump_vectors
 from core.exceptions import InvalidInput
@@ -26,18 +27,27 @@ from indexing.management.api_client import ApiClient
 FORMAT = 1
 MANIFEST = "manifest.json"  # written last: without it a backup is not complete
 ROWS, ORIGINALS, VECTORS = "rows", "originals", "vectors"
+ENCRYPTED = "backup.zip.age"  # all of an encrypted backup
 
 
-def take_backup(folder: Path, api: ApiClient) -> dict[str, Any]:
-    """Write everything into a new folder, and return its manifest.
+def take_backup(folder: Path, api: ApiClient, encrypt_to: Sequence[str] = ()) -> dict[str, Any]:
+    """Write everything into a new folder, encrypted to these recipients if there are any, and
+    return its manifest.
 
     Raises:
-        InvalidInput: there is something in the folder.
+        InvalidInput: there is something in the folder, or one is no recipient.
         StrataError: the service did not give the vectors.
     """
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise InvalidInput(f"{folder} is not an empty folder.", fix="Name a new folder.")
-    return write_folder(folder, api, Artifact.objects.all())
+    if not encrypt_to:
+        return write_folder(folder, api, Artifact.objects.all())
+    recipients = parse_recipients(encrypt_to)
+    folder.mkdir(parents=True, exist_ok=True)
+    with staging_folder() as staged:
+        manifest = write_folder(staged, api, Artifact.objects.all())
+        pack_folder(staged, folder / ENCRYPTED, recipients)
+    return manifest
 
 
 def write_folder(
