@@ -60,12 +60,6 @@ def staging_folder() -> Iterator[Path]:
             shutil.rmtree(folder)
 
 
-def list_archived(archive: zipfile.ZipFile) -> dict[str, zipfile.Path]:
-    """The files in an archive by their paths in it."""
-    names = [name for name in archive.namelist() if not name.endswith("/")]
-    return {name: zipfile.Path(archive, name) for name in names}
-
-
 def pack_folder(folder: Path, file: Path, recipients: Sequence[Any]) -> None:
     """Write a new file with a ZIP archive of the folder, encrypted if there are recipients. The
     file appears when it is complete."""
@@ -143,8 +137,9 @@ def _decrypt(encrypted: IO[bytes], decrypted: IO[bytes], identity: Path) -> None
     try:
         age.decrypt_io(encrypted, decrypted, identities)
     except (age.DecryptError, OSError) as error:
+        reason = str(error).partition("\n")[0].rstrip(".")
         raise InvalidInput(
-            f"{encrypted.name} cannot be decrypted with {identity}: {error}.",
+            f"{encrypted.name} cannot be decrypted with {identity}: {reason}.",
             fix="Name the identity of a recipient that it was encrypted to. With that identity, "
             "this says that the file is damaged or was changed: use another one.",
         ) from None

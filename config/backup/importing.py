@@ -15,11 +15,11 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from config.backup.encryption import list_archived, open_decrypted
+from config.backup.encryption import open_decrypted
 from config.backup.exporting import ADDED_TABLES, FORMAT, list_rows, locate_file
 from config.backup.restoring import Restored, check_manifest, restore_originals
 from config.backup.rows import add_rows, read_rows
-from config.backup.taking import MANIFEST, ORIGINALS, ROWS, VECTORS
+from config.backup.taking import MANIFEST, ORIGINALS, ROWS, VECTORS, list_archived
 from config.backup.vectors import load_vectors
 from core.atomic_files import write_file
 from core.exceptions import InvalidInput, StrataError
@@ -81,9 +81,7 @@ def _open_archive(
                 f"The archive was written by a newer release, {manifest['release']}.",
                 fix="Import it with that release.",
             )
-        files = list_archived(archive)
-        del files[MANIFEST]
-        check_manifest(manifest, files, FORMAT, "archive")
+        check_manifest(manifest, list_archived(archive), FORMAT, "archive")
     except UNREADABLE as error:
         raise InvalidInput(
             f"{file} is not a complete archive of an index: {error}.",

@@ -20,7 +20,7 @@ from django.db import connection, transaction
 from django.db.models import Max, QuerySet
 
 from access.models import ApiKey
-from config.backup.encryption import list_archived, open_decrypted
+from config.backup.encryption import open_decrypted
 from config.backup.rows import load_rows
 from config.backup.taking import (
     ENCRYPTED,
@@ -30,6 +30,7 @@ from config.backup.taking import (
     ROWS,
     VECTORS,
     hash_files,
+    list_archived,
     list_files,
     list_migrations,
 )
@@ -76,8 +77,14 @@ def restore_backup(folder: Path, identity: Path | None = None) -> Restored:
         )
     if is_plain:
         return _restore(folder, list_files(folder))
-    with open_decrypted(encrypted, identity) as file, zipfile.ZipFile(file) as archive:
-        return _restore(zipfile.Path(archive), list_archived(archive))
+    with open_decrypted(encrypted, identity) as file:
+        if not zipfile.is_zipfile(file):
+            raise InvalidInput(
+                f"{folder} holds no complete backup: {ENCRYPTED} is not a ZIP archive.",
+                fix="Use another backup.",
+            )
+        with zipfile.ZipFile(file) as archive:
+            return _restore(zipfile.Path(archive), list_archived(archive))
 
 
 def _restore(folder: Path | zipfile.Path, files: Mapping[str, Traversable]) -> Restored:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -102,6 +103,12 @@ def list_files(folder: Path) -> dict[str, Traversable]:
     """The files below the folder by their paths in it; without the manifest."""
     paths = folder.glob("*/**/*")
     return {str(path.relative_to(folder)): path for path in paths if path.is_file()}
+
+
+def list_archived(archive: zipfile.ZipFile) -> dict[str, zipfile.Path]:
+    """The files in an archive by their paths in it; without the manifest."""
+    names = [name for name in archive.namelist() if not name.endswith("/") and name != MANIFEST]
+    return {name: zipfile.Path(archive, name) for name in names}
 
 
 def hash_files(files: Mapping[str, Traversable]) -> dict[str, str]:
