@@ -1,11 +1,9 @@
-"""Encrypts what backups and exports write with age (age-encryption.org), and decrypts it."""
+"""Packs what backups and exports write, encrypted with age, and decrypts it."""
 
 import fcntl
-import os
 import shutil
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -16,14 +14,13 @@ from django.conf import settings
 
 from core.exceptions import InvalidInput, StrataError
 
-FIRST_BYTES = b"age-encryption.org/"
 # The option of the commands that encrypt.
 ENCRYPT_TO: Final[Mapping[str, Any]] = {
     "action": "append",
     "default": [],
     "metavar": "RECIPIENT",
-    "help": "Encrypt it to this public key of age (age1...). May be repeated: each of the keys "
-    "decrypts it.",
+    "help": "Encrypt it to this public key of age (age1...). May be repeated: the secret key of "
+    "each decrypts it.",
 }
 
 
@@ -32,22 +29,21 @@ def parse_recipients(recipients: Sequence[str]) -> list[Any]:
     Raises:
         InvalidInput: one is not a public key of age, or pyrage is not installed.
     """
-    parsed = []
-    for recipient in recipients:
-        age = _import_age()
-        try:
-            parsed.append(age.x25519.Recipient.from_str(recipient))
-        except age.RecipientError:
-            raise InvalidInput(
-                "A recipient is not a public key of age.",
-                fix="Give the line that begins with age1, which age-keygen prints.",
-            ) from None
-    return parsed
+    if not recipients:
+        return []
+    age = _import_age()
+    try:
+        return [age.x25519.Recipient.from_str(recipient) for recipient in recipients]
+    except age.RecipientError:
+        raise InvalidInput(
+            "A recipient is not a public key of age.",
+            fix="Give the line that begins with age1, which age-keygen prints.",
+        ) from None
 
 
 @contextmanager
 def staging_folder() -> Iterator[Path]:
-    """A new folder in the data folder, for files that are not encrypted yet. One command at a time
+    """A new folder in the data folder, for files that are not packed yet. One command at a time
     has it; what a killed one left is removed."""
     folder = Path(settings.STRATA_DATA_DIR, "staging")
     with folder.with_name("staging.lock").open("ab") as lock:
@@ -62,7 +58,11 @@ def staging_folder() -> Iterator[Path]:
 
 def pack_folder(folder: Path, file: Path, recipients: Sequence[Any]) -> None:
     """Write a new file with a ZIP archive of the folder, encrypted if there are recipients. The
-    file appears when it is complete."""
+    file appears when it is complete.
+
+    Raises:
+        StrataError: it could not be written.
+    """
     draft = file.with_name(f".{file.name}.new")
     try:
         with draft.open("wb") as target:
@@ -72,8 +72,39 @@ def pack_folder(folder: Path, file: Path, recipients: Sequence[Any]) -> None:
                 _write_archive(folder, target)
         draft.rename(file)
     except BaseException:
-        draft.unlink()
+        draft.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def open_encrypted(file: Path, identity: Path) -> Iterator[zipfile.ZipFile]:
+    """Open an encrypted archive. All of it is authenticated first, while it is decrypted into a
+    file without a name in the data folder.
+
+    Raises:
+        InvalidInput: it cannot be decrypted with the identity, or was changed.
+    """
+    age = _import_age()
+    with TemporaryFile(dir=settings.STRATA_DATA_DIR) as decrypted:
+        try:
+            lines = identity.read_text(encoding="ascii").splitlines()
+            secrets = [line for line in lines if line and not line.startswith("#")]
+            identities = [age.x25519.Identity.from_str(secret) for secret in secrets]
+            with file.open("rb") as encrypted:
+                age.decrypt_io(encrypted, decrypted, identities)
+            archive = zipfile.ZipFile(decrypted)
+        except (
+            age.DecryptError, age.IdentityError, UnicodeError, OSError, zipfile.BadZipFile
+        ) as error:  # fmt: skip
+            reason = str(error).partition("\n")[0].rstrip(".")
+            raise InvalidInput(
+                f"{file} cannot be decrypted with {identity}: {reason}.",
+                fix="Name the file that age-keygen wrote for one of the recipients, decrypted if a "
+                "passphrase protects it. With that file, this says that the other one is damaged "
+                "or was changed: use another one.",
+            ) from None
+        with archive:
+            yield archive
 
 
 def _write_archive(folder: Path, target: IO[bytes]) -> None:
@@ -83,79 +114,14 @@ def _write_archive(folder: Path, target: IO[bytes]) -> None:
 
 
 def _encrypt_archive(folder: Path, target: IO[bytes], recipients: Sequence[Any]) -> None:
-    """Encrypt the archive while a thread writes it into a pipe."""
     age = _import_age()
-    read_end, write_end = os.pipe()
-    reading, writing = os.fdopen(read_end, "rb"), os.fdopen(write_end, "wb")
-
-    def write() -> None:
-        with writing:
-            _write_archive(folder, writing)
-
-    with ThreadPoolExecutor(1) as pool:
-        written = pool.submit(write)
-        with reading:
-            try:
-                age.encrypt_io(reading, target, recipients)
-            except age.EncryptError as error:
-                raise StrataError(f"{target.name} cannot be written: {error}.") from None
-        written.result()  # raises what kept it from writing all
-
-
-@contextmanager
-def open_decrypted(file: Path, identity: Path | None) -> Iterator[IO[bytes]]:
-    """Open a file. One that is encrypted is decrypted into a file without a name in the data
-    folder, and all of it is authenticated, before the block begins.
-
-    Raises:
-        InvalidInput: it cannot be decrypted with the identity, or was changed; or it is encrypted
-            and there is no identity, or the other way round.
-    """
-    with file.open("rb") as opened:
-        is_encrypted = opened.read(len(FIRST_BYTES)) == FIRST_BYTES
-        opened.seek(0)
-        if is_encrypted and identity is None:
-            raise InvalidInput(
-                f"{file} is encrypted.", fix="Name a file with an identity with --identity."
-            )
-        if identity is None:
-            yield opened
-            return
-        if not is_encrypted:
-            raise InvalidInput(
-                f"{file} is not encrypted.",
-                fix="Leave out --identity if you trust whoever could write the file.",
-            )
-        with TemporaryFile(dir=settings.STRATA_DATA_DIR) as decrypted:
-            _decrypt(opened, decrypted, identity)
-            yield decrypted
-
-
-def _decrypt(encrypted: IO[bytes], decrypted: IO[bytes], identity: Path) -> None:
-    age = _import_age()
-    identities = _read_identities(age, identity)
-    try:
-        age.decrypt_io(encrypted, decrypted, identities)
-    except (age.DecryptError, OSError) as error:
-        reason = str(error).partition("\n")[0].rstrip(".")
-        raise InvalidInput(
-            f"{encrypted.name} cannot be decrypted with {identity}: {reason}.",
-            fix="Name the identity of a recipient that it was encrypted to. With that identity, "
-            "this says that the file is damaged or was changed: use another one.",
-        ) from None
-    decrypted.seek(0)
-
-
-def _read_identities(age: ModuleType, file: Path) -> list[Any]:
-    """The identities of a file of age-keygen, which also has comments."""
-    try:
-        lines = file.read_text(encoding="ascii").splitlines()
-        return [age.x25519.Identity.from_str(line) for line in lines if line and line[0] != "#"]
-    except (OSError, UnicodeError, age.IdentityError) as error:
-        raise InvalidInput(
-            f"{file} is not a file of identities of age: {error}.",
-            fix="Name the file that age-keygen wrote. If a passphrase protects it, decrypt it.",
-        ) from None
+    with TemporaryFile(dir=folder.parent) as archive:
+        _write_archive(folder, archive)
+        archive.seek(0)
+        try:
+            age.encrypt_io(archive, target, recipients)
+        except age.EncryptError as error:
+            raise StrataError(f"{target.name} cannot be written: {error}.") from None
 
 
 def _import_age() -> ModuleType:

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from config.backup.encryption import open_decrypted
+from config.backup.encryption import open_encrypted
 from config.backup.exporting import ADDED_TABLES, FORMAT, list_rows, locate_file
 from config.backup.restoring import Restored, check_manifest, restore_originals
 from config.backup.rows import add_rows, read_rows
@@ -73,8 +73,8 @@ def _open_archive(
     """The manifest, and the archive, in which everything is as it was written, until ``stack``
     closes."""
     try:
-        opened = stack.enter_context(open_decrypted(file, identity))
-        archive = stack.enter_context(zipfile.ZipFile(opened))
+        opened = open_encrypted(file, identity) if identity else zipfile.ZipFile(file)
+        archive = stack.enter_context(opened)
         manifest = json.loads(archive.read(MANIFEST))
         if _parse_release(manifest["release"]) > _parse_release(settings.STRATA_RELEASE):
             raise InvalidInput(
@@ -85,7 +85,7 @@ def _open_archive(
     except UNREADABLE as error:
         raise InvalidInput(
             f"{file} is not a complete archive of an index: {error}.",
-            fix="Name a file that strata export has finished.",
+            fix="Name a file that strata export has finished, with --identity if it is encrypted.",
         ) from None
     return manifest, archive
 

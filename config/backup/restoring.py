@@ -20,7 +20,7 @@ from django.db import connection, transaction
 from django.db.models import Max, QuerySet
 
 from access.models import ApiKey
-from config.backup.encryption import open_decrypted
+from config.backup.encryption import open_encrypted
 from config.backup.rows import load_rows
 from config.backup.taking import (
     ENCRYPTED,
@@ -67,24 +67,17 @@ def restore_backup(folder: Path, identity: Path | None = None) -> Restored:
             fix="Restore into a new installation: set STRATA_DATA_DIR to a new folder, or "
             "DATABASE_URL to an empty database.",
         )
-    encrypted = folder / ENCRYPTED
-    is_plain = identity is None and not encrypted.exists()
-    needed = folder / MANIFEST if is_plain else encrypted
-    if not needed.is_file():
+    complete = folder / (ENCRYPTED if identity else MANIFEST)
+    if not complete.is_file():
         raise InvalidInput(
-            f"{folder} holds no complete backup: there is no {needed.name}.",
-            fix="Name a folder that strata backup has finished.",
+            f"{folder} holds no complete backup: there is no {complete.name}.",
+            fix="Name a folder that strata backup has finished, with --identity if it is "
+            "encrypted, and without if it is not.",
         )
-    if is_plain:
+    if identity is None:
         return _restore(folder, list_files(folder))
-    with open_decrypted(encrypted, identity) as file:
-        if not zipfile.is_zipfile(file):
-            raise InvalidInput(
-                f"{folder} holds no complete backup: {ENCRYPTED} is not a ZIP archive.",
-                fix="Use another backup.",
-            )
-        with zipfile.ZipFile(file) as archive:
-            return _restore(zipfile.Path(archive), list_archived(archive))
+    with open_encrypted(complete, identity) as archive:
+        return _restore(zipfile.Path(archive), list_archived(archive))
 
 
 def _restore(folder: Path | zipfile.Path, files: Mapping[str, Traversable]) -> Restored:
