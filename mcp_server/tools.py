@@ -17,13 +17,19 @@ from core.exceptions import InvalidInput, StrataError
 from core.serializers import MAX_NAME_CHARS
 from indexing.models import Index
 from mcp_server import rendering
-from mcp_server.operations import get_operation
+from mcp_server.operations import get_operation, read_error
+from retrieval.answer_stream import JoinedAnswer
 from retrieval.search_table import SEARCHES
 from retrieval.tools import list_tools as list_declared_tools
 
 Arguments = Mapping[str, Any]
 # The client of the API, the arguments -> the answer.
 ToolFunction = Callable[[httpx.AsyncClient, Arguments], Awaitable[dict[str, Any]]]
+# A number that increases, the last one if it is known, what has just been done.
+ReportProgress = Callable[[float, float | None, str | None], Awaitable[None]]
+ReportingFunction = Callable[
+    [httpx.AsyncClient, Arguments, ReportProgress], Awaitable[dict[str, Any]]
+]
 
 DEFAULT_KIND: Final = "pages"
 # Between the name of an index and that of a tool its spec declares. No index has it in its name,
@@ -36,7 +42,8 @@ DECLARED_OPERATIONS: Final = ("list_tools", "call_tool")
 @dataclass(frozen=True, slots=True)
 class AgentTool:
     """``operations``: ids of the REST operations that it calls. ``render`` writes the answer as
-    text. ``is_public``: it answers without a key about public indexes."""
+    text. ``is_public``: it answers without a key about public indexes. ``report_function``: returns
+    the same, and reports its progress."""
 
     name: str
     function: ToolFunction
@@ -46,6 +53,7 @@ class AgentTool:
     make_schema: Callable[[], dict[str, Any]]
     render: Callable[[Mapping[str, Any]], str] = rendering.render_as_yaml
     is_public: bool = False
+    report_function: ReportingFunction | None = None
 
 
 # --- Functions -------------------------------------------------------------------------------
@@ -67,6 +75,27 @@ async def search(api: httpx.AsyncClient, arguments: Arguments) -> dict[str, Any]
     if "explain" in operation.schema["properties"]:
         parameters.setdefault("explain", True)
     return await operation.send(api, parameters)
+
+
+async def ask_with_progress(
+    api: httpx.AsyncClient, arguments: Arguments, report: ReportProgress
+) -> dict[str, Any]:
+    """Report each event of the answer."""
+    answer = JoinedAnswer()
+    count = 0
+    async for event in get_operation("ask_by_body").stream(api, arguments):
+        data = event.json()
+        if event.event == "error":
+            error = read_error(data)
+            if not answer.content:
+                raise error
+            answer.break_off(error)
+            break
+        answer.add(event.event, data)
+        count += 1
+        found = f"Found {len(data['hits'])} passages." if event.event == "metadata" else None
+        await report(count, None, data.get("text", found))
+    return answer.as_json()
 
 
 async def call_declared_tool(
@@ -173,6 +202,7 @@ TOOLS: Final[Mapping[str, AgentTool]] = {
             description="Ask a question in a whole sentence. The answer cites the passages below "
             "it by their numbers. Filters such as years and names are read from the question.",
             render=rendering.render_ask,
+            report_function=ask_with_progress,
         ),
         _make_tool(
             "get_source",
