@@ -108,7 +108,7 @@ def open_encrypted(file: Path, identity: Path) -> Iterator[zipfile.ZipFile]:
 
 
 def _write_archive(folder: Path, target: IO[bytes]) -> None:
-    with zipfile.ZipFile(target, "w") as archive:
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for path in sorted(folder.rglob("*")):
             archive.write(path, path.relative_to(folder))
 
