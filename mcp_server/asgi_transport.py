@@ -39,7 +39,9 @@ class StreamingTransport(httpx.AsyncBaseTransport):
         running = asyncio.create_task(sending, context=Context())
         running.add_done_callback(lambda _: messages.put_nowait(None))
         try:
-            start = await messages.get() or running.result()
+            start = await messages.get()
+            if start is None:
+                return running.result()  # raises what the application raised
         except BaseException:
             closed.set()
             raise

@@ -15,7 +15,7 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from core.exceptions import StrataError
-from mcp_server.server import INSTRUCTIONS, NAME, VERSION
+from mcp_server.server import INSTRUCTIONS, NAME, VERSION, has_progress_token
 
 TIMEOUT: Final = httpx2.Timeout(30, read=300)  # seconds; a language model may take minutes
 PROTOCOL: Final = "2026-07-28"  # needs no handshake before a request
@@ -33,12 +33,12 @@ async def serve_stdio(find_service: Callable[[], tuple[str, str]]) -> None:
     """
 
     async def forward(ctx: Any, request: types.Request[Any, Any], result: type[Result]) -> Result:
-        has_token = (ctx.meta or {}).get("progress_token") is not None
         reports: list[asyncio.Task[None]] = []
 
-        async def report(*step: Any) -> None:
+        async def report(progress: float, total: float | None, message: str | None) -> None:
             # The client cancels what it calls once it has the result.
-            reports.append(asyncio.create_task(ctx.session.report_progress(*step)))
+            reporting = ctx.session.report_progress(progress, total, message)
+            reports.append(asyncio.create_task(reporting))
 
         try:
             url, key = await asyncio.to_thread(find_service)
@@ -52,7 +52,7 @@ async def serve_stdio(find_service: Callable[[], tuple[str, str]]) -> None:
         ):
             try:
                 return await client.session.send_request(
-                    request, result, progress_callback=report if has_token else None
+                    request, result, progress_callback=report if has_progress_token(ctx) else None
                 )
             except MCPError as error:
                 refused = error

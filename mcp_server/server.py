@@ -6,7 +6,6 @@ Imports the package mcp, which takes a second: only what answers MCP imports thi
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final
 
 import httpx
@@ -23,7 +22,7 @@ from core.serializers import make_error_json
 from mcp_server import resources
 from mcp_server.asgi_transport import StreamingTransport
 from mcp_server.rendering import render_error
-from mcp_server.tools import AgentTool, ToolFunction, find_tool, list_tools
+from mcp_server.tools import AgentTool, ReportProgress, find_tool, list_tools
 from retrieval.event_loop import run_in_thread
 
 # The headers that the transport reads, besides those that begin with PROTOCOL_PREFIX.
@@ -93,6 +92,11 @@ class Caller:
     api: httpx.AsyncClient
 
 
+def has_progress_token(ctx: Any) -> bool:
+    """Whether the client asked for the progress of its request."""
+    return (ctx.meta or {}).get("progress_token") is not None
+
+
 def make_server(caller: Caller) -> "Server[Any]":
     async def on_list_tools(ctx: Any, params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=await run_in_thread(_describe_tools, caller))
@@ -102,10 +106,8 @@ def make_server(caller: Caller) -> "Server[Any]":
         if tool is None:
             shown = params.name[:MAX_SHOWN_CHARS]
             raise MCPError(types.INVALID_PARAMS, f"There is no tool {shown!r}.")
-        function = tool.function
-        if tool.report_function and (ctx.meta or {}).get("progress_token") is not None:
-            function = partial(tool.report_function, report=ctx.session.report_progress)
-        return await _call_tool(tool, function, caller.api, params.arguments or {})
+        report = ctx.session.report_progress if has_progress_token(ctx) else None
+        return await _call_tool(tool, caller.api, params.arguments or {}, report)
 
     async def on_list_resources(
         ctx: Any, params: types.PaginatedRequestParams | None
@@ -182,12 +184,18 @@ def _describe_tools(caller: Caller) -> list[types.Tool]:
 
 
 async def _call_tool(
-    tool: AgentTool, function: ToolFunction, api: httpx.AsyncClient, arguments: dict[str, Any]
+    tool: AgentTool,
+    api: httpx.AsyncClient,
+    arguments: dict[str, Any],
+    report: ReportProgress | None,
 ) -> types.CallToolResult:
     """The answer as text and as structured content; REST's errors too, so that a model can correct
     its call."""
     try:
-        content = await function(api, arguments)
+        if report and tool.report_function:
+            content = await tool.report_function(api, arguments, report)
+        else:
+            content = await tool.function(api, arguments)
     except StrataError as error:
         content = make_error_json(error)
         text = render_error(content)
