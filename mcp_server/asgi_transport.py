@@ -12,9 +12,15 @@ class StreamingTransport(httpx.AsyncBaseTransport):
     """As ``httpx.ASGITransport``, which returns a response when the application has ended. The
     application runs in a task of its own; closing the response disconnects it."""
 
-    def __init__(self, app: Any, client: tuple[str, int] = ("127.0.0.1", 0)) -> None:
+    def __init__(
+        self,
+        app: Any,
+        client: tuple[str, int] = ("127.0.0.1", 0),
+        context: Context | None = None,
+    ) -> None:
         self._app = app
         self._client = client
+        self._context = context  # None: a copy of the caller's
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         bodies = [await request.aread()]
@@ -35,8 +41,7 @@ class StreamingTransport(httpx.AsyncBaseTransport):
             await self._app(scope, receive, send_and_pass_on)
 
         sending = httpx.ASGITransport(app, client=self._client).handle_async_request(request)
-        # Not in the caller's context: there, asgiref finds an executor that ends with the view.
-        running = asyncio.create_task(sending, context=Context())
+        running = asyncio.create_task(sending, context=self._context)
         running.add_done_callback(lambda _: messages.put_nowait(None))
         try:
             start = await messages.get()

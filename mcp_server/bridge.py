@@ -15,7 +15,7 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from core.exceptions import StrataError
-from mcp_server.server import INSTRUCTIONS, NAME, VERSION, has_progress_token
+from mcp_server.server import INSTRUCTIONS, NAME, VERSION
 
 TIMEOUT: Final = httpx2.Timeout(30, read=300)  # seconds; a language model may take minutes
 PROTOCOL: Final = "2026-07-28"  # needs no handshake before a request
@@ -51,9 +51,7 @@ async def serve_stdio(find_service: Callable[[], tuple[str, str]]) -> None:
             Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=PROTOCOL) as client,
         ):
             try:
-                return await client.session.send_request(
-                    request, result, progress_callback=report if has_progress_token(ctx) else None
-                )
+                return await client.session.send_request(request, result, progress_callback=report)
             except MCPError as error:
                 refused = error
             finally:

@@ -5,6 +5,7 @@ Imports the package mcp, which takes a second: only what answers MCP imports thi
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import Context
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -66,7 +67,9 @@ async def answer_request(
         async with manager.run():
             await manager.handle_request(scope, receive, send)
 
-    client = httpx.AsyncClient(transport=StreamingTransport(serve), base_url=origin)
+    # A stream outlives the view, in whose context asgiref finds an executor that ends with it.
+    transport = StreamingTransport(serve, context=Context() if asks_for_progress else None)
+    client = httpx.AsyncClient(transport=transport, base_url=origin)
     request = client.build_request("POST", "/mcp", content=body, headers=read | {"host": host})
     return await client.send(request, stream=True)
 
@@ -92,11 +95,6 @@ class Caller:
     api: httpx.AsyncClient
 
 
-def has_progress_token(ctx: Any) -> bool:
-    """Whether the client asked for the progress of its request."""
-    return (ctx.meta or {}).get("progress_token") is not None
-
-
 def make_server(caller: Caller) -> "Server[Any]":
     async def on_list_tools(ctx: Any, params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=await run_in_thread(_describe_tools, caller))
@@ -106,8 +104,8 @@ def make_server(caller: Caller) -> "Server[Any]":
         if tool is None:
             shown = params.name[:MAX_SHOWN_CHARS]
             raise MCPError(types.INVALID_PARAMS, f"There is no tool {shown!r}.")
-        report = ctx.session.report_progress if has_progress_token(ctx) else None
-        return await _call_tool(tool, caller.api, params.arguments or {}, report)
+        arguments = params.arguments or {}
+        return await _call_tool(tool, caller.api, arguments, ctx.session.report_progress)
 
     async def on_list_resources(
         ctx: Any, params: types.PaginatedRequestParams | None
@@ -184,18 +182,12 @@ def _describe_tools(caller: Caller) -> list[types.Tool]:
 
 
 async def _call_tool(
-    tool: AgentTool,
-    api: httpx.AsyncClient,
-    arguments: dict[str, Any],
-    report: ReportProgress | None,
+    tool: AgentTool, api: httpx.AsyncClient, arguments: dict[str, Any], report: ReportProgress
 ) -> types.CallToolResult:
     """The answer as text and as structured content; REST's errors too, so that a model can correct
     its call."""
     try:
-        if report and tool.report_function:
-            content = await tool.report_function(api, arguments, report)
-        else:
-            content = await tool.function(api, arguments)
+        content = await tool.function(api, arguments, report)
     except StrataError as error:
         content = make_error_json(error)
         text = render_error(content)

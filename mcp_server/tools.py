@@ -23,13 +23,11 @@ from retrieval.search_table import SEARCHES
 from retrieval.tools import list_tools as list_declared_tools
 
 Arguments = Mapping[str, Any]
-# The client of the API, the arguments -> the answer.
-ToolFunction = Callable[[httpx.AsyncClient, Arguments], Awaitable[dict[str, Any]]]
-# A number that increases, the last one if it is known, what has just been done.
+# A number that increases, the last one if it is known, what has just been done. Without effect if
+# the client did not ask for progress.
 ReportProgress = Callable[[float, float | None, str | None], Awaitable[None]]
-ReportingFunction = Callable[
-    [httpx.AsyncClient, Arguments, ReportProgress], Awaitable[dict[str, Any]]
-]
+# The client of the API, the arguments, how to report progress -> the answer.
+ToolFunction = Callable[[httpx.AsyncClient, Arguments, ReportProgress], Awaitable[dict[str, Any]]]
 
 DEFAULT_KIND: Final = "pages"
 # Between the name of an index and that of a tool its spec declares. No index has it in its name,
@@ -42,8 +40,7 @@ DECLARED_OPERATIONS: Final = ("list_tools", "call_tool")
 @dataclass(frozen=True, slots=True)
 class AgentTool:
     """``operations``: ids of the REST operations that it calls. ``render`` writes the answer as
-    text. ``is_public``: it answers without a key about public indexes. ``report_function``: returns
-    the same, and reports its progress."""
+    text. ``is_public``: it answers without a key about public indexes."""
 
     name: str
     function: ToolFunction
@@ -53,13 +50,14 @@ class AgentTool:
     make_schema: Callable[[], dict[str, Any]]
     render: Callable[[Mapping[str, Any]], str] = rendering.render_as_yaml
     is_public: bool = False
-    report_function: ReportingFunction | None = None
 
 
 # --- Functions -------------------------------------------------------------------------------
 
 
-async def search(api: httpx.AsyncClient, arguments: Arguments) -> dict[str, Any]:
+async def search(
+    api: httpx.AsyncClient, arguments: Arguments, report: ReportProgress
+) -> dict[str, Any]:
     """One of ``SEARCHES``; as on the command line, the query of structures is a SMILES."""
     parameters = dict(arguments)
     kind = parameters.pop("kind", DEFAULT_KIND)
@@ -77,10 +75,10 @@ async def search(api: httpx.AsyncClient, arguments: Arguments) -> dict[str, Any]
     return await operation.send(api, parameters)
 
 
-async def ask_with_progress(
+async def ask(
     api: httpx.AsyncClient, arguments: Arguments, report: ReportProgress
 ) -> dict[str, Any]:
-    """Report each event of the answer."""
+    """Report each event of the answer. After an error, which is the last, keep what was found."""
     answer = JoinedAnswer()
     count = 0
     async for event in get_operation("ask_by_body").stream(api, arguments):
@@ -90,7 +88,7 @@ async def ask_with_progress(
             if not answer.content:
                 raise error
             answer.break_off(error)
-            break
+            continue
         answer.add(event.event, data)
         count += 1
         found = f"Found {len(data['hits'])} passages." if event.event == "metadata" else None
@@ -99,7 +97,7 @@ async def ask_with_progress(
 
 
 async def call_declared_tool(
-    index: str, name: str, api: httpx.AsyncClient, arguments: Arguments
+    index: str, name: str, api: httpx.AsyncClient, arguments: Arguments, report: ReportProgress
 ) -> dict[str, Any]:
     return await get_operation("call_tool").send_to(api, {"index": index, "name": name}, arguments)
 
@@ -158,17 +156,24 @@ def _name_search(kind: str) -> str:
 
 
 def _make_tool(
-    name: str, operation_id: str, *others: str, scope: Scope = Scope.SEARCH, **facts: Any
+    name: str,
+    operation_id: str,
+    *others: str,
+    scope: Scope = Scope.SEARCH,
+    function: ToolFunction | None = None,
+    **facts: Any,
 ) -> AgentTool:
     """A tool that is the first operation, with the same arguments, and needs the rights of all of
     them."""
 
-    async def call(api: httpx.AsyncClient, arguments: Arguments) -> dict[str, Any]:
+    async def call(
+        api: httpx.AsyncClient, arguments: Arguments, report: ReportProgress
+    ) -> dict[str, Any]:
         return await get_operation(operation_id).send(api, arguments)
 
     return AgentTool(
         name=name,
-        function=call,
+        function=function or call,
         scope=scope,
         operations=(operation_id, *others),
         make_schema=lambda: get_operation(operation_id).schema,
@@ -202,7 +207,7 @@ TOOLS: Final[Mapping[str, AgentTool]] = {
             description="Ask a question in a whole sentence. The answer cites the passages below "
             "it by their numbers. Filters such as years and names are read from the question.",
             render=rendering.render_ask,
-            report_function=ask_with_progress,
+            function=ask,
         ),
         _make_tool(
             "get_source",
