@@ -69,7 +69,7 @@ async def answer_request(
 
     # A stream outlives the view, in whose context asgiref finds an executor that ends with it.
     transport = StreamingTransport(serve, context=Context() if asks_for_progress else None)
-    client = httpx.AsyncClient(transport=transport, base_url=origin)
+    client = httpx.AsyncClient(transport=transport, base_url=origin, trust_env=False)
     request = client.build_request("POST", "/mcp", content=body, headers=read | {"host": host})
     return await client.send(request, stream=True)
 
