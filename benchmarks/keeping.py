@@ -62,7 +62,8 @@ def _run(arguments: list[str], environment: dict[str, str]) -> None:
     used = measure_command([sys.executable, "manage.py", *arguments], environment)
     print(
         f"{arguments[0]}: exit {used.exit_status}, {used.seconds:.1f} s, CPU "
-        f"{used.cpu_seconds:.1f} s, {used.peak_mib:.0f} MiB at most, {used.anonymous_mib:.0f} its own",
+        f"{used.cpu_seconds:.1f} s, {used.peak_mib:.0f} MiB at most, {used.anonymous_mib:.0f} its "
+        "own",
         flush=True,
     )
 
