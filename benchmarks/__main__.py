@@ -74,6 +74,8 @@ def main() -> None:
             "layout",
             "marks",
             "languages",
+            "audit",
+            "moving",
         ],
     )
     parser.add_argument(
@@ -93,7 +95,10 @@ def main() -> None:
     parser.add_argument(
         "--pages", type=int, default=2_000, help="hierarchical: pages of five chunks each"
     )
-    parser.add_argument("--nodes", type=int, default=100_000, help="verify: nodes in the index")
+    parser.add_argument(
+        "--nodes", type=int, default=100_000, help="verify, moving: nodes in the index"
+    )
+    parser.add_argument("--rows", type=int, default=1_000_000, help="audit: rows of the audit log")
     parser.add_argument(
         "--points",
         type=int,
@@ -239,6 +244,14 @@ def main() -> None:
             from benchmarks.languages import measure_languages
 
             measure_languages(arguments.embedding)
+        if arguments.only == "audit":
+            from benchmarks.keeping import measure_audit_export
+
+            measure_audit_export(arguments.rows)
+        if arguments.only == "moving":
+            from benchmarks.keeping import measure_moving
+
+            measure_moving(arguments.nodes)
         if arguments.only == "citations":
             from benchmarks.citations import measure_citations
 

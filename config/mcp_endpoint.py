@@ -7,12 +7,15 @@ The limits of ``config.web_server`` and ``config.request_handling`` apply here, 
 pages of other sites are refused: by the header ``Origin``, or after DNS rebinding by ``Host``.
 """
 
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 from importlib import import_module
 from typing import Any
 
 import httpx
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.core.handlers.asgi import ASGIRequest
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 from rest_framework.request import Request
@@ -21,6 +24,7 @@ from rest_framework.views import APIView
 from access.authentication import MCP_HEADER, MCP_SECRET, McpAuthentication, get_grant, get_scope
 from access.grants import Grant, Scope
 from core.import_lock import import_lock
+from mcp_server.asgi_transport import StreamingTransport
 from mcp_server.operations import load_operations
 from retrieval.event_loop import run_in_thread
 
@@ -62,32 +66,41 @@ async def answer_mcp(request: HttpRequest) -> HttpResponseBase:
     if not isinstance(checked, _Checked):
         return checked
     from config.request_handling import handle_request
-    from mcp_server.server import Caller, answer_request, make_server
+    from mcp_server.server import EVENT_STREAM, Caller, answer_request, make_server
 
     rest: Any = handle_request
     host = request.get_host()
     headers = {name: request.headers[name] for name in FORWARDED_HEADERS if name in request.headers}
-    async with httpx.AsyncClient(
-        transport=httpx.ASGITransport(rest, client=(request.META.get("REMOTE_ADDR", ""), 0)),
+    api = httpx.AsyncClient(
+        transport=StreamingTransport(rest, client=(request.META.get("REMOTE_ADDR", ""), 0)),
         base_url=f"{request.scheme}://{host}",
         # JSON, and not a stream of events.
         headers=headers | {"Accept": "application/json", MCP_HEADER: MCP_SECRET},
         trust_env=False,
-    ) as api:
-        server = make_server(Caller(checked.scope, checked.grant, api))
-        answer = await answer_request(
-            server,
-            request.scheme or "http",
-            host,
-            request.headers,
-            request.body,
-            settings.CSRF_TRUSTED_ORIGINS,
-        )
-    return HttpResponse(
-        answer.content,
-        status=answer.status_code,
-        content_type=answer.headers.get("content-type", "application/json"),
     )
+    answer = await answer_request(
+        make_server(Caller(checked.scope, checked.grant, api)),
+        request.scheme or "http",
+        host,
+        request.headers,
+        request.body,
+        settings.CSRF_TRUSTED_ORIGINS,
+    )
+    content_type = answer.headers.get("content-type", "application/json")
+    if content_type.startswith(EVENT_STREAM) and isinstance(request, ASGIRequest):
+        streamed = StreamingHttpResponse(_pass_on(answer), content_type=content_type)
+        streamed.headers["Cache-Control"] = "no-cache"
+        streamed.headers["X-Accel-Buffering"] = "no"  # keeps nginx from buffering the events
+        return streamed
+    async with aclosing(answer):
+        content = await answer.aread()
+    return HttpResponse(content, status=answer.status_code, content_type=content_type)
+
+
+async def _pass_on(answer: httpx.Response) -> AsyncIterator[bytes]:
+    async with aclosing(answer):
+        async for part in answer.aiter_raw():
+            yield part
 
 
 # ``config.middleware`` reads the class of a view there, as on those of DRF.

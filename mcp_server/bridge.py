@@ -32,7 +32,14 @@ async def serve_stdio(find_service: Callable[[], tuple[str, str]]) -> None:
             another key. It may raise ``StrataError``.
     """
 
-    async def forward(request: types.Request[Any, Any], result: type[Result]) -> Result:
+    async def forward(ctx: Any, request: types.Request[Any, Any], result: type[Result]) -> Result:
+        reports: list[asyncio.Task[None]] = []
+
+        async def report(progress: float, total: float | None, message: str | None) -> None:
+            # The client cancels what it calls once it has the result.
+            reporting = ctx.session.report_progress(progress, total, message)
+            reports.append(asyncio.create_task(reporting))
+
         try:
             url, key = await asyncio.to_thread(find_service)
         except StrataError as error:
@@ -44,15 +51,17 @@ async def serve_stdio(find_service: Callable[[], tuple[str, str]]) -> None:
             Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=PROTOCOL) as client,
         ):
             try:
-                return await client.session.send_request(request, result)
+                return await client.session.send_request(request, result, progress_callback=report)
             except MCPError as error:
                 refused = error
+            finally:
+                await asyncio.gather(*reports)
         raise refused  # outside, because the client would raise it in a group of exceptions
 
     def forwarding(
         request: type[types.Request[Any, Any]], result: type[Result]
     ) -> Callable[[Any, Any], Awaitable[Result]]:
-        return lambda ctx, params: forward(request(params=params), result)
+        return lambda ctx, params: forward(ctx, request(params=params), result)
 
     server: Server[Any] = Server(
         NAME,

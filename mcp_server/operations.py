@@ -5,7 +5,7 @@ Tools ask REST, so that scopes, grants, checks of parameters and errors are thos
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from threading import Lock
@@ -15,6 +15,7 @@ from uuid import UUID
 
 import httpx
 from drf_spectacular.generators import SchemaGenerator
+from httpx_sse import ServerSentEvent, aconnect_sse
 
 from core.exceptions import InvalidInput, StrataError
 
@@ -58,8 +59,22 @@ class Operation:
             response = await api.request(self.method, path, json=dict(others))
         answer: dict[str, Any] = response.json()
         if response.is_error:
-            raise _read_error(answer)
+            raise read_error(answer)
         return answer
+
+    async def stream(
+        self, api: httpx.AsyncClient, arguments: Mapping[str, Any]
+    ) -> AsyncIterator[ServerSentEvent]:
+        """Send a request to an operation that answers with events.
+
+        Raises:
+            StrataError: REST refused it.
+        """
+        async with aconnect_sse(api, self.method, self.path, json=dict(arguments)) as events:
+            if events.response.is_error:
+                raise read_error(json.loads(await events.response.aread()))
+            async for event in events.aiter_sse():
+                yield event
 
     def _quote_segment(self, name: str, value: Any) -> str:
         if value is None:
@@ -160,7 +175,7 @@ def _format_query_value(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _read_error(problem: Mapping[str, Any]) -> StrataError:
+def read_error(problem: Mapping[str, Any]) -> StrataError:
     error = StrataError(
         problem["detail"],
         field=problem.get("field"),

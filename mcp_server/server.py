@@ -5,6 +5,7 @@ Imports the package mcp, which takes a second: only what answers MCP imports thi
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import Context
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,13 +21,15 @@ from access.grants import Grant, Scope
 from core.exceptions import StrataError
 from core.serializers import make_error_json
 from mcp_server import resources
+from mcp_server.asgi_transport import StreamingTransport
 from mcp_server.rendering import render_error
-from mcp_server.tools import AgentTool, find_tool, list_tools
+from mcp_server.tools import AgentTool, ReportProgress, find_tool, list_tools
 from retrieval.event_loop import run_in_thread
 
 # The headers that the transport reads, besides those that begin with PROTOCOL_PREFIX.
 HEADERS: Final = {"accept", "content-type", "origin"}
 PROTOCOL_PREFIX: Final = "mcp-"
+EVENT_STREAM: Final = "text/event-stream"
 
 
 async def answer_request(
@@ -37,15 +40,18 @@ async def answer_request(
     body: bytes,
     trusted_origins: Collection[str],
 ) -> httpx.Response:
-    """
+    """The response to close: one JSON object, or, if the client asked for progress, a stream of
+    events that ends with it.
+
     Args:
         host: by which the request addresses the service; Django has checked it.
         trusted_origins: other sites whose pages may send requests.
     """
     origin = f"{scheme}://{host}"
+    asks_for_progress = b'"progressToken"' in body and EVENT_STREAM in headers.get("Accept", "")
     manager = StreamableHTTPSessionManager(
         server,
-        json_response=True,
+        json_response=not asks_for_progress,
         stateless=True,
         security_settings=TransportSecuritySettings(
             allowed_hosts=[host], allowed_origins=[origin, *trusted_origins]
@@ -56,12 +62,16 @@ async def answer_request(
         for name, value in headers.items()
         if name.lower() in HEADERS or name.lower().startswith(PROTOCOL_PREFIX)
     }
-    transport = httpx.ASGITransport(manager.handle_request)
-    async with (
-        manager.run(),
-        httpx.AsyncClient(transport=transport, base_url=origin, trust_env=False) as client,
-    ):
-        return await client.post("/mcp", content=body, headers=read | {"host": host})
+
+    async def serve(scope: Any, receive: Any, send: Any) -> None:
+        async with manager.run():
+            await manager.handle_request(scope, receive, send)
+
+    # A stream outlives the view, in whose context asgiref finds an executor that ends with it.
+    transport = StreamingTransport(serve, context=Context() if asks_for_progress else None)
+    client = httpx.AsyncClient(transport=transport, base_url=origin, trust_env=False)
+    request = client.build_request("POST", "/mcp", content=body, headers=read | {"host": host})
+    return await client.send(request, stream=True)
 
 
 NAME: Final = "strata"
@@ -94,7 +104,8 @@ def make_server(caller: Caller) -> "Server[Any]":
         if tool is None:
             shown = params.name[:MAX_SHOWN_CHARS]
             raise MCPError(types.INVALID_PARAMS, f"There is no tool {shown!r}.")
-        return await _call_tool(tool, caller.api, params.arguments or {})
+        arguments = params.arguments or {}
+        return await _call_tool(tool, caller.api, arguments, ctx.session.report_progress)
 
     async def on_list_resources(
         ctx: Any, params: types.PaginatedRequestParams | None
@@ -171,12 +182,12 @@ def _describe_tools(caller: Caller) -> list[types.Tool]:
 
 
 async def _call_tool(
-    tool: AgentTool, api: httpx.AsyncClient, arguments: dict[str, Any]
+    tool: AgentTool, api: httpx.AsyncClient, arguments: dict[str, Any], report: ReportProgress
 ) -> types.CallToolResult:
     """The answer as text and as structured content; REST's errors too, so that a model can correct
     its call."""
     try:
-        content = await tool.function(api, arguments)
+        content = await tool.function(api, arguments, report)
     except StrataError as error:
         content = make_error_json(error)
         text = render_error(content)

@@ -17,13 +17,17 @@ from core.exceptions import InvalidInput, StrataError
 from core.serializers import MAX_NAME_CHARS
 from indexing.models import Index
 from mcp_server import rendering
-from mcp_server.operations import get_operation
+from mcp_server.operations import get_operation, read_error
+from retrieval.answer_stream import JoinedAnswer
 from retrieval.search_table import SEARCHES
 from retrieval.tools import list_tools as list_declared_tools
 
 Arguments = Mapping[str, Any]
-# The client of the API, the arguments -> the answer.
-ToolFunction = Callable[[httpx.AsyncClient, Arguments], Awaitable[dict[str, Any]]]
+# A number that increases, the last one if it is known, what has just been done. Without effect if
+# the client did not ask for progress.
+ReportProgress = Callable[[float, float | None, str | None], Awaitable[None]]
+# The client of the API, the arguments, how to report progress -> the answer.
+ToolFunction = Callable[[httpx.AsyncClient, Arguments, ReportProgress], Awaitable[dict[str, Any]]]
 
 DEFAULT_KIND: Final = "pages"
 # Between the name of an index and that of a tool its spec declares. No index has it in its name,
@@ -51,7 +55,9 @@ class AgentTool:
 # --- Functions -------------------------------------------------------------------------------
 
 
-async def search(api: httpx.AsyncClient, arguments: Arguments) -> dict[str, Any]:
+async def search(
+    api: httpx.AsyncClient, arguments: Arguments, report: ReportProgress
+) -> dict[str, Any]:
     """One of ``SEARCHES``; as on the command line, the query of structures is a SMILES."""
     parameters = dict(arguments)
     kind = parameters.pop("kind", DEFAULT_KIND)
@@ -69,8 +75,29 @@ async def search(api: httpx.AsyncClient, arguments: Arguments) -> dict[str, Any]
     return await operation.send(api, parameters)
 
 
+async def ask(
+    api: httpx.AsyncClient, arguments: Arguments, report: ReportProgress
+) -> dict[str, Any]:
+    """Report each event of the answer. After an error, which is the last, keep what was found."""
+    answer = JoinedAnswer()
+    count = 0
+    async for event in get_operation("ask_by_body").stream(api, arguments):
+        data = event.json()
+        if event.event == "error":
+            error = read_error(data)
+            if not answer.content:
+                raise error
+            answer.break_off(error)
+            continue
+        answer.add(event.event, data)
+        count += 1
+        found = f"Found {len(data['hits'])} passages." if event.event == "metadata" else None
+        await report(count, None, data.get("text", found))
+    return answer.as_json()
+
+
 async def call_declared_tool(
-    index: str, name: str, api: httpx.AsyncClient, arguments: Arguments
+    index: str, name: str, api: httpx.AsyncClient, arguments: Arguments, report: ReportProgress
 ) -> dict[str, Any]:
     return await get_operation("call_tool").send_to(api, {"index": index, "name": name}, arguments)
 
@@ -129,17 +156,24 @@ def _name_search(kind: str) -> str:
 
 
 def _make_tool(
-    name: str, operation_id: str, *others: str, scope: Scope = Scope.SEARCH, **facts: Any
+    name: str,
+    operation_id: str,
+    *others: str,
+    scope: Scope = Scope.SEARCH,
+    function: ToolFunction | None = None,
+    **facts: Any,
 ) -> AgentTool:
     """A tool that is the first operation, with the same arguments, and needs the rights of all of
     them."""
 
-    async def call(api: httpx.AsyncClient, arguments: Arguments) -> dict[str, Any]:
+    async def call(
+        api: httpx.AsyncClient, arguments: Arguments, report: ReportProgress
+    ) -> dict[str, Any]:
         return await get_operation(operation_id).send(api, arguments)
 
     return AgentTool(
         name=name,
-        function=call,
+        function=function or call,
         scope=scope,
         operations=(operation_id, *others),
         make_schema=lambda: get_operation(operation_id).schema,
@@ -173,6 +207,7 @@ TOOLS: Final[Mapping[str, AgentTool]] = {
             description="Ask a question in a whole sentence. The answer cites the passages below "
             "it by their numbers. Filters such as years and names are read from the question.",
             render=rendering.render_ask,
+            function=ask,
         ),
         _make_tool(
             "get_source",

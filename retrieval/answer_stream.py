@@ -67,6 +67,31 @@ class AnswerEvent:
     id: StreamPosition | None = None
 
 
+class JoinedAnswer:
+    """The events of an answer as one object."""
+
+    def __init__(self) -> None:
+        self.content: dict[str, Any] = {}
+        self._notes: list[str] = []
+        self._pieces: list[str] = []
+
+    def add(self, kind: str, data: dict[str, Any]) -> None:
+        if kind == "chunk":
+            self._pieces.append(data["text"])
+        else:
+            self.content |= data
+            self._notes += data["notes"]
+
+    def break_off(self, error: Exception) -> None:
+        """Keep what was found, without the answer."""
+        self._pieces, self._notes = [], [*self._notes, f"No answer was written: {error}"]
+        self.content |= make_done_data(None)
+
+    def as_json(self) -> dict[str, Any]:
+        answer = "".join(self._pieces) or None
+        return {**self.content, "answer": answer, "notes": self._notes}
+
+
 @dataclass(frozen=True, slots=True)
 class _StoredAnswer:
     """A finished answer, stored so that a client whose connection broke can ask for the rest."""

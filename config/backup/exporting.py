@@ -1,14 +1,15 @@
 """Exports one index, as its live build serves it, into one archive."""
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from django.apps import apps
 from django.conf import settings
 from django.db.models import QuerySet
 
+from config.backup.encryption import pack_folder, parse_recipients, staging_folder
 from config.backup.taking import write_folder
 from core.exceptions import InvalidInput
 from documents.models import Artifact
@@ -48,12 +49,15 @@ ADDED_TABLES = {
 }
 
 
-def export_index(name: str, file: Path, api: ApiClient) -> dict[str, Any]:
-    """Write a new file, and return the manifest in it. The file appears when it is complete.
+def export_index(
+    name: str, file: Path, api: ApiClient, encrypt_to: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Write a new file, encrypted to these recipients if there are any, and return the manifest in
+    it. The file appears when it is complete.
 
     Raises:
         UnknownIndex: there is no such index.
-        InvalidInput: the file exists.
+        InvalidInput: the file exists, or one is no recipient.
         StrataError: the service did not give the vectors.
     """
     Index.objects.not_being_removed().exclude(live_build=None).require(name)
@@ -61,8 +65,8 @@ def export_index(name: str, file: Path, api: ApiClient) -> dict[str, Any]:
         raise InvalidInput(f"{file} exists already.", fix="Name a new file.")
     build = IndexBuild.objects.live().get(index=name)
     file.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=file.parent, prefix=f".{file.name}-") as temporary:
-        folder = Path(temporary, "index")
+    recipients = parse_recipients(encrypt_to)
+    with staging_folder() as folder:
         for path_in_archive in _list_files(build.spec):
             path = locate_file(path_in_archive)
             if path is not None and path.is_file():
@@ -76,7 +80,7 @@ def export_index(name: str, file: Path, api: ApiClient) -> dict[str, Any]:
             format=FORMAT,
             index=name,
         )
-        Path(shutil.make_archive(str(folder), "zip", folder)).rename(file)
+        pack_folder(folder, file, recipients)
     return manifest
 
 

@@ -6,6 +6,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,11 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from config.backup.encryption import open_encrypted
 from config.backup.exporting import ADDED_TABLES, FORMAT, list_rows, locate_file
 from config.backup.restoring import Restored, check_manifest, restore_originals
 from config.backup.rows import add_rows, read_rows
-from config.backup.taking import MANIFEST, ORIGINALS, ROWS, VECTORS
+from config.backup.taking import MANIFEST, ORIGINALS, ROWS, VECTORS, list_archived
 from config.backup.vectors import load_vectors
 from core.atomic_files import write_file
 from core.exceptions import InvalidInput, StrataError
@@ -35,18 +37,18 @@ UNREADABLE = (
 )  # fmt: skip
 
 
-def import_index(file: Path) -> Restored:
+def import_index(file: Path, identity: Path | None = None) -> Restored:
     """Add the index of the archive. Until everything is there, its build is paused and has no rows;
     the next import retires it and starts over.
 
     Raises:
-        InvalidInput: the file holds no complete archive that this release can read, or its index
-            has documents here.
+        InvalidInput: the file holds no complete archive that this release can read and the
+            identity decrypts, or its index has documents here.
         InvalidSpec: the index would share a collection with another one.
         StoreUnavailable: retry helps.
     """
-    manifest, archive = _open_archive(file)
-    with archive:
+    with ExitStack() as stack:
+        manifest, archive = _open_archive(file, identity, stack)
         root = zipfile.Path(archive)
         rows = root / ROWS
         with transaction.atomic():
@@ -65,30 +67,27 @@ def import_index(file: Path) -> Restored:
     return Restored(manifest["documents"], manifest["nodes"], nodes_to_embed, lost, notes)
 
 
-def _open_archive(file: Path) -> tuple[dict[str, Any], zipfile.ZipFile]:
-    """The manifest, and the archive, in which everything is as it was written."""
+def _open_archive(
+    file: Path, identity: Path | None, stack: ExitStack
+) -> tuple[dict[str, Any], zipfile.ZipFile]:
+    """The manifest, and the archive, in which everything is as it was written, until ``stack``
+    closes."""
     try:
-        archive = zipfile.ZipFile(file)
+        opened = open_encrypted(file, identity) if identity else zipfile.ZipFile(file)
+        archive = stack.enter_context(opened)
         manifest = json.loads(archive.read(MANIFEST))
         if _parse_release(manifest["release"]) > _parse_release(settings.STRATA_RELEASE):
             raise InvalidInput(
                 f"The archive was written by a newer release, {manifest['release']}.",
                 fix="Import it with that release.",
             )
-        files = _list_files(archive)
-        del files[MANIFEST]
-        check_manifest(manifest, files, FORMAT, "archive")
+        check_manifest(manifest, list_archived(archive), FORMAT, "archive")
     except UNREADABLE as error:
         raise InvalidInput(
             f"{file} is not a complete archive of an index: {error}.",
-            fix="Name a file that strata export has finished.",
+            fix="Name a file that strata export has finished, with --identity if it is encrypted.",
         ) from None
     return manifest, archive
-
-
-def _list_files(archive: zipfile.ZipFile) -> dict[str, zipfile.Path]:
-    names = [name for name in archive.namelist() if not name.endswith("/")]
-    return {name: zipfile.Path(archive, name) for name in names}
 
 
 def _parse_release(release: str) -> list[int]:
@@ -133,7 +132,7 @@ def _add_files(archive: zipfile.ZipFile) -> list[str]:
     differ. Another spec would change how the index is searched."""
     missing: dict[Path, zipfile.Path] = {}
     notes = []
-    for name, source in _list_files(archive).items():
+    for name, source in list_archived(archive).items():
         path = locate_file(name)
         if path is None:
             continue

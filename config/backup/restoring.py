@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
@@ -19,14 +20,17 @@ from django.db import connection, transaction
 from django.db.models import Max, QuerySet
 
 from access.models import ApiKey
+from config.backup.encryption import open_encrypted
 from config.backup.rows import load_rows
 from config.backup.taking import (
+    ENCRYPTED,
     FORMAT,
     MANIFEST,
     ORIGINALS,
     ROWS,
     VECTORS,
     hash_files,
+    list_archived,
     list_files,
     list_migrations,
 )
@@ -48,13 +52,13 @@ class Restored:
     notes: Sequence[str] = ()
 
 
-def restore_backup(folder: Path) -> Restored:
+def restore_backup(folder: Path, identity: Path | None = None) -> Restored:
     """Load all rows, originals and vectors, and commit them together. An interrupted restore
     leaves the database as it was, and can be repeated.
 
     Raises:
-        InvalidInput: the folder holds no complete backup of this release, or there is something in
-            the database.
+        InvalidInput: the folder holds no complete backup of this release that the identity
+            decrypts, or there is something in the database.
         StoreUnavailable: retry helps.
     """
     if Artifact.objects.exists() or ApiKey.objects.exists() or get_user_model().objects.exists():
@@ -63,14 +67,22 @@ def restore_backup(folder: Path) -> Restored:
             fix="Restore into a new installation: set STRATA_DATA_DIR to a new folder, or "
             "DATABASE_URL to an empty database.",
         )
-    try:
-        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text())
-    except (FileNotFoundError, NotADirectoryError):
+    complete = folder / (ENCRYPTED if identity else MANIFEST)
+    if not complete.is_file():
         raise InvalidInput(
-            f"{folder} holds no complete backup: there is no {MANIFEST}.",
-            fix="Name a folder that strata backup has finished.",
-        ) from None
-    check_manifest(manifest, list_files(folder), FORMAT, "backup")
+            f"{folder} holds no complete backup: there is no {complete.name}.",
+            fix="Name a folder that strata backup has finished, with --identity if it is "
+            "encrypted, and without if it is not.",
+        )
+    if identity is None:
+        return _restore(folder, list_files(folder))
+    with open_encrypted(complete, identity) as archive:
+        return _restore(zipfile.Path(archive), list_archived(archive))
+
+
+def _restore(folder: Path | zipfile.Path, files: Mapping[str, Traversable]) -> Restored:
+    manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text())
+    check_manifest(manifest, files, FORMAT, "backup")
     with transaction.atomic():
         load_rows(folder / ROWS)
         _continue_revisions()

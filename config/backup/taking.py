@@ -3,7 +3,8 @@
 import hashlib
 import json
 import shutil
-from collections.abc import Iterable, Mapping
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.resources.abc import Traversable
@@ -16,6 +17,7 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import QuerySet
 
+from config.backup.encryption import pack_folder, parse_recipients, staging_folder
 from config.backup.rows import dump_rows, reading_one_state
 from config.backup.vectors import dump_vectors
 from core.exceptions import InvalidInput
@@ -26,18 +28,27 @@ from indexing.management.api_client import ApiClient
 FORMAT = 1
 MANIFEST = "manifest.json"  # written last: without it a backup is not complete
 ROWS, ORIGINALS, VECTORS = "rows", "originals", "vectors"
+ENCRYPTED = "backup.zip.age"  # all of an encrypted backup
 
 
-def take_backup(folder: Path, api: ApiClient) -> dict[str, Any]:
-    """Write everything into a new folder, and return its manifest.
+def take_backup(folder: Path, api: ApiClient, encrypt_to: Sequence[str] = ()) -> dict[str, Any]:
+    """Write everything into a new folder, encrypted to these recipients if there are any, and
+    return its manifest.
 
     Raises:
-        InvalidInput: there is something in the folder.
+        InvalidInput: there is something in the folder, or one is no recipient.
         StrataError: the service did not give the vectors.
     """
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise InvalidInput(f"{folder} is not an empty folder.", fix="Name a new folder.")
-    return write_folder(folder, api, Artifact.objects.all())
+    if not encrypt_to:
+        return write_folder(folder, api, Artifact.objects.all())
+    recipients = parse_recipients(encrypt_to)
+    folder.mkdir(parents=True, exist_ok=True)
+    with staging_folder() as staged:
+        manifest = write_folder(staged, api, Artifact.objects.all())
+        pack_folder(staged, folder / ENCRYPTED, recipients)
+    return manifest
 
 
 def write_folder(
@@ -92,6 +103,12 @@ def list_files(folder: Path) -> dict[str, Traversable]:
     """The files below the folder by their paths in it; without the manifest."""
     paths = folder.glob("*/**/*")
     return {str(path.relative_to(folder)): path for path in paths if path.is_file()}
+
+
+def list_archived(archive: zipfile.ZipFile) -> dict[str, zipfile.Path]:
+    """The files in an archive by their paths in it; without the manifest."""
+    names = [name for name in archive.namelist() if not name.endswith("/") and name != MANIFEST]
+    return {name: zipfile.Path(archive, name) for name in names}
 
 
 def hash_files(files: Mapping[str, Traversable]) -> dict[str, str]:

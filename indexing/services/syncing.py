@@ -65,7 +65,9 @@ def write_vectors(
 ) -> None:
     """Write the points of these nodes with vectors that were computed earlier, by point id."""
     nodes_by_kind: dict[str, list[Node]] = {}
-    for node in nodes.select_related("artifact", "page", "source"):
+    # Without the texts, which many nodes share and each would hold again.
+    rows = nodes.select_related("artifact", "page", "source").defer("page__text", "source__text")
+    for node in rows:
         node.build = build
         nodes_by_kind.setdefault(node.kind, []).append(node)
     for kind, of_kind in nodes_by_kind.items():

@@ -36,8 +36,8 @@ from access.usage_limits import StreamSlot, require_model_use, take_stream
 from core.openapi import ERROR, body_of
 from retrieval.answer_stream import (
     AnswerEvent,
+    JoinedAnswer,
     StreamPosition,
-    make_done_data,
     stream_answer,
 )
 from retrieval.event_loop import run_in_thread
@@ -200,27 +200,19 @@ def _wants_json(request: HttpRequest) -> bool:
 
 
 async def _answer_as_json(events: AsyncGenerator[AnswerEvent, None]) -> HttpResponse:
-    content: dict[str, Any] = {}
-    notes: list[str] = []
-    pieces: list[str] = []
+    answer = JoinedAnswer()
     try:
         async with aclosing(events):
             async for event in events:
-                if event.kind == "chunk":
-                    pieces.append(event.data["text"])
-                else:
-                    content |= event.data
-                    notes += event.data["notes"]
+                answer.add(event.kind, event.data)
     except Exception as error:
         response = _describe_error(error)
         if response is None:
             raise
-        if not content:
+        if not answer.content:
             return response
-        # What was found is not lost with the answer.
-        pieces, notes = [], [*notes, f"No answer was written: {error}"]
-        content |= make_done_data(None)
-    return _json_response({**content, "answer": "".join(pieces) or None, "notes": notes})
+        answer.break_off(error)
+    return _json_response(answer.as_json())
 
 
 def _describe_error(error: Exception) -> HttpResponse | None:

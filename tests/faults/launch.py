@@ -81,6 +81,7 @@ def trap_statements(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
 
 
 def set_traps() -> None:
+    from config.backup import encryption
     from documents import reading, services
     from evaluation import promotion_gate
     from indexing import embedding, lifecycle
@@ -113,6 +114,7 @@ def set_traps() -> None:
         ("begin", lifecycle, "apply_spec"),
         ("promote", promotion_gate, "promote_build"),
         ("commit", BaseDatabaseWrapper, "_commit"),
+        ("archive", encryption, "_write_archive"),
     ]
     for step, owner, name in places:
         setattr(owner, name, trapped(step, getattr(owner, name)))

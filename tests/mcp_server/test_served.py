@@ -121,6 +121,43 @@ class TestSession:
         assert (refused.is_error, refused.structured_content["code"]) == (True, "missing_scope")
 
 
+class TestProgress:
+    @pytest.mark.parametrize(
+        ("connect", "mode"), [(over_http, "auto"), (over_http, "legacy"), (over_stdio, "legacy")]
+    )
+    async def test_of_an_answer_arrives_before_it_and_changes_nothing(self, service, connect, mode):
+        service.add("plain", text=NOTE, title="Ferries", external_id="ferries")
+        reported: list[tuple[float, str]] = []
+        question = {"index": "plain", "query": "When does the ferry to Ven leave?"}
+
+        async def note(progress: float, total: float | None, message: str | None) -> None:
+            reported.append((progress, message or ""))
+
+        async with connect(service, KEY, mode) as client:
+            plain = await client.call_tool("ask", question)
+            assert reported == []
+            answered = await client.call_tool("ask", question, progress_callback=note)
+            arrived = list(reported)
+
+            refused = await client.call_tool(
+                "ask", {"index": "nil", "query": "?"}, progress_callback=note
+            )
+
+        assert not answered.is_error
+        for each in (answered, plain):
+            del each.structured_content["took_ms"]
+        assert answered.structured_content == plain.structured_content
+        assert answered.content == plain.content
+        numbers = [progress for progress, _ in arrived]
+        assert numbers == list(range(1, len(arrived) + 1))
+        assert len(arrived) >= 3
+        assert arrived[0][1] == f"Found {len(plain.structured_content['hits'])} passages."
+        text = "".join(message for _, message in arrived[1:])
+        assert text == plain.structured_content["answer"]
+        assert (refused.is_error, refused.structured_content["code"]) == (True, "unknown_index")
+        assert reported == arrived
+
+
 class TestGuide:
     def test_has_a_program_that_runs_unchanged(self, service, monkeypatch, capsys):
         guide = (ROOT / "docs" / "how-to" / "connect-agents.md").read_text(encoding="utf-8")

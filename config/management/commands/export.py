@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from config.backup.encryption import ENCRYPT_TO
 from config.backup.exporting import export_index
 from indexing.management.api_client import ApiCommand, open_api
 
@@ -17,11 +18,12 @@ class Command(ApiCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("index")
         parser.add_argument("file", type=Path, help="A new file, a ZIP archive.")
+        parser.add_argument("--encrypt-to", **ENCRYPT_TO)
 
-    def handle(self, *, index: str, file: Path, **options: Any) -> None:
+    def handle(self, *, index: str, file: Path, encrypt_to: list[str], **options: Any) -> None:
         os.umask(0o077)  # only its owner may read the archive
         with open_api() as api:
-            manifest = export_index(index, file, api)
+            manifest = export_index(index, file, api, encrypt_to)
         self.stdout.write(
             f"{manifest['documents']} documents, {manifest['nodes']} nodes and "
             f"{manifest['vectors']} vectors of {index} are in {file}."

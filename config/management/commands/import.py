@@ -9,5 +9,5 @@ class Command(restore.Command):
     help = "Load an exported index into an installation without documents in it. Embeds nothing."
     metavar, written_by = "file", "export"
 
-    def load(self, path: Path) -> Restored:
-        return import_index(path)
+    def load(self, path: Path, identity: Path | None) -> Restored:
+        return import_index(path, identity)

@@ -18,14 +18,19 @@ class Command(StrataCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         written = f"What strata {self.written_by} has written."
         parser.add_argument("path", metavar=self.metavar, type=Path, help=written)
+        parser.add_argument(
+            "--identity",
+            type=Path,
+            help="A file of age-keygen, with the secret key that decrypts it, if it is encrypted.",
+        )
 
-    def load(self, path: Path) -> Restored:
-        return restore_backup(path)
+    def load(self, path: Path, identity: Path | None) -> Restored:
+        return restore_backup(path, identity)
 
-    def handle(self, *, path: Path, **options: Any) -> None:
+    def handle(self, *, path: Path, identity: Path | None, **options: Any) -> None:
         os.umask(0o077)
         with exclusive_store_access() if has_embedded_store() else nullcontext():
-            restored = self.load(path)
+            restored = self.load(path, identity)
         self.stdout.write(f"{restored.documents} documents and {restored.nodes} nodes are here.")
         if restored.nodes_to_embed:
             self.stdout.write(
