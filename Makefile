@@ -75,6 +75,7 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate
 requirements: $(UV)  ## Compile requirements/*.in into pinned, hashed *.txt
 	cd requirements && ../$(COMPILE) base.in --output-file base.txt
 	cd requirements && ../$(COMPILE) s3.in --output-file s3.txt
+	cd requirements && ../$(COMPILE) traces.in --output-file traces.txt
 	cd requirements && ../$(COMPILE) production.in --output-file production.txt
 	cd requirements && ../$(COMPILE) dev.in --output-file dev.txt
 	# torch is installed apart: what is resolved here would be its build for GPUs.

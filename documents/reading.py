@@ -15,6 +15,7 @@ from django.db import transaction
 from access.grants import Grant
 from core.exceptions import StrataError
 from core.leases import describe_error
+from core.stages import stage
 from core.text import clean_text
 from documents.exceptions import Unparsable
 from documents.index_catalog import get_catalog
@@ -55,7 +56,8 @@ def parse_artifact(artifact_id: uuid.UUID) -> Artifact | None:
     with claim.working():
         result: ParsedDocument | Unparsable
         try:
-            result = _parse_claimed(artifact)
+            with stage("read", attributes={"strata.artifact_ids": [str(artifact.pk)]}):
+                result = _parse_claimed(artifact)
         except FileNotFoundError:
             result = Unparsable("missing_file", "The original is gone from the data folder.")
         except Unparsable as error:

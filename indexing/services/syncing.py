@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from core.exceptions import StrataError
 from core.leases import ATTEMPTS_BEFORE_ISOLATION, NO_LEASE, Claim, describe_error
+from core.stages import stage
 from indexing import embedding
 from indexing.chunking import prepend_context
 from indexing.drafting import make_payload
@@ -115,7 +116,8 @@ def _sync_claim(build: IndexBuild, claim: Claim[Node], should_stop: Callable[[],
         if node.artifact_id is None or node.artifact is not None
     ]
     is_done = is_stopped = False
-    with claim.working():
+    ids = sorted({str(node.artifact_id) for node in nodes if node.artifact_id})
+    with claim.working(), stage("sync", attributes={"strata.artifact_ids": ids}):
         is_done = _write_claimed(build, claim, nodes, should_stop)
         is_stopped = not is_done
         if is_stopped:
@@ -160,7 +162,10 @@ def _write_claimed(
         collection = ensure_collection(build, kind)
         of_kind = [p for p in points if kinds[p.id] == kind and p.id in claimed_ids]
         if of_kind:
-            with unconfirmed_write(build, collection, [point.id for point in of_kind]):
+            with (
+                unconfirmed_write(build, collection, [point.id for point in of_kind]),
+                stage("write", attributes={"strata.point_count": len(of_kind)}),
+            ):
                 store.upsert(collection, of_kind)
         changed_payloads = {
             node.point_id: make_payload(node)
@@ -170,7 +175,10 @@ def _write_claimed(
             and node.point_id in claimed_ids
         }
         if changed_payloads:
-            with unconfirmed_write(build, collection, changed_payloads):
+            with (
+                unconfirmed_write(build, collection, changed_payloads),
+                stage("write", attributes={"strata.point_count": len(changed_payloads)}),
+            ):
                 store.replace_payloads(collection, changed_payloads)
     with changing_nodes(build.pk, {node.artifact_id for node in nodes}):
         # Locked, so that no row is planned again between this read and the update.
