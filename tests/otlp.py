@@ -15,6 +15,7 @@ from core import stages
 
 WAIT_SECONDS = 60
 SOON = {"OTEL_BSP_SCHEDULE_DELAY": "100"}  # milliseconds until spans are sent
+AT_THE_END = {"OTEL_BSP_SCHEDULE_DELAY": "3600000"}  # of a process
 
 
 def require_traces() -> None:

@@ -9,7 +9,15 @@ import pytest
 
 from config import tracing
 from tests.forked import ForkedService, serving_forked
-from tests.otlp import SOON, WAIT_SECONDS, ReceivedSpan, Receiver, receiving, require_traces
+from tests.otlp import (
+    AT_THE_END,
+    SOON,
+    WAIT_SECONDS,
+    ReceivedSpan,
+    Receiver,
+    receiving,
+    require_traces,
+)
 from tests.serving import KEY
 from tests.summaries.test_llm import running_endpoint, streams
 
@@ -201,6 +209,18 @@ class TestReceiver:
 
         assert log.count("Spans cannot be sent") == 1
         assert "Traceback" not in log
+
+
+class TestStop:
+    def test_sends_the_last_spans(self, tmp_path):
+        require_traces()
+        with receiving() as receiver:
+            settings = {**AT_THE_END, "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url}
+            with serving_forked(tmp_path, **settings) as service:
+                service.api.get("indexes/", headers=traceparent(7)).raise_for_status()
+                assert receiver.bodies == []
+
+            receiver.wait_for(make_trace_id(7), "GET /api/v1/indexes")
 
 
 class TestStart:
