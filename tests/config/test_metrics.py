@@ -109,8 +109,8 @@ class TestCounters:
             ("strata_requests_total", "GET", "/api/v1/indexes/<index>", "200"): 1,
             ("strata_requests_total", "GET", "/api/v1/indexes/<index>/artifacts", "200"): 1,
             ("strata_request_seconds_count", "GET", "/api/v1/search/pages"): 3,
-            ("strata_search_seconds_count", "embed"): 2,
-            ("strata_search_seconds_count", "total"): 2,
+            ("strata_stage_seconds_count", "embed"): 2,
+            ("strata_stage_seconds_count", "retriever"): 3,
         }.items():
             assert count(after, *key) - count(before, *key) == more, key
 
