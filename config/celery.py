@@ -19,7 +19,7 @@ class TracedTask(Task):
     """A task whose message names the span that sent it, and whose span is below that one."""
 
     def apply_async(self, *args: Any, **options: Any) -> Any:
-        headers = inject_span(dict(options.pop("headers", None) or {}))
+        headers = inject_span(options.pop("headers", None) or {})
         return super().apply_async(*args, headers=headers, **options)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

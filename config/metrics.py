@@ -15,7 +15,9 @@ from access.authentication import get_grant
 from access.grants import Grant, Scope
 from config.health import OK, check_parts
 from core.metrics import REQUEST_SECONDS, REQUESTS
+from core.request_id import request_id
 from core.routes import describe_route
+from core.stages import describe
 from indexing.models import IndexBuild
 from indexing.progress import get_index_progress
 
@@ -24,6 +26,13 @@ def count_request(request: HttpRequest, status: int, seconds: float) -> None:
     method, route = describe_route(request)
     REQUESTS.labels(method, route, status).inc()
     REQUEST_SECONDS.labels(method, route).observe(seconds)
+    describe(
+        {
+            "http.request.method": method, "http.route": route,
+            "http.response.status_code": status, "strata.request_id": request_id.get(),
+        },
+        name=f"{method} {route}",
+    )  # fmt: skip
 
 
 class MetricsView(NeedsAllDocuments):

@@ -15,7 +15,6 @@ from django.http.response import HttpResponseBase
 from config.metrics import count_request
 from core.request_id import request_id
 from core.routes import describe_route
-from core.stages import describe
 
 logger = logging.getLogger("strata.requests")
 
@@ -40,24 +39,10 @@ class RequestLogMiddleware:
             if request.resolver_match is not None:  # else a static file or an unknown path
                 seconds = time.perf_counter() - started_at
                 count_request(request, response.status_code, seconds)
-                _describe_span(request, response.status_code)
                 _log(request, response.status_code, seconds)
             return response
         finally:
             request_id.reset(token)
-
-
-def _describe_span(request: HttpRequest, status: int) -> None:
-    method, route = describe_route(request)
-    describe(
-        lambda: {
-            "http.request.method": method,
-            "http.route": route,
-            "http.response.status_code": status,
-            "strata.request_id": request_id.get(),
-        },
-        name=f"{method} {route}",
-    )
 
 
 def _log(request: HttpRequest, status: int, seconds: float) -> None:

@@ -6,8 +6,9 @@ models and indexes, and never a text, a query or a key.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from itertools import islice
 from typing import Any, Literal, ParamSpec, TypeVar
 
 from opentelemetry import context, trace
@@ -17,37 +18,31 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from core.metrics import STAGE_SECONDS
 
 Kind = Literal["CHAIN", "RETRIEVER", "EMBEDDING", "RERANKER", "LLM"]
-Attributes = Mapping[str, Any]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 
+MOST_DOCUMENTS = 40  # a span keeps 128 attributes, of which each document takes two
+
+_NO_SPAN = nullcontext(INVALID_SPAN)
 _w3c = TraceContextTextMapPropagator()
 _get_tracer: Callable[[], Tracer] | None = None  # None: no traces are sent
 
 
-def send_spans(get_tracer: Callable[[], Tracer] | None) -> None:
-    """Make spans with this tracer, which each process makes at its first span; with None, none."""
+def send_spans(get_tracer: Callable[[], Tracer]) -> None:
+    """Make spans with this tracer from now on."""
     global _get_tracer
     _get_tracer = get_tracer
 
 
 @contextmanager
 def stage(
-    name: str,
-    kind: Kind = "CHAIN",
-    attributes: Attributes | None = None,
-    *,
-    took_ms: dict[str, float] | None = None,
+    name: str, kind: Kind = "CHAIN", took_ms: dict[str, float] | None = None
 ) -> Iterator[Span]:
     """A stage, until the block ends; also a decorator. Adds its milliseconds to ``took_ms``."""
     started_at = time.perf_counter()
     try:
-        if _get_tracer is None:
-            yield INVALID_SPAN
-        else:
-            with span(name, kind, attributes) as opened:
-                yield opened
+        with _NO_SPAN if _get_tracer is None else span(name, kind) as opened:
+            yield opened
     finally:
         seconds = time.perf_counter() - started_at
         STAGE_SECONDS.labels(name).observe(seconds)
@@ -57,26 +52,17 @@ def stage(
 
 @contextmanager
 def span(
-    name: str,
-    kind: Kind = "CHAIN",
-    attributes: Attributes | None = None,
-    *,
-    headers: Mapping[str, str] | None = None,
+    name: str, kind: Kind = "CHAIN", headers: Mapping[str, str] | None = None
 ) -> Iterator[Span]:
-    """A span without a time of its own in the metrics. ``headers``: of the request or message that
-    it answers, whose ``traceparent`` names the parent."""
+    """A span whose time is measured elsewhere. ``headers``: of the request or message that it
+    answers, whose ``traceparent`` names its parent."""
     if _get_tracer is None:
         yield INVALID_SPAN
         return
-    opened = _get_tracer().start_span(
-        name,
-        None if headers is None else _w3c.extract(headers),
-        attributes={"openinference.span.kind": kind, **(attributes or {})},
-    )
-    # Others nest below these only. A stream of a language model is entered in one context and may
-    # be closed in another.
-    is_parent = kind in {"CHAIN", "RETRIEVER"}
-    token = context.attach(trace.set_span_in_context(opened)) if is_parent else None
+    parent = None if headers is None else _w3c.extract(headers)
+    opened = _get_tracer().start_span(name, parent, attributes={"openinference.span.kind": kind})
+    # A stream of a language model, which has no span below it, may end in another context.
+    token = None if kind == "LLM" else context.attach(trace.set_span_in_context(opened))
     try:
         yield opened
     except Exception as error:
@@ -89,20 +75,30 @@ def span(
         opened.end()
 
 
-def describe(make_attributes: Callable[[], Attributes], *, name: str | None = None) -> None:
-    """Add attributes to the span of the block that this is called in, and rename it."""
+def describe(attributes: Mapping[str, Any], *, name: str | None = None) -> None:
+    """Add attributes to the span around the caller, and rename it."""
     if _get_tracer is not None:
         current = trace.get_current_span()
-        current.set_attributes(make_attributes())
+        current.set_attributes(attributes)
         if name is not None:
             current.update_name(name)
 
 
-def inject_span(headers: dict[str, str]) -> dict[str, str]:
-    """Add the ``traceparent`` of the current span, if there is one."""
+def describe_documents(prefix: str, found: Iterable[tuple[object, float | None]]) -> None:
+    """Add the ids and scores of the best documents to the span around the caller."""
     if _get_tracer is not None:
-        _w3c.inject(headers)
-    return headers
+        for rank, (id, score) in enumerate(islice(found, MOST_DOCUMENTS)):
+            describe({f"{prefix}.{rank}.document.id": str(id)})
+            if score is not None:
+                describe({f"{prefix}.{rank}.document.score": score})
+
+
+def inject_span(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers of a message, with the ``traceparent`` of the current span if there is one."""
+    carrier = dict(headers)
+    if _get_tracer is not None:
+        _w3c.inject(carrier)
+    return carrier
 
 
 def keep_span(function: Callable[P, R]) -> Callable[P, R]:
@@ -119,13 +115,3 @@ def keep_span(function: Callable[P, R]) -> Callable[P, R]:
             context.detach(token)
 
     return call
-
-
-def describe_documents(found: list[tuple[str, float | None]], *, prefix: str) -> Attributes:
-    """The ids and scores of documents, the best first; a span has room for 40."""
-    attributes: dict[str, Any] = {"strata.document_count": len(found)}
-    for rank, (id, score) in enumerate(found[:40]):
-        attributes[f"{prefix}.{rank}.document.id"] = id
-        if score is not None:
-            attributes[f"{prefix}.{rank}.document.score"] = score
-    return attributes

@@ -15,7 +15,7 @@ from django.db import transaction
 from access.grants import Grant
 from core.exceptions import StrataError
 from core.leases import describe_error
-from core.stages import stage
+from core.stages import describe, stage
 from core.text import clean_text
 from documents.exceptions import Unparsable
 from documents.index_catalog import get_catalog
@@ -56,8 +56,7 @@ def parse_artifact(artifact_id: uuid.UUID) -> Artifact | None:
     with claim.working():
         result: ParsedDocument | Unparsable
         try:
-            with stage("read", attributes={"strata.artifact_ids": [str(artifact.pk)]}):
-                result = _parse_claimed(artifact)
+            result = _parse_claimed(artifact)
         except FileNotFoundError:
             result = Unparsable("missing_file", "The original is gone from the data folder.")
         except Unparsable as error:
@@ -75,7 +74,9 @@ def parse_artifact(artifact_id: uuid.UUID) -> Artifact | None:
     return None
 
 
+@stage("read")
 def _parse_claimed(artifact: Artifact) -> ParsedDocument:
+    describe({"strata.artifact_ids": [str(artifact.pk)]})
     if artifact.attempts > settings.STRATA_MAX_ATTEMPTS:
         raise Unparsable(
             "gave_up",

@@ -4,7 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from core.exceptions import StrataError
 from core.import_lock import import_lock
-from core.stages import stage
+from core.stages import describe, stage
 from indexing.embedding import minilm
 from indexing.embedding.vectors import Vectors
 from indexing.exceptions import EmbeddingMismatch, InvalidSpec
@@ -118,9 +118,11 @@ class Embedder:
                 vectors[rows] = batch
         return vectors
 
-    def _stage(self, text_count: int) -> AbstractContextManager[object]:
-        attributes = {"embedding.model_name": self.spec.model, "strata.text_count": text_count}
-        return stage("embedding_model", "EMBEDDING", attributes)
+    @contextmanager
+    def _stage(self, text_count: int) -> Iterator[None]:
+        with stage("embedding_model", "EMBEDDING"):
+            describe({"embedding.model_name": self.spec.model, "strata.text_count": text_count})
+            yield
 
     def _split_into_batches(self, texts: list[str]) -> Iterator[list[int]]:
         """Yield batches of positions in ``texts``, shortest texts first."""

@@ -8,7 +8,7 @@ between.
 import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from uuid import UUID
@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from core.expected_errors import is_expected
 from core.leases import Claim, describe_error
-from core.stages import stage
+from core.stages import describe, stage
 from core.text import hash_text
 from documents.exceptions import Unparsable
 from documents.models import Artifact, Source
@@ -109,10 +109,7 @@ class DocumentPlanner:
             for claim in self._claim_more(build):
                 renewals.enter_context(claim.renewed())
                 self._add_plans(build, claim)
-            if not self._plans:
-                return 0
-            with self._stage():
-                return self._plan_parts(build, should_stop)
+            return self._plan_parts(build, should_stop)
 
     def plan_claimed(self, build: IndexBuild, claim: Claim[IndexedDocument]) -> None:
         """Plan a claimed document completely, unless another process makes it due meanwhile.
@@ -124,12 +121,7 @@ class DocumentPlanner:
         with claim.renewed(), self._releasing_on_error():
             self._add_plans(build, claim)
             while self._plans:
-                with self._stage():
-                    self._plan_parts(build, lambda: False)
-
-    def _stage(self) -> AbstractContextManager[object]:
-        ids = [str(plan.document.artifact_id) for plan in self._plans]
-        return stage("plan", attributes={"strata.artifact_ids": ids})
+                self._plan_parts(build, lambda: False)
 
     @contextmanager
     def _releasing_on_error(self) -> Iterator[None]:
@@ -207,6 +199,15 @@ class DocumentPlanner:
 
     def _plan_parts(self, build: IndexBuild, should_stop: Callable[[], bool]) -> int:
         """Draft and write the next part of every document; return the number of documents."""
+        if not self._plans:
+            return 0
+        with stage("plan"):
+            describe(
+                {"strata.artifact_ids": [str(each.document.artifact_id) for each in self._plans]}
+            )
+            return self._draft_and_write(build, should_stop)
+
+    def _draft_and_write(self, build: IndexBuild, should_stop: Callable[[], bool]) -> int:
         plans, drafted = self._plans[:], []
         for plan in plans:
             if should_stop():

@@ -11,7 +11,7 @@ from haystack import component
 
 from core.exceptions import InvalidInput
 from core.import_lock import import_lock
-from core.stages import describe_documents, stage
+from core.stages import describe, describe_documents, stage
 from indexing.exceptions import ModelUnavailable
 from indexing.model_loading import ModelLoader
 from retrieval.cross_encoders import (
@@ -115,7 +115,6 @@ class Reranker:
             )
         )
         self._name = model or endpoint or postprocessor
-        self._attributes = {"reranker.model_name": model or postprocessor}  # a URL may hold a key
         # One at a time: two rerankings in parallel would each take twice as long.
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reranker")
 
@@ -136,13 +135,12 @@ class Reranker:
         head, tail = passages[: self.candidates], passages[self.candidates :]
         rerank_call = self._make_rerank_call(query, head)
         try:
-            with stage("reranker", "RERANKER", self._attributes) as opened:
+            with stage("reranker", "RERANKER"):
+                # Not the endpoint's URL, which may hold a key.
+                describe({"reranker.model_name": self.model or self.postprocessor})
                 ordered = self._run_within_budget(rerank_call)
-                if opened.is_recording():
-                    ranked = [(passage.id, score) for passage, score in ordered]
-                    opened.set_attributes(
-                        describe_documents(ranked, prefix="reranker.output_documents")
-                    )
+                described = ((passage.id, score) for passage, score in ordered)
+                describe_documents("reranker.output_documents", described)
         except _Skipped as skipped:
             logger.warning("%s", skipped)
             return {"passages": passages, "notes": [str(skipped)]}

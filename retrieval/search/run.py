@@ -152,15 +152,9 @@ class SearchRun:
             self._make_hits(ranking, similarity_by_key)
             for ranking, similarity_by_key in zip(rankings, similarities, strict=True)
         ]
-        describe(
-            lambda: {
-                "strata.index": list(self.builds),
-                **describe_documents(
-                    [(str(hit.node_id), hit.score) for ranking in hits for hit in ranking],
-                    prefix="retrieval.documents",
-                ),
-            }
-        )
+        describe({"strata.index": list(self.builds)})
+        described = ((hit.node_id, hit.score) for ranking in hits for hit in ranking)
+        describe_documents("retrieval.documents", described)
         return hits
 
     def _make_hits(

@@ -335,15 +335,20 @@ class LanguageModel:
     @contextmanager
     def _stage(self, cost: LanguageModelCost) -> Iterator[None]:
         """A call with its retries. States its cost, on errors too."""
-        with stage("language_model", "LLM", {"llm.model_name": self.name}) as opened:
+        with stage("language_model", "LLM") as opened:
             try:
                 yield
             except LanguageModelError as error:
                 error.cost = cost
                 raise
             finally:
-                opened.set_attribute("llm.token_count.prompt", cost.prompt_tokens)
-                opened.set_attribute("llm.token_count.completion", cost.completion_tokens)
+                opened.set_attributes(
+                    {
+                        "llm.model_name": self.name,
+                        "llm.token_count.prompt": cost.prompt_tokens,
+                        "llm.token_count.completion": cost.completion_tokens,
+                    }
+                )
 
     def _translate_status_error(
         self, error: "openai.APIStatusError"
