@@ -1,36 +1,18 @@
 """The Celery application: queues, task routes and the beat schedule."""
 
-from typing import Any
-
-from celery import Celery, Task
+from celery import Celery
 from kombu.transport import TRANSPORT_ALIASES
 
 import config.worker_process  # noqa: F401 - its receivers
 from config.environment import load_environment
-from core.stages import inject_span, span
 
 load_environment()
 
 # An alias, not Celery's broker_transport: Flower and the log identify brokers by URL scheme.
 TRANSPORT_ALIASES |= dict.fromkeys(("redis", "rediss"), "config.redis_transport:Transport")
 
-
-class TracedTask(Task):
-    """A task whose message names the span that sent it, and whose span is below that one."""
-
-    def apply_async(self, *args: Any, **options: Any) -> Any:
-        headers = inject_span(options.pop("headers", None) or {})
-        return super().apply_async(*args, headers=headers, **options)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        traceparent = self.request.get("traceparent")
-        if traceparent is None and self.name in PERIODIC_TASKS:  # most find nothing to do
-            return super().__call__(*args, **kwargs)
-        with span(self.name, headers={"traceparent": traceparent or ""}):
-            return super().__call__(*args, **kwargs)
-
-
-app = Celery("strata", task_cls=TracedTask)
+# By name, because importing it imports the metrics, which config.gunicorn must set up before.
+app = Celery("strata", task_cls="config.tracing:TracedTask")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 QUEUES = (
     "documents",  # reading files, planning the ledger: short, many

@@ -12,8 +12,11 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from celery import Task
+
+from config.celery import PERIODIC_TASKS
 from config.environment import read_url
-from core.stages import send_spans
+from core.stages import inject_span, send_spans, span
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
@@ -93,3 +96,18 @@ def flush_spans(**kwargs: Any) -> None:
         thread = threading.Thread(target=_get_provider().force_flush, daemon=True)
         thread.start()
         thread.join(FLUSH_SECONDS)
+
+
+class TracedTask(Task):
+    """A task whose message names the span that sent it, and whose span is below that one."""
+
+    def apply_async(self, *args: Any, **options: Any) -> Any:
+        headers = inject_span(options.pop("headers", None) or {})
+        return super().apply_async(*args, headers=headers, **options)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        traceparent = self.request.get("traceparent")
+        if traceparent is None and self.name in PERIODIC_TASKS:  # most find nothing to do
+            return super().__call__(*args, **kwargs)
+        with span(self.name, headers={"traceparent": traceparent or ""}):
+            return super().__call__(*args, **kwargs)

@@ -11,8 +11,6 @@ from typing import Any
 from celery import current_app, signals
 from django.conf import settings
 
-from config.tracing import flush_spans
-
 logger = logging.getLogger(__name__)
 
 # One byte that a worker shares with the children it forks. It has no lock, because a killed child
@@ -56,6 +54,8 @@ def use_shared_stop_event(**kwargs: Any) -> None:
 @signals.worker_process_shutdown.connect
 def send_last_spans(**kwargs: Any) -> None:
     """In each child, which ends without Python's exit handlers."""
+    from config.tracing import flush_spans
+
     flush_spans()
 
 

@@ -68,8 +68,8 @@ class TestState:
 
         metrics = scrape(client())
 
-        assert metrics["strata_waiting", "planning", "plain"] == 1
-        assert metrics["strata_oldest_waiting_seconds", "planning", "plain"] >= 120
+        assert metrics["strata_waiting", "plain", "planning"] == 1
+        assert metrics["strata_oldest_waiting_seconds", "plain", "planning"] >= 120
 
     def test_shows_how_many_vectors_and_texts_cost_nothing(self, build):
         sync(build, give("Herons wait."))
