@@ -174,6 +174,9 @@ class TestEverySpan:
     def test_has_the_names_of_openinference(self, service, receiver, artifact_id):
         from openinference.semconv import trace
 
+        asked = {"index": "plain", "query": QUESTION}
+        service.api.post("ask", json=asked, headers=traceparent(8)).raise_for_status()
+        receiver.wait_for(make_trace_id(8), "POST /api/v1/ask", "language_model")
         names = {
             value
             for attributes in (trace.SpanAttributes, trace.DocumentAttributes)
