@@ -165,7 +165,10 @@ class TestEverySpan:
     def test_holds_no_text_no_query_and_no_key(self, service, receiver, artifact_id):
         headers = traceparent(5)
         service.api.get("search/pages", params={"index": "plain", "q": QUESTION}, headers=headers)
-        receiver.wait_for(make_trace_id(5), "GET /api/v1/search/pages")
+        asked = {"index": "plain", "query": QUESTION}
+        service.api.post("ask", json=asked, headers=headers).raise_for_status()
+        receiver.wait_for(make_trace_id(5), "GET /api/v1/search/pages", "POST /api/v1/ask")
+        receiver.wait_for(make_trace_id(1), "sync")
 
         sent = b"".join(receiver.bodies)
         assert b"retriever" in sent
