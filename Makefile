@@ -76,6 +76,7 @@ requirements: $(UV)  ## Compile requirements/*.in into pinned, hashed *.txt
 	cd requirements && ../$(COMPILE) base.in --output-file base.txt
 	cd requirements && ../$(COMPILE) s3.in --output-file s3.txt
 	cd requirements && ../$(COMPILE) encryption.in --output-file encryption.txt
+	cd requirements && ../$(COMPILE) traces.in --output-file traces.txt
 	cd requirements && ../$(COMPILE) production.in --output-file production.txt
 	cd requirements && ../$(COMPILE) dev.in --output-file dev.txt
 	# torch is installed apart: what is resolved here would be its build for GPUs.

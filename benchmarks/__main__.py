@@ -40,7 +40,7 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument(
-        "--chunks", type=int, default=10_000, help="search, grants: chunks in the index"
+        "--chunks", type=int, default=10_000, help="search, grants, scraping: chunks in the index"
     )
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument(
@@ -68,6 +68,7 @@ def main() -> None:
             "http",
             "searches",
             "grants",
+            "scraping",
             "abuse",
             "filings",
             "scans",
@@ -90,7 +91,9 @@ def main() -> None:
     parser.add_argument(
         "--production", action="store_true", help="abuse, searches: measure the production form"
     )
-    parser.add_argument("--documents", type=int, default=2_000, help="switch: in the index")
+    parser.add_argument(
+        "--documents", type=int, default=2_000, help="switch, scraping: in the index"
+    )
     parser.add_argument("--asked", type=int, default=10_000, help="asking: documents in each index")
     parser.add_argument(
         "--pages", type=int, default=2_000, help="hierarchical: pages of five chunks each"
@@ -208,6 +211,10 @@ def main() -> None:
             from benchmarks.grants import measure_grants
 
             measure_grants(arguments.chunks, arguments.pairs, QUERIES)
+        if arguments.only == "scraping":
+            from benchmarks.scraping import measure_scraping
+
+            measure_scraping(arguments.documents, arguments.chunks, QUERIES)
         if arguments.only == "abuse":
             from benchmarks.abuse import measure_abuse
 

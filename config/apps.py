@@ -10,9 +10,11 @@ class ConfigConfig(AppConfig):
     def ready(self) -> None:
         from config import checks  # noqa: F401
         from config.folders import create_data_folder
+        from config.tracing import start_tracing
         from core.workers import register_local_workers
 
         create_data_folder()
+        start_tracing()
         register_local_workers(_local_workers)
 
 

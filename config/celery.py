@@ -11,7 +11,8 @@ load_environment()
 # An alias, not Celery's broker_transport: Flower and the log identify brokers by URL scheme.
 TRANSPORT_ALIASES |= dict.fromkeys(("redis", "rediss"), "config.redis_transport:Transport")
 
-app = Celery("strata")
+# By name, because importing it imports the metrics, which config.gunicorn must set up before.
+app = Celery("strata", task_cls="config.tracing:TracedTask")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 QUEUES = (
     "documents",  # reading files, planning the ledger: short, many

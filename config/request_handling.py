@@ -29,6 +29,7 @@ from django.core.wsgi import get_wsgi_application
 from config.error_statuses import exception_handler
 from config.middleware import BODY_IS_PENDING, BodyWanted
 from core.exceptions import BodyTimeout, StrataError, TooLarge, TooManyStreams
+from core.stages import keep_span, span
 from documents.batches import BatchResponse
 from documents.originals import require_free_disk
 
@@ -58,6 +59,15 @@ class _ClientDisconnected(Exception):
 
 async def handle_request(scope: dict[str, Any], receive: Any, send: Any) -> None:
     """The ASGI application."""
+    if not scope["path"].startswith("/api/"):
+        await _handle_request(scope, receive, send)
+        return
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+    with span("request", headers=headers):
+        await _handle_request(scope, receive, send)
+
+
+async def _handle_request(scope: dict[str, Any], receive: Any, send: Any) -> None:
     environ = _make_environ(scope)
     body = _RequestBody(receive, int(environ.get("CONTENT_LENGTH", 0)))
     try:
@@ -90,7 +100,7 @@ async def handle_request(scope: dict[str, Any], receive: Any, send: Any) -> None
 
 
 async def _run_in_thread(threads: Executor, function: Callable[..., R], *args: Any) -> R:
-    return await asyncio.get_running_loop().run_in_executor(threads, function, *args)
+    return await asyncio.get_running_loop().run_in_executor(threads, keep_span(function), *args)
 
 
 # --- The body --------------------------------------------------------------------------------

@@ -96,12 +96,12 @@ class WorkView(NeedsAllDocuments):
         """
         grant = get_grant(request)
         sees_all = grant.indexes is None
-        queues = [queue for queue in QUEUES if queue.index or sees_all]
         checks = cache.get_or_set("work-checks", _check, CHECK_SECONDS) if sees_all else []
+        queues = _list_queues(grant)
         failures = [failure for queue in queues for failure in _list_failures(queue, grant)]
         return Response(
             {
-                "waiting": [each for queue in queues for each in _list_waiting(queue, grant)],
+                "waiting": list_waiting(grant),
                 "failures": sorted(failures, key=lambda each: -each["count"])[:MAX_FAILURES],
                 "parts": [
                     {"part": part, "is_ok": state == OK, "detail": state}
@@ -114,6 +114,15 @@ class WorkView(NeedsAllDocuments):
 
 def _check() -> list[dict[str, Any]]:
     return [asdict(result) for result in (*check_installation(), *check_indexes())]
+
+
+def _list_queues(grant: Grant) -> list[Queue]:
+    return [queue for queue in QUEUES if queue.index or grant.indexes is None]
+
+
+def list_waiting(grant: Grant) -> list[dict[str, Any]]:
+    """What waits in each queue, by index, and for how long."""
+    return [each for queue in _list_queues(grant) for each in _list_waiting(queue, grant)]
 
 
 def _list_waiting(queue: Queue, grant: Grant) -> Iterator[dict[str, Any]]:

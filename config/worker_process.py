@@ -51,6 +51,14 @@ def use_shared_stop_event(**kwargs: Any) -> None:
         worker.stop_requested = WorkerStopEvent()
 
 
+@signals.worker_process_shutdown.connect
+def send_last_spans(**kwargs: Any) -> None:
+    """In each child, which ends without Python's exit handlers."""
+    from config.tracing import flush_spans
+
+    flush_spans()
+
+
 @signals.worker_process_init.connect
 def resume_work_after_loading(**kwargs: Any) -> None:
     """In each child: resume work that waits for a model as soon as the child has loaded it."""

@@ -21,9 +21,9 @@ REQUEST_SECONDS = Histogram(
     ["method", "route"],
     buckets=_BOUNDS,
 )
-SEARCH_SECONDS = Histogram(
-    "strata_search_seconds",
-    "Time of a search by stage: embed, search, verify, total.",
+STAGE_SECONDS = Histogram(
+    "strata_stage_seconds",
+    "Time of a stage of a search, an answer or indexing.",
     ["stage"],
     buckets=_BOUNDS,
 )

@@ -16,6 +16,7 @@ from django.db import transaction
 from access.grants import Grant
 from core.exceptions import StrataError
 from core.leases import Claim, describe_error
+from core.stages import describe, stage
 from core.text import clean_text, hash_text
 from documents.exceptions import Unparsable
 from documents.index_catalog import get_catalog
@@ -73,7 +74,9 @@ def parse_artifact(artifact_id: uuid.UUID) -> Artifact | None:
     return None
 
 
+@stage("read")
 def _parse_claimed(claim: Claim[Artifact], artifact: Artifact) -> ParsedDocument:
+    describe({"strata.artifact_ids": [str(artifact.pk)]})
     if artifact.attempts > settings.STRATA_MAX_ATTEMPTS:
         raise Unparsable(
             "gave_up",

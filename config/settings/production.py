@@ -81,7 +81,8 @@ _has_tls = not _read_flag("STRATA_PLAIN_HTTP")
 SECURE_SSL_REDIRECT = _has_tls
 STRATA_CLIENT_ADDRESS_HEADER = "HTTP_X_FORWARDED_FOR"
 STRATA_MAX_CONNECTIONS_PER_ADDRESS = read_int("STRATA_MAX_CONNECTIONS_PER_ADDRESS", 0)
-SECURE_REDIRECT_EXEMPT = ["^health/", "^metrics$"]  # monitoring asks without the proxy
+# Health checks and Prometheus ask each server and not the proxy.
+SECURE_REDIRECT_EXEMPT = ["^health/", "^metrics$"]
 SECURE_HSTS_SECONDS = 31_536_000 if _has_tls else 0
 # Both reach beyond this service, and a preload list is hard to leave.
 SECURE_HSTS_INCLUDE_SUBDOMAINS = _read_flag("STRATA_HSTS_SUBDOMAINS")

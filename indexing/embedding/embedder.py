@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from core.exceptions import StrataError
 from core.import_lock import import_lock
+from core.stages import describe, stage
 from indexing.embedding import minilm
 from indexing.embedding.vectors import Vectors, normalise
 from indexing.exceptions import EmbeddingMismatch, InvalidSpec
@@ -86,7 +88,8 @@ class Embedder:
 
     def embed_query(self, text: str) -> Vectors:
         """(dimension,); raises as ``embed_documents``."""
-        vectors = self._model.embed_queries([self.spec.query_prefix + text])
+        with self._stage(1):
+            vectors = self._model.embed_queries([self.spec.query_prefix + text])
         self._check_dimension(vectors)
         return np.asarray(vectors[0])
 
@@ -104,11 +107,18 @@ class Embedder:
 
     def _embed(self, texts: list[str], embed_batch: Callable[[list[str]], Vectors]) -> Vectors:
         vectors = np.empty((len(texts), self.spec.dimension), np.float32)
-        for rows in self._split_into_batches(texts):
-            batch = embed_batch([texts[row] for row in rows])
-            self._check_dimension(batch)
-            vectors[rows] = batch
+        with self._stage(len(texts)):
+            for rows in self._split_into_batches(texts):
+                batch = embed_batch([texts[row] for row in rows])
+                self._check_dimension(batch)
+                vectors[rows] = batch
         return vectors
+
+    @contextmanager
+    def _stage(self, text_count: int) -> Iterator[None]:
+        with stage("embedding_model", "EMBEDDING"):
+            describe({"embedding.model_name": self.spec.model, "strata.text_count": text_count})
+            yield
 
     def _split_into_batches(self, texts: list[str]) -> Iterator[list[int]]:
         """Yield batches of positions in ``texts``, shortest texts first."""

@@ -20,6 +20,7 @@ from django.utils import timezone
 
 from core.expected_errors import is_expected
 from core.leases import Claim, describe_error
+from core.stages import describe, stage
 from core.text import hash_text
 from documents.exceptions import Unparsable
 from documents.models import Artifact, Source
@@ -191,6 +192,15 @@ class DocumentPlanner:
 
     def _plan_parts(self, build: IndexBuild, should_stop: Callable[[], bool]) -> int:
         """Draft and write the next part of every document; return the number of documents."""
+        if not self._plans:
+            return 0
+        with stage("plan"):
+            describe(
+                {"strata.artifact_ids": [str(each.document.artifact_id) for each in self._plans]}
+            )
+            return self._draft_and_write(build, should_stop)
+
+    def _draft_and_write(self, build: IndexBuild, should_stop: Callable[[], bool]) -> int:
         plans, drafted = self._plans[:], []
         for plan in plans:
             if should_stop():

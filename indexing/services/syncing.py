@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from core.exceptions import StrataError
 from core.leases import ATTEMPTS_BEFORE_ISOLATION, NO_LEASE, Claim, describe_error
+from core.stages import describe, stage
 from indexing import embedding
 from indexing.chunking import prepend_context
 from indexing.drafting import make_payload
@@ -128,10 +129,13 @@ def _sync_claim(build: IndexBuild, claim: Claim[Node], should_stop: Callable[[],
     return 0 if is_stopped else len(nodes)
 
 
+@stage("sync")
 def _write_claimed(
     build: IndexBuild, claim: Claim[Node], nodes: Sequence[Node], should_stop: Callable[[], bool]
 ) -> bool:
     """Embed and write the nodes; False if a stop was requested before writing."""
+    artifact_ids = {str(node.artifact_id) for node in nodes if node.artifact_id is not None}
+    describe({"strata.artifact_ids": sorted(artifact_ids)})
     now = timezone.now()
     for node in nodes:
         node.build = build
@@ -159,7 +163,7 @@ def _write_claimed(
         collection = ensure_collection(build, kind)
         of_kind = [p for p in points if kinds[p.id] == kind and p.id in claimed_ids]
         if of_kind:
-            with unconfirmed_write(build, collection, [point.id for point in of_kind]):
+            with stage("write"), unconfirmed_write(build, collection, [p.id for p in of_kind]):
                 store.upsert(collection, of_kind)
         changed_payloads = {
             node.point_id: make_payload(node)
@@ -169,7 +173,7 @@ def _write_claimed(
             and node.point_id in claimed_ids
         }
         if changed_payloads:
-            with unconfirmed_write(build, collection, changed_payloads):
+            with stage("write"), unconfirmed_write(build, collection, changed_payloads):
                 store.replace_payloads(collection, changed_payloads)
     with changing_nodes(build.pk, {node.artifact_id for node in nodes}):
         # Locked, so that no row is planned again between this read and the update.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from access.grants import Grant
+from core.stages import stage
 from indexing.models import IndexBuild
 from indexing.stores import DenseVector
 from retrieval.search.flat import MIN_REFILL_POINTS, count_final, drop_repeated_chunks
@@ -45,6 +46,7 @@ class KnowledgeQuery(SearchRun):
         super().__init__(indexes, [query] if vector is None else [], SearchOptions(), grant)
         self.query, self.vector = query, vector
 
+    @stage("retriever", "RETRIEVER")
     def find(self, kind: str, options: SearchOptions) -> list[Hit]:
         """The nearest nodes of a kind that can be served, best first; ties by id. ``limit``,
         ``offset`` and ``min_similarity`` of the options apply.
@@ -68,6 +70,7 @@ class KnowledgeQuery(SearchRun):
         [hits] = self.make_hits(served[options.offset : count])
         return hits
 
+    @stage("retriever", "RETRIEVER")
     def find_chunks(self, count: int, options: SearchOptions) -> list[tuple[Hit, float]]:
         """The ``count`` best chunks that can be served, by the scores of a mode, each with its
         cosine. The same text, cut by several strategies, is one chunk.
@@ -88,8 +91,8 @@ class KnowledgeQuery(SearchRun):
             if mode == Mode.DENSE:
                 similarities = {each.key: each.point.score for each in served}
             else:
-                [similarities] = measure_similarities([served])
-                self.stopwatch.lap("search")
+                with self.stage("search"):
+                    [similarities] = measure_similarities([served])
             found = [
                 each
                 for each in served
@@ -104,14 +107,13 @@ class KnowledgeQuery(SearchRun):
     def _make_targets(self, kind: str, options: SearchOptions) -> list[Target]:
         targets = make_targets(self.builds.values(), (kind,), options.filter)
         require_same_model(targets)
-        self.stopwatch.start()
-        if self.vector is None and targets:
-            set_query_vectors(self.query, Mode.DENSE, targets[:1])
-            self.vector = targets[0].dense
-        for target in targets:
-            target.dense = self.vector  # in a sparse search too: its hits have a cosine
-        self.notes += set_query_terms(self.query, options.mode, targets)
-        self.stopwatch.lap("embed")
+        with self.stage("embed"):
+            if self.vector is None and targets:
+                set_query_vectors(self.query, Mode.DENSE, targets[:1])
+                self.vector = targets[0].dense
+            for target in targets:
+                target.dense = self.vector  # in a sparse search too: its hits have a cosine
+            self.notes += set_query_terms(self.query, options.mode, targets)
         return targets
 
     def _find_served(
@@ -130,11 +132,11 @@ class KnowledgeQuery(SearchRun):
     def _fetch_and_check(
         self, targets: Sequence[Target], mode: Mode, count: int, min_score: float | None
     ) -> list[Candidate]:
-        fetch_points(targets, mode, count + _EXTRA_HITS, min_score=min_score)
-        ranking = merge_candidates(targets)
-        self.stopwatch.lap("search")
-        self.checks.check(ranking)
-        self.stopwatch.lap("verify")
+        with self.stage("search"):
+            fetch_points(targets, mode, count + _EXTRA_HITS, min_score=min_score)
+            ranking = merge_candidates(targets)
+        with self.stage("verify"):
+            self.checks.check(ranking)
         return ranking
 
 

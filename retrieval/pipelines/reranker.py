@@ -11,6 +11,7 @@ from haystack import component
 
 from core.exceptions import InvalidInput
 from core.import_lock import import_lock
+from core.stages import describe, describe_documents, stage
 from indexing.exceptions import ModelUnavailable
 from indexing.model_loading import ModelLoader
 from retrieval.cross_encoders import (
@@ -134,7 +135,12 @@ class Reranker:
         head, tail = passages[: self.candidates], passages[self.candidates :]
         rerank_call = self._make_rerank_call(query, head)
         try:
-            ordered = self._run_within_budget(rerank_call)
+            with stage("reranker", "RERANKER"):
+                # Not the endpoint's URL, which may hold a key.
+                describe({"reranker.model_name": self.model or self.postprocessor})
+                ordered = self._run_within_budget(rerank_call)
+                described = ((passage.id, score) for passage, score in ordered)
+                describe_documents("reranker.output_documents", described)
         except _Skipped as skipped:
             logger.warning("%s", skipped)
             return {"passages": passages, "notes": [str(skipped)]}

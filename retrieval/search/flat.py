@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 from access.grants import Grant
+from core.stages import stage
 from indexing.models import IndexBuild
 from indexing.stores import Payload
 from retrieval.search.request import SearchOptions
@@ -23,6 +24,7 @@ class SearchAnswer(AnyAnswer):
     hits: list[Hit]
 
 
+@stage("retriever", "RETRIEVER")
 def search_nodes(
     indexes: Sequence[str | IndexBuild],
     query: str,
@@ -55,11 +57,11 @@ def search_nodes(
         ranking: list[Candidate] = []
         count = wanted_count * points_per_hit + _EXTRA_POINTS
         for _ in range(1 + _MAX_REFILLS):
-            run.fetch(run.targets, count)
-            ranking = merge_candidates(run.targets)
-            run.stopwatch.lap("search")
-            ranking = keep_distinct(run.keep_served(ranking))
-            run.stopwatch.lap("verify")
+            with run.stage("search"):
+                run.fetch(run.targets, count)
+                ranking = merge_candidates(run.targets)
+            with run.stage("verify"):
+                ranking = keep_distinct(run.keep_served(ranking))
             is_filled = count_final(ranking, run.targets) >= wanted_count
             if is_filled or not any(target.has_more for target in run.targets):
                 break

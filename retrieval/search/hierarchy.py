@@ -8,6 +8,7 @@ from django.db.models import F
 
 from access.grants import Grant
 from core.exceptions import InvalidInput
+from core.stages import stage
 from indexing.models import IndexBuild
 from indexing.stores import Payload
 from retrieval.ledger import LiveBuild
@@ -66,6 +67,7 @@ class HierarchicalAnswer(AnyAnswer):
     artifacts: list[ArtifactGroup]  # best first
 
 
+@stage("retriever", "RETRIEVER")
 def search_hierarchical(
     indexes: Sequence[str | IndexBuild], query: str, options: SearchOptions, grant: Grant
 ) -> HierarchicalAnswer:
@@ -90,19 +92,19 @@ def search_hierarchical(
 
     def rank() -> list[Candidate]:
         """The candidates to show: summaries best first, then chunks best first."""
-        run.fetch(run.targets, CANDIDATES_PER_COLLECTION)
-        candidates = (
-            merge_candidates(summaries)[:CANDIDATES_PER_COLLECTION]
-            + drop_repeated_chunks(merge_candidates(chunks))[:CANDIDATES_PER_COLLECTION]
-        )
-        run.stopwatch.lap("search")
-        found = _keep_best_artifacts(candidates, options.limit)
-        while len(served := run.keep_served(found)) < len(found):
-            # The next iteration checks the candidates that move up.
-            unserved = {each.key for each in found} - {each.key for each in served}
-            candidates = [each for each in candidates if each.key not in unserved]
+        with run.stage("search"):
+            run.fetch(run.targets, CANDIDATES_PER_COLLECTION)
+            candidates = (
+                merge_candidates(summaries)[:CANDIDATES_PER_COLLECTION]
+                + drop_repeated_chunks(merge_candidates(chunks))[:CANDIDATES_PER_COLLECTION]
+            )
+        with run.stage("verify"):
             found = _keep_best_artifacts(candidates, options.limit)
-        run.stopwatch.lap("verify")
+            while len(served := run.keep_served(found)) < len(found):
+                # The next iteration checks the candidates that move up.
+                unserved = {each.key for each in found} - {each.key for each in served}
+                candidates = [each for each in candidates if each.key not in unserved]
+                found = _keep_best_artifacts(candidates, options.limit)
         return found
 
     candidates = run.rank(rank)

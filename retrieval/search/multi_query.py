@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from access.grants import Grant
 from core.exceptions import InvalidInput
+from core.stages import stage
 from indexing.models import IndexBuild
 from retrieval.ledger import LiveBuild
 from retrieval.search.flat import drop_repeated_chunks
@@ -33,6 +34,7 @@ class MultiQueryAnswer(AnyAnswer):
     rankings: list[list[Hit]]
 
 
+@stage("retriever", "RETRIEVER")
 def search_by_queries(
     index: str | IndexBuild, queries: Sequence[str], options: SearchOptions, grant: Grant
 ) -> MultiQueryAnswer:
@@ -58,20 +60,19 @@ def search_by_queries(
         return run.finish(MultiQueryAnswer, rankings=[[] for _ in queries])
     kinds = [choose_passage_kind(build)]
     targets = [run.add_targets(kinds)[0] for _ in queries]
-    run.stopwatch.start()
-    run.notes = _set_query_vectors(queries, options, targets)
-    run.stopwatch.lap("embed")
+    with run.stage("embed"):
+        run.notes = _set_query_vectors(queries, options, targets)
 
     def rank() -> list[list[Candidate]]:
         """The passages of each query that can be served, ``limit`` of each."""
         unfilled, count = list(targets), options.limit + _EXTRA_HITS
         while True:
-            run.fetch(unfilled, count)
-            rankings = [_keep_best_per_passage(target) for target in targets]
-            run.stopwatch.lap("search")
-            run.checks.check(found for ranking in rankings for found in ranking)
-            served = [run.keep_served(ranking)[: options.limit] for ranking in rankings]
-            run.stopwatch.lap("verify")
+            with run.stage("search"):
+                run.fetch(unfilled, count)
+                rankings = [_keep_best_per_passage(target) for target in targets]
+            with run.stage("verify"):
+                run.checks.check(found for ranking in rankings for found in ranking)
+                served = [run.keep_served(ranking)[: options.limit] for ranking in rankings]
             unfilled = [
                 target
                 for target, found in zip(targets, served, strict=True)

@@ -2,12 +2,14 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from uuid import UUID
 
 from access.grants import Grant
-from core.metrics import DROPPED_HITS, SEARCH_SECONDS
+from core.metrics import DROPPED_HITS
+from core.stages import describe, describe_documents, stage
 from indexing.models import IndexBuild
 from indexing.spec import IndexSpec
 from indexing.stores import Payload
@@ -77,7 +79,8 @@ class SearchRun:
         options: SearchOptions,
         grant: Grant,
     ) -> None:
-        self.stopwatch = Stopwatch()
+        self._started_at = time.perf_counter()
+        self._took_ms = dict.fromkeys(STAGES, 0.0)
         for query in queries:
             check_query(indexes, query)
         if not grant.sees_all_documents:  # the check drops what the grant excludes
@@ -88,6 +91,10 @@ class SearchRun:
         self.targets: list[Target] = []
         self.checks = HitChecks()
         self.notes: list[str] = []
+
+    def stage(self, name: str) -> AbstractContextManager[object]:
+        """One of ``STAGES``, until the block ends; its time is part of the answer."""
+        return stage(name, took_ms=self._took_ms)
 
     def add_targets(self, kinds: Sequence[str]) -> list[Target]:
         """Search the collections that hold these kinds. Raises ``InvalidInput``: a build holds no
@@ -104,11 +111,10 @@ class SearchRun:
             EmbeddingUnavailable: retry helps.
         """
         wait_for_revision(self.targets, self.options.min_revision)
-        self.stopwatch.start()
-        self.notes = set_query_vectors(query, self.options.mode, self.targets)
+        with self.stage("embed"):
+            self.notes = set_query_vectors(query, self.options.mode, self.targets)
         for target in self.targets:
             target.needs_ranks |= self.options.explain
-        self.stopwatch.lap("embed")
 
     def rank(self, rank: Callable[[], T]) -> T:
         """Call ``rank``, which fetches and checks points, and once more if points were replaced."""
@@ -136,12 +142,16 @@ class SearchRun:
         """The hits of each ranking, with their explanations and cosines if these are asked for."""
         similarities: list[dict[PointKey, float]] = [{} for _ in rankings]
         if self.options.with_similarity:
-            similarities = measure_similarities(rankings)
-            self.stopwatch.lap("search")
-        return [
+            with self.stage("search"):
+                similarities = measure_similarities(rankings)
+        hits = [
             self._make_hits(ranking, similarity_by_key)
             for ranking, similarity_by_key in zip(rankings, similarities, strict=True)
         ]
+        describe({"strata.index": list(self.builds)})
+        described = ((hit.node_id, hit.score) for ranking in hits for hit in ranking)
+        describe_documents("retrieval.documents", described)
+        return hits
 
     def _make_hits(
         self, ranking: Sequence[Candidate], similarities: Mapping[PointKey, float]
@@ -174,9 +184,8 @@ class SearchRun:
 
     def finish(self, answer_class: type[Answer], **found: Any) -> Answer:
         """Make the answer: what was found, and what every answer says of its search."""
-        took_ms = self.stopwatch.took_ms()
-        for stage, milliseconds in took_ms.items():
-            SEARCH_SECONDS.labels(stage).observe(milliseconds / 1_000)
+        total = (time.perf_counter() - self._started_at) * 1_000
+        took_ms = {name: round(ms, 3) for name, ms in {**self._took_ms, "total": total}.items()}
         DROPPED_HITS.labels("orphan").inc(self.checks.dropped.orphans)
         DROPPED_HITS.labels("integrity").inc(self.checks.dropped.integrity_errors)
         return answer_class(
@@ -199,29 +208,7 @@ def add_up(answers: Sequence[AnyAnswer]) -> dict[str, Any]:
         ),
         "stale_ids": sorted({pk for answer in answers for pk in answer.stale_ids}),
         "took_ms": {
-            stage: round(sum(answer.took_ms[stage] for answer in answers), 3) for stage in STAGES
+            name: round(sum(answer.took_ms[name] for answer in answers), 3) for name in STAGES
         },
         "notes": list(dict.fromkeys(note for answer in answers for note in answer.notes)),
     }
-
-
-class Stopwatch:
-    """Milliseconds by stage."""
-
-    def __init__(self) -> None:
-        self._started_at = self._lap_started_at = time.perf_counter()
-        self._ms_by_stage = dict.fromkeys(STAGES, 0.0)
-
-    def start(self) -> None:
-        """Start the first lap; the time before it counts in the total only."""
-        self._lap_started_at = time.perf_counter()
-
-    def lap(self, stage: str) -> None:
-        """Add the time since the last lap to ``stage``."""
-        now = time.perf_counter()
-        self._ms_by_stage[stage] += (now - self._lap_started_at) * 1_000
-        self._lap_started_at = now
-
-    def took_ms(self) -> dict[str, float]:
-        took = {**self._ms_by_stage, "total": (time.perf_counter() - self._started_at) * 1_000}
-        return {stage: round(milliseconds, 3) for stage, milliseconds in took.items()}

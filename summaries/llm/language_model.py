@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from core.circuit_breaker import CircuitBreaker
 from core.import_lock import import_lock
 from core.outbound import parse_retry_after
+from core.stages import stage
 from summaries.exceptions import (
     InvalidCompletion,
     LanguageModelBusy,
@@ -137,7 +138,7 @@ class LanguageModel:
         deadline = Deadline(patience_seconds)
         # In the background, each text is tried again until its queue gives up.
         guard = nullcontext() if patience_seconds is None else self._breaker.guarding()
-        with _stating_cost(cost), guard:
+        with self._stage(cost), guard:
             value = self._ask_twice_if_faulty(
                 lambda: self._complete_turn(messages, schema, max_tokens, cost, deadline),
                 messages,
@@ -193,7 +194,7 @@ class LanguageModel:
         """
         cost = LanguageModelCost()
         pieces = self._astream(system, user, max_tokens, cost, Deadline(patience_seconds))
-        with _stating_cost(cost), self._breaker.guarding():
+        with self._stage(cost), self._breaker.guarding():
             async with aclosing(pieces):
                 async for piece in pieces:
                     yield piece
@@ -209,14 +210,18 @@ class LanguageModel:
                 async with call_semaphore.ahold_slot(max_seconds=deadline.remaining_seconds()):
                     with self._count_and_translate_errors(cost):
                         async with self._aopen_client(deadline.remaining_seconds()) as model:
-                            note_use(tokens=estimate_tokens(len(system) + len(user)))
+                            tokens = estimate_tokens(len(system) + len(user))
+                            cost.prompt_tokens += tokens
+                            note_use(tokens=tokens)
                             chunks = await model.astream_chat(
                                 _to_chat_messages(messages), max_tokens=max_tokens
                             )
                             async for chunk in chunks:
                                 has_begun = True
                                 if chunk.delta:
-                                    note_use(tokens=estimate_tokens(len(chunk.delta)))
+                                    tokens = estimate_tokens(len(chunk.delta))
+                                    cost.completion_tokens += tokens
+                                    note_use(tokens=tokens)
                                     if piece := fences.feed(chunk.delta):
                                         yield piece
                             if not has_begun:
@@ -318,6 +323,24 @@ class LanguageModel:
                 "The language model returned a malformed response."
             ) from None
 
+    @contextmanager
+    def _stage(self, cost: LanguageModelCost) -> Iterator[None]:
+        """A call with its retries. States its cost, on errors too."""
+        with stage("language_model", "LLM") as opened:
+            try:
+                yield
+            except LanguageModelError as error:
+                error.cost = cost
+                raise
+            finally:
+                opened.set_attributes(
+                    {
+                        "llm.model_name": self.name,
+                        "llm.token_count.prompt": cost.prompt_tokens,
+                        "llm.token_count.completion": cost.completion_tokens,
+                    }
+                )
+
     def _translate_status_error(
         self, error: "openai.APIStatusError"
     ) -> LanguageModelUnavailable | LanguageModelRefused | LanguageModelMisconfigured:
@@ -392,15 +415,6 @@ class LanguageModel:
 
 
 _make_model = cache(LanguageModel)  # one for each name, address and key
-
-
-@contextmanager
-def _stating_cost(cost: LanguageModelCost) -> Iterator[None]:
-    try:
-        yield
-    except LanguageModelError as error:
-        error.cost = cost
-        raise
 
 
 @cache

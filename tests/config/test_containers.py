@@ -17,6 +17,7 @@ from django.urls import resolve
 
 from config import environment, gunicorn
 from config.celery import QUEUES
+from config.tracing import ENDPOINT_VARIABLES
 from tests.compose import BIN, SECRETS, compose, read_our_services, read_services
 from tests.serving import ROOT
 
@@ -134,6 +135,8 @@ class TestCompose:
     def test_passes_on_no_other_variable(self, ours):
         libraries = {"WEB_CONCURRENCY"}
         libraries |= {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION"}
+        libraries |= {*ENDPOINT_VARIABLES, "OTEL_EXPORTER_OTLP_HEADERS"}
+        libraries |= {"OTEL_TRACES_SAMPLER", "OTEL_TRACES_SAMPLER_ARG"}
         for name, service in ours.items():
             if name != "flower":
                 assert set(service["environment"]) - read_by_settings() - libraries == set(), name

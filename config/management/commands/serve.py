@@ -20,6 +20,7 @@ from config.preloading import freeze_loaded_objects, preload_models_in_use, prel
 from config.progress import show_indexing_progress
 from config.release import require_same_indexing
 from config.server_settings import collect_settings
+from config.tracing import flush_spans
 from core import running_server
 from core.exceptions import StrataError
 from documents.models import Artifact
@@ -78,6 +79,7 @@ class Command(BaseCommand):
             raise CommandError(error.with_fix()) from None
         # Threads of the model and the engine would delay a normal exit; everything is written and
         # closed by now.
+        flush_spans()
         self.stdout.flush()
         self.stderr.flush()
         os._exit(0)

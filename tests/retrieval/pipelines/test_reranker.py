@@ -11,10 +11,11 @@ from indexing.exceptions import ModelUnavailable
 from retrieval import cross_encoders
 from retrieval.pipelines.reranker import Reranker
 from tests.indexing.small_cross_encoder import write_cross_encoder
+from tests.otlp import finished
 from tests.retrieval.pipelines.making import make_passage, names
 from tests.summaries.test_llm import endpoint, fails, hangs
 
-__all__ = ["endpoint"]  # a fixture
+__all__ = ["endpoint", "finished"]  # fixtures
 
 PASSAGES = [
     make_passage(letter, text=text)
@@ -42,6 +43,16 @@ class TestReranker:
         assert [each.score for each in answer["passages"]] == [2, 1, 1, 0]
         assert {each.score_kind for each in answer["passages"]} == {"cross_encoder"}
         assert answer["notes"] == []
+
+    def test_makes_a_span_with_ids_and_scores_and_no_text(self, model, finished):
+        best = rerank(model=model)["passages"][0]
+
+        [reranked] = finished
+        assert reranked.attributes["openinference.span.kind"] == "RERANKER"
+        assert reranked.attributes["reranker.model_name"] == model
+        assert reranked.attributes["reranker.output_documents.0.document.id"] == best.id
+        assert reranked.attributes["reranker.output_documents.0.document.score"] == 2
+        assert "heron" not in reranked.to_json()
 
     def test_stores_its_step_in_each_passage(self, model):
         first = rerank(model=model)["passages"][0]
