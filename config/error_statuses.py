@@ -104,6 +104,7 @@ from summaries.exceptions import (
     LanguageModelRefused,
     LanguageModelUnavailable,
 )
+from webhooks.exceptions import NoReceiver
 
 logger = logging.getLogger(__name__)
 
@@ -144,6 +145,7 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     WrongBuildState: 409,
     SpecNotWritten: 409,
     AllIndexesNeeded: 403,
+    NoReceiver: 409,
     BuildUnfinished: 409,
     UnavailableTool: 409,
     NotYetIndexed: 409,

@@ -21,12 +21,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 import strata_types
-from access.authentication import get_grant
+from access.authentication import get_grant, get_scope
 from access.grants import Grant, Scope
 from access.permissions import require_larger_scope
 from access.request_throttle import get_holder
 from access.usage_limits import require_room, take_batch
-from audit.services import identify, write_rows
+from audit.serializers import render_change
+from audit.services import identify, select_changes, write_rows
 from core.exceptions import StrataError
 from core.http_formats import IgnoreAcceptHeader, JSONParser, max_json_bytes
 from core.openapi import ERROR, body_of
@@ -91,6 +92,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         "destroy": Scope.WRITE,
         "content": Scope.WRITE,
         "pages": Scope.SEARCH,
+        "changes": Scope.SEARCH,
         "page": Scope.SEARCH,
         "picture": Scope.SEARCH,
         "boxes": Scope.SEARCH,
@@ -305,6 +307,24 @@ class ArtifactViewSet(viewsets.ViewSet):
         page = _get_page(artifact, page_index)
         rendered = _render_page(page, len(page.text))
         return Response({**rendered, "artifact_id": str(artifact.pk), "text": page.text})
+
+    @extend_schema(
+        operation_id="list_changes",
+        parameters=[ARTIFACT_ID, PagingSerializer],
+        responses=body_of(strata_types.ChangeList),
+    )
+    def changes(self, request: Request, artifact_id: str) -> Response:
+        """List the changes of an artifact, newest first.
+
+        They are rows of the audit log, which keeps them for a time and has none for what a command
+        wrote to the database itself. Names are only for callers with the scope `manage`.
+        """
+        artifact = _get_visible(_parse_artifact_id(artifact_id), get_grant(request))
+        parameters = PagingSerializer.read(request.query_params)
+        page, answer = paginate(request, select_changes(str(artifact.pk)), parameters)
+        with_name = get_scope(request) == Scope.MANAGE
+        answer["results"] = [render_change(row, with_name=with_name) for row in page]
+        return Response(answer)
 
     @extend_schema(
         operation_id="draw_page",
