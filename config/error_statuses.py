@@ -57,6 +57,7 @@ from core.exceptions import (
 from core.expected_errors import is_database_unavailable
 from core.serializers import make_error_json, to_invalid_input
 from documents.exceptions import (
+    AddressUnavailable,
     ContentConflict,
     DocumentHeld,
     OriginalsUnavailable,
@@ -151,6 +152,7 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     NotYetIndexed: 409,
     Unparsable: 422,
     PagesBusy: 503,
+    AddressUnavailable: 503,
     ScannerUnavailable: 503,
     OriginalsUnavailable: 503,
     UnchunkableText: 422,

@@ -51,6 +51,13 @@ class OriginalsUnavailable(StrataError):
     is_retryable = True
 
 
+class AddressUnavailable(StrataError):
+    """The document cannot be fetched from its address now; safe to retry."""
+
+    code = "address_unavailable"
+    is_retryable = True
+
+
 class PagesBusy(StrataError):
     """Pages of other documents are being drawn."""
 

@@ -37,12 +37,14 @@ from core.serializers import PagingSerializer
 from documents import reading, services
 from documents.batches import BatchResponse, add_batch
 from documents.exceptions import UnknownArtifact
+from documents.fetching import fetch_file
 from documents.index_catalog import get_catalog, require_index
 from documents.models import Artifact, Page
 from documents.parsing import draw_page, find_boxes
 from documents.serializers import (
     FORM,
     NDJSON,
+    AddressArtifactSerializer,
     ArtifactFilterSerializer,
     ArtifactUpdateSerializer,
     FileArtifactSerializer,
@@ -50,6 +52,7 @@ from documents.serializers import (
     PassageSerializer,
     TextArtifactSerializer,
     TextContentSerializer,
+    is_only_address,
     render_artifacts,
     select_attributes,
     validate_text_artifact,
@@ -136,21 +139,25 @@ class ArtifactViewSet(viewsets.ViewSet):
         responses={**ADD_RESPONSES, 409: ERROR},
     )
     def create(self, request: Request, index: str) -> Response:
-        """Add a file or a text to an index.
+        """Add a file or a text to an index, or a file that the service fetches.
 
-        202: it is new or a new revision, and is being indexed. 200: it was already in the index.
+        A `url` without `text` or `pages` is fetched if `STRATA_FETCH_HOSTS` names its host; it is
+        the external id, unless one is given. 202: it is new or a new revision, and is being
+        indexed. 200: it was already in the index.
         """
         require_index(index)
         grant, holder = get_grant(request), get_holder(request)
-        if _is_form(request.content_type):
-            data = FileArtifactSerializer.read(request.data)
+        is_form = _is_form(request.content_type)
+        if is_form or is_only_address(request.data):
+            serializer = FileArtifactSerializer if is_form else AddressArtifactSerializer
+            data = serializer.read(request.data)
             _require_room_for_upload(holder)
             if data.get("metadata"):
                 # Check the metadata before the file is written.
                 get_catalog().clean_metadata(index, data["metadata"])
             artifact, verdict = services.add_artifact(
                 index,
-                data["file"].finish(),
+                data["file"].finish() if is_form else fetch_file(data["url"]),
                 **select_attributes(data),
                 grant=grant,
                 added_by=holder,

@@ -229,6 +229,10 @@ STRATA_LLM_CONTEXT_CHARS = read_int("STRATA_LLM_CONTEXT_CHARS", 24_000)
 # separated by commas.
 STRATA_PRIVATE_HOSTS = read_list("STRATA_PRIVATE_HOSTS")
 
+# Hosts from which documents are fetched by their address, separated by commas, such as
+# "*.example.org"; empty: none.
+STRATA_FETCH_HOSTS = read_list("STRATA_FETCH_HOSTS")
+
 # --- Webhooks --------------------------------------------------------------------------------
 
 # Receivers of events, separated by commas; write a comma inside a URL as "%2C".
