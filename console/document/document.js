@@ -77,26 +77,31 @@ async function showHistory() {
   const { results } = await getJson(`${artifactPath}changes/`, { limit: MAX_CHANGES });
   const isCurrent = indexed === revision && status === "ready";
   const old = indexed !== null && indexed !== revision ? `Searches still show revision ${numberFormat.format(indexed)}.` : "";
+  // The row of the request that added it is written a moment later.
+  const isFirst = ({ method, at }) => method === "POST" && new Date(at) - new Date(added) < 60_000;
   const events = [
-    [added, "Added."],
+    [results.some(isFirst) ? null : added, "Added."],
     [searchable, "First found by searches in the live build."],
     [changed, `Last changed: revision ${numberFormat.format(revision)}. ${isCurrent ? "Searches show it." : old}`],
-    ...results.map((change) => [change.at, describeChange(change)]),
+    ...results.map((change) => [change.at, `${isFirst(change) ? "Added" : nameChange(change)} by ${nameCaller(change)}.`]),
   ].filter(([at]) => at);
   events.sort(([a], [b]) => new Date(a) - new Date(b));
   const items = events.map(([at, text]) => element("li", {}, element("time", { dateTime: at }, formatTime(at)), " ", text));
   $("history").replaceChildren(...items);
 }
 
-function describeChange({ method, route, status, caller, name }) {
+function nameChange({ method, route, status }) {
   const isNew = status === 202;
   const what = {
-    POST: isNew ? "A version was received" : "Sent again without a change, or changed in the admin",
+    POST: isNew ? "A new version was sent" : "It was sent again without a change, or changed in the admin",
     PUT: isNew ? "The content was replaced" : "The same content was sent",
     PATCH: route.endsWith("summary_candidate") ? "The summary was edited" : "Title, address, metadata, groups or hold were changed",
   };
-  const who = name ? `${CALLERS[caller]} ${name}` : CALLERS[caller];
-  return `${what[method] ?? method} by ${who}.`;
+  return what[method] ?? method;
+}
+
+function nameCaller({ caller, name }) {
+  return [CALLERS[caller], name].filter(Boolean).join(" ");
 }
 
 $("download").addEventListener("click", () =>

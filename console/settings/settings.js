@@ -5,7 +5,7 @@ import { $, element, keyed, rowElement, updateChildren } from "../common/dom.js"
 import { actionElement, attempt, countOf, formatTime, linkElement } from "../common/page.js";
 import { formatDate, rightsOf } from "../keys/rights.js";
 
-const POLL_MS = 3_000; // while a delivery is due and the page is visible
+const POLL_MS = 3_000; // while the page is visible
 const SHOWN_DELIVERIES = 50;
 let timer = 0;
 
@@ -46,7 +46,7 @@ async function showWebhooks() {
   $("delivery-count").textContent = `${countOf(count, "delivery", "deliveries")}${shown}`;
   updateChildren($("delivery-rows"), results.map((each) => keyed(each.id, deliveryElement(each))));
   $("webhooks").hidden = false;
-  if (results.some((each) => each.state === "due")) timer = setTimeout(() => (document.hidden ? null : attempt(showWebhooks)), POLL_MS);
+  timer = setTimeout(() => (document.hidden ? null : attempt(showWebhooks)), POLL_MS);
 }
 
 function deliveryElement({ id, event, receiver, artifact_id: artifact, state, attempts, last_error: error, next_attempt_at: next, created_at: made, delivered_at: delivered }) {
