@@ -57,6 +57,9 @@ class AddressUnavailable(StrataError):
     code = "address_unavailable"
     is_retryable = True
 
+    def __init__(self, detail: str | None = None) -> None:
+        super().__init__(detail, field="url", fix="Try again later, or send the file.")
+
 
 class PagesBusy(StrataError):
     """Pages of other documents are being drawn."""

@@ -5,6 +5,7 @@
 import asyncio
 import threading
 from fnmatch import fnmatchcase
+from http.client import TOO_MANY_REQUESTS
 from pathlib import PurePosixPath
 from typing import Final
 from urllib.parse import unquote
@@ -20,7 +21,6 @@ from documents.parsing import add_missing_suffix
 
 TIMEOUT_SECONDS: Final = 30.0  # from the DNS look-up to the last byte
 MAX_REDIRECTS: Final = 5
-FIELD: Final = "url"
 
 _slots = threading.BoundedSemaphore(2)  # each fetch holds a thread of the web server
 
@@ -33,21 +33,19 @@ def fetch_file(url: str) -> FileContent:
         AddressUnavailable: the host does not answer now, or other files are being fetched.
     """
     if not _slots.acquire(blocking=False):
-        raise _unavailable("Other documents are being fetched.")
+        raise AddressUnavailable("Other documents are being fetched.")
     try:
         return asyncio.run(_fetch(url))
-    except PrivateAddressRefused as error:
-        raise InvalidInput(str(error), field=FIELD) from None
+    except (PrivateAddressRefused, httpx.InvalidURL, UnicodeError) as error:
+        raise InvalidInput(f"The address cannot be fetched: {error}", field="url") from None
     except TooLarge as error:
-        error.field = FIELD
+        error.field = "url"
         raise
     except (TimeoutError, httpx.TimeoutException):
         detail = f"The document was not received within {TIMEOUT_SECONDS:g} seconds."
-        raise _unavailable(detail) from None
+        raise AddressUnavailable(detail) from None
     except httpx.HTTPError as error:
-        raise _unavailable(f"The host did not answer: {error}") from error
-    except (httpx.InvalidURL, UnicodeError) as error:
-        raise InvalidInput(f"This is not a URL: {error}", field=FIELD) from None
+        raise AddressUnavailable(f"The host did not answer: {error}") from error
     finally:
         _slots.release()
 
@@ -59,27 +57,29 @@ async def _fetch(url: str) -> FileContent:
     ):
         for _ in range(MAX_REDIRECTS + 1):
             async with client.stream("GET", _check(url)) as response:
-                if response.next_request is not None:
-                    url = str(response.next_request.url)
-                elif response.is_success:
+                if response.is_success:
                     return await _save(response)
-                else:
-                    _refuse(response.status_code)
-    raise InvalidInput(f"It redirects more than {MAX_REDIRECTS} times.", field=FIELD)
+                detail = f"The host answered with status {response.status_code}."
+                if response.status_code == TOO_MANY_REQUESTS or response.is_server_error:
+                    raise AddressUnavailable(detail)
+                if response.next_request is None:
+                    raise InvalidInput(detail, field="url", fix="Open the address in a browser.")
+                url = str(response.next_request.url)
+    raise InvalidInput(f"It redirects more than {MAX_REDIRECTS} times.", field="url")
 
 
 def _check(url: str) -> httpx.URL:
-    allowed = settings.STRATA_FETCH_HOSTS
     parsed = httpx.URL(url)
     if parsed.scheme not in {"http", "https"} or parsed.userinfo:
-        raise InvalidInput("Give an http or https URL without a password.", field=FIELD)
+        raise InvalidInput("Give an http or https URL without a password.", field="url")
     # A host that may have a private address must be named itself: "*" does not mean it.
     is_private = parsed.host in settings.STRATA_PRIVATE_HOSTS
+    allowed = settings.STRATA_FETCH_HOSTS
     patterns = [] if is_private else [pattern.lower() for pattern in allowed]
     if parsed.host not in allowed and not any(fnmatchcase(parsed.host, each) for each in patterns):
         raise InvalidInput(
             f"Documents are not fetched from {parsed.host!r}.",
-            field=FIELD,
+            field="url",
             allowed=allowed,
             fix="Send the text or the file, or have the host added to STRATA_FETCH_HOSTS.",
         )
@@ -88,28 +88,12 @@ def _check(url: str) -> httpx.URL:
 
 async def _save(response: httpx.Response) -> FileContent:
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    path = unquote(response.url.path)
-    name = PurePosixPath(path).name or response.url.host
+    name = PurePosixPath(unquote(response.url.path)).name or response.url.host
     incoming = IncomingFile(add_missing_suffix(name, media_type))
     try:
         async for chunk in response.aiter_bytes():
             incoming.write(chunk)
-    except BaseException:
+    except BaseException:  # also when the time is over
         incoming.discard()
         raise
     return incoming.finish()
-
-
-def _refuse(status: int) -> None:
-    """
-    Raises:
-        AddressUnavailable, InvalidInput: as the status says whether to try again.
-    """
-    detail = f"The host answered with status {status}."
-    if status == httpx.codes.TOO_MANY_REQUESTS or status >= httpx.codes.INTERNAL_SERVER_ERROR:
-        raise _unavailable(detail)
-    raise InvalidInput(detail, field=FIELD, fix="Open the address in a browser to check it.")
-
-
-def _unavailable(detail: str) -> AddressUnavailable:
-    return AddressUnavailable(detail, field=FIELD, fix="Try again later, or send the file.")

@@ -145,7 +145,7 @@ class TestFetchFile:
         [
             ("ftp://127.0.0.1/herons", "http or https"),
             ("http://user:secret@127.0.0.1/", "without a password"),
-            ("http://127.0.0.1:port/", "not a URL"),
+            ("http://127.0.0.1:port/", "cannot be fetched: Invalid port"),
             ("http://other.example/", "not fetched from 'other.example'"),
             ("http:///herons", "not fetched from ''"),
         ],
