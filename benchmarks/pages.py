@@ -14,8 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.filling import RandomEmbedder
-
 if TYPE_CHECKING:
     from django.test import Client
 
@@ -53,12 +51,9 @@ def measure_pages() -> None:
     from django.test import Client
 
     from documents.models import Page
-    from indexing import embedding
     from indexing.models import IndexBuild, Node
 
     build = IndexBuild.objects.live().get(index="plain")
-    embedder = RandomEmbedder(build.spec.embedding.dimension)
-    embedding.get_embedder = lambda spec: embedder  # type: ignore[assignment, return-value]
     user, _ = User.objects.get_or_create(username="bench", is_superuser=True)
     client = Client(headers={"Host": "localhost"})
     client.force_login(user)
@@ -106,9 +101,11 @@ def main() -> None:
     import django
 
     django.setup()
+    from indexing.model_loading import waiting_for_models
     from indexing.stores import close_store
 
-    measure_pages()
+    with waiting_for_models():
+        measure_pages()
     close_store()
 
 
