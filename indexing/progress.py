@@ -86,8 +86,9 @@ def count_nodes(builds: Sequence[IndexBuild]) -> dict[int, Counter[str]]:
     documents = IndexedDocument.objects.filter(build__in=builds).values("build")
     standalone = Node.objects.filter(build__in=builds, artifact=None).values("build")
     counts: dict[int, Counter[str]] = defaultdict(Counter)
-    for row in (*documents.annotate(**kept), *standalone.annotate(**counted)):
-        counts[row.pop("build")].update(row)
+    rows: list[Any] = [*documents.annotate(**kept), *standalone.annotate(**counted)]
+    for row in rows:
+        counts[row["build"]].update({state: row[state] for state in Node.State.values})
     return counts
 
 
