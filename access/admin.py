@@ -1,7 +1,6 @@
-"""Admin for API keys (list and revoke; the page *Keys* makes them) and for the rights of groups of
-users."""
+"""Admin for users, for the rights of their groups, and for what they allowed applications."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
@@ -9,14 +8,13 @@ from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils.translation import ngettext
 from django_otp.plugins.otp_static import admin as static_admin  # noqa: F401  # unregistered here
 from django_otp.plugins.otp_static.models import StaticDevice
 from django_otp.plugins.otp_totp import admin as totp_admin  # noqa: F401
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from access.grants import check_group_names, list_index_names
-from access.models import ApiKey, ApiKeyQuerySet, Authorization, GroupRights
+from access.models import Authorization, GroupRights
 from core.exceptions import StrataError
 
 
@@ -35,33 +33,6 @@ class LinesField(forms.CharField):
 
     def prepare_value(self, value: Any) -> Any:
         return "\n".join(value) if isinstance(value, list) else value
-
-
-@admin.register(ApiKey)
-class ApiKeyAdmin(admin.ModelAdmin):
-    list_display = ["name", "prefix", "scope", "state", "last_used_at", "created_at"]
-    list_filter = ["scope", ("revoked_at", admin.EmptyFieldListFilter)]
-    search_fields = ["name", "prefix"]
-    actions = ["revoke"]
-    # What a key may do and see does not change: make another key and revoke this one.
-    fields: ClassVar[Any] = [
-        "name", "prefix", "scope", "indexes", "groups", "created_at", "expires_at", "last_used_at",
-        "revoked_at",
-    ]  # fmt: skip
-    readonly_fields = fields
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
-        return False  # revoked keys keep their rows
-
-    @admin.action(description="Revoke selected API keys", permissions=["change"])
-    def revoke(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
-        assert isinstance(queryset, ApiKeyQuerySet)
-        count = queryset.revoke()
-        message = ngettext("%d key revoked.", "%d keys revoked.", count) % count
-        self.message_user(request, message, messages.SUCCESS)
 
 
 class GroupRightsForm(forms.ModelForm):

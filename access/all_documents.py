@@ -45,3 +45,12 @@ class NeedsAllDocuments(APIView):
         if actions is None or getattr(self, "action", None) in actions:
             permissions.append(SeesAllDocuments())
         return permissions
+
+
+class NeedsEverything(NeedsAllDocuments):
+    """Base of views of what belongs to no index: people, webhooks, the audit log."""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if get_grant(request).indexes is not None:
+            raise AllIndexesNeeded

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.contrib.auth.models import Group, User
 from django.utils import timezone
 from rest_framework import serializers
 
@@ -61,6 +62,25 @@ def render_key(key: ApiKey) -> dict[str, Any]:
         "state": key.state,
         **{name: _render_time(getattr(key, name)) for name in times},
     }
+
+
+def render_person(person: User) -> dict[str, Any]:
+    """``person`` is read with groups and identities."""
+    return {
+        "id": person.pk,
+        "name": person.username,
+        "groups": sorted(group.name for group in person.groups.all()),
+        "is_active": person.is_active,
+        "is_superuser": person.is_superuser,
+        "uses_provider": bool(person.open_id_identities.all()),
+        "last_sign_in_at": _render_time(person.last_login),
+    }
+
+
+def render_group(group: Group) -> dict[str, Any]:
+    rights = getattr(group, "rights", None)
+    names = ("scope", "indexes", "groups", "is_filled_from_claim")
+    return {"name": group.name, **{name: getattr(rights, name, None) for name in names}}
 
 
 def _render_time(time: Any) -> str | None:

@@ -1,9 +1,9 @@
-"""URL routes of API keys, below ``api/v1/``."""
+"""URL routes of API keys and people, below ``api/v1/``."""
 
 from django.urls import register_converter
 from django.urls.converters import IntConverter
 
-from access.viewsets import KeyViewSet
+from access.viewsets import KeyViewSet, PersonViewSet
 from core.routes import api_paths
 
 
@@ -16,4 +16,5 @@ register_converter(KeyIdConverter, "key_id")
 urlpatterns = [
     *api_paths("keys/", KeyViewSet, {"get": "list", "post": "create"}),
     *api_paths("keys/<key_id:key_id>/", KeyViewSet, {"delete": "destroy"}),
+    *api_paths("people/", PersonViewSet, {"get": "list"}),
 ]

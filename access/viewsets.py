@@ -1,20 +1,20 @@
-"""REST endpoints of API keys."""
+"""REST endpoints of API keys and of people."""
 
+from django.contrib.auth.models import Group, User
 from drf_spectacular.utils import extend_schema
 from rest_framework import status, viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 import strata_types
+from access.all_documents import NeedsEverything
 from access.authentication import ApiKeyUser, get_grant
 from access.grants import Scope
 from access.issuing import Issuer
-from access.serializers import (
-    KeyRequestSerializer,
-    render_key,
-)
+from access.serializers import KeyRequestSerializer, render_group, render_key, render_person
 from core.openapi import body_of
-from core.paging import render_whole_list
+from core.paging import paginate, render_whole_list
+from core.serializers import PagingSerializer
 
 
 @extend_schema(tags=["Keys"])
@@ -51,6 +51,26 @@ class KeyViewSet(viewsets.ViewSet):
         The next request with it is refused. Its row is kept.
         """
         return Response(render_key(_get_issuer(request).revoke_key(key_id)))
+
+
+@extend_schema(tags=["Keys"])
+class PersonViewSet(NeedsEverything, viewsets.ViewSet):
+    """People who sign in. Superusers change them in the admin."""
+
+    scopes = Scope.MANAGE
+
+    @extend_schema(
+        operation_id="list_people",
+        parameters=[PagingSerializer],
+        responses=body_of(strata_types.PersonList),
+    )
+    def list(self, request: Request) -> Response:
+        """List the people who sign in, and all groups of people with their rights."""
+        people = User.objects.prefetch_related("groups", "open_id_identities").order_by("username")
+        page, answer = paginate(request, people, PagingSerializer.read(request.query_params))
+        groups = Group.objects.select_related("rights").order_by("name")
+        answer["groups"] = [render_group(group) for group in groups]
+        return Response({**answer, "results": [render_person(person) for person in page]})
 
 
 def _get_issuer(request: Request) -> Issuer:

@@ -58,6 +58,7 @@ class AuditRow(models.Model):
         ordering = ["-id"]
         indexes = [
             models.Index(fields=["index", "-id"], name="audit_index"),
+            models.Index(fields=["document", "-id"], name="audit_document"),
             models.Index(fields=["id"], name="audit_unsealed", condition=Q(position=None)),
         ]
 

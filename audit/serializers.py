@@ -46,6 +46,13 @@ def render_row(row: AuditRow) -> dict[str, Any]:
     }
 
 
+def render_change(row: AuditRow, *, with_name: bool) -> dict[str, Any]:
+    """What the history of a document shows of a row."""
+    names = ("at", "caller", "name", "method", "route", "status")
+    shown = {name: value for name, value in render_row(row).items() if name in names}
+    return shown if with_name else {**shown, "name": None}
+
+
 class _Lines:
     """The file of a ``csv.writer``, whose ``writerow`` returns what ``write`` returns."""
 

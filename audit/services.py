@@ -7,6 +7,7 @@ that commits late gets a later position.
 
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
+from http import HTTPStatus
 from itertools import takewhile
 
 from cryptography.fernet import Fernet
@@ -24,6 +25,8 @@ from audit.models import AuditRow, Chain, Subject
 
 BLOCK = 1_000  # rows read, sealed or deleted at once
 _SEAL = "UPDATE audit_auditrow SET position = %s, seal = %s WHERE id = %s"  # bulk_update is slow
+
+READING_METHODS = ("GET", "HEAD", "OPTIONS")
 
 Target = tuple[str, str]  # index and document, "" where there is none
 Caller = tuple[Subject.Kind, int, str, str | None]  # with number, name and address
@@ -56,6 +59,12 @@ def write_rows(
         AuditRow(method=method, route=route, index=index, document=document, **facts)
         for index, document in targets
     )
+
+
+def select_changes(document: str) -> QuerySet[AuditRow]:
+    """What changed a document, newest first; nothing that was refused."""
+    rows = AuditRow.objects.filter(document=document, status__lt=HTTPStatus.BAD_REQUEST)
+    return rows.exclude(method__in=READING_METHODS).select_related("subject")
 
 
 def erase_subjects(**which: object) -> int:

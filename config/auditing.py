@@ -129,4 +129,4 @@ def _find_document(kwargs: Mapping[str, Any], response: Any) -> str:
     values = [value for name, value in kwargs.items() if name != "index"]
     if isinstance(answer, Mapping):
         values.append(answer.get("id"))
-    return next((str(value) for value in values if _ID.fullmatch(str(value))), "")
+    return next((str(value).lower() for value in values if _ID.fullmatch(str(value))), "")

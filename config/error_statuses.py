@@ -57,6 +57,7 @@ from core.exceptions import (
 from core.expected_errors import is_database_unavailable
 from core.serializers import make_error_json, to_invalid_input
 from documents.exceptions import (
+    AddressUnavailable,
     ContentConflict,
     DocumentHeld,
     OriginalsUnavailable,
@@ -104,6 +105,7 @@ from summaries.exceptions import (
     LanguageModelRefused,
     LanguageModelUnavailable,
 )
+from webhooks.exceptions import NoReceiver
 
 logger = logging.getLogger(__name__)
 
@@ -144,11 +146,13 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     WrongBuildState: 409,
     SpecNotWritten: 409,
     AllIndexesNeeded: 403,
+    NoReceiver: 409,
     BuildUnfinished: 409,
     UnavailableTool: 409,
     NotYetIndexed: 409,
     Unparsable: 422,
     PagesBusy: 503,
+    AddressUnavailable: 503,
     ScannerUnavailable: 503,
     OriginalsUnavailable: 503,
     UnchunkableText: 422,

@@ -51,6 +51,7 @@ NO_TOOL: Final[Mapping[str, str]] = {
     "Evaluation": "people judge and measure searches",
     "Operation": "people operate the service",
     "Keys": "people give rights",
+    "Webhooks": "people watch the service",
     "Audit": "people watch the service",
 }
 DECLARED_TOOLS: Final = "each tool that a spec declares is a tool of its own"
@@ -86,6 +87,7 @@ OPERATIONS: Final[Mapping[str, Usage]] = {
     "replace_content": Usage(client="replace"),
     "remove_artifact": Usage(client="delete"),
     "read_original": Usage(client="original"),
+    "list_changes": Usage(no_tool="people watch the service"),
     "list_pages": Usage(client="pages"),
     "draw_page": Usage(client="picture"),
     "find_passage_boxes": Usage(client="boxes"),
@@ -177,6 +179,11 @@ OPERATIONS: Final[Mapping[str, Usage]] = {
     "list_keys": Usage("key list", "keys"),
     "create_key": Usage("key create", "create_key"),
     "revoke_key": Usage("key revoke", "revoke_key"),
+    "list_people": Usage(),
+    # Webhooks
+    "list_deliveries": Usage(),
+    "send_test_event": Usage(),
+    "retry_delivery": Usage(),
     # Audit
     "list_audit": Usage(),
     "export_audit": Usage(),

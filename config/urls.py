@@ -20,6 +20,7 @@ urlpatterns = [
     path("api/v1/", include("retrieval.urls")),  # first: searches come most often
     path("api/v1/", include("access.urls")),
     path("api/v1/", include("audit.urls")),
+    path("api/v1/", include("webhooks.urls")),
     path("api/v1/", include("documents.urls")),
     path("api/v1/", include("indexing.urls")),
     path("api/v1/", include("summaries.urls")),

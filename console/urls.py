@@ -1,7 +1,9 @@
 """Every page, and its address."""
 
 from collections.abc import Callable
+from typing import Any
 
+from django.conf import settings
 from django.http.response import HttpResponseBase
 from django.urls import path
 from django.views.decorators.csrf import ensure_csrf_cookie
@@ -11,20 +13,21 @@ from django.views.generic import TemplateView
 from console.pipelines.view import pipelines_page
 
 
-def show_page(name: str) -> Callable[..., HttpResponseBase]:
-    """A view of a page; the template gets what stands in its address."""
-    template = f"{name}/{name}.html"
-    return require_safe(ensure_csrf_cookie(TemplateView.as_view(template_name=template)))
+def show_page(name: str, **values: Any) -> Callable[..., HttpResponseBase]:
+    """A view of a page; the template gets what stands in its address, and these values."""
+    view = TemplateView.as_view(template_name=f"{name}/{name}.html", extra_context=values)
+    return require_safe(ensure_csrf_cookie(view))
 
 
 urlpatterns = [
     path("", show_page("search"), name="search-page"),
-    path("add/", show_page("add"), name="add"),
+    path("add/", show_page("add", fetch_hosts=lambda: settings.STRATA_FETCH_HOSTS), name="add"),
     path("documents/", show_page("documents"), name="documents"),
     path("documents/<uuid:artifact_id>/", show_page("document"), name="document"),
     path("indexes/", show_page("indexes"), name="indexes"),
     path("work/", show_page("work"), name="work"),
     path("keys/", show_page("keys"), name="keys"),
+    path("settings/", show_page("settings"), name="settings"),
     path("concepts/", show_page("concepts"), name="concepts"),
     path("pipelines/", pipelines_page, name="pipelines"),
 ]

@@ -51,6 +51,16 @@ class OriginalsUnavailable(StrataError):
     is_retryable = True
 
 
+class AddressUnavailable(StrataError):
+    """The document cannot be fetched from its address now; safe to retry."""
+
+    code = "address_unavailable"
+    is_retryable = True
+
+    def __init__(self, detail: str | None = None) -> None:
+        super().__init__(detail, field="url", fix="Try again later, or send the file.")
+
+
 class PagesBusy(StrataError):
     """Pages of other documents are being drawn."""
 

@@ -21,7 +21,7 @@ from core.serializers import (
     StringField,
     TitleField,
 )
-from core.text import clean_text
+from core.text import clean_text, hash_text
 from documents.groups import MAX_GROUPS
 from documents.index_catalog import IndexingProgress, get_catalog
 from documents.models import Artifact, Page
@@ -244,6 +244,20 @@ def validate_text_artifact(data: Any) -> dict[str, Any]:
     """
     fields = TextArtifactSerializer.read(data)
     return {"content": TextContent(tuple(fields["pages"])), **select_attributes(fields)}
+
+
+class AddressArtifactSerializer(TextArtifactSerializer):
+    """An artifact given by its address alone."""
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        url = attrs["url"]
+        own_id = url if len(url) <= MAX_EXTERNAL_ID_CHARS else hash_text(url)
+        return {**attrs, "external_id": attrs.get("external_id") or own_id}
+
+
+def is_only_address(data: Any) -> bool:
+    """Whether a JSON document has an address and no text."""
+    return isinstance(data, dict) and bool(data.get("url")) and not {"text", "pages"} & data.keys()
 
 
 def select_attributes(fields: dict[str, Any]) -> dict[str, Any]:

@@ -21,12 +21,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 import strata_types
-from access.authentication import get_grant
+from access.authentication import get_grant, get_scope
 from access.grants import Grant, Scope
 from access.permissions import require_larger_scope
 from access.request_throttle import get_holder
 from access.usage_limits import require_room, take_batch
-from audit.services import identify, write_rows
+from audit.serializers import render_change
+from audit.services import identify, select_changes, write_rows
 from core.exceptions import StrataError
 from core.http_formats import IgnoreAcceptHeader, JSONParser, max_json_bytes
 from core.openapi import ERROR, body_of
@@ -36,12 +37,14 @@ from core.serializers import PagingSerializer
 from documents import reading, services
 from documents.batches import BatchResponse, add_batch
 from documents.exceptions import UnknownArtifact
+from documents.fetching import fetch_file
 from documents.index_catalog import get_catalog, require_index
 from documents.models import Artifact, Page
 from documents.parsing import draw_page, find_boxes
 from documents.serializers import (
     FORM,
     NDJSON,
+    AddressArtifactSerializer,
     ArtifactFilterSerializer,
     ArtifactUpdateSerializer,
     FileArtifactSerializer,
@@ -49,6 +52,7 @@ from documents.serializers import (
     PassageSerializer,
     TextArtifactSerializer,
     TextContentSerializer,
+    is_only_address,
     render_artifacts,
     select_attributes,
     validate_text_artifact,
@@ -91,6 +95,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         "destroy": Scope.WRITE,
         "content": Scope.WRITE,
         "pages": Scope.SEARCH,
+        "changes": Scope.SEARCH,
         "page": Scope.SEARCH,
         "picture": Scope.SEARCH,
         "boxes": Scope.SEARCH,
@@ -134,21 +139,25 @@ class ArtifactViewSet(viewsets.ViewSet):
         responses={**ADD_RESPONSES, 409: ERROR},
     )
     def create(self, request: Request, index: str) -> Response:
-        """Add a file or a text to an index.
+        """Add a file or a text to an index, or a file that the service fetches.
 
-        202: it is new or a new revision, and is being indexed. 200: it was already in the index.
+        A `url` without `text` or `pages` is fetched if `STRATA_FETCH_HOSTS` names its host; it is
+        the external id, unless one is given. 202: it is new or a new revision, and is being
+        indexed. 200: it was already in the index.
         """
         require_index(index)
         grant, holder = get_grant(request), get_holder(request)
-        if _is_form(request.content_type):
-            data = FileArtifactSerializer.read(request.data)
+        is_form = _is_form(request.content_type)
+        if is_form or is_only_address(request.data):
+            serializer = FileArtifactSerializer if is_form else AddressArtifactSerializer
+            data = serializer.read(request.data)
             _require_room_for_upload(holder)
             if data.get("metadata"):
                 # Check the metadata before the file is written.
                 get_catalog().clean_metadata(index, data["metadata"])
             artifact, verdict = services.add_artifact(
                 index,
-                data["file"].finish(),
+                data["file"].finish() if is_form else fetch_file(data["url"]),
                 **select_attributes(data),
                 grant=grant,
                 added_by=holder,
@@ -306,6 +315,24 @@ class ArtifactViewSet(viewsets.ViewSet):
         page = _get_page(artifact, page_index)
         rendered = _render_page(page, len(page.text))
         return Response({**rendered, "artifact_id": str(artifact.pk), "text": page.text})
+
+    @extend_schema(
+        operation_id="list_changes",
+        parameters=[ARTIFACT_ID, PagingSerializer],
+        responses=body_of(strata_types.ChangeList),
+    )
+    def changes(self, request: Request, artifact_id: str) -> Response:
+        """List the changes of an artifact, newest first.
+
+        They are rows of the audit log, which keeps them for a time and has none for what a command
+        wrote to the database itself. Names are only for callers with the scope `manage`.
+        """
+        artifact = _get_visible(_parse_artifact_id(artifact_id), get_grant(request))
+        parameters = PagingSerializer.read(request.query_params)
+        page, answer = paginate(request, select_changes(str(artifact.pk)), parameters)
+        with_name = get_scope(request) == Scope.MANAGE
+        answer["results"] = [render_change(row, with_name=with_name) for row in page]
+        return Response(answer)
 
     @extend_schema(
         operation_id="draw_page",

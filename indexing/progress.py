@@ -1,6 +1,7 @@
 """Counts the progress of each index for the ``status`` command, the API and the progress bars."""
 
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db.models import Count, Min, Q, Sum
@@ -76,6 +77,19 @@ def get_index_progress(
         _make_progress(build, documents.get(build.pk, {}), standalone.get(build.pk, {}), artifacts)
         for build in builds
     ]
+
+
+def count_nodes(builds: Sequence[IndexBuild]) -> dict[int, Counter[str]]:
+    """The nodes of each build by state: the sums that its documents keep, and standalone nodes."""
+    kept = {state: Sum(f"{state}_count") for state in Node.State.values}
+    counted = {state: Count("pk", filter=Q(state=state)) for state in Node.State.values}
+    documents = IndexedDocument.objects.filter(build__in=builds).values("build")
+    standalone = Node.objects.filter(build__in=builds, artifact=None).values("build")
+    counts: dict[int, Counter[str]] = defaultdict(Counter)
+    rows: list[Any] = [*documents.annotate(**kept), *standalone.annotate(**counted)]
+    for row in rows:
+        counts[row["build"]].update({state: row[state] for state in Node.State.values})
+    return counts
 
 
 def _make_progress(

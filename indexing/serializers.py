@@ -4,7 +4,6 @@ import base64
 from collections.abc import Sequence
 from typing import Any
 
-from django.db.models import Count
 from rest_framework import serializers
 
 from core.openapi import with_example
@@ -19,6 +18,7 @@ from core.serializers import (
 from indexing.drafting import hash_payload
 from indexing.lifecycle import count_missing
 from indexing.models import IndexBuild, Node
+from indexing.progress import count_nodes
 from indexing.regeneration import ALL_TYPES
 from indexing.services.batches import ROWS_PER_STATEMENT
 from indexing.stores.base import StoredPoint
@@ -75,15 +75,14 @@ def render_build(build: IndexBuild) -> dict[str, Any]:
 
 
 def render_builds(builds: Sequence[IndexBuild]) -> list[dict[str, Any]]:
-    counted = Node.objects.filter(build__in=builds).values("build", "state")
-    counts = {(row["build"], row["state"]): row["n"] for row in counted.annotate(n=Count("pk"))}
+    counts = count_nodes(builds)
     return [
         {
             "index": build.index_id,
             "number": build.number,
             "state": build.state,
             "kinds": [] if build.reading_problem else list(build.spec.kinds),
-            "nodes": {state: counts.get((build.pk, state), 0) for state in Node.State.values},
+            "nodes": {state: counts[build.pk][state] for state in Node.State.values},
             "artifacts_missing": 0
             if build.state in {IndexBuild.State.LIVE, IndexBuild.State.RETIRED}
             else count_missing(build),

@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from core.leases import FRESH, NO_LEASE, Claim
 from webhooks import sending
+from webhooks.exceptions import NoReceiver
 from webhooks.models import BACKOFF_SECONDS, Delivery
 from webhooks.sending import DeliveryResponse
 
@@ -28,16 +29,28 @@ MAX_ERROR_CHARS = 500  # of an error kept on a row
 HTTP_GONE = 410  # by the specification, the receiver wants no more events
 
 
-def emit_event(event: str, payload: dict[str, Any]) -> None:
+def emit_event(event: str, payload: dict[str, Any]) -> list[Delivery]:
     """Add one delivery for each configured receiver; sent after the surrounding transaction
     commits.
 
     Without receivers nothing is written. A failed delivery is retried for about a day.
     """
-    for url in settings.STRATA_WEBHOOK_URLS:
+    return [
         Delivery.objects.create(
             url=url, event=event, payload=payload, artifact_id=payload.get("artifact_id")
         )
+        for url in settings.STRATA_WEBHOOK_URLS
+    ]
+
+
+def emit_test_event() -> list[Delivery]:
+    """
+    Raises:
+        NoReceiver: none is configured.
+    """
+    if not settings.STRATA_WEBHOOK_URLS:
+        raise NoReceiver(fix="Set STRATA_WEBHOOK_URLS and STRATA_WEBHOOK_SECRET.")
+    return emit_event("webhook.test", {})
 
 
 def erase_artifact(artifact_id: UUID) -> None:

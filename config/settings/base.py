@@ -229,6 +229,10 @@ STRATA_LLM_CONTEXT_CHARS = read_int("STRATA_LLM_CONTEXT_CHARS", 24_000)
 # separated by commas.
 STRATA_PRIVATE_HOSTS = read_list("STRATA_PRIVATE_HOSTS")
 
+# Hosts from which documents are fetched by their address, separated by commas, such as
+# "*.example.org"; empty: none.
+STRATA_FETCH_HOSTS = read_list("STRATA_FETCH_HOSTS")
+
 # --- Webhooks --------------------------------------------------------------------------------
 
 # Receivers of events, separated by commas; write a comma inside a URL as "%2C".
@@ -372,7 +376,8 @@ SPECTACULAR_SETTINGS = {
             "description": "Judge hits, and measure searches with the judgements.",
         },
         {"name": "Operation", "description": "Verify, repair and regenerate."},
-        {"name": "Keys", "description": "Make and revoke API keys."},
+        {"name": "Keys", "description": "Make and revoke API keys; list people and groups."},
+        {"name": "Webhooks", "description": "Events that were sent to other systems."},
         {"name": "Audit", "description": "Who did what, when and from where."},
     ],
     "GET_LIB_DOC_EXCLUDES": "core.openapi.list_classes_without_description",

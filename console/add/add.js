@@ -4,10 +4,10 @@
  * survives a reload. Files that wait to be sent do not; leaving the page asks first.
  */
 
-import { getJson, pageAddress, sendForm, sendJson, storeKeyFromAddress } from "../common/api.js";
+import { getJson, send, storeKeyFromAddress } from "../common/api.js";
 import { $, element } from "../common/dom.js";
 import { fieldElements, readFields, splitNames } from "../common/fields.js";
-import { attempt, countOf, fillIndexes, report } from "../common/page.js";
+import { attempt, countOf, fillIndexes, linkElement, onSubmit, report } from "../common/page.js";
 
 const SENT_AT_ONCE = 3;
 const POLL_MS = 1_500;
@@ -102,22 +102,29 @@ function addFile(file, path) {
     made.append("file", file);
     return made;
   };
-  const target = index.value;
-  give(path, () => sendForm(`indexes/${encodeURIComponent(target)}/artifacts/`, form()));
+  give(path, form);
 }
 
-$("text-form").addEventListener("submit", (event) => {
-  event.preventDefault();
+onSubmit($("text-form"), () => {
   const content = { title: $("title").value, text: $("text").value, ...readAbout() };
-  const target = index.value;
-  give(content.title, () => sendJson("POST", `indexes/${encodeURIComponent(target)}/artifacts/`, content));
-  event.target.reset();
+  give(content.title, () => content);
+  $("text-form").reset();
 });
+// Only where the service fetches documents.
+if ($("address-form")) {
+  onSubmit($("address-form"), () => {
+    const content = { url: $("address").value, ...readAbout() };
+    give(content.url, () => content);
+    $("address-form").reset();
+  });
+}
 
 // --- What becomes of it ------------------------------------------------------------------------------
 
-function give(name, request) {
-  show({ name, request, state: "waiting" });
+/** Send a document, which `makeContent` gives, to the chosen index. */
+function give(name, makeContent) {
+  const path = `indexes/${encodeURIComponent(index.value)}/artifacts/`;
+  show({ name, request: () => send("POST", path, makeContent()), state: "waiting" });
   sendWaiting();
 }
 
@@ -131,10 +138,10 @@ function show(added) {
 function sendWaiting() {
   const room = SENT_AT_ONCE - documents.filter(({ state }) => state === "sending").length;
   const waiting = documents.filter(({ state }) => state === "waiting").reverse();
-  for (const next of waiting.slice(0, room)) send(next);
+  for (const next of waiting.slice(0, room)) sendOne(next);
 }
 
-async function send(next) {
+async function sendOne(next) {
   update(next, { state: "sending", problem: null });
   try {
     const artifact = await next.request();
@@ -181,7 +188,7 @@ function draw({ row, name, state, problem, warnings, nodes, pages, request, id }
   };
   const again = request && element("button", { type: "button", onclick: retry }, "Try again");
   row.replaceChildren(
-    element("span", { className: "name" }, id ? documentLink(id, name) : name),
+    element("span", { className: "name" }, id ? linkElement(name, `documents/${id}/`) : name),
     element("span", { className: `state ${state}` }, STATES[state] + count + size),
     ...(problem ? [element("p", { className: "note failed" }, problem, ...(again ? [again] : []))] : []),
     ...(warnings ?? []).map(({ detail }) => element("p", { className: "note" }, detail)),
@@ -189,12 +196,6 @@ function draw({ row, name, state, problem, warnings, nodes, pages, request, id }
   row.dataset.state = state;
   if (id) row.dataset.artifact = id;
   summarise();
-}
-
-function documentLink(id, name) {
-  const link = element("a", {}, name);
-  link.href = pageAddress(`documents/${id}/`, {});
-  return link;
 }
 
 function summarise() {

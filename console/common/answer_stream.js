@@ -1,7 +1,7 @@
 /* Streamed answers: reads the server-sent events of a question and renders them. */
 
 import { element } from "./dom.js";
-import { fetchOk } from "./api.js";
+import { request } from "./api.js";
 
 const MAX_CONNECTION_BREAKS = 3; // without an event between them
 
@@ -10,7 +10,7 @@ export async function* streamAnswerEvents(question, signal) {
   let lastId = "";
   for (let breaks = 0; breaks < MAX_CONNECTION_BREAKS; breaks += 1) {
     const headers = { Accept: "text/event-stream", ...(lastId ? { "Last-Event-ID": lastId } : {}) };
-    const response = await fetchOk("ask", {}, signal, headers, question);
+    const response = await request("POST", "ask", { signal, headers, content: question });
     try {
       for await (const event of parseEvents(response.body)) {
         breaks = 0;

@@ -30,24 +30,45 @@ export function storeKeyFromAddress() {
 }
 
 export async function getJson(path, parameters = {}, signal = undefined) {
-  const response = await fetchOk(path, parameters, signal, { Accept: "application/json" });
+  const response = await request("GET", path, { parameters, signal });
   const body = await response.json().catch(() => null);
   if (body !== null) return body;
   throw new ApiError(response.status, "The service's response was incomplete.");
 }
 
-/** GET a path, or POST a JSON body to it; return the response if its status is 2xx, else throw an ApiError. */
-export async function fetchOk(path, parameters, signal, headers, content = undefined) {
+/** All rows of a list, which the API gives in pages. */
+export async function getAll(path, parameters) {
+  const all = [];
+  for (;;) {
+    const { results, count } = await getJson(path, { ...parameters, limit: 100, offset: all.length });
+    all.push(...results);
+    if (results.length === 0 || all.length >= count) return all;
+  }
+}
+
+/** Send a request that changes something, with JSON or a FormData; return the JSON body, or null if it has none. */
+export async function send(method, path, content = undefined) {
+  const response = await request(method, path, { content });
+  return response.json().catch(() => null);
+}
+
+/** Send a request; return the response if its status is 2xx, else throw an ApiError. */
+export async function request(method, path, { parameters = {}, signal, headers, content } = {}) {
   const url = new URL(API + path, location.href);
   url.search = new URLSearchParams(parameters);
   const key = readKey();
-  const authorization = key ? { Authorization: `Bearer ${key}` } : { "X-CSRFToken": readCookie("csrftoken") };
-  const sent = content && { method: "POST", body: JSON.stringify(content), headers: { "Content-Type": "application/json" } };
+  const isJson = content !== undefined && !(content instanceof FormData);
   let response;
   try {
     response = await fetch(url, {
-      ...sent,
-      headers: { ...headers, ...sent?.headers, ...authorization },
+      method,
+      body: isJson ? JSON.stringify(content) : content,
+      headers: {
+        Accept: "application/json",
+        ...(isJson && { "Content-Type": "application/json" }),
+        ...(key ? { Authorization: `Bearer ${key}` } : { "X-CSRFToken": readCookie("csrftoken") }),
+        ...headers,
+      },
       signal,
       cache: "no-store",
     });
@@ -60,40 +81,7 @@ export async function fetchOk(path, parameters, signal, headers, content = undef
   }
   if (response.ok) return response;
   const body = await response.json().catch(() => null);
-  throw new ApiError(
-    response.status,
-    errorMessage(body) || `The service answered with status ${response.status}.`,
-  );
-}
-
-/** Send a request that changes something; return the JSON body, or null if it has none. */
-export function sendJson(method, path, content = undefined) {
-  const body = content === undefined ? undefined : JSON.stringify(content);
-  return send(method, path, { "Content-Type": "application/json" }, body);
-}
-
-/** POST a FormData, which may hold files; return the JSON body. */
-export const sendForm = (path, form) => send("POST", path, {}, form);
-
-async function send(method, path, contentHeaders, body) {
-  const key = readKey();
-  const headers = {
-    Accept: "application/json",
-    ...contentHeaders,
-    ...(key ? { Authorization: `Bearer ${key}` } : { "X-CSRFToken": readCookie("csrftoken") }),
-  };
-  let response;
-  try {
-    response = await fetch(new URL(API + path, location.href), { method, headers, body });
-  } catch {
-    throw new ApiError(0, "The service cannot be reached; it may be restarting.");
-  }
-  const answer = await response.json().catch(() => null);
-  if (response.ok) return answer;
-  throw new ApiError(
-    response.status,
-    errorMessage(answer) || `The service answered with status ${response.status}.`,
-  );
+  throw new ApiError(response.status, errorMessage(body) || `The service answered with status ${response.status}.`);
 }
 
 function readCookie(name) {

@@ -10,6 +10,24 @@ export function element(tag, properties = {}, ...children) {
   return made;
 }
 
+/** A table row of cells that hold elements, texts or numbers; a cell may be given itself. */
+export function rowElement(...cells) {
+  return element("tr", {}, ...cells.map(cellElement));
+}
+
+function cellElement(cell) {
+  if (cell instanceof HTMLTableCellElement) return cell;
+  return typeof cell === "number" ? numberCell(numberFormat.format(cell)) : element("td", {}, ...[cell].flat());
+}
+
+export const numberCell = (...children) => element("td", { className: "number" }, ...children);
+
+/** A table of rows with a heading for each of their columns. */
+export function tableElement(headings, rows) {
+  const heads = headings.map((text, at) => element("th", { scope: "col", className: rows[0].cells[at].className }, text));
+  return element("table", {}, element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...rows));
+}
+
 /**
  * Give an element these children, each with its own `data-key`. What looks the same already stays, so that the focus on
  * it, or a click that has begun, is not lost. What is done on a click must depend only on the key and on attributes.

@@ -1,7 +1,8 @@
 /* Judgements by people of whether hits answer the query; evaluations use them as golden queries. */
 
-import { getJson, sendJson } from "./api.js";
+import { getJson, send } from "./api.js";
 import { element } from "./dom.js";
+import { svgElement } from "./svg.js";
 
 const VERDICTS = [
   { verdict: "good", label: "It answers the query" },
@@ -9,7 +10,6 @@ const VERDICTS = [
 ];
 const THUMB =
   "M7 10.5V20H4v-9.5zM7 10.5 11 3c1.6 0 2.6 1.3 2.2 2.9l-.7 3.1h6c1.3 0 2.2 1.2 1.8 2.4l-2 6.8A2.5 2.5 0 0 1 16 20H7z";
-const SVG = "http://www.w3.org/2000/svg";
 
 /* The current query: its stored judgements, and the buttons of each of its hits. */
 let currentQuery = { index: "", query: "", stored: [], shown: [] };
@@ -29,14 +29,11 @@ export async function loadJudgements(index, query) {
 /** Two buttons that judge a hit; pressing the active one again deletes the judgement. */
 export function judgementButtonsElement(hit) {
   const state = currentQuery;
-  const group = element("span", { className: "judge" });
-  group.setAttribute("role", "group");
-  group.setAttribute("aria-label", "Does it answer the query?");
+  const group = element("span", { className: "judge", role: "group", ariaLabel: "Does it answer the query?" });
   const buttons = VERDICTS.map(({ verdict, label }) => {
-    const button = element("button", { type: "button", title: label }, thumbIcon());
+    const icon = svgElement("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, svgElement("path", { d: THUMB }));
+    const button = element("button", { type: "button", title: label, ariaLabel: label, ariaPressed: "false" }, icon);
     button.dataset.verdict = verdict;
-    button.setAttribute("aria-label", label);
-    button.setAttribute("aria-pressed", "false");
     button.addEventListener("click", () => saveJudgement(state, hit, verdict, group));
     return button;
   });
@@ -52,11 +49,11 @@ async function saveJudgement(state, hit, verdict, group) {
   try {
     const before = findJudgement(state, hit);
     if (before?.verdict === verdict) {
-      await sendJson("DELETE", `judgements/${before.id}/`);
+      await send("DELETE", `judgements/${before.id}/`);
       state.stored = state.stored.filter((each) => each.id !== before.id);
     } else {
       const { index, query } = state;
-      const judgement = await sendJson("POST", "judgements/", { index, query, node_id: hit.node_id, verdict });
+      const judgement = await send("POST", "judgements/", { index, query, node_id: hit.node_id, verdict });
       state.stored = [judgement, ...state.stored.filter((each) => each.id !== judgement.id)];
     }
     updateJudgementButtons(state);
@@ -84,14 +81,4 @@ function updateJudgementButtons(state) {
       button.setAttribute("aria-pressed", String(button.dataset.verdict === verdict));
     }
   }
-}
-
-function thumbIcon() {
-  const svg = document.createElementNS(SVG, "svg");
-  svg.setAttribute("viewBox", "0 0 24 24");
-  svg.setAttribute("aria-hidden", "true");
-  const path = document.createElementNS(SVG, "path");
-  path.setAttribute("d", THUMB);
-  svg.append(path);
-  return svg;
 }

@@ -1,6 +1,6 @@
 /* What the pages share: their error message and the choice of an index. */
 
-import { getJson, readKey } from "./api.js";
+import { getJson, pageAddress, readKey } from "./api.js";
 import { $, element, numberFormat } from "./dom.js";
 
 // What the nodes of a kind are called where they are counted.
@@ -27,6 +27,34 @@ export function report(error) {
   $("problem").textContent = error.message + withoutKey;
   $("problem").hidden = false;
 }
+
+/** Attempt an action when a form is sent. */
+export function onSubmit(form, action) {
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    $("problem").hidden = true;
+    attempt(action);
+  });
+}
+
+/** A button that attempts an action, after a question if there is one. `subject` tells it from others of its text. */
+export function actionElement(text, action, { subject = "", question = "" } = {}) {
+  const button = element("button", { type: "button", ...(subject && { ariaLabel: `${text} ${subject}` }) }, text);
+  button.dataset.question = question;
+  button.addEventListener("click", () => {
+    if (question && !confirm(question)) return;
+    $("problem").hidden = true;
+    button.disabled = true;
+    attempt(action).finally(() => (button.disabled = false));
+  });
+  return button;
+}
+
+export function linkElement(text, page, parameters = {}) {
+  return element("a", { href: pageAddress(page, parameters) }, text);
+}
+
+export const formatTime = (time) => new Date(time).toLocaleString();
 
 /** Offer all indexes; choose the one that the address names. Returns what the service says of each. */
 export async function fillIndexes(select) {

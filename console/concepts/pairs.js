@@ -1,8 +1,8 @@
 /* Pairs of similar concepts without a relationship, for people to relate or dismiss. */
 
-import { getJson, sendJson } from "../common/api.js";
+import { getJson, send } from "../common/api.js";
 import { $, element } from "../common/dom.js";
-import { attempt } from "../common/page.js";
+import { actionElement } from "../common/page.js";
 
 /** List the pairs of an index below its drawing. */
 export async function showPairs(index) {
@@ -27,11 +27,8 @@ function pairElement({ id, concepts: [first, second], similarity }, types, refre
       new Option(`${second.label} → ${name} → ${first.label}`, JSON.stringify({ type, reversed: true })),
     ]),
   );
-  const act = (text, send) => {
-    const button = element("button", { type: "button", ariaLabel: `${text} ${label}` }, text);
-    button.addEventListener("click", () => attempt(() => send().then(refresh)));
-    return button;
-  };
+  const post = (verb, content) => send("POST", `emergent/${id}/${verb}`, content).then(refresh);
+  const relate = actionElement("Relate", () => post("accept", JSON.parse(choice.value)), { subject: label });
   return element(
     "li",
     {},
@@ -40,8 +37,8 @@ function pairElement({ id, concepts: [first, second], similarity }, types, refre
     element(
       "p",
       { className: "row" },
-      ...(types.length ? [choice, act("Relate", () => sendJson("POST", `emergent/${id}/accept`, JSON.parse(choice.value)))] : []),
-      act("Dismiss", () => sendJson("POST", `emergent/${id}/dismiss`)),
+      ...(types.length ? [choice, relate] : []),
+      actionElement("Dismiss", () => post("dismiss"), { subject: label }),
     ),
   );
 }

@@ -4,15 +4,17 @@
  * The search page leaves the addresses of its hits in this tab, so that one can go through them.
  */
 
-import { ApiError, fetchOk, getJson, pageAddress, sendJson, storeKeyFromAddress } from "../common/api.js";
+import { ApiError, getJson, request, send, storeKeyFromAddress } from "../common/api.js";
 import { $, element, numberFormat } from "../common/dom.js";
 import { readHits } from "../common/hits.js";
 import { markdownNodes } from "../common/markdown.js";
-import { attempt, countOf } from "../common/page.js";
+import { actionElement, attempt, countOf, formatTime, linkElement } from "../common/page.js";
 import { clearSoftBreakCache, markedNodes, utf16Offset } from "../common/text.js";
 
 const artifactPath = `artifacts/${$("title").dataset.artifact}/`;
 const GONE = "The passage no longer exists: the document has changed. This is its first page.";
+const MAX_CHANGES = 100; // the last ones
+const CALLERS = { key: "the key", user: "the user", server: "a command", command: "a command", nobody: "someone" };
 const UNCERTAIN = "Where the passage stands on this page is not certain, so it is marked in the text only.";
 
 let artifact = null;
@@ -36,10 +38,8 @@ function showArtifact() {
   const { title, index, status, error, warnings, pages, media_type: mediaType, metadata } = artifact;
   document.title = `${title || "Untitled"} · Strata`;
   $("title").textContent = title || "Untitled";
-  const link = element("a", {}, index);
-  link.href = pageAddress("documents/", { index });
   const state = status === "ready" ? "" : ` · ${status}`;
-  $("about").replaceChildren(link, ` · ${countOf(pages, "page")}${state}`);
+  $("about").replaceChildren(linkElement(index, "documents/", { index }), ` · ${countOf(pages, "page")}${state}`);
   const problems = [...(error ? [error] : []), ...warnings];
   $("warnings").hidden = problems.length === 0;
   $("warnings").replaceChildren(...problems.map(({ detail }) => element("li", {}, detail)));
@@ -60,7 +60,7 @@ function showArtifact() {
       element("dd", { dir: "auto" }, [value].flat().join(", ")),
     ]),
   );
-  showHistory();
+  attempt(showHistory);
   $("download").hidden = !artifact.file_name;
   $("count").textContent = `of ${numberFormat.format(pages)}`;
   $("number").max = pages;
@@ -71,26 +71,43 @@ function showArtifact() {
   if (first) first.checked = true;
 }
 
-/** When it was written, and what searches show of it. The service keeps no earlier revisions. */
-function showHistory() {
+/** Who changed it, as the audit log says, and when searches found it. */
+async function showHistory() {
   const { revision, status, indexed_revision: indexed, created_at: added, updated_at: changed, searchable_at: searchable } = artifact;
+  const { results } = await getJson(`${artifactPath}changes/`, { limit: MAX_CHANGES });
   const isCurrent = indexed === revision && status === "ready";
   const old = indexed !== null && indexed !== revision ? `Searches still show revision ${numberFormat.format(indexed)}.` : "";
+  // The row of the request that added it is written a moment later.
+  const isFirst = ({ method, at }) => method === "POST" && new Date(at) - new Date(added) < 60_000;
   const events = [
-    [added, "Added."],
+    [results.some(isFirst) ? null : added, "Added."],
     [searchable, "First found by searches in the live build."],
     [changed, `Last changed: revision ${numberFormat.format(revision)}. ${isCurrent ? "Searches show it." : old}`],
+    ...results.map((change) => [change.at, `${isFirst(change) ? "Added" : nameChange(change)} by ${nameCaller(change)}.`]),
   ].filter(([at]) => at);
   events.sort(([a], [b]) => new Date(a) - new Date(b));
-  const times = events.map(([at, text]) => element("li", {}, element("time", { dateTime: at }, new Date(at).toLocaleString()), " ", text));
-  $("history").replaceChildren(...times);
+  const items = events.map(([at, text]) => element("li", {}, element("time", { dateTime: at }, formatTime(at)), " ", text));
+  $("history").replaceChildren(...items);
+}
+
+function nameChange({ method, route, status }) {
+  const isNew = status === 202;
+  const what = {
+    POST: isNew ? "A new version was sent" : "It was sent again without a change, or changed in the admin",
+    PUT: isNew ? "The content was replaced" : "The same content was sent",
+    PATCH: route.endsWith("summary_candidate") ? "The summary was edited" : "Title, address, metadata, groups or hold were changed",
+  };
+  return what[method] ?? method;
+}
+
+function nameCaller({ caller, name }) {
+  return [CALLERS[caller], name].filter(Boolean).join(" ");
 }
 
 $("download").addEventListener("click", () =>
   attempt(async () => {
-    const response = await fetchOk(`${artifactPath}original`, {}, undefined, {});
-    const link = element("a", { download: artifact.file_name });
-    link.href = URL.createObjectURL(await response.blob());
+    const response = await request("GET", `${artifactPath}original`);
+    const link = element("a", { download: artifact.file_name, href: URL.createObjectURL(await response.blob()) });
     link.click();
     URL.revokeObjectURL(link.href);
   }),
@@ -99,7 +116,7 @@ $("download").addEventListener("click", () =>
 $("delete").addEventListener("click", () =>
   attempt(async () => {
     if (!confirm(`Delete “${artifact.title}” for good?`)) return;
-    const { revision, detail } = await sendJson("DELETE", artifactPath);
+    const { revision, detail } = await send("DELETE", artifactPath);
     $("receipt").textContent = detail ?? `Deleted with revision ${revision}; no search finds it any more.`;
     for (const button of document.querySelectorAll("main button, main input")) button.disabled = true;
   }),
@@ -151,7 +168,7 @@ async function showPicture(path, index, passage, signal) {
   $("marks").replaceChildren();
   if (!/^(application\/pdf|image\/.*)$/.test(artifact.media_type)) return;
   $("picture").hidden = false; // with the room of the page before, or of an A4 page
-  const response = await fetchOk(`${path}picture`, {}, signal, {});
+  const response = await request("GET", `${path}picture`, { signal });
   const bitmap = await createImageBitmap(await response.blob());
   const canvas = $("canvas");
   [canvas.width, canvas.height] = [bitmap.width, bitmap.height];
@@ -166,11 +183,8 @@ async function showPicture(path, index, passage, signal) {
 
 function markElement({ left, top, right, bottom }) {
   const mark = element("div", { className: "mark" });
-  const percent = (share) => `${100 * share}%`;
-  mark.style.left = percent(left);
-  mark.style.top = percent(top);
-  mark.style.width = percent(right - left);
-  mark.style.height = percent(bottom - top);
+  const sides = { left, top, width: right - left, height: bottom - top };
+  for (const [side, share] of Object.entries(sides)) mark.style[side] = `${100 * share}%`;
   return mark;
 }
 
@@ -231,18 +245,19 @@ function summaryElement(summary, path) {
   const name = summary.type === "page_summary" ? "Page" : "Document";
   const text = element("div", { className: "text", dir: "auto" }, summary.text);
   const writer = element("p", { className: "place" }, `${name}, written by ${summary.model_name}`);
-  const edit = element("button", { type: "button" }, "Edit");
-  const item = element("div", { className: "summary" }, writer, text, edit);
-  edit.addEventListener("click", () => {
-    const input = element("textarea", { value: summary.text, rows: 5, ariaLabel: "Summary" });
-    const save = element("button", { type: "button", className: "primary" }, "Save");
-    save.addEventListener("click", () =>
-      attempt(async () => item.replaceWith(summaryElement(await sendJson("PATCH", path, { text: input.value }), path))),
-    );
-    item.replaceChildren(writer, input, save);
-    input.focus();
-  });
+  const item = element("div", { className: "summary" }, writer, text);
+  const save = async (edited) => item.replaceWith(summaryElement(await send("PATCH", path, { text: edited }), path));
+  item.append(actionElement("Edit", () => edit(item, writer, { value: summary.text, rows: 5, ariaLabel: "Summary" }, save)));
   return item;
+}
+
+/** Edit a text in place of what an element holds; `save` takes it. */
+function edit(item, about, properties, save) {
+  const input = element("textarea", properties);
+  const button = actionElement("Save", () => save(input.value));
+  button.className = "primary";
+  item.replaceChildren(about, input, button);
+  input.focus();
 }
 
 // --- What was made of a page -------------------------------------------------------------------------
@@ -278,26 +293,17 @@ function passageElement({ chunk_id: chunkId, text, source_id: source, start_offs
 /** A button that opens the questions of a chunk for editing. */
 function questionsElement(chunkId) {
   const path = `chunks/${chunkId}/questions`;
-  const edit = element("button", { type: "button" }, "Edit the questions of its passage");
-  edit.addEventListener("click", () =>
-    attempt(async () => {
-      const { questions, model_name: writer } = await getJson(path);
-      const input = element("textarea", { value: questions.join("\n"), rows: 4, ariaLabel: "Questions, one in each line" });
-      const save = element("button", { type: "button", className: "primary" }, "Save");
-      const place = element("p", { className: "place" }, `One question in each line; written by ${writer}.`);
-      const form = element("div", {}, place, input, save);
-      save.addEventListener("click", () =>
-        attempt(async () => {
-          const lines = input.value.split("\n").map((line) => line.trim()).filter(Boolean);
-          await sendJson("PATCH", path, { questions: lines });
-          form.replaceWith(edit);
-        }),
-      );
-      edit.replaceWith(form);
-      input.focus();
-    }),
-  );
-  return edit;
+  const item = element("div");
+  const open = actionElement("Edit the questions of its passage", async () => {
+    const { questions, model_name: writer } = await getJson(path);
+    const place = element("p", { className: "place" }, `One question in each line; written by ${writer}.`);
+    edit(item, place, { value: questions.join("\n"), rows: 4, ariaLabel: "Questions, one in each line" }, async (edited) => {
+      await send("PATCH", path, { questions: edited.split("\n").map((line) => line.trim()).filter(Boolean) });
+      item.replaceChildren(open);
+    });
+  });
+  item.append(open);
+  return item;
 }
 
 $("passage-kinds").addEventListener("change", () => attempt(showPassages));

@@ -1,8 +1,8 @@
 /* The page that lists the documents of an index, with what became of each. */
 
-import { getJson, pageAddress, sendJson, storeKeyFromAddress } from "../common/api.js";
-import { $, element, keyed, numberFormat, updateChildren } from "../common/dom.js";
-import { attempt, countOf, fillIndexes } from "../common/page.js";
+import { getJson, pageAddress, send, storeKeyFromAddress } from "../common/api.js";
+import { $, element, keyed, numberFormat, rowElement, updateChildren } from "../common/dom.js";
+import { attempt, countOf, fillIndexes, formatTime, linkElement, onSubmit } from "../common/page.js";
 
 const PAGE_SIZE = 50;
 const POLL_MS = 3_000; // while documents are being read or indexed and the page is visible
@@ -62,7 +62,7 @@ function showIndex({ artifacts, artifacts_waiting: waiting, artifacts_failed: fa
 
 function showDocuments({ results, count }, offset) {
   $("documents").hidden = results.length === 0;
-  updateChildren($("rows"), results.map((each) => keyed(each.id, rowElement(each))));
+  updateChildren($("rows"), results.map((each) => keyed(each.id, documentElement(each))));
   const isFiltered = $("status").value || $("title").value.trim();
   $("empty").hidden = results.length > 0;
   $("empty-text").textContent = isFiltered ? "No document is like that." : "This index has no documents yet.";
@@ -77,36 +77,27 @@ function showDocuments({ results, count }, offset) {
   $("paging").hidden = count <= PAGE_SIZE && offset === 0;
 }
 
-function rowElement({ id, title, file_name: fileName, status, error, warnings, pages, nodes, updated_at: changed }) {
-  const link = element("a", { dir: "auto" }, title || "Untitled");
-  link.href = pageAddress(`documents/${id}/`, {});
+function documentElement({ id, title, file_name: fileName, status, error, warnings, pages, nodes, updated_at: changed }) {
+  const link = linkElement(title || "Untitled", `documents/${id}/`);
+  link.dir = "auto";
   const isIndexing = status === "indexing" && nodes.pending + nodes.synced > 0;
   const progress = isIndexing ? ` ${nodes.synced} of ${nodes.synced + nodes.pending}` : "";
   const notes = [...(error ? [error] : []), ...warnings].map(({ detail }) =>
     element("p", { className: `note ${status}` }, detail),
   );
-  return element(
-    "tr",
-    {},
-    element("td", {}, link, fileName && fileName !== title ? element("p", { className: "file" }, fileName) : null, ...notes),
+  return rowElement(
+    [link, fileName && fileName !== title ? element("p", { className: "file" }, fileName) : null, ...notes],
     element("td", { className: `state ${status}` }, STATES[status] + progress),
-    element("td", { className: "number" }, numberFormat.format(pages)),
-    element("td", { className: "date" }, new Date(changed).toLocaleString()),
+    pages,
+    element("td", { className: "date" }, formatTime(changed)),
   );
 }
 
 $("retry").addEventListener("click", () =>
-  attempt(async () => {
-    await sendJson("POST", `indexes/${encodeURIComponent($("index").value)}/retry/`);
-    await list();
-  }),
+  attempt(() => send("POST", `indexes/${encodeURIComponent($("index").value)}/retry/`).then(() => list())),
 );
-$("index").addEventListener("change", () => attempt(list));
-$("status").addEventListener("change", () => attempt(list));
-$("find").addEventListener("submit", (event) => {
-  event.preventDefault();
-  attempt(list);
-});
+for (const id of ["index", "status"]) $(id).addEventListener("change", () => attempt(list));
+onSubmit($("find"), list);
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden && $("index").value) attempt(() => list(Number(new URLSearchParams(location.search).get("offset"))));
 });

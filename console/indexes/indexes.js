@@ -1,13 +1,12 @@
 /* The page of the indexes: what each holds, its builds, what a change of its spec would cost, and whether all agrees. */
 
-import { getJson, pageAddress, sendJson, storeKeyFromAddress } from "../common/api.js";
-import { $, element, keyed, numberFormat, updateChildren } from "../common/dom.js";
-import { attempt, countOf, formatAge } from "../common/page.js";
+import { getJson, pageAddress, send, storeKeyFromAddress } from "../common/api.js";
+import { $, element, keyed, numberFormat, rowElement, tableElement, updateChildren } from "../common/dom.js";
+import { actionElement, attempt, countOf, formatAge, formatTime, linkElement, onSubmit } from "../common/page.js";
 import { diffLines } from "./diff.js";
-import { measure, showQuality } from "./quality.js";
+import { measure, measureCell, showQuality } from "./quality.js";
 
 const POLL_MS = 2_000; // while something is in work and the page is visible
-const ROUNDED = { minimumFractionDigits: 3, maximumFractionDigits: 3 };
 
 const name = new URLSearchParams(location.search).get("index");
 const path = `indexes/${encodeURIComponent(name)}/`;
@@ -36,7 +35,7 @@ async function showAll() {
   const { results } = await getJson("indexes/", { limit: 100 });
   const used = results.filter(({ artifacts, problem }) => artifacts > 0 || problem);
   const unused = results.filter((index) => !used.includes(index));
-  updateChildren($("rows"), used.map((index) => keyed(index.name, rowElement(index))));
+  updateChildren($("rows"), used.map((index) => keyed(index.name, usedElement(index))));
   $("used").hidden = used.length === 0;
   $("unused").hidden = unused.length === 0;
   $("unused").open ||= used.length === 0;
@@ -50,25 +49,14 @@ async function showAll() {
   return used.some(isInWork);
 }
 
-function rowElement(index) {
-  const link = element("a", {}, index.title || index.name);
-  link.href = pageAddress("indexes/", { index: index.name });
-  return element(
-    "tr",
-    {},
-    element("td", {}, link, element("p", { className: "soft" }, index.description)),
-    element("td", {}, ...stateElements(index)),
-    element("td", { className: "number" }, numberFormat.format(index.artifacts)),
-    element("td", { className: "number" }, numberFormat.format(index.nodes.synced)),
-  );
+function usedElement(index) {
+  const link = linkElement(index.title || index.name, "indexes/", { index: index.name });
+  return rowElement([link, element("p", { className: "soft" }, index.description)], stateElements(index), index.artifacts, index.nodes.synced);
 }
 
-function unusedElement({ name: unused, title, description }) {
-  const add = element("a", {}, "Add documents");
-  add.href = pageAddress("add/", { index: unused });
-  const link = element("a", {}, title || unused);
-  link.href = pageAddress("indexes/", { index: unused });
-  return element("li", {}, link, " · ", add, element("p", { className: "soft" }, description));
+function unusedElement({ name: index, title, description }) {
+  const link = linkElement(title || index, "indexes/", { index });
+  return element("li", {}, link, " · ", linkElement("Add documents", "add/", { index }), element("p", { className: "soft" }, description));
 }
 
 function isInWork({ artifacts_waiting: waiting, nodes }) {
@@ -83,8 +71,7 @@ function stateElements(index) {
     nodes.pending ? `${countOf(nodes.pending, "node")} to write` : "",
     age === null ? "" : `the oldest change is ${formatAge(age)} old`,
   ].filter(Boolean);
-  const failedLink = element("a", {}, `${countOf(failed, "document")} failed`);
-  failedLink.href = pageAddress("documents/", { index: index.name, status: "failed" });
+  const failedLink = linkElement(`${countOf(failed, "document")} failed`, "documents/", { index: index.name, status: "failed" });
   return [
     isInWork(index) ? element("span", { className: "busy" }, inWork.join(", ") || "in work") : element("span", { className: "good" }, "up to date"),
     failed ? element("p", { className: "bad" }, failedLink) : null,
@@ -94,7 +81,12 @@ function stateElements(index) {
 }
 
 function retryElement(index) {
-  return actionElement("Try again", () => sendJson("POST", `indexes/${encodeURIComponent(index)}/retry/`));
+  return act("Try again", () => send("POST", `indexes/${encodeURIComponent(index)}/retry/`));
+}
+
+/** A button after whose action everything is shown again. */
+function act(text, action, question = "") {
+  return actionElement(text, () => action().finally(() => attempt(show)), { question });
 }
 
 // --- One index ---------------------------------------------------------------------------------------
@@ -103,9 +95,7 @@ async function showOne() {
   const [index, builds] = await Promise.all([getJson(path), getJson(`${path}builds/`)]);
   $("heading").textContent = index.title || name;
   $("description").textContent = index.description;
-  const links = [["", "Search"], ["documents/", "Documents"], ["add/", "Add documents"]].map(([page, text]) =>
-    Object.assign(element("a", {}, text), { href: pageAddress(page, { index: name }) }),
-  );
+  const links = [["", "Search"], ["documents/", "Documents"], ["add/", "Add documents"]].map(([page, text]) => linkElement(text, page, { index: name }));
   updateChildren($("links"), [...links, ...stateElements(index)].map((each, at) => keyed(at, each)));
   const built = builds.results.map((build) => keyed(build.number, buildElement(build, builds.results)));
   updateChildren($("builds"), built.reverse());
@@ -125,7 +115,7 @@ function buildElement(build, all) {
     build.copied ? `${countOf(build.copied, "vector")} copied` : "",
     build.artifacts_missing ? `${countOf(build.artifacts_missing, "document")} missing` : "",
     nodes.failed ? `${numberFormat.format(nodes.failed)} failed` : "",
-    `made ${new Date(build.created_at).toLocaleString()}`,
+    `made ${formatTime(build.created_at)}`,
   ];
   const isBuilding = state === "building";
   return element(
@@ -143,19 +133,12 @@ function buildElement(build, all) {
 
 function comparisonElements(comparison) {
   if (!comparison) return [];
-  const rows = Object.entries(comparison.measures ?? {}).map(([measure, { live, new: built, difference, low, high }]) =>
-    element(
-      "tr",
-      {},
-      element("td", {}, measure),
-      ...[live, built, difference].map((value) => element("td", { className: "number" }, value.toLocaleString("en", ROUNDED))),
-      element("td", {}, `${low.toLocaleString("en", ROUNDED)} to ${high.toLocaleString("en", ROUNDED)}`),
-    ),
+  const rows = Object.entries(comparison.measures ?? {}).map(([measured, { live, new: built, difference, low, high }]) =>
+    rowElement(measured, ...[live, built, difference].map((value) => measureCell(value)), `${low.toFixed(3)} to ${high.toFixed(3)}`),
   );
-  const headings = ["measure", "live", "this", "difference", "95% interval"].map((text) => element("th", { scope: "col" }, text));
   return [
     comparison.verdict ? element("p", {}, `When it was complete: ${comparison.verdict}`) : null,
-    rows.length ? element("table", {}, element("thead", {}, element("tr", {}, ...headings)), element("tbody", {}, ...rows)) : null,
+    rows.length ? tableElement(["measure", "live", "this", "difference", "95% interval"], rows) : null,
   ].filter(Boolean);
 }
 
@@ -174,21 +157,7 @@ function actionElements({ number, state, paused_at: pausedAt, artifacts_missing:
     actions.push(["Roll back to this", `${path}rollback/`, undefined, `Replace build ${live?.number} by build ${number}?`]);
     actions.push(["Remove", `${path}prune/`, undefined, `Remove build ${number}? There is then nothing to roll back to.`]);
   }
-  return actions.map(([text, address, body, question]) => actionElement(text, () => sendJson("POST", address, body), question));
-}
-
-function actionElement(text, act, question = "") {
-  const button = element("button", { type: "button" }, text);
-  button.dataset.question = question;
-  button.addEventListener("click", () => {
-    if (question && !confirm(question)) return;
-    $("problem").hidden = true;
-    button.disabled = true;
-    attempt(act)
-      .then(() => attempt(show))
-      .finally(() => (button.disabled = false));
-  });
-  return button;
+  return actions.map(([text, address, body, question]) => act(text, () => send("POST", address, body), question));
 }
 
 // --- The spec ---------------------------------------------------------------------------------------
@@ -240,7 +209,7 @@ $("spec-text").addEventListener("input", () => {
 
 async function saveSpec() {
   try {
-    fillSpec(await sendJson("PUT", `${path}spec/`, { text: $("spec-text").value, replaces: specText }));
+    fillSpec(await send("PUT", `${path}spec/`, { text: $("spec-text").value, replaces: specText }));
   } catch (error) {
     if (![409, 422].includes(error.status)) throw error;
     const line = showSpecProblem(error.message);
@@ -254,21 +223,13 @@ async function makeIndex() {
   const { text } = await getJson(`indexes/${encodeURIComponent($("new-from").value)}/spec/`);
   const made = $("new-name").value.trim();
   const copy = text.replace(/^title:.*$/m, `title: ${JSON.stringify(made[0].toUpperCase() + made.slice(1))}`);
-  await sendJson("PUT", `indexes/${encodeURIComponent(made)}/spec/`, { text: copy });
+  await send("PUT", `indexes/${encodeURIComponent(made)}/spec/`, { text: copy });
   location.assign(pageAddress("indexes/", { index: made }));
 }
 
-$("spec").addEventListener("submit", (event) => {
-  event.preventDefault();
-  $("problem").hidden = true;
-  attempt(saveSpec);
-});
+onSubmit($("spec"), saveSpec);
+onSubmit($("new"), makeIndex);
 $("spec-again").addEventListener("click", () => attempt(() => Promise.all([showSpec(), showPlan()])));
-$("new").addEventListener("submit", (event) => {
-  event.preventDefault();
-  $("problem").hidden = true;
-  attempt(makeIndex);
-});
 
 // --- The plan ----------------------------------------------------------------------------------------
 
@@ -284,16 +245,15 @@ function planElements(plan) {
   if (plan.is_free && !plan.search_changes.length && !plan.store_changes.length) {
     return [element("p", { className: "good" }, "The live build is what the spec asks for.")];
   }
-  const apply = actionElement("Build it, and promote it when complete", () => sendJson("POST", `${path}builds/`, { promote: true }).then(showPlan));
-  const beside = actionElement("Build it beside the live build", () => sendJson("POST", `${path}builds/`, { promote: false }).then(showPlan));
-  const free = actionElement("Apply", () => sendJson("POST", `${path}builds/`, { promote: true }).then(showPlan));
+  const apply = (text, promote) => act(text, () => send("POST", `${path}builds/`, { promote }).then(showPlan));
+  const builds = () => [apply("Build it, and promote it when complete", true), apply("Build it beside the live build", false)];
   return [
     element("p", {}, "The spec differs from the live build:"),
     listElement("", plan.changes),
     listElement("Search settings, applied at once:", plan.search_changes),
     listElement("Settings of the collections, applied without a new build:", plan.store_changes),
     plan.is_free ? null : costElement(plan),
-    element("p", { className: "row" }, ...(plan.is_free ? [free] : [apply, beside])),
+    element("p", { className: "row" }, ...(plan.is_free ? [apply("Apply", true)] : builds())),
   ].filter(Boolean);
 }
 
@@ -304,15 +264,12 @@ function listElement(title, changes) {
 
 function costElement({ kinds, embedding_minutes: embedding, writing_minutes: writing, disk_bytes: disk, is_estimate: isEstimate }) {
   const columns = ["kept", "reembedded", "rebuilt", "removed", "calls"];
-  const headings = ["kind", ...columns].map((text, number) => element("th", { scope: "col", className: number ? "number" : "" }, text));
-  const rows = Object.entries(kinds).map(([kind, counts]) =>
-    element("tr", {}, element("td", {}, kind), ...columns.map((column) => element("td", { className: "number" }, numberFormat.format(counts[column])))),
-  );
+  const rows = Object.entries(kinds).map(([kind, counts]) => rowElement(kind, ...columns.map((column) => counts[column])));
   const minutes = (value) => (value === null ? "not measured yet" : `${Math.ceil(value)} min`);
   return element(
     "div",
     {},
-    element("table", {}, element("thead", {}, element("tr", {}, ...headings)), element("tbody", {}, ...rows)),
+    rows.length ? tableElement(["kind", ...columns], rows) : null,
     element("p", { className: "soft" },
       `Embedding: ${minutes(embedding)}. Language model: ${minutes(writing)}. Disk: about ${Math.ceil(disk / 2 ** 20)} MiB.`,
       isEstimate ? " Estimated from a sample of the documents." : ""),
@@ -323,7 +280,7 @@ function costElement({ kinds, embedding_minutes: embedding, writing_minutes: wri
 
 async function verify(body) {
   $("report").replaceChildren("Documents, rows and vectors are compared …");
-  const report = await sendJson("POST", `${path}verify/`, body).catch((error) => {
+  const report = await send("POST", `${path}verify/`, body).catch((error) => {
     $("report").replaceChildren();
     throw error;
   });
@@ -337,7 +294,7 @@ function reportElements({ is_sound: isSound, artifact_count: artifacts, node_cou
   return [
     element("p", { className: "bad" }, `They do not agree: ${counts}`),
     element("ul", {}, ...found),
-    repaired ? element("p", {}, `${countOf(repaired, "finding")} repaired. Verify again when the nodes are written.`) : actionElement("Repair", () => verify({ repair: true })),
+    repaired ? element("p", {}, `${countOf(repaired, "finding")} repaired. Verify again when the nodes are written.`) : act("Repair", () => verify({ repair: true })),
   ];
 }
 

@@ -22,37 +22,22 @@ const TYPING_MS = 300; // without a key pressed, after which the page searches
 const MIN_TYPED_CHARS = 3;
 
 const hasSummaries = (kinds) => kinds.includes("page_summary") || kinds.includes("artifact_summary");
+const hasChunks = (kinds) => kinds.includes("chunk");
+const hasQuestions = (kinds) => kinds.includes("question");
+const showHits = (render) => ({ hits }, words) => hits.map((hit) => render(hit, words));
+const showAnyHits = showHits((hit, words) => (hit.kind === "question" ? questionElement : passageElement)(hit, words));
 
-// By the last part of the endpoint's URL: which node kinds it needs, and how to render its hits.
+// By the last part of the endpoint's URL: which node kinds it needs, what one hit is called, and how to render them.
 const SEARCHES = {
-  pages: {
-    isAvailable: (kinds) => kinds.includes("chunk"),
-    names: ["hit", "hits"],
-    show: (answer, words) => answer.hits.map((hit) => passageElement(hit, words)),
-  },
+  pages: { isAvailable: hasChunks, names: ["hit", "hits"], show: showHits(passageElement) },
   hierarchical: {
-    isAvailable: (kinds) => kinds.includes("chunk") && hasSummaries(kinds),
+    isAvailable: (kinds) => hasChunks(kinds) && hasSummaries(kinds),
     names: ["document", "documents"],
-    show: (answer, words) => answer.artifacts.map((artifact) => artifactElement(artifact, words)),
+    show: ({ artifacts }, words) => artifacts.map((artifact) => artifactElement(artifact, words)),
   },
-  summaries: {
-    isAvailable: hasSummaries,
-    names: ["summary", "summaries"],
-    show: (answer, words) => answer.hits.map((hit) => summaryElement(hit, words)),
-  },
-  questions: {
-    isAvailable: (kinds) => kinds.includes("question"),
-    names: ["hit", "hits"],
-    show: (answer, words) => answer.hits.map((hit) => questionElement(hit, words)),
-  },
-  ask: {
-    isAvailable: (kinds) => kinds.includes("chunk") || kinds.includes("question"),
-    names: ["hit", "hits"],
-    show: (answer, words) =>
-      answer.hits.map((hit) =>
-        hit.kind === "question" ? questionElement(hit, words) : passageElement(hit, words),
-      ),
-  },
+  summaries: { isAvailable: hasSummaries, names: ["summary", "summaries"], show: showHits(summaryElement) },
+  questions: { isAvailable: hasQuestions, names: ["hit", "hits"], show: showHits(questionElement) },
+  ask: { isAvailable: (kinds) => hasChunks(kinds) || hasQuestions(kinds), names: ["hit", "hits"], show: showAnyHits },
 };
 
 const SUGGESTIONS = {
@@ -102,8 +87,7 @@ function showAccessDenied(error) {
   form.hidden = true;
   $("empty").hidden = true;
   $("key").focus({ preventScroll: true });
-  $("status").textContent = "";
-  results.replaceChildren();
+  clearResults();
 }
 
 function showAccessGranted() {
@@ -320,16 +304,9 @@ function fieldsOfChosenIndex() {
   return indexes.get(chosenIndex())?.metadata;
 }
 
-function buildAddress({ index, search, q, mode, limit, group_by, filter, explain }) {
-  const parameters = new URLSearchParams();
-  if (index) parameters.set("index", index);
-  if (search !== availableSearches(indexes.get(index))[0]) parameters.set("search", search);
-  if (q) parameters.set("q", q);
-  if (mode !== "hybrid") parameters.set("mode", mode);
-  if (limit !== "10") parameters.set("limit", limit);
-  if (group_by) parameters.set("group_by", group_by);
-  if (filter) parameters.set("filter", filter);
-  if (explain) parameters.set("explain", "true");
+function buildAddress(asked) {
+  const defaults = { index: "", search: availableSearches(indexes.get(asked.index))[0], q: "", mode: "hybrid", limit: "10", explain: false };
+  const parameters = new URLSearchParams(Object.entries(asked).filter(([name, value]) => value !== defaults[name]));
   return parameters.size ? `?${parameters}` : location.pathname;
 }
 
@@ -338,10 +315,10 @@ function fillForm() {
   $("q").value = parameters.get("q") ?? "";
   const mode = parameters.get("mode");
   form.elements.mode.value = ["hybrid", "dense", "sparse"].includes(mode) ? mode : "hybrid";
-  const limit = parameters.get("limit");
-  $("limit").value = [...$("limit").options].some((o) => o.value === limit) ? limit : "10";
-  const group = parameters.get("group_by") ?? "";
-  $("group").value = [...$("group").options].some((o) => o.value === group) ? group : "";
+  for (const [id, name, standard] of [["limit", "limit", "10"], ["group", "group_by", ""]]) {
+    const value = parameters.get(name);
+    $(id).value = [...$(id).options].some((option) => option.value === value) ? value : standard;
+  }
   $("explain").checked = parameters.get("explain") === "true";
   const index = parameters.get("index");
   chooseIndex(index);
@@ -363,8 +340,7 @@ function searchFromAddress() {
         : "";
   if (problem) {
     showError(problem);
-    results.replaceChildren();
-    $("status").textContent = "";
+    clearResults();
     return;
   }
   search();
@@ -409,12 +385,15 @@ form.addEventListener("change", (event) => {
   searchFromForm();
 });
 
+/** Show the error of a request that failed, unless a later one replaced it. */
+function report(error, show = showError) {
+  if (error.name === "AbortError") return;
+  if (error.status === undefined) throw error;
+  show(error.message);
+}
+
 function countValues() {
-  showFacets(chosenIndex(), searchFromForm).catch((error) => {
-    if (error.name === "AbortError") return;
-    if (error.status === undefined) throw error;
-    showError(error.message);
-  });
+  showFacets(chosenIndex(), searchFromForm).catch((error) => report(error));
 }
 
 $("filters").addEventListener("toggle", countValues);
@@ -447,9 +426,8 @@ async function search() {
   }
   countValues();
   if (!q || !index) {
-    results.replaceChildren();
+    clearResults();
     results.removeAttribute("aria-busy");
-    $("status").textContent = "";
     showEmptyState();
     return;
   }
@@ -472,11 +450,9 @@ async function search() {
     $("missed").hidden = chosen !== "pages";
   } catch (error) {
     if (mine !== activeSearch || error.name === "AbortError") return;
-    results.replaceChildren();
-    $("status").textContent = "";
+    clearResults();
     if (error.status === 401 || error.status === 403) showAccessDenied(error);
-    else if (error.status === undefined) throw error;
-    else showError(error.message);
+    else report(error);
   } finally {
     if (mine === activeSearch) results.removeAttribute("aria-busy");
   }
@@ -512,6 +488,11 @@ function focusHit(number) {
   hit.tabIndex = -1;
   hit.focus({ preventScroll: true });
   hit.scrollIntoView({ block: "nearest", behavior: "smooth" });
+}
+
+function clearResults() {
+  results.replaceChildren();
+  $("status").textContent = "";
 }
 
 function clearAnswer() {
@@ -554,15 +535,7 @@ function showEmptyState() {
     );
     empty.querySelector("li").append(element("pre", {}, `strata add PATH… --index ${index.name}`));
   } else if (suggested) {
-    const entries = suggested.map((query) => {
-      const button = element("button", { type: "button" }, query);
-      button.addEventListener("click", () => {
-        $("q").value = query;
-        searchFromForm();
-        $("q").focus();
-      });
-      return element("li", {}, button);
-    });
+    const entries = suggested.map((query) => element("li", {}, element("button", { type: "button", onclick: () => (askNext(query), $("q").focus()) }, query)));
     empty.replaceChildren(element("h2", {}, "Try"), element("ul", {}, ...entries));
   } else {
     empty.replaceChildren(
@@ -601,20 +574,16 @@ function formatDuration(value) {
   return `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`;
 }
 
+const showMissed = (text) => ($("missed-why").textContent = text);
 $("missed-title").addEventListener("input", () => {
   const words = $("missed-title").value.trim();
-  if (words) suggestDocuments(chosenIndex(), words).catch(showMissedProblem);
+  if (words) suggestDocuments(chosenIndex(), words).catch((error) => report(error, showMissed));
 });
 $("missed").addEventListener("submit", (event) => {
   event.preventDefault();
   const { search: _, explain: __, ...asked } = readForm();
-  explainMissing(asked, $("missed-title").value.trim()).then((why) => ($("missed-why").textContent = why), showMissedProblem);
+  explainMissing(asked, $("missed-title").value.trim()).then(showMissed, (error) => report(error, showMissed));
 });
-
-function showMissedProblem(error) {
-  if (error.status === undefined) throw error;
-  $("missed-why").textContent = error.message;
-}
 
 // --- Start -----------------------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
 /* The page of the service's work: what failed and why, what waits, and whether each part is well. */
 
-import { getJson, pageAddress, sendJson, storeKeyFromAddress } from "../common/api.js";
-import { $, element, keyed, numberFormat, updateChildren } from "../common/dom.js";
-import { attempt, formatAge } from "../common/page.js";
+import { getJson, send, storeKeyFromAddress } from "../common/api.js";
+import { $, element, keyed, numberCell, rowElement, updateChildren } from "../common/dom.js";
+import { actionElement, attempt, formatAge, linkElement } from "../common/page.js";
 
 const POLL_MS = 3_000; // while the page is visible
 const NAMES = { llm: "language model", readers: "file readers", beat: "schedule" };
@@ -30,42 +30,21 @@ function fill(id, rows) {
 }
 
 function failureElement({ work, index, error, count }) {
-  return element(
-    "tr",
-    {},
-    element("td", {}, error, element("p", { className: "soft" }, work)),
-    element("td", {}, index ? documentsLink(index, { status: "failed" }) : ""),
-    element("td", { className: "number" }, numberFormat.format(count)),
-    element("td", {}, index ? retryElement(index) : ""),
+  return rowElement(
+    [error, element("p", { className: "soft" }, work)],
+    index ? linkElement(index, "documents/", { index, status: "failed" }) : "",
+    count,
+    index ? retryElement(index) : "",
   );
 }
 
 function waitingElement({ work, index, count, oldest_seconds: age }) {
-  return element(
-    "tr",
-    {},
-    element("td", {}, work),
-    element("td", {}, index ? documentsLink(index, {}) : ""),
-    element("td", { className: "number" }, numberFormat.format(count)),
-    element("td", { className: "number" }, age === null ? "" : formatAge(age)),
-  );
-}
-
-function documentsLink(index, filter) {
-  return element("a", { href: pageAddress("documents/", { index, ...filter }) }, index);
+  return rowElement(work, index ? linkElement(index, "documents/", { index }) : "", count, numberCell(age === null ? "" : formatAge(age)));
 }
 
 function retryElement(index) {
-  const button = element("button", { type: "button" }, "Try again");
-  button.setAttribute("aria-label", `Try again what failed in ${index}`);
-  button.addEventListener("click", () =>
-    attempt(async () => {
-      button.disabled = true;
-      await sendJson("POST", `indexes/${encodeURIComponent(index)}/retry/`).finally(() => (button.disabled = false));
-      await show();
-    }),
-  );
-  return button;
+  const retry = () => send("POST", `indexes/${encodeURIComponent(index)}/retry/`).then(show);
+  return actionElement("Try again", retry, { subject: `what failed in ${index}` });
 }
 
 function partElement({ subject, is_ok: isOk, detail, fix }) {

@@ -15,7 +15,7 @@ from documents.parsing.document import (
     is_nearly_all_separators,
     title_from_file_name,
 )
-from documents.parsing.formats import FORMATS, IMAGE_TYPES
+from documents.parsing.formats import FORMATS, IMAGE_TYPES, add_missing_suffix
 from documents.parsing.process_pool import (
     close_child_processes,
     draw_page,

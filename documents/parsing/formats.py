@@ -118,6 +118,17 @@ def find_added_reader(suffix: str) -> EntryPoint | None:
     return added.get(suffix)
 
 
+def add_missing_suffix(file_name: str, media_type: str) -> str:
+    """The name of a file that was sent as of this media type, with a suffix by which it is read:
+    of HTML always its own, because addresses end as the program does that writes the page."""
+    format_ = _BY_MEDIA_TYPE.get(media_type)
+    suffix = PurePath(file_name).suffix.lower()
+    is_known = suffix in _BY_SUFFIX and suffix and media_type != "text/html"
+    if format_ is None or is_known or suffix in format_.suffixes:
+        return file_name
+    return file_name + format_.suffixes[0]
+
+
 def detect_format(path: Path, file_name: str, *, takes_images: bool = False) -> Format:
     """The format by which ``path`` is read.
 

@@ -42,6 +42,7 @@ OPEN = {
     "indexes/",
     "work/",
     "keys/",
+    "settings/",
     "api/schema/",
     "api/docs/",
     "sign-in/",
@@ -66,7 +67,7 @@ PAGES_OF_SUPERUSERS = {"pipelines/"}
 ONLY_FOR_KEYS = {"mcp", "mcp/"}
 MANAGING = re.compile(
     r"(GET|POST) api/v1/keys|DELETE api/v1/keys|.* api/v1/(verify|reconcile|regenerate|work)\b"
-    r"|.* api/v1/audit\b"
+    r"|.* api/v1/(audit|people|webhooks)\b"
     r"|DELETE api/v1/indexes/<index>/$|POST api/v1/indexes/<index>/(builds|verify)/"
     r"|.*/(plan|rollback|prune|spec)/$"
 )
@@ -78,7 +79,7 @@ SEARCHES = re.compile(
 WHOLE_INDEX = re.compile(
     r".* api/v1/(verify|reconcile|regenerate|evaluations|work)\b|DELETE api/v1/indexes/<index>/$"
     r"|.* api/v1/indexes/[^ ]*/(verify|plan|rollback|prune|builds|spec|retry)\b|GET metrics$"
-    r"|.* api/v1/audit\b"
+    r"|.* api/v1/(audit|people|webhooks)\b"
 )
 PUBLIC_SEARCHES = re.compile(
     r"(GET|POST) (api/v1/(search/|indexes/<str:index>/(tools/|facets))|mcp)"
@@ -86,7 +87,7 @@ PUBLIC_SEARCHES = re.compile(
 UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"
 UNKNOWN = {
     "number": 999_999, "key_id": 999_999, "page_index": 0, "name": "nothing", "index": "nothing",
-    "subject": 999_999,
+    "subject": 999_999, "delivery_id": UNKNOWN_ID,
 }  # fmt: skip
 NARROW = {"scope": Scope.MANAGE, "indexes": ["other"]}
 PAGES = OPEN | PAGES_OF_SUPERUSERS | PAGES_OF_USERS | PAGES_OF_OPENID | PAGES_OF_APPLICATIONS

@@ -1,9 +1,10 @@
 from datetime import UTC, datetime
 
 import pytest
+from django.contrib.auth.models import Group
 
 from access.grants import Grant, Scope
-from access.models import ApiKey
+from access.models import ApiKey, GroupRights, OpenIdIdentity
 from tests.clients import client_with_key
 
 pytestmark = pytest.mark.django_db
@@ -75,3 +76,30 @@ class TestDestroy:
 
         assert refused.json()["code"] == "unknown_key_id"
         assert ApiKey.find_by_secret(secret) is not None
+
+
+class TestPeople:
+    def test_are_listed_with_their_groups_and_the_rights_of_these(self, django_user_model):
+        editors = Group.objects.create(name="editors")
+        GroupRights.objects.create(group=editors, scope="write", indexes=["plain"])
+        Group.objects.create(name="idle")
+        ada = django_user_model.objects.create_user("ada", is_active=False)
+        ada.groups.add(editors)
+        bob = django_user_model.objects.create_superuser("bob")
+        OpenIdIdentity.objects.create(issuer="https://id.example", subject="bob", user=bob)
+
+        answer = client_with_key().get("/api/v1/people/").json()
+
+        shown = ("name", "groups", "is_active", "is_superuser", "uses_provider")
+        assert [[each[name] for name in shown] for each in answer["results"]] == [
+            ["ada", ["editors"], False, False, False],
+            ["bob", [], True, True, True],
+        ]
+        assert [(each["name"], each["scope"], each["indexes"]) for each in answer["groups"]] == [
+            ("editors", "write", ["plain"]),
+            ("idle", None, None),
+        ]
+
+    def test_are_only_for_those_who_see_everything(self):
+        for rights in ({"indexes": ["plain"]}, {"groups": ["red"]}, {"scope": Scope.WRITE}):
+            assert client_with_key(**rights).get("/api/v1/people/").status_code == 403

@@ -107,8 +107,11 @@ class TestEveryPage:
 
         assert find_violations(page) == []
 
-    @pytest.mark.parametrize(("address", "shown"), [("/work/", "#state"), ("/keys/", "#keys")])
-    def test_work_and_keys(self, page: "Page", address: str, shown: str) -> None:
+    @pytest.mark.parametrize(
+        ("address", "shown"),
+        [("/work/", "#state"), ("/keys/", "#keys"), ("/settings/", "#webhooks")],
+    )
+    def test_work_and_settings(self, page: "Page", address: str, shown: str) -> None:
         page.goto(address)
         page.wait_for_selector(f"{shown}:not([hidden])")
 

@@ -10,7 +10,7 @@ from evaluation.promotion_gate import decide_promotion
 from indexing import lifecycle, tasks
 from indexing.exceptions import BuildUnfinished
 from indexing.models import IndexBuild, IndexedDocument, Node
-from indexing.progress import get_index_progress
+from indexing.progress import count_nodes, get_index_progress
 from indexing.regeneration import regenerate
 from indexing.removal import remove_index
 from indexing.services import plan_unannounced_standalone_nodes, sync_nodes
@@ -59,6 +59,7 @@ class TestWrites:
         assert before["oldest_pending_seconds"] is not None
         assert (after["nodes"]["pending"], after["nodes"]["synced"]) == (0, 1)
         assert after["oldest_pending_seconds"] is None
+        assert count_nodes([knowledge])[knowledge.pk]["synced"] == 1
 
 
 class TestReconciliation:

@@ -41,6 +41,8 @@ from tests.openapi.document import Document
 from tests.pictures import draw
 from tests.retrieval.test_tools import FIELDS, TOOLS
 from tests.written import ALL_KINDS, make_build, write_all
+from webhooks import tasks as webhook_tasks
+from webhooks.models import Delivery
 
 SHORTER = "title: Plain\nchunks: {strategies: [{name: sentence, max_chars: 60}]}\n"
 SMILES = "CC(=O)Oc1ccccc1C(=O)O"
@@ -88,6 +90,7 @@ def filled_service(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Si
     """The ids of stored objects, by the names of the API's path parameters and similar names."""
     monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda *names: None)
     monkeypatch.setattr(tasks.reconcile_indexes, "delay", lambda: None)
+    monkeypatch.setattr(webhook_tasks.send_due_deliveries, "delay", lambda: None)
     answer_in_this_thread(monkeypatch)
     specs = folder / "specs"
     specs.mkdir()
@@ -107,6 +110,9 @@ def filled_service(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Si
         _fill_evidence()
         ids.key_id = ApiKey.issue("reader", indexes=["plain"])[0].pk
         secret = Fernet.generate_key().decode()
+        ids.delivery_id = Delivery.objects.create(
+            url="https://one.example/hook?token=1", event="artifact.ready", payload={}
+        ).pk
         ids.subject = Subject.objects.create(kind="key", number=ids.key_id, secret=secret).pk
         (specs / "plain.yaml").write_text(SHORTER)
         ids.number = lifecycle.apply_spec("plain").number

@@ -118,6 +118,7 @@ def _make_calls(ids: SimpleNamespace) -> Iterator[Call]:
     yield from _write(ids)
     yield from _write_concepts(ids)
     yield from _manage_keys()
+    yield from _watch()
     yield from _remove(ids)
     yield from _audit()
 
@@ -127,6 +128,15 @@ def _manage_keys() -> Iterator[Call]:
     yield Call("create_key", {"name": "agent", "indexes": ["plain"], "groups": ["red"]}, 201)
     yield Call("create_key", {"name": "agent"}, 400)
     yield Call("create_key", {"name": "late", "expires_at": "2001-01-01T00:00:00Z"}, 400)
+
+
+def _watch() -> Iterator[Call]:
+    yield Call("list_people", {"limit": 1})
+    yield Call("list_deliveries", {"state": "due"})
+    yield Call("list_deliveries", {"state": "new"}, 400)
+    yield Call("retry_delivery")
+    yield Call("retry_delivery", status=404, at={"delivery_id": UNKNOWN_ID})
+    yield Call("send_test_event", status=409)
 
 
 def _audit() -> Iterator[Call]:
@@ -150,6 +160,8 @@ def _read_documents(ids: SimpleNamespace) -> Iterator[Call]:
     yield Call("read_artifact", status=404, at={"artifact_id": UNKNOWN_ID})
     yield Call("read_original", at={"artifact_id": ids.file_id})
     yield Call("read_original", status=404)
+    yield Call("list_changes")
+    yield Call("list_changes", status=404, at={"artifact_id": UNKNOWN_ID})
     yield Call("list_pages")
     yield Call("read_page")
     yield Call("read_page", status=404, at={"page_index": 7})

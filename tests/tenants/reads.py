@@ -39,6 +39,7 @@ assert SEARCH_PARAMETERS.keys() == SEARCHES.keys(), "A search without a line her
 # Paths of single objects, with the name of the id in them -> further parameters.
 LOOK_UPS: dict[str, dict[str, Any]] = {
     "artifacts/{artifact_id}/": {},
+    "artifacts/{artifact_id}/changes/": {},
     "artifacts/{artifact_id}/pages/": {},
     "artifacts/{artifact_id}/pages/0/": {},
     "artifacts/{artifact_id}/pages/0/picture": {},

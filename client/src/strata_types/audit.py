@@ -38,6 +38,23 @@ class AuditRowList(AnyList):
     results: list[AuditRow]
 
 
+class Change(TypedDict):
+    """Of a document."""
+
+    at: str
+    caller: Literal["key", "user", "server", "command", "nobody"]
+    name: str | None
+    """Null if it was erased, and for callers without the scope `manage`."""
+    method: str
+    route: str
+    status: int
+    """202: a new document or a new revision; 200: anything else."""
+
+
+class ChangeList(AnyList):
+    results: list[Change]
+
+
 class AuditVerification(TypedDict):
     is_intact: bool
     broken_at: int | None

@@ -83,6 +83,20 @@ KEY: types.Key = {
     "groups": None, "state": "active", "created_at": AT, "expires_at": "2027-01-31T00:00:00Z",
     "last_used_at": None, "revoked_at": None,
 }
+PERSON: types.Person = {
+    "id": 3, "name": "ada", "groups": ["editors"], "is_active": True, "is_superuser": False,
+    "uses_provider": True, "last_sign_in_at": AT,
+}
+EDITORS: types.PeopleGroup = {
+    "name": "editors", "scope": "write", "indexes": ["handbook"], "groups": None,
+    "is_filled_from_claim": True,
+}
+DELIVERY: types.Delivery = {
+    "id": "6c1a3b1e-9b35-4c43-8a3b-0d9b8f2f3c55", "receiver": "https://one.example/hook",
+    "event": "artifact.ready", "artifact_id": ARTIFACT["id"], "state": "due", "attempts": 1,
+    "last_status": 500, "last_error": "It answered 500.", "next_attempt_at": AT, "created_at": AT,
+    "delivered_at": None,
+}
 AUDIT_ROW: types.AuditRow = {
     "id": 812, "at": AT, "subject": 3, "caller": "key", "caller_id": 7, "name": "reader",
     "address": "192.0.2.7", "is_erased": False, "method": "DELETE",
@@ -348,7 +362,17 @@ EXAMPLES: dict[Any, Any] = {
     types.Key: KEY,
     types.NewKey: {**KEY, "secret": "strata_CRLkjO3qkXW0nqfR0oHq2k1mYwC7pZ5vT8sLxB4dJgE"},
     types.KeyList: _list(KEY),
+    types.PersonList: _list(PERSON, groups=[EDITORS]),
+    types.Delivery: DELIVERY,
+    types.EmittedDeliveries: _list(DELIVERY),
+    types.DeliveryList: _list(DELIVERY, receivers=[DELIVERY["receiver"]]),
     types.AuditRowList: _list(AUDIT_ROW),
+    types.ChangeList: _list(
+        {
+            "at": AT, "caller": "key", "name": "reader", "method": "PUT",
+            "route": "/api/v1/artifacts/<artifact_id>/content", "status": 202,
+        }
+    ),
     types.AuditVerification: {
         "is_intact": True, "broken_at": None, "rows": 812, "unsealed": 2, "position": 812,
         "seal": SHA256,

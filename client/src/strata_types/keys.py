@@ -1,4 +1,4 @@
-"""API keys."""
+"""API keys, people who sign in, and their groups."""
 
 from typing import Literal, TypeAlias
 
@@ -34,3 +34,33 @@ class NewKey(Key):
 
 class KeyList(AnyList):
     results: list[Key]
+
+
+class Person(TypedDict):
+    id: int
+    name: str
+    groups: list[str]
+    """Of people."""
+    is_active: bool
+    is_superuser: bool
+    """May do and see everything."""
+    uses_provider: bool
+    """Signs in with the OpenID provider."""
+    last_sign_in_at: str | None
+
+
+class PeopleGroup(TypedDict):
+    name: str
+    scope: Scope | None
+    """Null: it gives its members no rights."""
+    indexes: list[str] | None
+    """Null: all indexes."""
+    groups: list[str] | None
+    """Of documents. Null: all documents."""
+    is_filled_from_claim: bool | None
+    """The OpenID provider decides who its members are."""
+
+
+class PersonList(AnyList):
+    results: list[Person]
+    groups: list[PeopleGroup]

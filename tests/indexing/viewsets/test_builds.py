@@ -1,10 +1,13 @@
+from collections import Counter
+
 import pytest
 from rest_framework.test import APIClient
 
 from access.models import ApiKey
 from documents.models import Artifact
 from indexing import lifecycle, tasks
-from indexing.models import IndexBuild
+from indexing.models import IndexBuild, Node
+from indexing.services import plan_nodes
 from tests.factories import give, sync
 
 ENQUEUE_RECONCILIATION = tasks.enqueue_reconciliation  # which ``client`` replaces
@@ -114,6 +117,15 @@ class TestBuildViewSet:
 
         assert [row["number"] for row in answer["results"]] == [build.number, beside.number]
         assert answer["results"][1]["artifacts_missing"] == 0
+
+    def test_counts_the_nodes_of_each_build(self, client, beside, build):
+        plan_nodes(give("A tern dives.").pk, beside)
+        answer = client.get(url("builds")).json()
+
+        for row, each in zip(answer["results"], (build, beside), strict=True):
+            rows = Node.objects.filter(build=each).values_list("state", flat=True)
+            assert row["nodes"] == dict.fromkeys(Node.State.values, 0) | Counter(rows)
+        assert answer["results"][1]["nodes"]["pending"] == 1
 
     def test_counts_missing_documents(self, client, specs, build):
         sync(build, give())
