@@ -14,7 +14,7 @@ from django.db import transaction
 
 from access.grants import Grant
 from core.exceptions import StrataError
-from core.leases import describe_error
+from core.leases import Claim, describe_error
 from core.text import clean_text
 from documents.exceptions import Unparsable
 from documents.index_catalog import get_catalog
@@ -55,7 +55,7 @@ def parse_artifact(artifact_id: uuid.UUID) -> Artifact | None:
     with claim.working():
         result: ParsedDocument | Unparsable
         try:
-            result = _parse_claimed(artifact)
+            result = _parse_claimed(artifact, claim)
         except FileNotFoundError:
             result = Unparsable("missing_file", "The original is gone from the data folder.")
         except Unparsable as error:
@@ -73,7 +73,7 @@ def parse_artifact(artifact_id: uuid.UUID) -> Artifact | None:
     return None
 
 
-def _parse_claimed(artifact: Artifact) -> ParsedDocument:
+def _parse_claimed(artifact: Artifact, claim: Claim[Artifact]) -> ParsedDocument:
     if artifact.attempts > settings.STRATA_MAX_ATTEMPTS:
         raise Unparsable(
             "gave_up",
@@ -87,6 +87,7 @@ def _parse_claimed(artifact: Artifact) -> ParsedDocument:
             file_name=artifact.file_name,
             takes_images=get_catalog().accepts_images(artifact.index),
             recognised=get_recognised_pages_path(artifact),
+            report_page=lambda read, all_: claim.rows.update(pages_read=read, page_count=all_),
         )
         if parsed.media_type == ZIP_TYPE:
             _add_files_of(artifact, path)

@@ -3,7 +3,7 @@
 Only ``DocumentDraft`` cleans and counts text, so that no reader can forget to."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 from core.text import clean_text
 from documents.exceptions import Unparsable
 from documents.parsing import ocr
+from documents.parsing.ocr import Recognised
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 MAX_LABEL_CHARS = 500
 
-# Reads the text of a page, by its index, from a picture that is drawn only if needed.
-PageReader = Callable[[int, Callable[[], "Image"]], str]
+# Reads a page, by its index, from a picture that is drawn only if needed; told the number of pages.
+PageReader = Callable[[int, int, Callable[[], "Image"]], Recognised]
 
 # Titles that programs write if the author gave none.
 _PLACEHOLDER_TITLES = {
@@ -57,10 +58,12 @@ class ParsedPage:
     """One page, in the format's own sense: page, slide, sheet, chapter or section.
 
     ``label`` is what people call it ("Slide 3: Results", a sheet's name, a heading); may be empty.
+    ``ocr_lines``: of each line that OCR read, see ``Recognised``.
     """
 
     text: str
     label: str = ""
+    ocr_lines: Sequence[Sequence[float]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +138,13 @@ class DocumentDraft:
     char_count: int = 0
     ocr: PageReader | None = None  # None where OCR is not installed
 
-    def add_page(self, text: str, label: str = "") -> None:
+    def add_page(
+        self, text: str, label: str = "", ocr_lines: Sequence[Sequence[float]] = ()
+    ) -> None:
         """Append a page; raises ``Unparsable`` if the document exceeds its limits."""
         self.check_page_count(len(self.pages) + 1)
         self.check_char_count(self.char_count + len(text))
-        page = ParsedPage(clean_text(text), clean_label(label))
+        page = ParsedPage(clean_text(text), clean_label(label), ocr_lines)
         if is_nearly_all_separators(page.text):
             raise Unparsable(
                 "mostly_separators",
@@ -150,13 +155,13 @@ class DocumentDraft:
         self.char_count += len(page.text)
         self.pages.append(page)
 
-    def read_picture(self, render: Callable[[], "Image"]) -> str:
+    def read_picture(self, page_count: int, render: Callable[[], "Image"]) -> Recognised:
         """The text in a picture of the next page; a warning, and no text, without OCR."""
         page = len(self.pages)
         if self.ocr is None:
             self.warn("scanned_page", f"Page {page + 1} is a picture; its text was not read.")
-            return ""
-        return self.ocr(page, render)
+            return Recognised()
+        return self.ocr(page, page_count, render)
 
     def warn(self, code: str, detail: str) -> None:
         """Add a warning; a code is given once, with the first detail."""

@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
@@ -64,6 +65,7 @@ def parse_file(
     takes_images: bool = False,
     limits: Limits | None = None,
     recognised: Path | None = None,
+    report_page: Callable[[int, int], object] | None = None,
 ) -> ParsedDocument:
     """Read a file in a child process; safe to call from many threads at once.
 
@@ -74,6 +76,8 @@ def parse_file(
         limits: the settings' by default. Each page that OCR reads has the time of a file.
         recognised: keeps each page that OCR reads, so that none is read again after a kill; a file
             in the folder of originals, which the caller deletes.
+        report_page: called after each page that OCR reads, with how many pages are read of how
+            many. If it raises, the file is not read to its end.
 
     Raises:
         Unparsable: the file cannot be read and a retry does not help; ``code`` says why, such as
@@ -87,7 +91,7 @@ def parse_file(
         "recognised": recognised and str(recognised),
     }
     with _readers():
-        reply = _read_file(path, request, limits or Limits.from_settings())
+        reply = _read_file(path, request, limits or Limits.from_settings(), report_page)
     document = reply["document"]
     document["pages"] = tuple(ParsedPage(**page) for page in document["pages"])
     document["warnings"] = tuple(ParseWarning(**warning) for warning in document["warnings"])
@@ -182,12 +186,17 @@ def _folders_of_originals() -> list[Path]:
     return [Path(folder).resolve() for folder in folders if Path(folder).is_dir()]
 
 
-def _read_file(path: Path, request: dict[str, Any], limits: Limits) -> dict[str, Any]:
+def _read_file(
+    path: Path,
+    request: dict[str, Any],
+    limits: Limits,
+    report_page: Callable[[int, int], object] | None = None,
+) -> dict[str, Any]:
     """A child's reply about a file; raises as ``parse_file``."""
     path = path.resolve()
     is_original = any(path.is_relative_to(folder) for folder in _folders_of_originals())
     request = {**request, "path": str(path), "limits": asdict(limits)}
-    reply = _request_reply(request, limits, None if is_original else path.parent)
+    reply = _request_reply(request, limits, None if is_original else path.parent, report_page)
     if "os_error" in reply:
         raise OSError(*reply["os_error"], str(path))
     if "error" in reply:
@@ -196,7 +205,12 @@ def _read_file(path: Path, request: dict[str, Any], limits: Limits) -> dict[str,
     return reply
 
 
-def _request_reply(request: dict[str, Any], limits: Limits, folder: Path | None) -> dict[str, Any]:
+def _request_reply(
+    request: dict[str, Any],
+    limits: Limits,
+    folder: Path | None,
+    report_page: Callable[[int, int], object] | None = None,
+) -> dict[str, Any]:
     """A child's reply; ``Unparsable`` if the child crashed or timed out. ``folder``: where the file
     is, unless it is an original; a child that may read it is used once."""
     while True:
@@ -208,6 +222,8 @@ def _request_reply(request: dict[str, Any], limits: Limits, folder: Path | None)
                 if request["recognised"]:
                     with Path(request["recognised"]).open("a", encoding="utf-8") as pages:
                         pages.write("\n" + json.dumps(reply["recognised"]))
+                if report_page is not None:
+                    report_page(reply["recognised"]["index"] + 1, reply["page_count"])
                 reply = child.receive_reply(limits)
             is_reusable = not reply["is_last"] and folder is None
             return reply
