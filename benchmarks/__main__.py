@@ -73,6 +73,7 @@ def main() -> None:
             "scans",
             "layout",
             "marks",
+            "transcription",
             "languages",
         ],
     )
@@ -235,6 +236,10 @@ def main() -> None:
             from benchmarks.reading import measure_marks
 
             measure_marks()
+        if arguments.only == "transcription":
+            from benchmarks.reading import measure_transcription
+
+            measure_transcription()
         if arguments.only == "languages":
             from benchmarks.languages import measure_languages
 

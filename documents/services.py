@@ -89,9 +89,9 @@ def add_artifact(
     Two documents are the same if they have the same ``external_id``; without one, if files have the
     same bytes and suffix, or texts the same pages, title and URL. With the same content, only a
     different title, URL, metadata or groups are saved, and an artifact that failed, or was read
-    before OCR was installed, is parsed again. Other
-    content with the same ``external_id`` is a new revision. An ``external_id`` that is new is given
-    to the document that has the same content and none.
+    before OCR was installed, is parsed again. Other content with the same ``external_id`` is a new
+    revision. An ``external_id`` that is new is given to the document that has the same content and
+    none.
 
     ``groups``: None keeps those of an existing document, and gives a new one those of the grant.
 

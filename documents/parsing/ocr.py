@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 # Codes (ISO 639-1) of the languages of the one recogniser whose weights are in RapidOCR's wheel.
-LANGUAGES = tuple(
-    "af az bs ca cs cy da de en es et eu fi fr ga gl hr hu id is it ja ku la lb lt lv mi ms mt nl "
-    "no oc pl pt qu rm ro sk sl sq sr-Latn sv sw tl tr uz vi zh".split()
-)
+LANGUAGES = (
+    "af", "az", "bs", "ca", "cs", "cy", "da", "de", "en", "es", "et", "eu", "fi", "fr", "ga", "gl",
+    "hr", "hu", "id", "is", "it", "ja", "ku", "la", "lb", "lt", "lv", "mi", "ms", "mt", "nl", "no",
+    "oc", "pl", "pt", "qu", "rm", "ro", "sk", "sl", "sq", "sr-Latn", "sv", "sw", "tl", "tr", "uz",
+    "vi", "zh",
+)  # fmt: skip
 MIN_CONFIDENCE = 0.5  # of a line, from 0 to 1; below it are ornaments and parts of drawings
 MAX_SIDE = 1_600  # pixels; memory grows with their square
 MEMORY_BYTES = 2 * 2**30  # address space of the engine and its threads; 0.6 GB of it are used

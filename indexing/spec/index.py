@@ -32,8 +32,8 @@ from indexing.spec.sections import (
 )
 
 # Settings that affect how an index is searched and shown, how long it keeps documents, and which
-# scans it is for, but not its vectors. Others are parts of sections: how concepts are found, how people refer to declared
-# fields, and the synonyms of values.
+# scans it is for, but not its vectors. Others are parts of sections: how concepts are found, how
+# people refer to declared fields, and the synonyms of values.
 SEARCH_SETTINGS = (
     "title", "description", "search", "tools", "identifiers", "evidence", "keep_days",
     "ocr_languages",

@@ -5,13 +5,15 @@ import signal
 import subprocess
 import sys
 import threading
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
+import yaml
 
 from documents.exceptions import Unparsable
 from documents.originals import get_recognised_pages_path, save_incoming_file
-from documents.parsing import close_child_processes, find_line_boxes, parse_file
+from documents.parsing import close_child_processes, find_line_boxes, ocr, parse_file
 from documents.reading import parse_artifact
 from documents.services import add_artifact
 from tests.clients import client_with_key
@@ -127,10 +129,25 @@ class TestAScan:
         assert dive == boxes[2]
         left, top, right, bottom = dive
         assert left == pytest.approx(640 / 1200, abs=0.02)
-        assert top < 75 / 500 < bottom < 100 / 500
+        assert top < 75 / 500 < bottom < 110 / 500
         assert right < 940 / 1200
         assert min(confidence for confidence, *_ in heron.ocr_lines) > 0.5
         assert list(blank.ocr_lines) == []
+
+
+class TestLanguages:
+    def test_are_those_of_the_weights_in_the_wheel(self):
+        package = files("rapidocr")
+        routes = yaml.safe_load((package / "default_models.yaml").read_text())["model_routes"]
+        [model] = routes["PP-OCRv6"]["rec"]["small"]
+        codes = {"ch": "zh", "chinese_cht": "zh", "japan": "ja", "rs_latin": "sr-Latn"}
+        words = {"french", "german"}  # further names of codes
+
+        languages = {codes.get(name, name) for name in model["supported_langs"]} - words
+
+        assert sorted(languages) == list(ocr.LANGUAGES)
+        weights = {each.name for each in (package / "models").iterdir() if "rec" in each.name}
+        assert weights == {"PP-OCRv6_rec_small.onnx"}
 
 
 class TestAnImage:

@@ -81,7 +81,7 @@ class Artifact(TypedDict):
     pages: int
     """Number of pages."""
     ocr: OcrProgress | None
-    """How far OCR is; null when it does not read the file."""
+    """How far OCR is; null while it does not read the file."""
     nodes: ArtifactNodes
     indexed_revision: int | None
     """The revision that the live build holds or is being given; null if it is not planned yet."""
