@@ -28,6 +28,7 @@ EFFORT = 2  # of 6; more takes several times as long for a tenth of the size
 STRETCHES = (10, 6, 4)  # letters; shorter ones are told apart once the longer ones are placed
 REPEATED_STRETCHES = (*STRETCHES, 3, 2, 1)
 MIN_SURE_STRETCH = 3  # shorter repetitions count only between letters that are already placed
+MAX_GAPS_SIZE = 20  # of the page's letters: parts of the page may be searched for several gaps
 MAX_GAP = 5  # between letters of a line, in its heights
 PADDING = 0.25  # of a line's height
 _UNITS = 10_000  # of a page's width and height, in which PDFium gives whole numbers
@@ -105,9 +106,11 @@ class Alignment:
         self._text, self._page = list(text), list(page)  # what is placed is empty
         self._align(0, len(text), 0, len(page))
         around = [-1, *self.places, len(page)]
+        room = MAX_GAPS_SIZE * len(page)
         for start, end in list(self._list_unplaced()):
             before, after = around[start], around[end + 1]
-            if before is not None and after is not None and before < after:
+            if before is not None and after is not None and before < after < before + room:
+                room -= after - before
                 self._align(start, end, before + 1, after)
 
     def place_repeated(self, start: int, end: int) -> None:
