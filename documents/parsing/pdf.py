@@ -7,7 +7,7 @@ page's letters and digits, and as PDFium's plain text elsewhere.
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -56,7 +56,8 @@ def read(path: Path, draft: DocumentDraft) -> None:
     label = ""
     for index in range(len(document)):
         label = bookmarks.get(index, label)
-        text, ocr_lines = _page_text(document, index, draft), ()
+        text = _page_text(document, index, draft)
+        ocr_lines: Sequence[ocr.LineBox] = ()
         if not text.strip() and _has_picture(document, index):
             draw = partial(draw_page, document, index, ocr.MAX_SIDE)
             text, ocr_lines = draft.read_picture(len(document), draw)
