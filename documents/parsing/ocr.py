@@ -96,7 +96,7 @@ def read_picture(picture: "Image") -> Recognised:
 
 def find_line_boxes(
     text: str, lines: Sequence[Sequence[float]], start: int, end: int
-) -> list[tuple[float, ...]]:
+) -> list[tuple[float, float, float, float]]:
     """The boxes of the whole lines that ``text[start:end]`` is part of: OCR knows no place within
     a line. ``lines``: those of the page, as ``Recognised`` has them; none if they are of another
     text."""
@@ -104,8 +104,8 @@ def find_line_boxes(
     if len(spans) != len(lines):
         return []
     return [
-        tuple(box)
-        for (first, last), (_, *box) in zip(spans, lines, strict=True)
+        (left, top, right, bottom)
+        for (first, last), (_, left, top, right, bottom) in zip(spans, lines, strict=True)
         if first < end and start < last
     ]
 
