@@ -74,6 +74,7 @@ def main() -> None:
             "scans",
             "layout",
             "marks",
+            "transcription",
             "languages",
             "audit",
             "moving",
@@ -247,6 +248,10 @@ def main() -> None:
             from benchmarks.reading import measure_marks
 
             measure_marks()
+        if arguments.only == "transcription":
+            from benchmarks.reading import measure_transcription
+
+            measure_transcription()
         if arguments.only == "languages":
             from benchmarks.languages import measure_languages
 

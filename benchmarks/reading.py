@@ -27,14 +27,19 @@ from markdown_it import MarkdownIt
 
 from benchmarks.service import measured_service, wait_until_ready
 from documents.exceptions import Unparsable
-from documents.parsing import parse_file
+from documents.parsing import ocr, parse_file
 from documents.parsing.page_pictures import Box, find_boxes
+from documents.parsing.pdf import draw_page, open_pdf
+from documents.source_splitting import split_into_sources
+from indexing.chunking import split_into_chunks
+from indexing.embedding import get_embedder
+from indexing.spec import IndexSpec
 from tests.serving import ROOT, Service
 
 DATA = ROOT.parent / "shared" / "data"
 DEPTHS = (1, 5, 10)
-PASSAGES = 1_000
-PASSAGE_CHARS = 400
+CHUNKS = 1_000
+TRANSCRIPTIONS = Path(__file__).with_name("transcriptions.json")
 MAX_HITS = 100  # several may be of one page
 
 
@@ -207,35 +212,42 @@ def _compare_tables(expected: _Node, found: _Node) -> float:
 
 
 def measure_marks() -> None:
-    """Print how many of 1,000 random passages of PDFs are marked on their pages, and whether the
-    marks hold the letters and digits of the passage and no others."""
-    files = [path for folder in ("docs/pdf", "filings") for path in (DATA / folder).glob("*.pdf")]
-    chance = random.Random(1)
-    marked = exact = wrong = count = 0
-    for path in sorted(files):
-        pages = parse_file(path, file_name=path.name).pages
-        document = pypdfium2.PdfDocument(path)
-        for _ in range(PASSAGES // len(files) + 1):
-            index = chance.randrange(len(pages))
-            text = pages[index].text
-            start = text.find(" ", chance.randrange(max(1, len(text) - PASSAGE_CHARS))) + 1
-            end = text.rfind(" ", start, start + PASSAGE_CHARS)
-            passage = text[start:end]
-            if not any(map(str.isalnum, passage)):
-                continue  # a page without text
-            count += 1
-            boxes = find_boxes(path, index, text, start, end)
-            marked += bool(boxes)
-            if boxes:
-                expected, found = _letters(passage), _read_boxes(document[index], boxes)
-                exact += found == expected
-                wrong += bool(found - expected)
-    if not count:
+    """Print how many of 1,000 random chunks of PDFs are marked on their pages, and whether the
+    marks hold the letters and digits of the chunk and no others."""
+    paths = [path for folder in ("docs/pdf", "filings") for path in (DATA / folder).glob("*.pdf")]
+    pages = {path: parse_file(path, file_name=path.name).pages for path in sorted(paths)}
+    spec = IndexSpec(name="plain")
+    count_tokens = get_embedder(spec.embedding).count_tokens
+    cut = partial(
+        split_into_chunks,
+        strategy=spec.chunks.strategies[0],
+        context="",
+        window=spec.embedding.window,
+        count_tokens=count_tokens,
+    )
+    chunks = [
+        (path, index, source.start + chunk.start, source.start + chunk.end)
+        for path in pages
+        for index, page in enumerate(pages[path])
+        for source in split_into_sources(page.text)
+        for chunk in cut(page.text[source.start : source.end])
+    ]
+    if not chunks:
         print(f"marks: left out, there are no PDFs in {DATA}")
         return
+    marked = exact = wrong = 0
+    chosen = random.Random(1).sample(chunks, CHUNKS)
+    for path, index, start, end in chosen:
+        text = pages[path][index].text
+        if boxes := find_boxes(path, index, text, start, end):
+            expected = _letters(text[start:end])
+            found = _read_boxes(pypdfium2.PdfDocument(path)[index], boxes)
+            marked += 1
+            exact += found == expected
+            wrong += bool(found - expected)
     print(
-        f"{count} passages, {marked / count:.3f} of them marked; of the marks {exact / marked:.3f} "
-        f"hold exactly the passage's letters, {wrong / marked:.3f} others too"
+        f"{CHUNKS} of {len(chunks)} chunks, {marked / CHUNKS:.3f} of them marked; of the marks "
+        f"{exact / marked:.3f} hold exactly the chunk's letters, {wrong / marked:.3f} others too"
     )
 
 
@@ -256,6 +268,64 @@ def _read_boxes(page: pypdfium2.PdfPage, boxes: list[Box]) -> Counter[str]:
         ),
         Counter(),
     )
+
+
+def measure_transcription() -> None:
+    """Print the share of the characters of ten pages that OCR reads as a person transcribed them.
+
+    The pages are the first ten of a random order without screenshots too small to read. Symbols
+    are left out, such as an "i" for information. A slide has no single order of its lines: those
+    of OCR are put where the transcription has them.
+    """
+    pages = json.loads(TRANSCRIPTIONS.read_text(encoding="utf-8"))
+    if not ocr.is_installed() or not (DATA / "scans").is_dir():
+        print(f"transcription: left out, it needs requirements/ocr.txt and {DATA / 'scans'}")
+        return
+    legible, all_ = Counter[str](), Counter[str]()
+    for page in pages:
+        [path] = (DATA / "scans").glob(f"{page['file']}*.pdf")
+        picture = draw_page(open_pdf(path), page["page"] - 1, ocr.MAX_SIDE)
+        read = ocr.read_picture(picture).text.split("\n")
+        for total, lines in (
+            (legible, page["lines"]),
+            (all_, page["lines"] + page.get("too_small", [])),
+        ):
+            expected = _spaceless(lines)
+            total["chars"] += len(expected)
+            total["edits"] += _count_edits(expected, _spaceless(_put_in_order(lines, read)))
+    for total, name in ((all_, "all"), (legible, "text that is at least 8 pixels high")):
+        share = 1 - total["edits"] / total["chars"]
+        print(f"{share:.3f} of {total['chars']} characters of {len(pages)} pages right: {name}")
+
+
+def _spaceless(lines: Sequence[str]) -> str:
+    return "".join(unicodedata.normalize("NFC", "".join(lines)).split())
+
+
+def _put_in_order(expected: Sequence[str], found: Sequence[str]) -> list[str]:
+    """The lines that were found, each where its longest match with the transcription is; a part of
+    the transcription is used once."""
+    rest = "\n".join(expected)
+    places = {}
+    for index in sorted(range(len(found)), key=lambda index: -len(found[index])):
+        matcher = difflib.SequenceMatcher(None, rest, found[index], autojunk=False)
+        match = matcher.find_longest_match()
+        places[index] = match.a
+        rest = rest[: match.a] + "\0" * match.size + rest[match.a + match.size :]
+    return [found[index] for index in sorted(places, key=places.__getitem__)]
+
+
+def _count_edits(expected: str, found: str) -> int:
+    """The edit distance of Levenshtein."""
+    row = list(range(len(found) + 1))
+    for at, char in enumerate(expected, start=1):
+        before, row[0] = row[0], at
+        for index, other in enumerate(found, start=1):
+            before, row[index] = (
+                row[index],
+                min(row[index] + 1, row[index - 1] + 1, before + (char != other)),
+            )
+    return row[-1]
 
 
 def _letters(text: str) -> Counter[str]:

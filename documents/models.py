@@ -98,6 +98,12 @@ class Artifact(LeasedRow, RevisedRow):
     added_by = models.CharField(
         max_length=150, blank=True, editable=False, help_text="The key or user that sent the file."
     )
+    pages_read = models.PositiveIntegerField(
+        default=0, editable=False, help_text="Pages of a scan that OCR has read so far."
+    )
+    page_count = models.PositiveIntegerField(
+        default=0, editable=False, help_text="Pages of a scan that OCR reads."
+    )
     has_user_title = models.BooleanField(
         default=False,
         editable=False,
@@ -192,6 +198,11 @@ class Page(HashedText):
         max_length=300, blank=True, help_text="Slide title, sheet name or heading."
     )
     text = models.TextField(blank=True)
+    ocr_lines = models.JSONField(
+        default=list,
+        editable=False,
+        help_text="Confidence and box of each line that OCR read, in the order of the text.",
+    )
 
     class Meta:
         ordering = ["artifact", "index"]

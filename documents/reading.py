@@ -91,6 +91,7 @@ def _parse_claimed(claim: Claim[Artifact], artifact: Artifact) -> ParsedDocument
                 file_name=artifact.file_name,
                 takes_images=get_catalog().accepts_images(artifact.index),
                 recognised=get_recognised_pages_path(artifact),
+                report_page=lambda read, all_: claim.rows.update(pages_read=read, page_count=all_),
                 receive=None if artifact.part_of_id else parts.receive,
             )
             _replace_parts(claim, parts.finish())

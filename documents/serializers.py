@@ -396,6 +396,9 @@ def render_artifacts(
                 "error": error,
                 "warnings": [*artifact.warnings, *nodes.warnings],
                 "pages": page_counts.get(artifact.pk, 0),
+                "ocr": {"pages_read": artifact.pages_read, "page_count": artifact.page_count}
+                if artifact.state == Artifact.State.PARSING and artifact.page_count
+                else None,
                 "nodes": {
                     "pending": nodes.pending,
                     "synced": nodes.synced,

@@ -35,6 +35,7 @@ from documents.originals import (
 )
 from documents.parsing import (
     ParsedPage,
+    ocr,
     title_from_file_name,
 )
 from documents.source_splitting import split_into_sources
@@ -88,9 +89,10 @@ def add_artifact(
 
     Two documents are the same if they have the same ``external_id``; without one, if files have the
     same bytes and suffix, or texts the same pages, title and URL. With the same content, only a
-    different title, URL, metadata or groups are saved, and a failed artifact is parsed again. Other
-    content with the same ``external_id`` is a new revision. An ``external_id`` that is new is given
-    to the document that has the same content and none.
+    different title, URL, metadata or groups are saved, and an artifact that failed, or was read
+    before OCR was installed, is parsed again. Other content with the same ``external_id`` is a new
+    revision. An ``external_id`` that is new is given to the document that has the same content and
+    none.
 
     ``groups``: None keeps those of an existing document, and gives a new one those of the grant.
     ``part_of``: the ZIP or e-mail that holds the document. Only its ``external_id`` identifies a
@@ -318,7 +320,7 @@ def replace_pages(artifact: Artifact, pages: Sequence[ParsedPage]) -> None:
         page_rows,
         update_conflicts=True,
         unique_fields=["id"],
-        update_fields=["index", "label", "text", "content_hash"],
+        update_fields=["index", "label", "text", "ocr_lines", "content_hash"],
         batch_size=500,
     )
     Source.objects.bulk_create(
@@ -344,6 +346,7 @@ def cut_pages(artifact: Artifact, pages: Sequence[ParsedPage]) -> tuple[list[Pag
             index=index,
             label=page.label[:300],
             text=page.text,
+            ocr_lines=page.ocr_lines,
             content_hash=hash_text(page.text),
         )
         page_rows.append(page_row)
@@ -421,7 +424,7 @@ def _add_or_update(
         is_revised = existing.sha256 != content.sha256
         if is_revised:
             require_not_held(existing)
-        if is_revised or existing.state == Artifact.State.FAILED:  # if failed, it is parsed again
+        if is_revised or _may_read_more(existing):
             assign_next_revision(existing)
             _set_content(existing, content, added_by)
         elif has_new_attributes:
@@ -430,6 +433,14 @@ def _add_or_update(
         if has_new_attributes:
             _share_with_parts(existing, attributes)
         return existing, AddOutcome.REVISED if is_revised else AddOutcome.UNCHANGED
+
+
+def _may_read_more(artifact: Artifact) -> bool:
+    """Whether to parse the same file again: it failed, or OCR can read what was left out."""
+    is_scanned_page_left_out = any(each["code"] == "scanned_page" for each in artifact.warnings)
+    return artifact.state == Artifact.State.FAILED or (
+        is_scanned_page_left_out and ocr.is_installed()
+    )
 
 
 def _find_existing(
@@ -500,6 +511,7 @@ def _set_content(artifact: Artifact, content: Content, added_by: str) -> None:
     artifact.sha256 = content.sha256
     artifact.byte_count = content.byte_count
     artifact.is_scanned = False
+    artifact.pages_read = artifact.page_count = 0
     artifact.error_code = artifact.error_detail = ""
     artifact.warnings = []
     for name, value in FRESH.items():

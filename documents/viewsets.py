@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from functools import partial
 from io import BytesIO
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 from uuid import UUID
 
@@ -40,7 +41,7 @@ from documents.exceptions import UnknownArtifact
 from documents.fetching import fetch_file
 from documents.index_catalog import get_catalog, require_index
 from documents.models import Artifact, Page
-from documents.parsing import draw_page, find_boxes
+from documents.parsing import draw_page, find_boxes, find_line_boxes
 from documents.serializers import (
     FORM,
     NDJSON,
@@ -358,19 +359,25 @@ class ArtifactViewSet(viewsets.ViewSet):
         responses={200: body_of(strata_types.PassageBoxes), 422: ERROR},
     )
     def boxes(self, request: Request, artifact_id: str, page_index: str) -> Response:
-        """Find where a passage stands on a page of a PDF.
+        """Find where a passage stands on a page of a PDF or an image.
 
-        No box means that the place is not certain: the page is a scan, or its text is in disorder.
+        No box means that the place is not certain: the page's text is in disorder. On a page that
+        OCR read, the boxes are those of whole lines.
         """
         artifact = _get_visible(_parse_artifact_id(artifact_id), get_grant(request))
         passage = PassageSerializer.read(request.query_params)
         page = _get_page(artifact, page_index)
-        boxes = []
+        boxes = find_line_boxes(page.text, page.ocr_lines, **passage)
         with _reading_original(artifact) as path:
-            if artifact.media_type == PDF_TYPE:
+            if artifact.media_type == PDF_TYPE and not page.ocr_lines:
                 boxes = find_boxes(path, artifact.file_name, page.index, page.text, **passage)
         names = ("left", "top", "right", "bottom")
-        return Response({"boxes": [dict(zip(names, box, strict=True)) for box in boxes]})
+        return Response(
+            {
+                "boxes": [dict(zip(names, box, strict=True)) for box in boxes],
+                "are_whole_lines": bool(page.ocr_lines),
+            }
+        )
 
     @extend_schema(
         operation_id="read_original",
@@ -446,7 +453,14 @@ def _get_page(artifact: Artifact, page_index: str) -> Page:
 
 
 def _render_page(page: Page, char_count: int) -> dict[str, Any]:
-    return {"id": str(page.pk), "index": page.index, "label": page.label, "char_count": char_count}
+    confidences = [confidence for confidence, *_ in page.ocr_lines]
+    return {
+        "id": str(page.pk),
+        "index": page.index,
+        "label": page.label,
+        "char_count": char_count,
+        "ocr_confidence": round(fmean(confidences), 3) if confidences else None,
+    }
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from core.text import clean_text
 from documents.exceptions import Unparsable
 from documents.parsing import ParsedPage, is_nearly_all_separators
 from documents.parsing.document import DocumentDraft
-from documents.parsing.page_pictures import align_letters
+from documents.parsing.page_pictures import Alignment
 from documents.source_splitting import MAX_CHARS, split_into_sources
 from evidence.wording import has_same_words
 from indexing.chunking.sentences import find_sentences
@@ -222,7 +222,9 @@ PASSES = {
     "HTML table": read_file("html:read", "<table><tr><td>"),
     "CSV": read_file("csv:read"),
     "RTF": read_file("text:read_rtf", "{\\rtf1 ", "}"),
-    "passage on its page": on_text(lambda text: align_letters(text, text[::-1])),
+    "passage on its page": on_text(
+        lambda text: Alignment(text, text[::-1]).place_repeated(0, len(text))
+    ),
     "JSON": read_file("json:read"),
     "text in JSON": read_json_text,
     "JSON lines": read_file("json:read_lines"),

@@ -150,6 +150,8 @@ async function showPage(index, passage = null) {
   $("previous").disabled = index === 0;
   $("next").disabled = index + 1 >= artifact.pages;
   $("place").textContent = page.label;
+  $("ocr").hidden = page.ocr_confidence === null;
+  $("ocr").textContent = `Read by OCR, which is ${Math.floor(100 * page.ocr_confidence)}% sure. Whole lines are marked.`;
   showText(page.text, passage);
   await Promise.all([showPicture(path, index, passage, signal), showSummaries(signal), showPassages(signal)]);
 }

@@ -77,11 +77,12 @@ function showDocuments({ results, count }, offset) {
   $("paging").hidden = count <= PAGE_SIZE && offset === 0;
 }
 
-function documentElement({ id, title, file_name: fileName, status, error, warnings, pages, nodes, updated_at: changed }) {
+function documentElement({ id, title, file_name: fileName, status, error, warnings, pages, ocr, nodes, updated_at: changed }) {
   const link = linkElement(title || "Untitled", `documents/${id}/`);
   link.dir = "auto";
   const isIndexing = status === "indexing" && nodes.pending + nodes.synced > 0;
-  const progress = isIndexing ? ` ${nodes.synced} of ${nodes.synced + nodes.pending}` : "";
+  const isBeingRead = status === "parsing" && ocr !== null;
+  const progress = isBeingRead ? ` page ${ocr.pages_read} of ${ocr.page_count}` : isIndexing ? ` ${nodes.synced} of ${nodes.synced + nodes.pending}` : "";
   const notes = [...(error ? [error] : []), ...warnings].map(({ detail }) =>
     element("p", { className: `note ${status}` }, detail),
   );

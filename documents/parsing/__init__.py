@@ -5,6 +5,7 @@ child processes under limits, never in the caller's process. Nothing here uses t
 ``documents.source_splitting`` cuts pages into sources.
 """
 
+from documents.parsing import ocr
 from documents.parsing.document import (
     MAX_FILES,
     MAX_SEPARATORS_PER_LETTER,
@@ -16,6 +17,7 @@ from documents.parsing.document import (
     title_from_file_name,
 )
 from documents.parsing.formats import FORMATS, IMAGE_TYPES, add_missing_suffix
+from documents.parsing.ocr import find_line_boxes
 from documents.parsing.process_pool import (
     close_child_processes,
     draw_page,

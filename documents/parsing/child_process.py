@@ -97,30 +97,33 @@ def _apply_limits(limits: Limits) -> None:
         resource.setrlimit(kind, (soft, hard))
 
 
-def _load_recognised(path: str | None) -> dict[int, str]:
+def _load_recognised(path: str | None) -> dict[int, ocr.Recognised]:
     """The pages that an earlier process has read by OCR."""
     pages = {}
     with suppress(FileNotFoundError):
         for line in Path(path or os.devnull).read_text(encoding="utf-8").splitlines():
-            with suppress(ValueError):  # a line that was cut off when the process was killed
+            # Cut off when the process was killed, or by a release that kept no lines.
+            with suppress(ValueError, KeyError):
                 page = json.loads(line)
-                pages[page["index"]] = page["text"]
+                pages[page["index"]] = ocr.Recognised(page["text"], page["lines"])
     return pages
 
 
 def _read_picture(
-    known: dict[int, str],
+    known: dict[int, ocr.Recognised],
     limits: Limits,
     reply_fd: int,
     index: int,
+    page_count: int,
     render: Callable[[], "Image"],
-) -> str:
+) -> ocr.Recognised:
     """Read a page by OCR, with the time limit of a file, and report it at once, so that it is not
     read again if this process is killed."""
     if index not in known:
         _apply_limits(limits)
         known[index] = ocr.read_picture(render())
-        _send_reply(reply_fd, {"recognised": {"index": index, "text": known[index]}})
+        page = {"index": index, **known[index]._asdict()}
+        _send_reply(reply_fd, {"recognised": page, "page_count": page_count})
         _apply_limits(limits)
     return known[index]
 

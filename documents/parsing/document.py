@@ -3,7 +3,7 @@
 Only ``DocumentDraft`` cleans and counts text, so that no reader can forget to."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import PurePath, PurePosixPath
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from core.text import clean_text
 from documents.exceptions import Unparsable
 from documents.parsing import ocr
+from documents.parsing.ocr import Recognised
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -22,8 +23,8 @@ MAX_FILES = 1_000  # of a ZIP or an e-mail, which become documents of their own
 
 # Receives a part of the content of a file with this name; parts of one file follow each other.
 FileReceiver = Callable[[str, bytes], None]
-# Reads the text of a page, by its index, from a picture that is drawn only if needed.
-PageReader = Callable[[int, Callable[[], "Image"]], str]
+# Reads a page, by its index, from a picture that is drawn only if needed; told the number of pages.
+PageReader = Callable[[int, int, Callable[[], "Image"]], Recognised]
 
 # Titles that programs write if the author gave none.
 _PLACEHOLDER_TITLES = {
@@ -62,10 +63,12 @@ class ParsedPage:
     """One page, in the format's own sense: page, slide, sheet, chapter or section.
 
     ``label`` is what people call it ("Slide 3: Results", a sheet's name, a heading); may be empty.
+    ``ocr_lines``: of each line that OCR read, see ``Recognised``.
     """
 
     text: str
     label: str = ""
+    ocr_lines: Sequence[Sequence[float]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +145,13 @@ class DocumentDraft:
     send_file: FileReceiver | None = None  # None where files in the file are not wanted
     file_names: dict[str, None] = field(default_factory=dict)  # of the files in the file, in order
 
-    def add_page(self, text: str, label: str = "") -> None:
+    def add_page(
+        self, text: str, label: str = "", ocr_lines: Sequence[Sequence[float]] = ()
+    ) -> None:
         """Append a page; raises ``Unparsable`` if the document exceeds its limits."""
         self.check_page_count(len(self.pages) + 1)
         self.check_char_count(self.char_count + len(text))
-        page = ParsedPage(clean_text(text), clean_label(label))
+        page = ParsedPage(clean_text(text), clean_label(label), ocr_lines)
         if is_nearly_all_separators(page.text):
             raise Unparsable(
                 "mostly_separators",
@@ -175,13 +180,13 @@ class DocumentDraft:
             for block in blocks:
                 self.send_file(name, block)
 
-    def read_picture(self, render: Callable[[], "Image"]) -> str:
+    def read_picture(self, page_count: int, render: Callable[[], "Image"]) -> Recognised:
         """The text in a picture of the next page; a warning, and no text, without OCR."""
         page = len(self.pages)
         if self.ocr is None:
             self.warn("scanned_page", f"Page {page + 1} is a picture; its text was not read.")
-            return ""
-        return self.ocr(page, render)
+            return Recognised()
+        return self.ocr(page, page_count, render)
 
     def warn(self, code: str, detail: str) -> None:
         """Add a warning; a code is given once, with the first detail."""

@@ -22,7 +22,8 @@ def read(path: Path, draft: DocumentDraft) -> None:
     with _opened(path) as image:
         image.verify()  # checks checksums; the image cannot be used afterwards
     picture = open_image(path)
-    draft.add_page(draft.read_picture(lambda: picture) if draft.ocr else "")
+    text, ocr_lines = draft.read_picture(1, lambda: picture) if draft.ocr else ("", ())
+    draft.add_page(text, ocr_lines=ocr_lines)
 
 
 def open_image(path: Path) -> Image.Image:

@@ -6,20 +6,46 @@ with what stands beside it.
 
 import importlib
 import importlib.util
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+# Codes (ISO 639-1) of the languages of the one recogniser whose weights are in RapidOCR's wheel.
+LANGUAGES = (
+    "af", "az", "bs", "ca", "cs", "cy", "da", "de", "en", "es", "et", "eu", "fi", "fr", "ga", "gl",
+    "hr", "hu", "id", "is", "it", "ja", "ku", "la", "lb", "lt", "lv", "mi", "ms", "mt", "nl", "no",
+    "oc", "pl", "pt", "qu", "rm", "ro", "sk", "sl", "sq", "sr-Latn", "sv", "sw", "tl", "tr", "uz",
+    "vi", "zh",
+)  # fmt: skip
 MIN_CONFIDENCE = 0.5  # of a line, from 0 to 1; below it are ornaments and parts of drawings
 MAX_SIDE = 1_600  # pixels; memory grows with their square
 MEMORY_BYTES = 2 * 2**30  # address space of the engine and its threads; 0.6 GB of it are used
 MAX_LINE_GAP = 0.9  # of a line's height, between two lines of a paragraph
 MIN_OVERLAP = 0.5  # of the shorter line's width, which two lines of a paragraph share
+
+
+class LineBox(NamedTuple):
+    """How sure OCR is of a line, from 0 to 1, and where the line is, in shares of the picture's
+    width and height from its upper left corner."""
+
+    confidence: float
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+class Recognised(NamedTuple):
+    """A picture's text, with a box for each of its lines that is not empty, in their order."""
+
+    text: str = ""
+    lines: Sequence[LineBox] = ()
 
 
 @dataclass(slots=True)
@@ -31,6 +57,7 @@ class Line:
     top: float
     right: float
     bottom: float
+    confidence: float = 1
 
     def continues(self, above: "Line") -> bool:
         """Whether this line belongs to the paragraph that ``above`` ends."""
@@ -45,14 +72,45 @@ def is_installed() -> bool:
     return importlib.util.find_spec("rapidocr") is not None
 
 
-def read_picture(picture: "Image") -> str:
+def read_picture(picture: "Image") -> Recognised:
     """The picture's text, a paragraph for each group of lines, from top to bottom; may be empty."""
     picture = picture.convert("RGB")
     picture.thumbnail((MAX_SIDE, MAX_SIDE))  # does not enlarge
-    return "\n\n".join(join_lines(_find_lines(picture)))
+    paragraphs = join_lines(_find_lines(picture))
+    width, height = picture.size
+    return Recognised(
+        "\n\n".join("\n".join(line.text for line in paragraph) for paragraph in paragraphs),
+        [
+            LineBox(
+                round(line.confidence, 3),
+                round(max(0, line.left / width), 4),
+                round(max(0, line.top / height), 4),
+                round(min(1, line.right / width), 4),
+                round(min(1, line.bottom / height), 4),
+            )
+            for paragraph in paragraphs
+            for line in paragraph
+        ],
+    )
 
 
-def join_lines(lines: Iterable[Line]) -> list[str]:
+def find_line_boxes(
+    text: str, lines: Sequence[Sequence[float]], start: int, end: int
+) -> list[tuple[float, float, float, float]]:
+    """The boxes of the whole lines that ``text[start:end]`` is part of: OCR knows no place within
+    a line. ``lines``: those of the page, as ``Recognised`` has them; none if they are of another
+    text."""
+    spans = [found.span() for found in re.finditer(r"[^\n]+", text)]
+    if len(spans) != len(lines):
+        return []
+    return [
+        (left, top, right, bottom)
+        for (first, last), (_, left, top, right, bottom) in zip(spans, lines, strict=True)
+        if first < end and start < last
+    ]
+
+
+def join_lines(lines: Iterable[Line]) -> list[list[Line]]:
     """Paragraphs of the lines, in the order of their first lines."""
     paragraphs: list[list[Line]] = []
     for line in sorted(lines, key=lambda line: (line.top, line.left)):
@@ -62,7 +120,7 @@ def join_lines(lines: Iterable[Line]) -> list[str]:
                 break
         else:
             paragraphs.append([line])
-    return ["\n".join(line.text for line in paragraph) for paragraph in paragraphs]
+    return paragraphs
 
 
 def _find_lines(picture: "Image") -> list[Line]:
@@ -74,9 +132,11 @@ def _find_lines(picture: "Image") -> list[Line]:
         () if found.boxes is None else found.boxes,
         strict=True,
     ):
-        if confidence >= MIN_CONFIDENCE and text.strip():
-            across, down = [x for x, _ in corners], [y for _, y in corners]
-            lines.append(Line(text, min(across), min(down), max(across), max(down)))
+        text = " ".join(text.split())
+        if confidence >= MIN_CONFIDENCE and text:
+            across, down = [float(x) for x, _ in corners], [float(y) for _, y in corners]
+            box = min(across), min(down), max(across), max(down)
+            lines.append(Line(text, *box, confidence=float(confidence)))
     return lines
 
 

@@ -2,7 +2,8 @@
 
 The text may be Markdown that a reader put into another order than the file has. So the letters and
 digits of both are aligned: first stretches that occur once in each (the maximal unique matches of
-Delcher et al. 1999, with a fixed shortest length), then their neighbours.
+Delcher et al. 1999, with a fixed shortest length), then their neighbours. What repeats is placed if
+all its repetitions are part of the passage, since a mark need not tell them apart.
 """
 
 import ctypes
@@ -10,6 +11,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,8 +26,9 @@ QUALITY = 80  # of 100; text stays sharp
 EFFORT = 2  # of 6; more takes several times as long for a tenth of the size
 
 STRETCHES = (10, 6, 4)  # letters; shorter ones are told apart once the longer ones are placed
-# Of a passage's letters. Below it the page is in such disorder that a mark might mislead.
-MIN_SHARE_FOUND = 0.95
+REPEATED_STRETCHES = (*STRETCHES, 3, 2, 1)
+MIN_SURE_STRETCH = 3  # shorter repetitions count only between letters that are already placed
+MAX_GAPS_SIZE = 20  # of the page's letters: parts of the page may be searched for several gaps
 MAX_GAP = 5  # between letters of a line, in its heights
 PADDING = 0.25  # of a line's height
 _UNITS = 10_000  # of a page's width and height, in which PDFium gives whole numbers
@@ -80,55 +83,102 @@ def draw(path: Path, media_type: str, index: int) -> bytes:
 
 
 def find_boxes(path: Path, index: int, text: str, start: int, end: int) -> list[Box]:
-    """The boxes of ``text[start:end]``, where ``text`` is that of the whole page; none if less than
-    ``MIN_SHARE_FOUND`` of the passage is found."""
+    """The boxes of ``text[start:end]``, where ``text`` is that of the whole page; none if a letter
+    of the passage is not found."""
     letters = [(letter, at) for at, char in enumerate(text) for letter in _letters_of(char)]
     glyphs = _read_glyphs(open_pdf(path)[index])
-    places = align_letters([letter for letter, _ in letters], [letter for letter, _ in glyphs])
-    passage = [place for (_, at), place in zip(letters, places, strict=True) if start <= at < end]
-    found = sorted(place for place in passage if place is not None)
-    if not found or len(found) < MIN_SHARE_FOUND * len(passage):
+    passage = [n for n, (_, at) in enumerate(letters) if start <= at < end]
+    if not passage:
         return []
-    return _join_lines((place, glyphs[place][1]) for place in found)
+    alignment = Alignment([letter for letter, _ in letters], [letter for letter, _ in glyphs])
+    alignment.place_repeated(passage[0], passage[-1] + 1)
+    places = [alignment.places[n] for n in passage]
+    found = sorted(place for place in places if place is not None)
+    return _join_lines((n, glyphs[n][1]) for n in found) if len(found) == len(passage) else []
 
 
-def align_letters(text: Sequence[str], page: Sequence[str]) -> list[int | None]:
-    """For each letter of the text its index in the page's letters; None where it is not certain."""
-    places: list[int | None] = [None] * len(text)
-    taken = [False] * len(page)
+class Alignment:
+    """The ``places`` of a text's letters among those of its page: for each letter of the text its
+    index on the page, None where it is not certain."""
 
-    def place(at: int, index: int) -> None:
-        if places[at] is None and not taken[index]:
-            places[at] = index
-            taken[index] = True
+    def __init__(self, text: Sequence[str], page: Sequence[str]) -> None:
+        self.places: list[int | None] = [None] * len(text)
+        self._text, self._page = list(text), list(page)  # what is placed is empty
+        self._align(0, len(text), 0, len(page))
+        around = [-1, *self.places, len(page)]
+        room = MAX_GAPS_SIZE * len(page)
+        for start, end in list(self._list_unplaced()):
+            before, after = around[start], around[end + 1]
+            if before is not None and after is not None and before < after < before + room:
+                room -= after - before
+                self._align(start, end, before + 1, after)
 
-    for length in STRETCHES:
-        on_page = _find_unique_stretches(page, taken, length)
-        is_placed = [index is not None for index in places]
-        for stretch, at in _find_unique_stretches(text, is_placed, length).items():
-            if stretch in on_page:
-                for offset in range(length):
-                    place(at + offset, on_page[stretch] + offset)
-        for step, order in ((1, range(1, len(text))), (-1, range(len(text) - 2, -1, -1))):
+    def place_repeated(self, start: int, end: int) -> None:
+        """Place what repeats as often in this part of the text as on the page, and nowhere else in
+        the text: which is which makes no difference to the part as a whole."""
+        for length in REPEATED_STRETCHES:
+            placed = [place for place in self.places[start:end] if place is not None]
+            first, last = (
+                (0, len(self._page))
+                if length >= MIN_SURE_STRETCH
+                else (min(placed, default=0), max(placed, default=0))
+            )
+            on_page = _find_stretches(self._page, length)
+            for stretch, found in _find_stretches(self._text, length).items():
+                indexes = on_page[stretch]
+                if (
+                    len(found) == len(indexes)
+                    and start <= found[0]
+                    and found[-1] + length <= end
+                    and first <= indexes[0]
+                    and indexes[-1] <= last
+                ):
+                    for at, index in zip(found, indexes, strict=True):
+                        self._place(at, index, length)
+            self._extend(start, end, 0, len(self._page))
+
+    def _align(self, start: int, end: int, page_start: int, page_end: int) -> None:
+        """Place what occurs once in this part of the text and once in this part of the page."""
+        for length in STRETCHES:
+            on_page = _find_stretches(self._page[page_start:page_end], length)
+            for stretch, found in _find_stretches(self._text[start:end], length).items():
+                if len(found) == len(on_page[stretch]) == 1:
+                    self._place(start + found[0], page_start + on_page[stretch][0], length)
+            self._extend(start, end, page_start, page_end)
+
+    def _extend(self, start: int, end: int, page_start: int, page_end: int) -> None:
+        """Place the letters that stand beside a placed one in the text and on the page."""
+        for step, order in ((1, range(start + 1, end)), (-1, range(end - 2, start - 1, -1))):
             for at in order:
-                neighbour = places[at - step]
+                neighbour = self.places[at - step]
                 index = -1 if neighbour is None else neighbour + step
-                if 0 <= index < len(page) and text[at] == page[index]:
-                    place(at, index)
-    return places
+                if page_start <= index < page_end and self._text[at] == self._page[index]:
+                    self._place(at, index, 1)
+
+    def _place(self, at: int, index: int, length: int) -> None:
+        """Place a stretch, unless a part of it is placed already."""
+        if all(self._text[at : at + length]) and all(self._page[index : index + length]):
+            self.places[at : at + length] = range(index, index + length)
+            self._text[at : at + length] = self._page[index : index + length] = [""] * length
+
+    def _list_unplaced(self) -> Iterator[tuple[int, int]]:
+        """Where each run of letters without a place begins and ends."""
+        end = 0
+        for is_placed, run in groupby(self.places, lambda place: place is not None):
+            start, end = end, end + len(list(run))
+            if not is_placed:
+                yield start, end
 
 
-def _find_unique_stretches(
-    letters: Sequence[str], is_placed: Sequence[bool], length: int
-) -> dict[str, int]:
-    """The stretches of unplaced letters that occur once, with their index."""
+def _find_stretches(letters: Sequence[str], length: int) -> defaultdict[str, list[int]]:
+    """The stretches without an empty letter, each with every index where it begins."""
     found: defaultdict[str, list[int]] = defaultdict(list)
-    run = 0  # unplaced letters up to here
-    for end in range(1, len(letters) + 1):
-        run = 0 if is_placed[end - 1] else run + 1
+    run = 0  # letters up to here
+    for end, letter in enumerate(letters, start=1):
+        run = run + 1 if letter else 0
         if run >= length:
             found["".join(letters[end - length : end])].append(end - length)
-    return {stretch: places[0] for stretch, places in found.items() if len(places) == 1}
+    return found
 
 
 def _letters_of(char: str) -> Iterator[str]:

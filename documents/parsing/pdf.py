@@ -7,7 +7,7 @@ page's letters and digits, and as PDFium's plain text elsewhere.
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -57,15 +57,17 @@ def read(path: Path, draft: DocumentDraft) -> None:
     for index in range(len(document)):
         label = bookmarks.get(index, label)
         text = _page_text(document, index, draft)
+        ocr_lines: Sequence[ocr.LineBox] = ()
         if not text.strip() and _has_picture(document, index):
-            text = draft.read_picture(partial(draw_page, document, index, ocr.MAX_SIDE))
+            draw = partial(draw_page, document, index, ocr.MAX_SIDE)
+            text, ocr_lines = draft.read_picture(len(document), draw)
         elif index in layout:
             marked_up = join_blocks(_convert(layout[index], running_lines))
             if _holds_text(marked_up, text) and not _is_right_to_left(text):
                 text = marked_up
             else:
                 draft.warn("plain_page", f"Page {index + 1} was read without headings and tables.")
-        draft.add_page(text, label)
+        draft.add_page(text, label, ocr_lines)
 
 
 def open_pdf(path: Path) -> pypdfium2.PdfDocument:

@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
@@ -73,6 +74,7 @@ def parse_file(
     limits: Limits | None = None,
     recognised: Path | None = None,
     receive: FileReceiver | None = None,
+    report_page: Callable[[int, int], object] | None = None,
 ) -> ParsedDocument:
     """Read a file in a child process; safe to call from many threads at once.
 
@@ -85,6 +87,8 @@ def parse_file(
             in the folder of originals, which the caller deletes.
         receive: gets the files in the file, if they are to be documents of their own; an error that
             it raises ends the reading.
+        report_page: called after each page that OCR reads, with how many pages are read of how
+            many. If it raises, the file is not read to its end.
 
     Raises:
         Unparsable: the file cannot be read and a retry does not help; ``code`` says why, such as
@@ -101,7 +105,7 @@ def parse_file(
     with _readers():
         limits = limits or Limits.from_settings()
         try:
-            reply = _read_file(path, request, limits, receive)
+            reply = _read_file(path, request, limits, receive, report_page)
         except Unparsable as error:
             if error.code != "needs_libreoffice" or not office.is_installed():
                 raise
@@ -215,13 +219,18 @@ def _folders_of_originals() -> list[Path]:
 
 
 def _read_file(
-    path: Path, request: dict[str, Any], limits: Limits, receive: FileReceiver | None = None
+    path: Path,
+    request: dict[str, Any],
+    limits: Limits,
+    receive: FileReceiver | None = None,
+    report_page: Callable[[int, int], object] | None = None,
 ) -> dict[str, Any]:
     """A child's reply about a file; raises as ``parse_file``."""
     path = path.resolve()
     is_original = any(path.is_relative_to(folder) for folder in _folders_of_originals())
     request = {**request, "path": str(path), "limits": asdict(limits)}
-    reply = _request_reply(request, limits, None if is_original else path.parent, receive)
+    outside = None if is_original else path.parent
+    reply = _request_reply(request, limits, outside, receive, report_page)
     if "os_error" in reply:
         raise OSError(*reply["os_error"], str(path))
     if "error" in reply:
@@ -235,6 +244,7 @@ def _request_reply(
     limits: Limits,
     folder: Path | None,
     receive: FileReceiver | None = None,
+    report_page: Callable[[int, int], object] | None = None,
 ) -> dict[str, Any]:
     """A child's reply; ``Unparsable`` if the child crashed or timed out. ``folder``: where the file
     is, unless it is an original; a child that may read it is used once."""
@@ -249,6 +259,8 @@ def _request_reply(
                 elif "recognised" in reply and request["recognised"]:
                     with Path(request["recognised"]).open("a", encoding="utf-8") as pages:
                         pages.write("\n" + json.dumps(reply["recognised"]))
+                if report_page is not None and "recognised" in reply:
+                    report_page(reply["recognised"]["index"] + 1, reply["page_count"])
                 reply = child.receive_reply(limits)
             is_reusable = not reply["is_last"] and folder is None
             return reply

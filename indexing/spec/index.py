@@ -9,6 +9,7 @@ from typing import Any
 from django.conf import settings
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from documents.parsing.ocr import LANGUAGES as OCR_LANGUAGES
 from indexing.kinds import BUILT_IN_FIELDS, KINDS, RESERVED_FIELDS
 from indexing.spec.sections import (
     NAME_PATTERN,
@@ -30,11 +31,12 @@ from indexing.spec.sections import (
     ToolSpec,
 )
 
-# Settings that affect how an index is searched and shown, and how long it keeps documents, but not
-# its vectors. Others are parts of sections: how concepts are found, how people refer to declared
-# fields, and the synonyms of values.
+# Settings that affect how an index is searched and shown, how long it keeps documents, and which
+# scans it is for, but not its vectors. Others are parts of sections: how concepts are found, how
+# people refer to declared fields, and the synonyms of values.
 SEARCH_SETTINGS = (
     "title", "description", "search", "tools", "identifiers", "evidence", "keep_days",
+    "ocr_languages",
 )  # fmt: skip
 FIELD_SEARCH_SETTINGS = ("said_as", "description")
 
@@ -67,6 +69,7 @@ class IndexSpec(FrozenModel):
     identifiers: dict[str, IdentifierSpec] = Field(default_factory=dict)
     evidence: EvidenceSpec | None = None  # null: the index accepts none
     keep_days: int | None = Field(None, ge=1, le=36_500)  # null: documents never expire
+    ocr_languages: tuple[str, ...] = ()  # of its scans, so that one that OCR cannot read is refused
     store: StoreSpec = StoreSpec()
     public: bool = False  # searches need no key; stored in ``Index.is_public``
 
@@ -120,6 +123,12 @@ class IndexSpec(FrozenModel):
                 "evidence: chunks.context_weight must be left out, because findings are compared "
                 "by the vectors of their texts with context"
             )
+        for language in self.ocr_languages:
+            if language not in OCR_LANGUAGES:
+                raise ValueError(
+                    f"ocr_languages: OCR has no weights for {language!r}; "
+                    f"allowed here: {', '.join(OCR_LANGUAGES)}"
+                )
         for name, tool in self.tools.items():
             if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name):
                 raise ValueError(f"tools.{name}: {FIELD_NAME_RULE}")

@@ -72,6 +72,19 @@ class TestHit:
 
 
 class TestPages:
+    def test_say_how_sure_ocr_is(self, page: "Page", report_id: str):
+        def answer(route: "Route") -> None:
+            route.fulfill(json={**route.fetch().json(), "ocr_confidence": 0.878})
+
+        page.route("**/pages/1/", answer)
+        page.goto(f"/documents/{report_id}/#key={KEY}")
+        page.locator("#text", has_text="Puffins").wait_for()
+        assert page.locator("#ocr").is_hidden()
+
+        page.click("#next")
+
+        page.locator("#ocr", has_text="Read by OCR, which is 87% sure.").wait_for()
+
     def test_can_be_turned(self, page: "Page", report_id: str):
         page.goto(f"/documents/{report_id}/#key={KEY}")
         page.locator("#text", has_text="Puffins").wait_for()

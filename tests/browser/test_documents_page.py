@@ -7,7 +7,7 @@ import pytest
 from tests.serving import KEY, Service
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -33,6 +33,18 @@ class TestDocuments:
             "#rows tr >> nth=0"
         )
         assert " failed" in admitted.inner_text("#summary")
+
+    def test_show_how_many_pages_of_a_scan_are_read(self, admitted: "Page"):
+        def answer(route: "Route") -> None:
+            body = route.fetch().json()
+            being_read = {"status": "parsing", "ocr": {"pages_read": 12, "page_count": 300}}
+            body["results"] = [{**body["results"][0], **being_read}]
+            route.fulfill(json=body)
+
+        admitted.route("**/indexes/plain/artifacts/?*", answer)
+        admitted.reload()
+
+        admitted.locator("#rows .parsing", has_text="is read … page 12 of 300").wait_for()
 
     def test_that_failed_are_tried_again(self, admitted: "Page", service: Service):
         path = "indexes/plain/artifacts/"

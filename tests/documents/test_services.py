@@ -359,6 +359,22 @@ class TestParseArtifact:
         assert artifact.pages.count() == 2
         assert artifact.lease_token is None
 
+    @pytest.mark.parametrize("is_installed", [True, False])
+    def test_reads_a_scan_again_that_is_added_after_ocr_was_installed(
+        self, parsed, monkeypatch, is_installed
+    ):
+        left_out = ParseWarning("scanned_page", "Page 1 is a picture; its text was not read.")
+        parsed["scan.pdf"] = document("", warnings=(left_out,))
+        artifact, _ = add_artifact("plain", file(name="scan.pdf"))
+        reading.parse_artifact(artifact.pk)
+        monkeypatch.setattr("documents.parsing.ocr.is_installed", lambda: is_installed)
+
+        again, outcome = add_artifact("plain", file(name="scan.pdf"))
+
+        assert (again.pk, outcome) == (artifact.pk, AddOutcome.UNCHANGED)
+        expected = Artifact.State.RECEIVED if is_installed else Artifact.State.PARSED
+        assert again.state == expected
+
     def test_keeps_a_given_title(self, parsed):
         parsed["herons.md"] = document("One.", title="Herons")
         artifact, _ = add_artifact("plain", file(), title="Birds")

@@ -866,6 +866,16 @@ class TestPageOfFile:
         assert 0 < box["left"] < box["right"] < 0.5
         assert 0 < box["top"] < box["bottom"] < 0.5
 
+    def test_says_on_which_lines_a_passage_stands_that_ocr_read(self, api, pdf_id):
+        lines = [[0.9, 0.1, 0.2, 0.3, 0.4], [0.8, 0.1, 0.5, 0.3, 0.6]]
+        Page.objects.update(text="Gannets\ndive.", ocr_lines=lines)
+
+        answer = api.get(one(pdf_id, "pages/0/boxes"), {"start": 8, "end": 12})
+
+        box = {"left": 0.1, "top": 0.5, "right": 0.3, "bottom": 0.6}
+        assert answer.json() == {"boxes": [box], "are_whole_lines": True}
+        assert api.get(one(pdf_id, "pages/0")).json()["ocr_confidence"] == 0.85
+
     @pytest.mark.parametrize(
         ("passage", "field"),
         [({}, "start"), ({"start": 4, "end": 4}, "end"), ({"start": -1, "end": 4}, "start")],
@@ -875,6 +885,15 @@ class TestPageOfFile:
 
         assert (answer.status_code, answer.json()["field"]) == (400, field)
 
+    def test_counts_the_pages_that_ocr_has_read(self, api, pdf_id):
+        Artifact.objects.update(state=Artifact.State.PARSING, pages_read=2, page_count=300)
+
+        answer = api.get(one(pdf_id))
+
+        assert answer.json()["ocr"] == {"pages_read": 2, "page_count": 300}
+        Artifact.objects.update(state=Artifact.State.PARSED)
+        assert api.get(one(pdf_id)).json()["ocr"] is None
+
     def test_cannot_be_drawn_if_the_format_has_no_pages(self, api):
         artifact_id = give_file(api, b"Terns fly.", file_name="a.txt").json()["id"]
         reading.parse_artifact(UUID(artifact_id))
@@ -883,7 +902,7 @@ class TestPageOfFile:
 
         assert (answer.status_code, answer.json()["code"]) == (404, "no_picture")
         boxes = api.get(one(artifact_id, "pages/0/boxes"), {"start": 0, "end": 4})
-        assert boxes.json() == {"boxes": []}
+        assert boxes.json() == {"boxes": [], "are_whole_lines": False}
 
     def test_is_not_found_if_its_file_is_gone(self, api, pdf_id):
         original_path(Artifact.objects.get()).unlink()

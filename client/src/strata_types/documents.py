@@ -50,6 +50,11 @@ class ArtifactNodes(TypedDict):
     failed: int
 
 
+class OcrProgress(TypedDict):
+    pages_read: int
+    page_count: int
+
+
 class Artifact(TypedDict):
     id: str
     index: str
@@ -77,6 +82,8 @@ class Artifact(TypedDict):
     warnings: list[Problem]
     pages: int
     """Number of pages."""
+    ocr: OcrProgress | None
+    """How far OCR is; null while it does not read the file."""
     nodes: ArtifactNodes
     indexed_revision: int | None
     """The revision that the live build holds or is being given; null if it is not planned yet."""
@@ -97,6 +104,8 @@ class PageInfo(TypedDict):
     label: str
     """Slide title, sheet or heading."""
     char_count: int
+    ocr_confidence: float | None
+    """From 0 to 1, the mean of the lines that OCR read; null if the file has the text itself."""
 
 
 class Page(PageInfo):
@@ -161,6 +170,8 @@ class PassageBox(TypedDict):
 class PassageBoxes(TypedDict):
     boxes: list[PassageBox]
     """One for each part of a line, in the order of the file."""
+    are_whole_lines: bool
+    """The page was read by OCR: the boxes may hold more of a line than the passage."""
 
 
 class BatchVerdict(TypedDict):

@@ -45,12 +45,12 @@ ARTIFACT: types.Artifact = {
     "external_id": "handbook-7", "part_of": None, "url": "https://lights.example/handbook",
     "media_type": "application/pdf", "encoding": "", "sha256": SHA256, "metadata": {"year": 1911},
     "groups": ["keepers"], "is_held": False, "revision": 42, "status": "ready", "error": None,
-    "warnings": [], "pages": 12, "nodes": {"pending": 0, "synced": 87, "failed": 0},
+    "warnings": [], "pages": 12, "ocr": None, "nodes": {"pending": 0, "synced": 87, "failed": 0},
     "indexed_revision": 42, "searchable_at": AT, "created_at": AT, "updated_at": AT,
 }
 PAGE: types.PageInfo = {
     "id": HIT["page"]["id"],
-    "index": 0, "label": "Lighting the lamp", "char_count": 26,
+    "index": 0, "label": "Lighting the lamp", "char_count": 26, "ocr_confidence": None,
 }
 INDEX: types.Index = {
     "name": "handbook", "title": "Handbook", "description": "How the lights are kept.", "build": 1,
@@ -265,6 +265,7 @@ EXAMPLES: dict[Any, Any] = {
     types.PageList: _list(PAGE),
     types.PassageBoxes: {
         "boxes": [{"left": 0.12, "top": 0.31, "right": 0.87, "bottom": 0.33}],
+        "are_whole_lines": False,
     },
     types.BatchVerdict: {"line": 1, "verdict": "added", "id": ARTIFACT["id"], "revision": 42},
     types.Removal: {

@@ -8,7 +8,7 @@ from PIL import Image
 from reportlab.pdfgen.canvas import Canvas
 
 from documents.parsing import parse_file
-from documents.parsing.page_pictures import Box, align_letters, draw, find_boxes
+from documents.parsing.page_pictures import Alignment, Box, draw, find_boxes
 from tests.documents.parsing.makers import make_pdf, make_pdf_with_layout
 
 WIDTH, HEIGHT = 400, 600  # points
@@ -82,6 +82,18 @@ class TestBoxes:
 
         assert mark(path, "Terns 9\n\nTerns 9", "Terns") == []
 
+    def test_cover_all_repetitions_but_not_one_of_them(self, tmp_path: Path):
+        path = draw_lines(tmp_path / "a.pdf", (50, 500, "Skuas 40 A"), (50, 400, "Skuas 40 B"))
+        text = "Skuas 40\n\nSkuas 40"
+
+        assert len(mark(path, text, text)) == 2
+        assert mark(path, text, "Skuas 40") == []
+
+    def test_are_absent_if_a_letter_is_not_found(self, tmp_path: Path):
+        path = draw_lines(tmp_path / "a.pdf", (50, 500, "Gannets dive from thirty metes."))
+
+        assert mark(path, "Gannets dive from thirty metres.", "thirty metres") == []
+
     def test_cover_the_cells_of_a_table(self, tmp_path: Path):
         path = tmp_path / "a.pdf"
         path.write_bytes(make_pdf_with_layout("Results of the year"))
@@ -95,12 +107,17 @@ class TestBoxes:
 
 class TestAlignment:
     def test_leaves_out_what_only_one_side_has(self):
-        assert align_letters("xabcdefghijk", "abcdefghijky") == [None, *range(11)]
+        assert Alignment("xabcdefghijk", "abcdefghijky").places == [None, *range(11)]
 
     def test_gives_no_place_twice(self):
-        places = align_letters("oneonetwothree", "onetwothree")
+        places = Alignment("oneonetwothree", "onetwothree").places
 
         assert sorted(place for place in places if place is not None) == list(range(11))
+
+    def test_tells_repetitions_apart_by_the_letters_on_both_sides(self):
+        places = Alignment("herringtotalsmackerel", "totalsherring12totals34mackerel").places
+
+        assert places[7:13] == list(range(15, 21))
 
 
 class TestPicture:
