@@ -155,8 +155,8 @@ class _StateCollector(Collector):
             yield "lost_points", [index], lost_by_build.get(build.pk, 0)
             yield "vectors_made", [index, "embedded"], build.embedded_count
             yield "vectors_made", [index, "copied"], build.copied_count
-            if (spending := getattr(build, "spending", None)) is not None:
-                for origin, field in _COMPLETIONS.items():
-                    yield "completions", [index, origin], getattr(spending, field)
-                for kind, field in _TOKENS.items():
-                    yield "completion_tokens", [index, kind], getattr(spending, field)
+            spending = getattr(build, "spending", None)  # has a row after the first call
+            for origin, field in _COMPLETIONS.items():
+                yield "completions", [index, origin], getattr(spending, field, 0)
+            for kind, field in _TOKENS.items():
+                yield "completion_tokens", [index, kind], getattr(spending, field, 0)

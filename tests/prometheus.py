@@ -34,9 +34,15 @@ class Panel:
 
 
 def read_panels() -> list[Panel]:
+    """The queries with the defaults of the dashboard's variables."""
+    dashboard = json.loads(DASHBOARD.read_text())
+    defaults = {each["name"]: each["query"] for each in dashboard["templating"]["list"]}
     return [
-        Panel(target["expr"], set(re.findall(r"{{(\w+)}}", target["legendFormat"])))
-        for panel in json.loads(DASHBOARD.read_text())["panels"]
+        Panel(
+            re.sub(r"\$(\w+)", lambda variable: defaults[variable[1]], target["expr"]),
+            set(re.findall(r"{{(\w+)}}", target["legendFormat"])),
+        )
+        for panel in dashboard["panels"]
         for target in panel["targets"]
     ]
 
