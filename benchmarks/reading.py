@@ -271,7 +271,7 @@ def _read_boxes(page: pypdfium2.PdfPage, boxes: list[Box]) -> Counter[str]:
 
 
 def measure_transcription() -> None:
-    """Print the share of the characters of ten pages that OCR reads as they were transcribed by eye.
+    """Print the share of the characters of ten pages, transcribed by eye, that OCR reads right.
 
     The pages are the first ten of a random order without screenshots too small to read. Symbols
     are left out, such as an "i" for information. A slide has no single order of its lines: those

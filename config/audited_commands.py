@@ -23,8 +23,16 @@ def audit_command(arguments: Sequence[str]) -> Iterator[None]:
         status = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
         raise
     finally:
-        if arguments and arguments[0] in CHANGING_COMMANDS:
+        if _may_change_data(arguments):
             _write_row(arguments, status)
+
+
+def _may_change_data(arguments: Sequence[str]) -> bool:
+    options = {argument.partition("=")[0] for argument in arguments}
+    if not CHANGING_COMMANDS & set(arguments[:1]) or options & {"-h", "--help", "--version"}:
+        return False
+    # Without an index, it measures in a temporary data folder.
+    return arguments[0] != "evaluate" or "--index" in options
 
 
 def _write_row(arguments: Sequence[str], status: int) -> None:

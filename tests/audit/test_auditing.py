@@ -239,11 +239,22 @@ class TestCommands:
         [row] = take_rows()
         assert (row["route"], row["index"], row["status"]) == ("strata key", None, 1)
 
-    def test_write_no_row_if_they_change_nothing(self, db):
-        with audit_command(["status"]):
+    @pytest.mark.parametrize(
+        "arguments",
+        [["status"], ["add", "--help"], ["evaluate", "corpus", "--spec", "plain"]],
+    )
+    def test_write_no_row_if_they_change_nothing(self, db, arguments):
+        with audit_command(arguments):
             pass
 
         assert not take_rows()
+
+    def test_write_a_row_if_they_measure_an_index(self, build):
+        with audit_command(["evaluate", "--golden", "--index=plain"]):
+            pass
+
+        [row] = take_rows()
+        assert (row["route"], row["index"]) == ("strata evaluate", "plain")
 
 
 def test_the_address_of_the_client_comes_from_the_header_of_the_proxy(settings, shared_store):
