@@ -12,7 +12,7 @@ from access.authentication import ApiKeyUser, get_grant
 from access.grants import Scope
 from access.issuing import Issuer
 from access.serializers import KeyRequestSerializer, render_group, render_key, render_person
-from core.openapi import body_of
+from core.openapi import operation
 from core.paging import paginate, render_whole_list
 from core.serializers import PagingSerializer
 
@@ -23,17 +23,13 @@ class KeyViewSet(viewsets.ViewSet):
 
     scopes = Scope.MANAGE
 
-    @extend_schema(operation_id="list_keys", responses=body_of(strata_types.KeyList))
+    @operation("list_keys", strata_types.KeyList)
     def list(self, request: Request) -> Response:
         """List API keys, newest first, without their secrets."""
         results = [render_key(key) for key in _get_issuer(request).list_keys()]
         return Response(render_whole_list(results))
 
-    @extend_schema(
-        operation_id="create_key",
-        request=KeyRequestSerializer,
-        responses={201: body_of(strata_types.NewKey)},
-    )
+    @operation("create_key", strata_types.NewKey, body=KeyRequestSerializer, status=201)
     def create(self, request: Request) -> Response:
         """Make an API key.
 
@@ -44,7 +40,7 @@ class KeyViewSet(viewsets.ViewSet):
         key, secret = _get_issuer(request).issue_key(data.pop("name"), scope=scope, **data)
         return Response({**render_key(key), "secret": secret}, status=status.HTTP_201_CREATED)
 
-    @extend_schema(operation_id="revoke_key", responses={200: body_of(strata_types.Key)})
+    @operation("revoke_key", strata_types.Key)
     def destroy(self, request: Request, key_id: int) -> Response:
         """Revoke an API key.
 
@@ -59,11 +55,7 @@ class PersonViewSet(NeedsEverything, viewsets.ViewSet):
 
     scopes = Scope.MANAGE
 
-    @extend_schema(
-        operation_id="list_people",
-        parameters=[PagingSerializer],
-        responses=body_of(strata_types.PersonList),
-    )
+    @operation("list_people", strata_types.PersonList, query=PagingSerializer)
     def list(self, request: Request) -> Response:
         """List the people who sign in, and all groups of people with their rights."""
         people = User.objects.prefetch_related("groups", "open_id_identities").order_by("username")

@@ -18,7 +18,7 @@ from audit.models import AuditRow, Subject
 from audit.serializers import AuditFilterSerializer, AuditPageSerializer, iter_csv, render_row
 from audit.services import erase_subjects, iter_rows, verify_chain
 from core.http_formats import IgnoreAcceptHeader
-from core.openapi import body_of
+from core.openapi import operation
 from core.paging import paginate
 
 LOOK_UPS = {"since": "at__gte", "until": "at__lt", "index": "index", "key": "subject__number"}
@@ -31,11 +31,7 @@ class AuditViewSet(NeedsEverything, viewsets.ViewSet):
     scopes = Scope.MANAGE
     content_negotiation_class = IgnoreAcceptHeader
 
-    @extend_schema(
-        operation_id="list_audit",
-        parameters=[AuditPageSerializer],
-        responses=body_of(strata_types.AuditRowList),
-    )
+    @operation("list_audit", strata_types.AuditRowList, query=AuditPageSerializer)
     def list(self, request: Request) -> Response:
         """List who did what, newest first."""
         parameters = AuditPageSerializer.read(request.query_params)
@@ -54,7 +50,7 @@ class AuditViewSet(NeedsEverything, viewsets.ViewSet):
         lines = iter_csv(iter_rows(rows))
         return StreamingHttpResponse(lines, content_type="text/csv", headers=headers)
 
-    @extend_schema(operation_id="verify_audit", responses=body_of(strata_types.AuditVerification))
+    @operation("verify_audit", strata_types.AuditVerification)
     def verify(self, request: Request) -> Response:
         """Verify the chain of the audit log.
 
@@ -63,9 +59,7 @@ class AuditViewSet(NeedsEverything, viewsets.ViewSet):
         """
         return Response(verify_chain())
 
-    @extend_schema(
-        operation_id="erase_subject", responses={200: body_of(strata_types.SubjectErasure)}
-    )
+    @operation("erase_subject", strata_types.SubjectErasure)
     def erase(self, request: Request, subject: int) -> Response:
         """Erase a person from the audit log.
 

@@ -28,11 +28,12 @@ def audit_command(arguments: Sequence[str]) -> Iterator[None]:
 
 
 def _may_change_data(arguments: Sequence[str]) -> bool:
-    options = {argument.partition("=")[0] for argument in arguments}
-    if not CHANGING_COMMANDS & set(arguments[:1]) or options & {"-h", "--help", "--version"}:
+    if not arguments or arguments[0] not in CHANGING_COMMANDS:
         return False
-    # Without an index, it measures in a temporary data folder.
-    return arguments[0] != "evaluate" or "--index" in options
+    options = {argument.partition("=")[0] for argument in arguments}
+    if arguments[0] == "evaluate" and "--index" not in options:
+        return False  # it measures in a temporary data folder
+    return options.isdisjoint({"-h", "--help", "--version"})
 
 
 def _write_row(arguments: Sequence[str], status: int) -> None:

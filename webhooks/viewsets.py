@@ -16,7 +16,7 @@ from rest_framework.response import Response
 import strata_types
 from access.all_documents import NeedsEverything
 from access.grants import Scope
-from core.openapi import ERROR, body_of
+from core.openapi import operation
 from core.paging import paginate, render_whole_list
 from core.serializers import PagingSerializer
 from webhooks import services, tasks
@@ -33,11 +33,7 @@ class WebhookViewSet(NeedsEverything, viewsets.ViewSet):
 
     scopes = Scope.MANAGE
 
-    @extend_schema(
-        operation_id="list_deliveries",
-        parameters=[DeliveryFilterSerializer],
-        responses=body_of(strata_types.DeliveryList),
-    )
+    @operation("list_deliveries", strata_types.DeliveryList, query=DeliveryFilterSerializer)
     def list(self, request: Request) -> Response:
         """List the receivers of webhooks, and deliveries to them, newest first."""
         parameters = DeliveryFilterSerializer.read(request.query_params)
@@ -46,21 +42,13 @@ class WebhookViewSet(NeedsEverything, viewsets.ViewSet):
         answer["receivers"] = [_hide_secrets(url) for url in settings.STRATA_WEBHOOK_URLS]
         return Response({**answer, "results": [_render_delivery(row) for row in page]})
 
-    @extend_schema(
-        operation_id="send_test_event",
-        request=None,
-        responses={201: body_of(strata_types.EmittedDeliveries), 409: ERROR},
-    )
+    @operation("send_test_event", strata_types.EmittedDeliveries, status=201, errors=[409])
     def test(self, request: Request) -> Response:
         """Send the event `webhook.test` to each receiver."""
         rendered = [_render_delivery(row) for row in services.emit_test_event()]
         return Response(render_whole_list(rendered), status=status.HTTP_201_CREATED)
 
-    @extend_schema(
-        operation_id="retry_delivery",
-        request=None,
-        responses={200: body_of(strata_types.Delivery)},
-    )
+    @operation("retry_delivery", strata_types.Delivery)
     def retry(self, request: Request, delivery_id: UUID) -> Response:
         """Send a delivery again, whatever its state."""
         found = Delivery.objects.filter(pk=delivery_id)
