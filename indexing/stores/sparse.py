@@ -14,6 +14,7 @@ from functools import lru_cache
 import regex  # for Unicode scripts, which re lacks
 from qdrant_edge import Bm25, Bm25Config, DisabledStemmer, StopwordsSet, TokenizerType
 
+from core.fiscal_years import find_fiscal_years
 from indexing.spec import SparseSpec
 from indexing.stores.base import SparseVector
 
@@ -45,8 +46,8 @@ class Bm25Encoder:
 
     def encode_query(self, text: str) -> SparseVector:
         """Each distinct term once, with weight 1. A year after letters is also a term of its own:
-        texts write FY2018 as "fiscal year 2018", or head a column with 2018."""
-        years = " ".join(_YEAR_AFTER_LETTERS.findall(text))
+        texts write FY2018 and FY18 as "fiscal year 2018", or head a column with 2018."""
+        years = " ".join([*_YEAR_AFTER_LETTERS.findall(text), *find_fiscal_years(text)])
         vector = self._model.embed_query(self._spell_numbers(f"{text} {years}"))
         return SparseVector(vector.indices, vector.values)
 

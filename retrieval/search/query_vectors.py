@@ -2,12 +2,12 @@
 alone where the model's endpoint does not answer."""
 
 import logging
-import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
+from core.fiscal_years import spell_out_fiscal_years
 from indexing import embedding
 from indexing.exceptions import EmbeddingUnavailable, ModelUnavailable
 from indexing.spec import EmbeddingSpec, SearchSpec
@@ -17,14 +17,13 @@ from retrieval.words import fold_words
 
 logger = logging.getLogger(__name__)
 
-# A model takes FY2018 apart into pieces that say little of a year: see decision 84.
-_FISCAL_YEAR: Final = re.compile(r"\bFY ?(?=(?:19|20)[0-9]{2}(?![0-9]))")
 NOTE_START: Final = "Found by words only: "
 
 
 def embed_query(spec: EmbeddingSpec, query: str) -> DenseVector:
     """Raises ``EmbeddingUnavailable`` and ``ModelUnavailable``: as ``Embedder.embed_query``."""
-    text = _spell_out_fiscal_years(query)
+    # A model takes FY2018 apart into pieces that say little of a year: see decision 84.
+    text = spell_out_fiscal_years(query)
     return once((spec, query), lambda: embedding.get_embedder(spec).embed_query(text))
 
 
@@ -47,14 +46,10 @@ def embed_queries_if_available(
         vector, notes = embed_query_if_available(spec, queries[0])
         return None if vector is None else [vector], notes
     try:
-        texts = [_spell_out_fiscal_years(query) for query in queries]
+        texts = [spell_out_fiscal_years(query) for query in queries]
         return list(embedding.get_embedder(spec).embed_queries(texts)), []
     except (EmbeddingUnavailable, ModelUnavailable) as error:
         return None, _note_failure(spec, error)
-
-
-def _spell_out_fiscal_years(query: str) -> str:
-    return _FISCAL_YEAR.sub("fiscal year ", query)
 
 
 def _note_failure(spec: EmbeddingSpec, error: Exception) -> list[str]:

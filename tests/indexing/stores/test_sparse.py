@@ -86,7 +86,7 @@ class TestBm25Encoder:
         assert len(set(terms)) == len(numbers)
 
     @pytest.mark.parametrize("tokenizer", TOKENIZERS)
-    @pytest.mark.parametrize("query", ["FY2018", "capex in FY2018Q1", "WMT2018"])
+    @pytest.mark.parametrize("query", ["FY2018", "capex in FY2018Q1", "WMT2018", "FY18", "FY '18"])
     def test_finds_a_year_that_a_query_writes_after_letters(self, query, tokenizer):
         bm25 = get_bm25_encoder(SparseSpec(tokenizer=tokenizer))
 
@@ -94,7 +94,18 @@ class TestBm25Encoder:
 
         assert set(bm25.encode_query(query).indices) & found
 
-    @pytest.mark.parametrize("query", ["P02018", "AB20185", "AB1850"])
+    @pytest.mark.parametrize("tokenizer", ["multilingual", "word"])
+    @pytest.mark.parametrize("date", ["12/31/2018", "31.12.2018", "2018-12-31"])
+    def test_finds_dates_of_a_fiscal_year(self, date, tokenizer):
+        bm25 = get_bm25_encoder(SparseSpec(tokenizer=tokenizer))
+
+        found = set(bm25.encode_document(f"The year ended {date}.").indices)
+
+        assert set(bm25.encode_query("FY18").indices) & found
+        [year] = bm25.encode_query("2018").indices
+        assert year in bm25.encode_query(date).indices
+
+    @pytest.mark.parametrize("query", ["P02018", "AB20185", "AB1850", "FY182", "XFY18"])
     def test_reads_no_year_in_other_numbers(self, query):
         bm25 = get_bm25_encoder(SparseSpec())
 
