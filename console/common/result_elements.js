@@ -37,7 +37,7 @@ function scoreElement(hit) {
   );
 }
 
-/** A passage's page, and whether it is exact or stale. */
+/** A passage's page, and whether its document still contains it. */
 function locationElement(hit, ...before) {
   const place = element("p", { className: "place" }, ...before);
   if (hit.page?.index != null) place.append(element("span", {}, formatPageNumber(hit.page.index)));
@@ -76,11 +76,11 @@ function metadataTagElements(metadata) {
 }
 
 function hitCheckElement(verdict) {
-  const titles = {
-    exact: "The document still contains this text at these offsets",
-    stale: "The document has changed since this was indexed",
-  };
-  return element("span", { className: `verdict ${verdict}`, title: titles[verdict] ?? "" }, verdict);
+  const [text, title] = {
+    exact: ["verified", "Verdict “exact”: the document contains this text at this place"],
+    stale: ["outdated", "Verdict “stale”: the document has changed since this was indexed"],
+  }[verdict] ?? [verdict, ""];
+  return element("span", { className: `verdict ${verdict}`, title }, text);
 }
 
 function formatScore(value) {

@@ -113,7 +113,7 @@ function buildElement(build, all) {
   const facts = [
     `${countOf(nodes.synced, "node")} of ${numberFormat.format(total)} written`,
     build.copied ? `${countOf(build.copied, "vector")} copied` : "",
-    build.artifacts_missing ? `${countOf(build.artifacts_missing, "document")} missing` : "",
+    build.artifacts_missing ? `${countOf(build.artifacts_missing, "document")} to come` : "",
     nodes.failed ? `${numberFormat.format(nodes.failed)} failed` : "",
     `made ${formatTime(build.created_at)}`,
   ];
@@ -137,7 +137,7 @@ function comparisonElements(comparison) {
     rowElement(measured, ...[live, built, difference].map((value) => measureCell(value)), `${low.toFixed(3)} to ${high.toFixed(3)}`),
   );
   return [
-    comparison.verdict ? element("p", {}, `When it was complete: ${comparison.verdict}`) : null,
+    comparison.verdict ? element("p", {}, `Compared when it was complete; ${comparison.verdict}`) : null,
     rows.length ? tableElement(["measure", "live", "this", "difference", "95% interval"], rows) : null,
   ].filter(Boolean);
 }
@@ -154,7 +154,7 @@ function actionElements({ number, state, paused_at: pausedAt, artifacts_missing:
   }
   if (state === "standby") {
     const live = all.find((each) => each.state === "live");
-    actions.push(["Roll back to this", `${path}rollback/`, undefined, `Replace build ${live?.number} by build ${number}?`]);
+    actions.push([number < live?.number ? "Roll back to this" : "Make this live again", `${path}rollback/`, undefined, `Replace build ${live?.number} by build ${number}?`]);
     actions.push(["Remove", `${path}prune/`, undefined, `Remove build ${number}? There is then nothing to roll back to.`]);
   }
   return actions.map(([text, address, body, question]) => act(text, () => send("POST", address, body), question));

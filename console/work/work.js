@@ -32,7 +32,7 @@ function fill(id, rows) {
 function failureElement({ work, index, error, count }) {
   return rowElement(
     [error, element("p", { className: "soft" }, work)],
-    index ? linkElement(index, "documents/", { index, status: "failed" }) : "",
+    index ? [index, element("p", {}, linkElement("Show which", "documents/", { index, status: "failed" }))] : "",
     count,
     index ? retryElement(index) : "",
   );

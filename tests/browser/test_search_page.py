@@ -268,7 +268,7 @@ class TestSearch:
         assert hit.get_attribute("data-node-id") == best["node_id"]
         assert hit.locator("h2").text_content() == TITLE
         assert hit.locator(".place").inner_text().startswith("page 3")
-        assert hit.locator(".verdict").inner_text() == "exact"
+        assert hit.locator(".verdict").inner_text() == "verified"
         assert not hit.locator(".score").is_visible()
         assert hit.locator("> .text").text_content() == best["text"]
 
@@ -324,7 +324,7 @@ class TestSearch:
         hit = admitted.locator(".hit").first
         hit.get_by_text("Show more text").click()
 
-        assert hit.locator(".verdict").inner_text() == "stale"
+        assert hit.locator(".verdict").inner_text() == "outdated"
         hit.locator(".context .notice").wait_for()
         assert hit.locator(".context mark").count() == 0
 
