@@ -31,7 +31,8 @@ def _may_change_data(arguments: Sequence[str]) -> bool:
     if not arguments or arguments[0] not in CHANGING_COMMANDS:
         return False
     options = {argument.partition("=")[0] for argument in arguments}
-    if arguments[0] == "evaluate" and "--index" not in options:
+    # Options may be abbreviated; no other option of the command begins with this letter.
+    if arguments[0] == "evaluate" and not any(option.startswith("--i") for option in options):
         return False  # it measures in a temporary data folder
     return options.isdisjoint({"-h", "--help", "--version"})
 
@@ -44,7 +45,7 @@ def _write_row(arguments: Sequence[str], status: int) -> None:
     from audit.services import write_rows
 
     caller = (Subject.Kind.COMMAND, 0, getuser(), None)
-    given = {argument.removeprefix("--index=") for argument in arguments[1:]}
+    given = {argument.rpartition("=")[2] for argument in arguments[1:]}
     # Without a database, the command has failed and said so.
     with suppress(DatabaseError) if status else nullcontext():
         index = next(iter(given.intersection(list_index_names())), "")

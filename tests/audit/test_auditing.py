@@ -249,8 +249,9 @@ class TestCommands:
 
         assert not take_rows()
 
-    def test_write_a_row_if_they_measure_an_index(self, build):
-        with audit_command(["evaluate", "--golden", "--index=plain"]):
+    @pytest.mark.parametrize("options", [["--index=plain"], ["--index", "plain"], ["--ind=plain"]])
+    def test_write_a_row_if_they_measure_an_index(self, build, options):
+        with audit_command(["evaluate", "--golden", *options]):
             pass
 
         [row] = take_rows()
