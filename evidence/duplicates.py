@@ -20,8 +20,8 @@ from documents.services import TextContent, cut_pages
 from evidence.models import RecentEvidence, Vectors
 from evidence.wording import has_same_words
 from indexing import embedding
-from indexing.chunking import prepend_context
-from indexing.drafting.chunk import draft_chunks
+from indexing.contexts import embed_in_context
+from indexing.drafting.chunk import DraftedChunk, draft_chunks
 from indexing.embedding.vectors import normalise
 from indexing.models import IndexBuild
 from indexing.reuse import keep_vectors
@@ -63,28 +63,28 @@ def embed_contents(contents: Sequence[tuple[str, TextContent]], build: IndexBuil
     for title, content in contents:
         artifact = Artifact(index=build.index_id, title=title)
         _, sources = cut_pages(artifact, [ParsedPage(text) for text in content.pages])
-        drafts.append(_chunk_texts(artifact, sources, build))
+        drafts.append(_draft_chunks(artifact, sources, build))
     return _embed(drafts, build)
 
 
 def embed_artifact(artifact: Artifact, build: IndexBuild) -> Vectors:
     """As ``embed_contents``, for a stored artifact."""
-    [vectors] = _embed([_chunk_texts(artifact, artifact.sources.all(), build)], build)
+    [vectors] = _embed([_draft_chunks(artifact, artifact.sources.all(), build)], build)
     return vectors
 
 
-def _chunk_texts(artifact: Artifact, sources: Iterable[Source], build: IndexBuild) -> list[str]:
-    """Texts to embed, from the first strategy only: other strategies split the same text again."""
+def _draft_chunks(
+    artifact: Artifact, sources: Iterable[Source], build: IndexBuild
+) -> list[DraftedChunk]:
+    """Those of the first strategy only: other strategies split the same text again."""
     strategy = build.spec.chunks.strategies[0].key
     drafts = draft_chunks(artifact, sources, build)
-    return [
-        prepend_context(each.context, each.text) for each in drafts if each.strategy == strategy
-    ]
+    return [each for each in drafts if each.strategy == strategy]
 
 
-def _embed(drafts: Sequence[Sequence[str]], build: IndexBuild) -> list[Vectors]:
+def _embed(drafts: Sequence[Sequence[DraftedChunk]], build: IndexBuild) -> list[Vectors]:
     texts = [text for each in drafts for text in each]
-    vectors = embedding.get_embedder(build.spec.embedding).embed_documents(texts)
+    vectors = embed_in_context(embedding.get_embedder(build.spec.embedding), texts)
     keep_vectors(build.spec.embedding, texts, list(vectors))
     vectors = normalise(vectors)
     ends = np.cumsum([len(each) for each in drafts])

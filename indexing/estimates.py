@@ -248,15 +248,16 @@ def _add_to_totals(
     """Compare the new nodes of a kind with the live ones; return those that would be embedded."""
     embedded = []
     rows = {
-        str(point_id): (text, context)
-        for point_id, text, context in live_nodes.exclude(state=Node.State.DELETING).values_list(
-            "point_id", "text", "context"
+        str(row.point_id): (row.text, row.context, row.context_weight)
+        for row in live_nodes.exclude(state=Node.State.DELETING).only(
+            "point_id", "text", "context", "details"
         )
     }
     is_same_model = live is not None and (live.spec.has_vectors_of(build.spec, kind))
     for node in new_nodes.nodes:
-        text, context = rows.pop(node.node_id, (None, None))
-        if is_same_model and (text, context) == (node.text, node.metadata["context"]):
+        text, *context = rows.pop(node.node_id, (None,))
+        weight = node.metadata["details"].get("context_weight")
+        if is_same_model and (text, *context) == (node.text, node.metadata["context"], weight):
             totals.kept += 1
             continue
         if text == node.text:

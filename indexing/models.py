@@ -391,6 +391,12 @@ class Node(LeasedRow):
     def __str__(self) -> str:
         return f"{self.kind} {self.point_id}"
 
+    @property
+    def context_weight(self) -> float | None:
+        """As ``ContextChunk.context_weight``."""
+        weight: float | None = self.details.get("context_weight")
+        return weight
+
     @classmethod
     def from_text_node(
         cls, node: "TextNode", artifact: Artifact | None, build: IndexBuild

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
 
 
+# A text up to this length is about its title: see decision 90. About 1,500 words.
+SHORT_TEXT_CHARS = 10_000
+
+
 @dataclass(frozen=True, slots=True)
 class DraftedChunk:
     id: UUID  # id of its point
@@ -37,6 +41,7 @@ class DraftedChunk:
     text: str
     text_hash: str
     context: str
+    context_weight: float | None  # as that of ``TextInContext``
     token_count: int
 
 
@@ -58,6 +63,7 @@ class ChunkDrafter(DrafterWithoutWrittenInput):
                 end_offset=chunk.end,
                 text=chunk.text,
                 context=chunk.context,
+                details={"context_weight": chunk.context_weight} if chunk.context_weight else {},
                 text_hash=chunk.text_hash,
                 source_hash=chunk.source_hash,
                 token_count=chunk.token_count,
@@ -85,6 +91,9 @@ def draft_chunks(
     count_tokens = embedder.count_tokens
     window = spec.embedding.window
     occurrences: Counter[tuple[str, str]] = Counter()
+    sources = list(sources)
+    is_long = sum(len(source.text) for source in sources) > SHORT_TEXT_CHARS
+    weight = spec.chunks.context_weight if is_long else None
     for source in sources:
         source_hash = hash_text(source.text)
         context = fit_chunk_context(artifact, source, build)
@@ -105,6 +114,7 @@ def draft_chunks(
                     text=chunk.text,
                     text_hash=text_hash,
                     context=context,
+                    context_weight=weight if context else None,
                     token_count=chunk.token_count,
                 )
 
@@ -115,7 +125,7 @@ def make_chunk_id(artifact_id: UUID, strategy: str, text_hash: str, occurrence: 
 
 
 def fit_chunk_context(artifact: Artifact, source: Source, build: IndexBuild) -> str:
-    """The context that is embedded before each chunk of the source, cut to fit the window."""
+    """The context of each chunk of the source, a line for each part, cut to fit the window."""
     count_tokens = embedding.get_embedder(build.spec.embedding).count_tokens
     parts = {"title": artifact.title, "heading": source.heading}
     selected = [parts[name] for name in build.spec.chunks.context]

@@ -7,7 +7,6 @@ neither LlamaIndex nor an inference runtime.
 from indexing.embedding.availability import describe_model_availability
 from indexing.embedding.embedder import (
     Embedder,
-    embed_in_context,
     get_embedder,
     import_libraries,
     load_models,

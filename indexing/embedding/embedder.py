@@ -14,7 +14,7 @@ from core.exceptions import StrataError
 from core.import_lock import import_lock
 from core.stages import describe, stage
 from indexing.embedding import minilm
-from indexing.embedding.vectors import Vectors, normalise
+from indexing.embedding.vectors import Vectors
 from indexing.exceptions import EmbeddingMismatch, InvalidSpec
 from indexing.model_loading import ModelLoader, waiting_for_models
 from indexing.spec import EmbeddingSpec
@@ -148,28 +148,6 @@ class Embedder:
 _embedders: dict[EmbeddingSpec, Embedder] = {}
 _loaders: dict[EmbeddingSpec, ModelLoader[LoadedModel]] = {}
 _loaders_lock = threading.Lock()  # never held while loading
-
-
-def embed_in_context(
-    embedder: Embedder, contexts: Sequence[str], texts: Sequence[str], weight: float
-) -> Vectors:
-    """The unit vector of each text plus ``weight`` times that of each line of its context,
-    normalised; (texts, dimension). As ``embed_documents`` if no text has a context.
-
-    Source: the unified embedding of Yousuf et al., *Utilizing Metadata for Better
-    Retrieval-Augmented Generation*, arXiv 2601.11863, here with one vector for each part.
-    """
-    lines = sorted({line for context in contexts for line in context.splitlines()})
-    vectors = embedder.embed_documents([*texts, *lines])
-    if not lines:
-        return vectors
-    vectors = normalise(vectors)
-    vector_of_line = dict(zip(lines, vectors[len(texts) :], strict=True))
-    sums = vectors[: len(texts)]
-    for row, context in enumerate(contexts):
-        for line in context.splitlines():
-            sums[row] += weight * vector_of_line[line]
-    return normalise(sums)
 
 
 def get_embedder(spec: EmbeddingSpec) -> Embedder:

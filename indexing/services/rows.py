@@ -50,13 +50,11 @@ def _make_rows(
 ) -> Iterator[Node]:
     now = timezone.now()
     model = build.spec.embedding_spec_for(kind)
-    settings = [model.model_dump(), build.spec.sparse.model_dump()]
-    if kind == "chunk" and build.spec.chunks.context_weight is not None:
-        settings.append({"context_weight": build.spec.chunks.context_weight})
-    vectors = json.dumps(settings, sort_keys=True)
+    settings = json.dumps([model.model_dump(), build.spec.sparse.model_dump()], sort_keys=True)
     for text_node in text_nodes:
         node = Node.from_text_node(text_node, artifact, build)
         node.attributes_hash = "" if artifact is None else artifact.attributes_hash
+        vectors = settings if node.context_weight is None else f"{settings} {node.context_weight}"
         node.input_hash = hash_text(f"{vectors}\n{prepend_context(node.context, node.text)}")
         node.payload_hash = hash_payload(make_payload(node))
         node.embedding_model = model.model

@@ -14,6 +14,7 @@ from core.leases import ATTEMPTS_BEFORE_ISOLATION, NO_LEASE, Claim, describe_err
 from core.stages import describe, stage
 from indexing import embedding
 from indexing.chunking import prepend_context
+from indexing.contexts import embed_in_context
 from indexing.drafting import make_payload
 from indexing.kinds import BUILT_IN_FIELDS, ID_FIELDS, KINDS
 from indexing.models import IndexBuild, Node, synced_values
@@ -79,7 +80,7 @@ def draft_points(build: IndexBuild, nodes: Sequence[Node]) -> list[Point]:
     """The points of these nodes with newly computed vectors, as syncing would write them."""
     vectors: dict[UUID, DenseVector] = {}
     for model, of_model in _group_by_model(build, nodes).items():
-        vectors |= _embed(build, model, of_model)
+        vectors |= _embed(model, of_model)
     return _make_points(build, nodes, vectors)
 
 
@@ -151,7 +152,7 @@ def _write_claimed(
         for part in slices(sorted(texts, key=lambda n: n.token_count), TEXTS_PER_STOP_CHECK):
             if should_stop():
                 return False
-            vectors |= _embed(build, model, part)
+            vectors |= _embed(model, part)
         tokens = sum(node.token_count for node in texts)
         throughput_samples.append((embedding_work_key(model), tokens, time.monotonic() - started))
     points = _make_points(build, needs_vectors, vectors)
@@ -210,16 +211,8 @@ def _group_by_model(build: IndexBuild, nodes: Sequence[Node]) -> dict[EmbeddingS
     return groups
 
 
-def _embed(
-    build: IndexBuild, model: EmbeddingSpec, nodes: Sequence[Node]
-) -> dict[UUID, DenseVector]:
-    weight = build.spec.chunks.context_weight
-    contexts = [node.context if weight and node.kind == "chunk" else "" for node in nodes]
-    texts = [
-        node.text if context else prepend_context(node.context, node.text)
-        for node, context in zip(nodes, contexts, strict=True)
-    ]
-    dense = embedding.embed_in_context(embedding.get_embedder(model), contexts, texts, weight or 0)
+def _embed(model: EmbeddingSpec, nodes: Sequence[Node]) -> dict[UUID, DenseVector]:
+    dense = embed_in_context(embedding.get_embedder(model), nodes)
     return {node.point_id: vector for node, vector in zip(nodes, dense, strict=True)}
 
 

@@ -118,11 +118,6 @@ class IndexSpec(FrozenModel):
                 "evidence: chunks.embed must be true, because findings are compared by the vectors "
                 "of their chunks"
             )
-        if self.evidence is not None and self.chunks.context_weight is not None:
-            raise ValueError(
-                "evidence: chunks.context_weight must be left out, because findings are compared "
-                "by the vectors of their texts with context"
-            )
         for language in self.ocr_languages:
             if language not in OCR_LANGUAGES:
                 raise ValueError(
@@ -181,8 +176,6 @@ class IndexSpec(FrozenModel):
     def recipe(self) -> dict[str, Any]:
         """The settings that decide a build's content, as JSON."""
         recipe = self.model_dump(mode="json", exclude={*SEARCH_SETTINGS, "store", "public"})
-        if self.chunks.context_weight is None:
-            del recipe["chunks"]["context_weight"]  # recipes of 0.2.0 lack it
         recipe["concepts"] = self.concepts is not None  # extracted or given by people
         # With questions, the model that writes them reads the descriptions of fields.
         left_out = FIELD_SEARCH_SETTINGS if self.questions is None else ("said_as",)
@@ -249,10 +242,8 @@ class IndexSpec(FrozenModel):
         return spec
 
     def has_vectors_of(self, other: "IndexSpec", kind: str) -> bool:
-        """Whether both embed a node of this kind, with its text and context, as the same vector."""
-        is_same_sum = self.chunks.context_weight == other.chunks.context_weight
-        is_same_model = self.embedding_spec_for(kind).has_vectors_of(other.embedding_spec_for(kind))
-        return is_same_model and (is_same_sum or kind != "chunk")
+        """Whether both embed equal texts of this kind as the same vector."""
+        return self.embedding_spec_for(kind).has_vectors_of(other.embedding_spec_for(kind))
 
     @property
     def embedding_specs(self) -> set[EmbeddingSpec]:

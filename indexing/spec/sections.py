@@ -270,9 +270,10 @@ class ChunkSpec(FrozenModel):
     """``embed: false`` cuts chunks only as input of other kinds and stores no points of them."""
 
     strategies: tuple[Strategy, ...] = (SentenceStrategy(),)
-    context: tuple[Literal["title", "heading"], ...] = ("title",)
-    # Of each part of the context in a chunk's vector; None: the context is embedded with the text.
-    context_weight: float | None = Field(None, gt=0, le=1)
+    context: tuple[Literal["title", "heading"], ...] = ("title", "heading")
+    # Of each part of the context in the vector of a chunk of a long document. None, and in short
+    # documents: the context is embedded as the beginning of the text.
+    context_weight: float | None = Field(0.4, gt=0, le=1)
     embed: bool = True
 
     @model_validator(mode="after")

@@ -22,8 +22,15 @@ logger = logging.getLogger(__name__)
 
 Upgrade = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
+
+def _embed_context_with_text(recipe: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Version 1 knew no other way."""
+    chunks = {"context_weight": None, **recipe.get("chunks", {})}
+    return {**recipe, "chunks": chunks}
+
+
 # The first step turns version 1 into version 2, and so on. Stored data is never rewritten.
-RECIPE_UPGRADES: Sequence[Upgrade] = ()
+RECIPE_UPGRADES: Sequence[Upgrade] = (_embed_context_with_text,)
 SEARCH_SETTINGS_UPGRADES: Sequence[Upgrade] = ()
 STORE_SETTINGS_UPGRADES: Sequence[Upgrade] = ()
 
@@ -77,9 +84,7 @@ def read_stored_spec(
         for name, identifier in spec.identifiers.items()
         if spec.can_look_up(identifier)
     }
-    # Findings are compared by their chunks.
-    is_comparable = spec.chunks.embed and spec.chunks.context_weight is None
-    evidence = spec.evidence if is_comparable else None
+    evidence = spec.evidence if spec.chunks.embed else None  # findings are compared by chunks
     return spec.model_copy(update={"identifiers": identifiers, "evidence": evidence})
 
 

@@ -39,12 +39,19 @@ class TestFingerprint:
     @pytest.mark.parametrize(
         ("text", "fingerprint"),
         [
-            ("", "99d41925d64291e632702320c95adb55f8aaa0318792de67017f49b257727766"),
-            (SPOKEN_OF, "3109601fda8e9a0f1b814951e38809cd3be50d39e58b88d70a493f25829801d5"),
+            ("", "0c034a7d89cd19dc7071cac914b5b9856afcd5eee68010ab04421df07c618f25"),
+            (SPOKEN_OF, "4b3d6080675755389396f96f68e8cd17630f9b9bf2d688e5ab184e690faf3e5f"),
         ],
     )
     def test_is_that_of_the_release(self, text, fingerprint):
         assert parse_spec("plain", text).fingerprint == fingerprint
+
+    def test_of_release_0_2_0_is_that_of_a_spec_with_its_defaults(self):
+        recipe = dump_recipe(parse_spec("plain", "")) | {"version": 1}
+        recipe["chunks"] = {"strategies": recipe["chunks"]["strategies"], "context": ["title"]}
+        same = parse_spec("plain", "chunks: {context: [title], context_weight: null}")
+
+        assert read_stored_spec(json.dumps(recipe), None).fingerprint == same.fingerprint
 
     def test_is_the_same_after_storing(self):
         spec = parse_spec("some", SPOKEN_OF)

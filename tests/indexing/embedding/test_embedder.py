@@ -16,8 +16,8 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
 from core.import_lock import import_lock
-from indexing.embedding import embed_in_context, fastembed_model, get_embedder, load_models
 from indexing.embedding import embedder as embedder_module
+from indexing.embedding import fastembed_model, get_embedder, load_models
 from indexing.exceptions import (
     EmbeddingMismatch,
     EmbeddingUnavailable,
@@ -52,26 +52,6 @@ def texts_of_many_lengths(count):
 @pytest.fixture(scope="module")
 def embedder():
     return get_embedder(EmbeddingSpec())
-
-
-class TestEmbedInContext:
-    def test_adds_the_weighted_vector_of_each_line(self, embedder):
-        text, title, heading = (
-            embedder.embed_documents(["sleep", "norway", "ferry"])[row] for row in range(3)
-        )
-
-        found, without = embed_in_context(embedder, ["norway\nferry", ""], ["sleep", "sleep"], 0.5)
-
-        expected = text + 0.5 * title + 0.5 * heading
-        assert found == pytest.approx(expected / np.linalg.norm(expected), abs=1e-5)
-        assert without == pytest.approx(text, abs=1e-5)
-
-    def test_embeds_texts_without_context_as_documents(self, embedder):
-        texts = texts_of_many_lengths(5)
-
-        found = embed_in_context(embedder, [""] * 5, texts, 0.5)
-
-        assert (found == embedder.embed_documents(texts)).all()
 
 
 class TestImport:
