@@ -2,8 +2,9 @@
 
 The text may be Markdown that a reader put into another order than the file has. So the letters and
 digits of both are aligned: first stretches that occur once in each (the maximal unique matches of
-Delcher et al. 1999, with a fixed shortest length), then their neighbours. What repeats is placed if
-all its repetitions are part of the passage, since a mark need not tell them apart.
+Delcher et al. 1999, with a fixed shortest length), then their neighbours. A word that repeats is
+placed where its neighbours are nearest by far, or if all its repetitions are part of the passage,
+since a mark need not tell them apart.
 """
 
 import ctypes
@@ -129,8 +130,8 @@ class Alignment:
                 self._align(start, end, before + 1, after)
 
     def place_words(self, words: Sequence[tuple[int, int]], boxes: Sequence[Box]) -> None:
-        """Place words, given by where each begins and ends in the text, as a whole: beside each
-        other, or where they repeat, at the place that is nearest by far to their neighbours.
+        """Place words as a whole: beside a placed letter or, where they repeat, at the place that
+        is nearest by far to their neighbours. ``words``: where each begins and ends in the text;
         ``boxes``: of the page's letters."""
         for start, end in words:
             places = self.places[start:end]

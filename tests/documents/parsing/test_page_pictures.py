@@ -76,16 +76,18 @@ class TestBoxes:
     def test_lie_beside_the_neighbours_of_a_word_that_repeats(self, tmp_path: Path):
         path = draw_lines(
             tmp_path / "a.pdf",
-            (180, 400, "st"),
-            (180, 500, "st"),
+            (145, 506, "st"),
+            (145, 406, "st"),
             (50, 500, "Petrels on the 80"),
             (50, 400, "Fulmars on the 91"),
+            (50, 200, "Terns"),
         )
+        text = "Petrels on the 80 st\n\nTerns\n\nFulmars on the 91 st"
 
-        boxes = mark(path, "Petrels on the 80 st\n\nFulmars on the 91 st", "80 st")
+        boxes = mark(path, text, "80 st")
 
-        assert max(box.right for box in boxes) > 180 / WIDTH
-        assert all(box.top < 1 - 500 / HEIGHT < box.bottom for box in boxes)
+        assert max(box.right for box in boxes) > 145 / WIDTH
+        assert all(box.bottom < 1 - 490 / HEIGHT for box in boxes)
 
     def test_are_absent_where_two_places_are_as_near(self, tmp_path: Path):
         path = draw_lines(
