@@ -7,6 +7,7 @@ sizes, in quadratic time its square.
 
 import gc
 import json
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import date
@@ -24,7 +25,7 @@ from core.text import clean_text
 from documents.exceptions import Unparsable
 from documents.parsing import ParsedPage, is_nearly_all_separators
 from documents.parsing.document import DocumentDraft
-from documents.parsing.page_pictures import Alignment
+from documents.parsing.page_pictures import Alignment, Box
 from documents.source_splitting import MAX_CHARS, split_into_sources
 from evidence.wording import has_same_words
 from indexing.chunking.sentences import find_sentences
@@ -181,6 +182,14 @@ def quote(text, folder):
     select_quotations("word", [context], max_sentences=3, embed=embed_both, encoder=encoder)
 
 
+def align(text, folder):
+    """Place a text on a page that has its letters in another order, one on each line."""
+    alignment = Alignment(text, text[::-1])
+    words = [word.span() for word in re.finditer(r"\S+", text)]
+    alignment.place_words(words, [Box(0, n, 1, n + 1) for n in range(len(text))])
+    alignment.place_repeated(0, len(text))
+
+
 def filter_by(text, folder):
     for content in (
         {text: 1},
@@ -222,9 +231,7 @@ PASSES = {
     "HTML table": read_file("html:read", "<table><tr><td>"),
     "CSV": read_file("csv:read"),
     "RTF": read_file("text:read_rtf", "{\\rtf1 ", "}"),
-    "passage on its page": on_text(
-        lambda text: Alignment(text, text[::-1]).place_repeated(0, len(text))
-    ),
+    "passage on its page": align,
     "JSON": read_file("json:read"),
     "text in JSON": read_json_text,
     "JSON lines": read_file("json:read_lines"),

@@ -2,16 +2,19 @@
 
 The text may be Markdown that a reader put into another order than the file has. So the letters and
 digits of both are aligned: first stretches that occur once in each (the maximal unique matches of
-Delcher et al. 1999, with a fixed shortest length), then their neighbours. What repeats is placed if
-all its repetitions are part of the passage, since a mark need not tell them apart.
+Delcher et al. 1999, with a fixed shortest length), then their neighbours. A word that repeats is
+placed where its neighbours are nearest by far, or if all its repetitions are part of the passage,
+since a mark need not tell them apart.
 """
 
 import ctypes
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from io import BytesIO
-from itertools import groupby
+from itertools import groupby, pairwise
+from math import hypot, inf
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +32,10 @@ STRETCHES = (10, 6, 4)  # letters; shorter ones are told apart once the longer o
 REPEATED_STRETCHES = (*STRETCHES, 3, 2, 1)
 MIN_SURE_STRETCH = 3  # shorter repetitions count only between letters that are already placed
 MAX_GAPS_SIZE = 20  # of the page's letters: parts of the page may be searched for several gaps
+MAX_WORD = 20  # letters; longer words hardly repeat
+MAX_ROUNDS = 4  # each places words near those of the one before
+MIN_LEAD = 3  # times as far as the nearest place, and some lines, is the next one at least
+ALONG_LINE = 0.15  # of a distance along a line counts
 MAX_GAP = 5  # between letters of a line, in its heights
 PADDING = 0.25  # of a line's height
 _UNITS = 10_000  # of a page's width and height, in which PDFium gives whole numbers
@@ -54,6 +61,12 @@ class Box(NamedTuple):
             2 * shared > min(self.height, line.height)
             and -line.height < gap < MAX_GAP * line.height
         )
+
+    def distance_to(self, other: "Box") -> float:
+        """In heights of a letter; what is on the same line is near."""
+        across = max(0, other.left - self.right, self.left - other.right)
+        down = max(0, other.top - self.bottom, self.top - other.bottom)
+        return hypot(ALONG_LINE * across, down) / (max(self.height, other.height) or 1)
 
     def pad(self) -> "Box":
         """With room for what rises above and hangs below the letters seen."""
@@ -91,6 +104,9 @@ def find_boxes(path: Path, index: int, text: str, start: int, end: int) -> list[
     if not passage:
         return []
     alignment = Alignment([letter for letter, _ in letters], [letter for letter, _ in glyphs])
+    first_letters = [n for n, (_, at) in enumerate(letters) if not n or at > letters[n - 1][1] + 1]
+    words = list(pairwise([*first_letters, len(letters)]))
+    alignment.place_words(words, [box for _, box in glyphs])
     alignment.place_repeated(passage[0], passage[-1] + 1)
     places = [alignment.places[n] for n in passage]
     found = sorted(place for place in places if place is not None)
@@ -103,7 +119,7 @@ class Alignment:
 
     def __init__(self, text: Sequence[str], page: Sequence[str]) -> None:
         self.places: list[int | None] = [None] * len(text)
-        self._text, self._page = list(text), list(page)  # what is placed is empty
+        self._letters, self._text, self._page = text, list(text), list(page)  # placed ones are ""
         self._align(0, len(text), 0, len(page))
         around = [-1, *self.places, len(page)]
         room = MAX_GAPS_SIZE * len(page)
@@ -112,6 +128,28 @@ class Alignment:
             if before is not None and after is not None and before < after < before + room:
                 room -= after - before
                 self._align(start, end, before + 1, after)
+
+    def place_words(self, words: Sequence[tuple[int, int]], boxes: Sequence[Box]) -> None:
+        """Place words as a whole: beside a placed letter or, where they repeat, at the place that
+        is nearest by far to their neighbours. ``words``: where each begins and ends in the text;
+        ``boxes``: of the page's letters."""
+        for start, end in words:
+            places = self.places[start:end]
+            first = places[0] or 0
+            if places != list(range(first, first + len(places))):  # of parts of words
+                for at, place in enumerate(places, start=start):
+                    if place is not None:
+                        self._text[at] = self._page[place] = self._letters[at]
+                        self.places[at] = None
+        self._extend_words(words)
+        for _ in range(MAX_ROUNDS):
+            near = sorted(self._find_near(words, boxes))
+            for _, at, index, length in near:
+                self._place(at, index, length)
+            if not near:
+                break
+            self._extend_words(words)
+        self._extend(0, len(self._text), 0, len(self._page))
 
     def place_repeated(self, start: int, end: int) -> None:
         """Place what repeats as often in this part of the text as on the page, and nowhere else in
@@ -154,6 +192,50 @@ class Alignment:
                 index = -1 if neighbour is None else neighbour + step
                 if page_start <= index < page_end and self._text[at] == self._page[index]:
                     self._place(at, index, 1)
+
+    def _extend_words(self, words: Sequence[tuple[int, int]]) -> None:
+        """Place the words that stand as a whole beside a placed letter in both."""
+        for step, order in ((1, words), (-1, words[::-1])):
+            for start, end in order:
+                at, length = (start - 1 if step == 1 else end), end - start
+                neighbour = self.places[at] if 0 <= at < len(self.places) else None
+                if neighbour is not None:
+                    index = neighbour + 1 if step == 1 else neighbour - length
+                    if index >= 0 and self._page[index : index + length] == self._text[start:end]:
+                        self._place(start, index, length)
+
+    def _find_near(
+        self, words: Sequence[tuple[int, int]], boxes: Sequence[Box]
+    ) -> Iterator[tuple[float, int, int, int]]:
+        """Words that have one place near their neighbours, which is not near those of an equal
+        word: each with its distance, its indexes in the text and on the page, and its length."""
+        unplaced: defaultdict[str, list[int]] = defaultdict(list)
+        for start, end in words:
+            if end - start <= MAX_WORD and all(self._text[start:end]):
+                unplaced["".join(self._text[start:end])].append(start)
+        stretches = {n: _find_stretches(self._page, n) for n in {len(word) for word in unplaced}}
+        pairs = [(found, stretches[len(word)][word], len(word)) for word, found in unplaced.items()]
+        room = MAX_GAPS_SIZE * len(self._page)
+        for found, indexes, length in sorted(pairs, key=lambda pair: len(pair[0]) * len(pair[1])):
+            room -= len(found) * (len(found) + len(indexes))
+            if not indexes or room < 0:
+                continue
+            measure = partial(self._measure, boxes, length)
+            distances = {(at, index): measure(at, index) for at in found for index in indexes}
+            for at in found:
+                distance, nearest = min((distances[at, index], index) for index in indexes)
+                others = [distances[at, index] for index in indexes if index != nearest]
+                others += [distances[other, nearest] for other in found if other != at]
+                if distance < inf and min(others, default=inf) >= MIN_LEAD * (distance + 1):
+                    yield distance, at, nearest, length
+
+    def _measure(self, boxes: Sequence[Box], length: int, at: int, index: int) -> float:
+        """How far a word at this place would be from the nearer of its neighbours in the text."""
+        ends = [(at - 1, index), (at + length, index + length - 1)]
+        sides = [(self.places[n], end) for n, end in ends if 0 <= n < len(self.places)]
+        return min(
+            (boxes[n].distance_to(boxes[end]) for n, end in sides if n is not None), default=inf
+        )
 
     def _place(self, at: int, index: int, length: int) -> None:
         """Place a stretch, unless a part of it is placed already."""

@@ -1,6 +1,7 @@
 """Passages are marked where they stand on a page, or not at all."""
 
 import io
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,29 @@ class TestBoxes:
         for left, _, right, _ in boxes:
             assert left <= 300 / WIDTH < right
 
+    def test_lie_beside_the_neighbours_of_a_word_that_repeats(self, tmp_path: Path):
+        path = draw_lines(
+            tmp_path / "a.pdf",
+            (145, 506, "st"),
+            (145, 406, "st"),
+            (50, 500, "Petrels on the 80"),
+            (50, 400, "Fulmars on the 91"),
+            (50, 200, "Terns"),
+        )
+        text = "Petrels on the 80 st\n\nTerns\n\nFulmars on the 91 st"
+
+        boxes = mark(path, text, "80 st")
+
+        assert max(box.right for box in boxes) > 145 / WIDTH
+        assert all(box.bottom < 1 - 490 / HEIGHT for box in boxes)
+
+    def test_are_absent_where_two_places_are_as_near(self, tmp_path: Path):
+        path = draw_lines(
+            tmp_path / "a.pdf", (150, 500, "ab"), (150, 492, "ab"), (50, 500, "Skuas")
+        )
+
+        assert mark(path, "Skuas ab", "ab") == []
+
     def test_are_absent_if_the_page_has_another_text(self, tmp_path: Path):
         path = draw_lines(tmp_path / "a.pdf", (50, 500, "Nothing of that."))
 
@@ -113,6 +137,18 @@ class TestAlignment:
         places = Alignment("oneonetwothree", "onetwothree").places
 
         assert sorted(place for place in places if place is not None) == list(range(11))
+
+    def test_places_words_as_a_whole(self):
+        text, page = "per period and less than", "per period less than and"
+        letters, on_page = text.replace(" ", ""), page.replace(" ", "")
+        ends = list(accumulate(map(len, text.split()), initial=0))
+        alignment = Alignment(letters, on_page)
+
+        alignment.place_words(
+            list(pairwise(ends)), [Box(n, 0, n + 1, 1) for n in range(len(on_page))]
+        )
+
+        assert alignment.places == [*range(9), 17, 18, 19, *range(9, 17)]
 
     def test_tells_repetitions_apart_by_the_letters_on_both_sides(self):
         places = Alignment("herringtotalsmackerel", "totalsherring12totals34mackerel").places
