@@ -118,8 +118,10 @@ class OpenAIModel:
         try:
             return self.client.post("embeddings", json=sent, timeout=timeout)
         except httpx.TransportError as error:
+            is_slow = isinstance(error, httpx.ReadTimeout) and len(texts) > 1
             raise EmbeddingUnavailable(
-                f"The embedding provider did not answer: {error!r}"
+                f"The embedding provider did not answer: {error!r}",
+                fix="If it is slow, lower embedding.batch_texts." if is_slow else None,
             ) from error
 
 

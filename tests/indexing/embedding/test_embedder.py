@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import httpx
 import numpy as np
 import pytest
 from tokenizers import Tokenizer
@@ -475,6 +476,17 @@ class TestOpenAI:
 
         with pytest.raises(EmbeddingUnavailable, match="did not answer"):
             embedder.embed_documents(["text"])
+
+    def test_recommends_smaller_batches_if_the_provider_is_too_slow(self, embedder, monkeypatch):
+        def time_out(*args, **kwargs):
+            raise httpx.ReadTimeout("slow")
+
+        monkeypatch.setattr(embedder._model.client, "post", time_out)
+
+        with pytest.raises(EmbeddingUnavailable) as caught:
+            embedder.embed_documents(["one", "two"])
+
+        assert caught.value.fix == "If it is slow, lower embedding.batch_texts."
 
     @pytest.mark.parametrize("body", [b"<html>", b'{"data": []}', b'{"data": [{"index": 0}]}'])
     def test_raises_a_retryable_error_for_a_malformed_answer(self, embedder, provider, body):
