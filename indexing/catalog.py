@@ -12,7 +12,7 @@ from documents.index_catalog import IndexingProgress, PointRemoval
 from documents.models import Artifact
 from indexing import embedding
 from indexing.drafting.own_spaces import list_structures
-from indexing.hooks import find_text_faults
+from indexing.hooks import Fault, find_text_faults
 from indexing.models import NOT_SYNCED, Index, IndexBuild, IndexedDocument, Node
 from indexing.removal import remove_artifact_points
 from indexing.spec import FieldSpec
@@ -74,7 +74,7 @@ class LedgerIndexCatalog:
                 document.synced_count,
                 document.failed_count,
                 _get_error(document, node_errors),
-                faults.get(document.artifact_id, ()),
+                [*faults.get(document.artifact_id, ()), *_describe_reading_problem(document)],
                 document.revision if document.planned_at else None,
                 document.shown_at,
             )
@@ -109,6 +109,13 @@ def _get_error(document: IndexedDocument, node_errors: Mapping[UUID, str]) -> di
     if not document.failed_count:
         return None
     return {"code": "node_failed", "detail": node_errors.get(document.artifact_id, "")}
+
+
+def _describe_reading_problem(document: IndexedDocument) -> list[Fault]:
+    if not document.reading_problem:
+        return []
+    detail = f"It could not be read anew and keeps its text: {document.reading_problem}"
+    return [{"code": "not_reread", "detail": detail}]
 
 
 def _live_build(index: str) -> IndexBuild | None:
