@@ -107,9 +107,16 @@ def name_reader(artifact: Artifact) -> str:
     return f"{reader}{WITHOUT_OCR}" if is_partly_read and not ocr.is_installed() else reader
 
 
+def is_outdated(artifact: Artifact) -> bool:
+    """Whether another reader has read an artifact than would read it now. What OCR has read is not
+    outdated where OCR is missing."""
+    reader = name_reader(artifact)
+    return artifact.reader not in (reader, reader.removesuffix(WITHOUT_OCR))
+
+
 def find_outdated_artifacts(index: str, live_reading: int) -> list[uuid.UUID]:
-    """The documents of an index whose originals other readers have read than would read them now.
-    ``live_reading``: the number of the live build's readings."""
+    """The outdated documents of an index that a build of it can read anew. ``live_reading``: the
+    number of the live build's readings."""
     # A new build sees the later ones, too, so it must compare them with its own.
     later = Reading.objects.filter(artifact=OuterRef("pk"), number__gt=live_reading)
     artifacts = Artifact.objects.filter(index=index, state=Artifact.State.PARSED, has_file=True)
@@ -119,8 +126,7 @@ def find_outdated_artifacts(index: str, live_reading: int) -> list[uuid.UUID]:
         for artifact in rows.filter(has_later=False)
         .only("file_name", "media_type", "warnings", "reader")
         .iterator()
-        if artifact.reader
-        not in (reader := name_reader(artifact), reader.removesuffix(WITHOUT_OCR))
+        if is_outdated(artifact)
     ]
     return [*outdated, *rows.filter(has_later=True).values_list("pk", flat=True)]
 

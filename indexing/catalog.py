@@ -1,6 +1,6 @@
 """Implements the index catalog that the documents app queries: names, metadata rules, status."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -10,6 +10,7 @@ from django.db.models import Case, CharField, F, Min, OuterRef, Q, QuerySet, Sub
 from core.exceptions import InvalidInput
 from documents.index_catalog import IndexingProgress, PointRemoval
 from documents.models import Artifact
+from documents.reading import is_outdated
 from indexing import embedding
 from indexing.drafting.own_spaces import list_structures
 from indexing.hooks import Fault, find_text_faults
@@ -68,13 +69,15 @@ class LedgerIndexCatalog:
         documents = IndexedDocument.objects.in_live_builds().filter(artifact__in=ids)
         node_errors = _read_node_errors(documents)
         faults = find_text_faults(Artifact.objects.filter(pk__in=ids))
+        for artifact_id, fault in _find_reading_faults(documents):
+            faults.setdefault(artifact_id, []).append(fault)
         return {
             document.artifact_id: IndexingProgress(
                 document.pending_count,
                 document.synced_count,
                 document.failed_count,
                 _get_error(document, node_errors),
-                [*faults.get(document.artifact_id, ()), *_describe_reading_problem(document)],
+                faults.get(document.artifact_id, ()),
                 document.revision if document.planned_at else None,
                 document.shown_at,
             )
@@ -111,11 +114,15 @@ def _get_error(document: IndexedDocument, node_errors: Mapping[UUID, str]) -> di
     return {"code": "node_failed", "detail": node_errors.get(document.artifact_id, "")}
 
 
-def _describe_reading_problem(document: IndexedDocument) -> list[Fault]:
-    if not document.reading_problem:
-        return []
-    detail = f"It could not be read anew and keeps its text: {document.reading_problem}"
-    return [{"code": "not_reread", "detail": detail}]
+def _find_reading_faults(
+    documents: Iterable[IndexedDocument],
+) -> Iterator[tuple[UUID, Fault]]:
+    problems = {each.artifact_id: each.reading_problem for each in documents}
+    failed = [artifact_id for artifact_id, problem in problems.items() if problem]
+    for artifact in Artifact.objects.filter(pk__in=failed) if failed else ():
+        if is_outdated(artifact):  # its content was not replaced since
+            detail = f"It could not be read anew and keeps its text: {problems[artifact.pk]}"
+            yield artifact.pk, {"code": "not_reread", "detail": detail}
 
 
 def _live_build(index: str) -> IndexBuild | None:
