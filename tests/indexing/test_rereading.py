@@ -24,7 +24,7 @@ from indexing.estimates import estimate_build
 from indexing.exceptions import UnchunkableText
 from indexing.models import IndexBuild, IndexedDocument, Node
 from indexing.serializers import render_build
-from indexing.services import DocumentPlanner, read_next
+from indexing.services import DocumentPlanner, audit_documents, read_next
 from indexing.verification import verify_build
 from retrieval.search.hit_checks import Verdict
 from retrieval.source_context import read_source_context
@@ -180,6 +180,9 @@ class TestNewBuild:
         assert ask(build) == ask("plain") == OLD_HITS
         assert text_of(documents[0]) == OLD
         assert verify_build(build).findings == verify_build(complete).findings == {}
+
+    def test_is_not_planned_again_by_an_audit(self, complete, build):
+        assert audit_documents(build) == audit_documents(complete) == set()
 
     def test_plans_no_document_before_it_is_read(self, begun):
         assert not DocumentPlanner().plan_next(begun)
@@ -446,7 +449,8 @@ class TestChangeMeanwhile:
         hits = [("A heron stands in the shallows by noon", Verdict.EXACT)]
         assert ask("plain") == ask(complete) == hits
         assert not Reading.objects.exists()
-        assert Source.every_reading.filter(artifact=documents[0]).count() == 1
+        for model in (Page, Source):
+            assert model.every_reading.filter(artifact=documents[0]).count() == 1
         assert verify_build(build).findings == verify_build(complete).findings == {}
 
     def test_of_the_content_after_a_promotion_is_in_all_builds(self, complete, documents, build):

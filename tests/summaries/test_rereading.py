@@ -67,8 +67,11 @@ class TestWrittenTexts:
 
         assert node.details["page_count"] == 1
 
-    def test_by_hand_are_those_of_the_page_with_the_same_number(self, begun, document):
+    def test_by_hand_are_copied_to_the_page_with_the_same_number(self, document, monkeypatch):
         services.edit_summary(document.pk, document.pages.get().pk, "What a person wrote.")
+        NewerReader(monkeypatch)
+        begun = lifecycle.apply_spec("wide", rereads=True)
+        read_next(begun)
 
         write_all(begun, document)
 
