@@ -17,7 +17,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
-from django.db.models import Case, F, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models import Case, Exists, F, OuterRef, QuerySet, Subquery, Value, When
 from django.db.models.functions import Now
 
 from access.grants import EVERYTHING, Grant
@@ -393,13 +393,14 @@ def find_unseen_readings(index: str, numbers: Iterable[int]) -> QuerySet[Reading
 def delete_readings(readings: QuerySet[Reading]) -> int:
     """Delete these readings with their pages and sources, inside the caller's transaction; return
     how many."""
-    deleted = list(readings)
-    for reading in deleted:
-        for model in (Source, Page):
-            rows = model.every_reading.filter(artifact=reading.artifact_id, reading=reading.number)
-            rows.delete()
-        reading.delete()
-    return len(deleted)
+    artifact_ids = {reading.pk: reading.artifact_id for reading in readings}
+    deleted = Reading.objects.filter(pk__in=artifact_ids)
+    is_deleted = Exists(deleted.filter(artifact=OuterRef("artifact"), number=OuterRef("reading")))
+    for model in (Source, Page):
+        rows = model.every_reading.filter(is_deleted, artifact__in=artifact_ids.values())
+        rows.delete()
+    deleted.delete()
+    return len(artifact_ids)
 
 
 def _write_pages(page_rows: Sequence[Page], source_rows: Sequence[Source]) -> None:
