@@ -264,7 +264,7 @@ def plan_nodes(artifact_id: UUID, build: IndexBuild) -> None:
     plans it. Drafts all its nodes.
 
     New and changed nodes become pending, vanished ones `deleting`; the rest is not changed. While
-    the artifact waits to be parsed, readers keep its old nodes.
+    the artifact waits to be parsed or read anew, readers keep its old nodes.
     """
     due = IndexedDocument.objects.due(build).filter(artifact=artifact_id)
     has_planned = False
@@ -272,7 +272,9 @@ def plan_nodes(artifact_id: UUID, build: IndexBuild) -> None:
         has_planned = True
         with transaction.atomic():
             make_documents_due([build.pk], [artifact_id])
-            document = due.select_for_update().get()
+            document = due.select_for_update().first()
+            if document is None:
+                return  # it is read anew first
             document.content_hash = ""
             document.save(update_fields=["content_hash"])
             claim = due.claim()

@@ -16,15 +16,16 @@ from documents.exceptions import ScannerUnavailable, Unparsable
 from documents.models import Artifact, Page, Reading, Source
 from documents.originals import save_incoming_file
 from documents.reading import SET_BY_HAND, find_outdated_artifacts
-from documents.services import replace_content, update_artifact
+from documents.services import remove_artifact, replace_content, update_artifact
 from indexing import lifecycle, tasks
 from indexing.catalog import LedgerIndexCatalog
 from indexing.drafting import get_drafter
 from indexing.estimates import estimate_build
 from indexing.exceptions import UnchunkableText
 from indexing.models import IndexBuild, IndexedDocument, Node
+from indexing.removal import remove_artifact_points
 from indexing.serializers import render_build
-from indexing.services import DocumentPlanner, audit_documents, read_next
+from indexing.services import DocumentPlanner, audit_documents, plan_nodes, read_next
 from indexing.verification import verify_build
 from retrieval.search.hit_checks import Verdict
 from retrieval.source_context import read_source_context
@@ -488,6 +489,20 @@ class TestChangeMeanwhile:
 
         assert ask(begun) == NEW_HITS
         assert Node.objects.filter(build=begun, attributes_hash="").count() == 0
+
+    def test_deletion_of_an_unread_document_is_complete_at_once(self, begun, documents):
+        revision = remove_artifact(documents[0].pk)
+
+        receipt = remove_artifact_points({documents[0].pk: revision}, "plain")
+
+        assert receipt.is_complete
+        assert not IndexedDocument.objects.filter(artifact=documents[0].pk).exists()
+
+    def test_in_the_points_is_not_repaired_before_it_is_read(self, begun, documents):
+        plan_nodes(documents[0].pk, begun)
+
+        assert document_of(begun, documents[0]).is_unread
+        assert not begun.nodes.exists()
 
     def test_deletion_deletes_all_readings(self, complete, documents, build):
         documents[0].delete()
