@@ -1,6 +1,6 @@
 """Implements the index catalog that the documents app queries: names, metadata rules, status."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -10,12 +10,12 @@ from django.db.models import Case, CharField, F, Min, OuterRef, Q, QuerySet, Sub
 from core.exceptions import InvalidInput
 from documents.index_catalog import IndexingProgress, PointRemoval
 from documents.models import Artifact
-from documents.reading import is_outdated
 from indexing import embedding
 from indexing.drafting.own_spaces import list_structures
-from indexing.hooks import Fault, find_text_faults
+from indexing.hooks import find_text_faults
 from indexing.models import NOT_SYNCED, Index, IndexBuild, IndexedDocument, Node
 from indexing.removal import remove_artifact_points
+from indexing.services.rereading import find_reading_faults
 from indexing.spec import FieldSpec
 from indexing.spec.loaded import explain_missing_index
 
@@ -69,7 +69,7 @@ class LedgerIndexCatalog:
         documents = IndexedDocument.objects.in_live_builds().filter(artifact__in=ids)
         node_errors = _read_node_errors(documents)
         faults = find_text_faults(Artifact.objects.filter(pk__in=ids))
-        for artifact_id, fault in _find_reading_faults(documents):
+        for artifact_id, fault in find_reading_faults(documents):
             faults.setdefault(artifact_id, []).append(fault)
         return {
             document.artifact_id: IndexingProgress(
@@ -112,17 +112,6 @@ def _get_error(document: IndexedDocument, node_errors: Mapping[UUID, str]) -> di
     if not document.failed_count:
         return None
     return {"code": "node_failed", "detail": node_errors.get(document.artifact_id, "")}
-
-
-def _find_reading_faults(
-    documents: Iterable[IndexedDocument],
-) -> Iterator[tuple[UUID, Fault]]:
-    problems = {each.artifact_id: each.reading_problem for each in documents}
-    failed = [artifact_id for artifact_id, problem in problems.items() if problem]
-    for artifact in Artifact.objects.filter(pk__in=failed) if failed else ():
-        if is_outdated(artifact):  # its content was not replaced since
-            detail = f"It could not be read anew and keeps its text: {problems[artifact.pk]}"
-            yield artifact.pk, {"code": "not_reread", "detail": detail}
 
 
 def _live_build(index: str) -> IndexBuild | None:

@@ -5,7 +5,7 @@ build becomes live.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from uuid import UUID
@@ -19,8 +19,9 @@ from documents.exceptions import Unparsable
 from documents.models import Artifact, Reading
 from documents.originals import get_recognised_pages_path
 from documents.parsing import ParsedDocument
-from documents.reading import name_reader, read_original
+from documents.reading import is_outdated, name_reader, read_original
 from documents.services import add_reading, delete_readings, find_unseen_readings
+from indexing.hooks import Fault
 from indexing.models import Index, IndexBuild, IndexedDocument
 from indexing.services.batches import ROWS_PER_STATEMENT
 from indexing.services.documents import DUE
@@ -109,6 +110,18 @@ def _read_original(artifact: Artifact, attempts: int) -> ParsedDocument:
     return read_original(
         artifact, receive=None if artifact.part_of_id else lambda name, block: None
     )
+
+
+def find_reading_faults(
+    documents: Iterable[IndexedDocument],
+) -> Iterator[tuple[UUID, Fault]]:
+    """The faults of those of these documents that could not be read anew."""
+    problems = {each.artifact_id: each.reading_problem for each in documents}
+    failed = [artifact_id for artifact_id, problem in problems.items() if problem]
+    for artifact in Artifact.objects.filter(pk__in=failed) if failed else ():
+        if is_outdated(artifact):  # its content was not replaced since
+            detail = f"It could not be read anew and keeps its text: {problems[artifact.pk]}"
+            yield artifact.pk, {"code": "not_reread", "detail": detail}
 
 
 def remove_unseen_readings(name: str) -> None:

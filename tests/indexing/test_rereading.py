@@ -110,6 +110,13 @@ class TestOutdatedArtifacts:
 
         assert find_outdated_artifacts("plain", 0) == [documents[0].pk]
 
+    def test_are_those_of_which_another_build_has_a_later_reading(self, complete, documents):
+        """A new build would see it, whatever has read it."""
+        Artifact.objects.update(reader="strata 2")
+
+        assert find_outdated_artifacts("plain", 0) == [documents[0].pk]
+        assert find_outdated_artifacts("plain", 1) == []
+
     @pytest.mark.parametrize(
         ("had_ocr", "has_ocr", "codes", "is_outdated"),
         [
