@@ -107,7 +107,9 @@ def count_unfinished_extractions(index: str, artifact_ids: Collection[UUID]) -> 
         return 0
     count = 0
     for part in slices(sorted(artifact_ids), ROWS_PER_STATEMENT):
-        due = Extraction.objects.filter(state=State.DUE, source__artifact__in=part)
+        due = Extraction.objects.filter(
+            state=State.DUE, source__artifact__in=part, source__is_current=True
+        )
         count += due.count() + sources_without_extraction(build).filter(artifact__in=part).count()
     nodes = Node.objects.filter(build=build, kind__in=["concept", "relationship_type"])
     return count + nodes.filter(state=Node.State.PENDING).count()
@@ -116,7 +118,9 @@ def count_unfinished_extractions(index: str, artifact_ids: Collection[UUID]) -> 
 def find_extraction_faults(artifacts: QuerySet[Artifact]) -> Iterator[tuple[UUID, Fault]]:
     """The artifacts from some of whose sources no concepts could be extracted."""
     rows = Extraction.objects.filter(
-        state=State.FAILED, source__artifact__in=artifacts.order_by().values("pk")
+        state=State.FAILED,
+        source__artifact__in=artifacts.order_by().values("pk"),
+        source__is_current=True,
     )
     for artifact_id, count, reason in (
         rows.order_by()

@@ -138,8 +138,9 @@ class InstanceQuerySet(models.QuerySet["Instance"]):
         return self.filter(is_lost=False)
 
     def stale(self) -> "InstanceQuerySet":
-        """Instances whose source was deleted or changed after their quote was last located."""
-        has_changed = ~Q(source_hash=F("source__content_hash"))
+        """Instances whose source was deleted, changed or replaced by that of another reading after
+        their quote was last located."""
+        has_changed = ~Q(source_hash=F("source__content_hash")) | Q(source__is_current=False)
         return self.not_lost().filter(Q(source=None) | has_changed)
 
 
@@ -300,8 +301,9 @@ class EmergentPair(models.Model):
 
 class ExtractionQuerySet(LeasedQuerySet["Extraction"]):
     def claimable(self, index: str) -> "ExtractionQuerySet":
-        """Due rows of an index that no worker holds."""
-        return self.free().filter(state=Extraction.State.DUE, source__artifact__index=index)
+        """Due rows of an index, for current sources, that no worker holds."""
+        due = self.filter(state=Extraction.State.DUE, source__is_current=True)
+        return due.free().filter(source__artifact__index=index)
 
 
 class Extraction(LeasedRow):

@@ -42,8 +42,8 @@ _ID: Final = re.compile(r"[0-9]{1,18}|[0-9a-fA-F-]{36}")
 _NODES = Node.objects.filter(build__in=IndexBuild.objects.live())
 OBJECTS: Final[Mapping[str, tuple[QuerySet[Any], str, str]]] = {
     "artifact_id": (Artifact.objects.all(), "pk", "index"),
-    "page_id": (Page.objects.all(), "pk", "artifact__index"),
-    "source_id": (Source.objects.all(), "pk", "artifact__index"),
+    "page_id": (Page.every_reading.all(), "pk", "artifact__index"),
+    "source_id": (Source.every_reading.all(), "pk", "artifact__index"),
     "chunk_id": (_NODES, "point_id", "build__index"),
     "concept_id": (Concept.objects.all(), "pk", "index"),
     "instance_id": (Instance.objects.all(), "pk", "concept__index"),

@@ -5,12 +5,14 @@ from evaluation.tasks import evaluation_worker, promotion_worker
 from indexing.tasks import (
     audit_worker,
     plan_worker,
+    reading_worker,
     sync_worker,
 )
 from summaries.tasks import writing_worker
 from webhooks.tasks import delivery_worker
 
 BACKGROUND_WORKERS = (
+    reading_worker,
     plan_worker,
     sync_worker,
     audit_worker,

@@ -60,12 +60,19 @@ QUEUES = [
         since="updated_at", error="error_detail",
     ),
     Queue(
+        "reading files anew", IndexedDocument, "build__index", ["due"],
+        since="due_at", condition=NOT_READY & Q(is_unread=True),
+    ),
+    Queue(
         "planning", IndexedDocument, "build__index", ["due"],
-        since="due_at", condition=NOT_READY,
+        since="due_at", condition=NOT_READY & Q(is_unread=False),
     ),
     Queue("writing summaries", Summary, "build__index", ["due"]),
     Queue("writing questions and fields", Annotation, "build__index", ["due"]),
-    Queue("finding concepts", Extraction, "source__artifact__index", ["due"]),
+    Queue(
+        "finding concepts", Extraction, "source__artifact__index", ["due"],
+        condition=Q(source__is_current=True),
+    ),
     Queue(
         "embedding", Node, "build__index", ["pending"], since="planned_at", condition=NOT_SYNCED
     ),

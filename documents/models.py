@@ -2,9 +2,11 @@
 
 import json
 import uuid
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 from django.db import models
+from django.db.models import Exists, OuterRef, Q
 
 from access.grants import Grant
 from core.leases import LeasedQuerySet, LeasedRow
@@ -31,10 +33,10 @@ class ArtifactQuerySet(LeasedQuerySet["Artifact"]):
         """Artifacts without a legal hold on them or on one of their parts."""
         return self.filter(is_held=False).exclude(parts__is_held=True)
 
-    def with_sources(self) -> "ArtifactQuerySet":
-        """Prefetch the sources in order, each with its page but without the page's text."""
-        sources = Source.objects.select_related("page").defer("page__text").order_by("ordinal")
-        return self.prefetch_related(models.Prefetch("sources", queryset=sources))
+    def with_sources(self, reading: int | None = None) -> "ArtifactQuerySet":
+        """Prefetch the current sources in order, or those that a build of this reading sees, each
+        with its page but without the page's text."""
+        return self.prefetch_related(_prefetch_sources(reading))
 
 
 class RevisedRow(models.Model):
@@ -118,6 +120,10 @@ class Artifact(LeasedRow, RevisedRow):
     error_code = models.CharField(max_length=60, blank=True)
     error_detail = models.TextField(blank=True)
     warnings = models.JSONField(default=list, blank=True)
+    reader = models.CharField(
+        max_length=200, blank=True, editable=False,
+        help_text="What read its pages, with a version. Empty: release 0.2.0.",
+    )  # fmt: skip
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -169,13 +175,68 @@ class Artifact(LeasedRow, RevisedRow):
         return f"{name[:2]}/{name}"
 
 
-class HashedText(models.Model):
-    """Base of rows with a text, whose hash is saved with it."""
+class Reading(models.Model):
+    """One of the readings of a document that was read anew for a build. Its pages and sources have
+    its number; a build sees the last one up to its own number. Of other documents there are only
+    pages and sources with the number 0.
+    """
+
+    artifact = models.ForeignKey(Artifact, on_delete=models.CASCADE, related_name="readings")
+    number = models.PositiveIntegerField()
+    reader = models.CharField(max_length=200, blank=True)
+    warnings = models.JSONField(default=list, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["artifact", "number"], name="reading_artifact_number"),
+        ]
+
+    def __str__(self) -> str:
+        return f"reading {self.number}"
+
+
+def is_last_reading(up_to: int, field: str = "reading") -> Q:
+    """For rows of documents: whether ``field`` is the number of the document's last reading up to
+    this number."""
+    if not up_to:
+        return Q(**{field: 0})
+    later = Reading.objects.filter(
+        artifact=OuterRef("artifact"), number__gt=OuterRef(field), number__lte=up_to
+    )
+    return Q(~Exists(later), **{f"{field}__lte": up_to})
+
+
+Row = TypeVar("Row", bound=models.Model)
+
+
+class ReadTextQuerySet(models.QuerySet[Row]):
+    def seen_by(self, reading: int) -> "ReadTextQuerySet[Row]":
+        """The rows that a build of this reading sees."""
+        return self.filter(is_last_reading(reading))
+
+
+class CurrentManager(models.Manager[Row]):
+    def get_queryset(self) -> models.QuerySet[Row]:
+        return super().get_queryset().filter(is_current=True)
+
+
+class ReadText(models.Model):
+    """Base of pages and sources: rows with a text, whose hash is saved with it.
+
+    ``objects`` and the relations of artifacts have what the live build sees; ``every_reading`` also
+    has what other builds see.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     text = models.TextField()
     content_hash = models.CharField(
         max_length=64, null=True, editable=False, help_text="SHA-256 of the text."
+    )
+    reading = models.PositiveIntegerField(
+        default=0, editable=False, help_text="Number of the reading that made it."
+    )
+    is_current = models.BooleanField(
+        default=True, editable=False, help_text="Whether the live build sees it."
     )
 
     class Meta:
@@ -189,7 +250,7 @@ class HashedText(models.Model):
         super().save(*args, **kwargs)
 
 
-class Page(HashedText):
+class Page(ReadText):
     """A page, slide, sheet or top-level section of an artifact."""
 
     artifact = models.ForeignKey(Artifact, on_delete=models.CASCADE, related_name="pages")
@@ -204,17 +265,22 @@ class Page(HashedText):
         help_text="Confidence and box of each line that OCR read, in the order of the text.",
     )
 
+    objects = CurrentManager["Page"]()
+    every_reading = ReadTextQuerySet["Page"].as_manager()
+
     class Meta:
         ordering = ["artifact", "index"]
         constraints = [
-            models.UniqueConstraint(fields=["artifact", "index"], name="page_artifact_index"),
+            models.UniqueConstraint(
+                fields=["artifact", "reading", "index"], name="page_artifact_index"
+            ),
         ]
 
     def __str__(self) -> str:
         return f"page {self.index}"
 
 
-class Source(HashedText):
+class Source(ReadText):
     """A passage of a page, about 500 to 1,500 words, from which chunks are cut."""
 
     artifact = models.ForeignKey(Artifact, on_delete=models.CASCADE, related_name="sources")
@@ -224,14 +290,31 @@ class Source(HashedText):
     end = models.PositiveIntegerField(help_text="One past the last character.")
     heading = models.CharField(max_length=300, blank=True)
 
+    objects = CurrentManager["Source"]()
+    every_reading = ReadTextQuerySet["Source"].as_manager()
+
     class Meta:
         ordering = ["artifact", "ordinal"]
         constraints = [
-            models.UniqueConstraint(fields=["artifact", "ordinal"], name="source_artifact_ordinal"),
+            models.UniqueConstraint(
+                fields=["artifact", "reading", "ordinal"], name="source_artifact_ordinal"
+            ),
         ]
 
     def __str__(self) -> str:
         return f"source {self.ordinal}"
+
+
+def _prefetch_sources(reading: int | None) -> "models.Prefetch[Any]":
+    rows = Source.objects.all() if reading is None else Source.every_reading.seen_by(reading)
+    rows = rows.select_related("page").defer("page__text").order_by("ordinal")
+    return models.Prefetch("sources", queryset=rows)
+
+
+def load_sources(artifacts: Sequence[Artifact], reading: int) -> None:
+    """Load the sources that a build of this reading sees into artifacts, whose ``sources.all()``
+    has these from then on."""
+    models.prefetch_related_objects(artifacts, _prefetch_sources(reading))
 
 
 class RemovedOriginal(models.Model):

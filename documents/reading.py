@@ -5,13 +5,14 @@ Nothing here enqueues work; ``signals.py`` does, once a change is committed.
 
 import logging
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from functools import partial
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
 from access.grants import Grant
 from core.exceptions import StrataError
@@ -20,20 +21,22 @@ from core.stages import describe, stage
 from core.text import clean_text, hash_text
 from documents.exceptions import Unparsable
 from documents.index_catalog import get_catalog
-from documents.models import Artifact
+from documents.models import Artifact, Reading
 from documents.originals import (
     FileContent,
     IncomingParts,
     delete_original_on_commit,
     get_recognised_pages_path,
 )
-from documents.parsing import ParsedDocument, parse_file
+from documents.parsing import IMAGE_TYPES, ParsedDocument, describe_reader, ocr, parse_file
 from documents.services import add_artifact, remove_parts, replace_pages
 from documents.storage import get_storage
 from documents.virus_scan import is_scanner_configured, scan_file
 
 logger = logging.getLogger(__name__)
 
+SET_BY_HAND = "process"  # reader of pages that people could edit; they are not read anew
+WITHOUT_OCR = " without OCR"  # ends the name of a reader that has left out pictures
 MAX_PATH_CHARS = 200  # of a file in a ZIP; the path is part of an external id
 
 
@@ -75,22 +78,70 @@ def parse_artifact(artifact_id: uuid.UUID) -> Artifact | None:
 
 
 @stage("read")
-def _parse_claimed(claim: Claim[Artifact], artifact: Artifact) -> ParsedDocument:
+def read_original(
+    artifact: Artifact,
+    *,
+    report_page: Callable[[int, int], object] | None = None,
+    receive: Callable[[str, bytes], None] | None = None,
+) -> ParsedDocument:
+    """Read the original as the current readers do; nothing is stored. Raises as ``parse_file``,
+    and as ``parse_artifact``."""
     describe({"strata.artifact_ids": [str(artifact.pk)]})
+    _scan_original(artifact)
+    with get_storage().local(artifact.original_name) as path:
+        return parse_file(
+            path,
+            file_name=artifact.file_name,
+            takes_images=get_catalog().accepts_images(artifact.index),
+            recognised=get_recognised_pages_path(artifact),
+            report_page=report_page,
+            receive=receive,
+        )
+
+
+def name_reader(artifact: Artifact) -> str:
+    """What would read an artifact of these warnings now. It is stored with what it has read."""
+    reader = describe_reader(artifact.file_name, artifact.media_type)
+    codes = {each["code"] for each in artifact.warnings}
+    is_partly_read = artifact.media_type in IMAGE_TYPES or codes & {"scanned_page", "no_text"}
+    return f"{reader}{WITHOUT_OCR}" if is_partly_read and not ocr.is_installed() else reader
+
+
+def is_outdated(artifact: Artifact) -> bool:
+    """Whether another reader has read an artifact than would read it now. What OCR has read is not
+    outdated where OCR is missing."""
+    reader = name_reader(artifact)
+    return artifact.reader not in (reader, reader.removesuffix(WITHOUT_OCR))
+
+
+def find_outdated_artifacts(index: str, live_reading: int) -> list[uuid.UUID]:
+    """The outdated documents of an index that a build of it can read anew. ``live_reading``: the
+    number of the live build's readings."""
+    # A new build sees the later ones, too, so it must compare them with its own.
+    later = Reading.objects.filter(artifact=OuterRef("pk"), number__gt=live_reading)
+    artifacts = Artifact.objects.filter(index=index, state=Artifact.State.PARSED, has_file=True)
+    rows = artifacts.exclude(reader=SET_BY_HAND).alias(has_later=Exists(later))
+    outdated = [
+        artifact.pk
+        for artifact in rows.filter(has_later=False)
+        .only("file_name", "media_type", "warnings", "reader")
+        .iterator()
+        if is_outdated(artifact)
+    ]
+    return [*outdated, *rows.filter(has_later=True).values_list("pk", flat=True)]
+
+
+def _parse_claimed(claim: Claim[Artifact], artifact: Artifact) -> ParsedDocument:
     if artifact.attempts > settings.STRATA_MAX_ATTEMPTS:
         raise Unparsable(
             "gave_up",
             f"Reading the file failed {settings.STRATA_MAX_ATTEMPTS} times. {artifact.last_error}",
             fix="Convert the file to another format and add it again.",
         )
-    _scan_original(artifact)
-    with IncomingParts() as parts, get_storage().local(artifact.original_name) as path:
+    with IncomingParts() as parts:
         try:
-            parsed = parse_file(
-                path,
-                file_name=artifact.file_name,
-                takes_images=get_catalog().accepts_images(artifact.index),
-                recognised=get_recognised_pages_path(artifact),
+            parsed = read_original(
+                artifact,
                 report_page=lambda read, all_: claim.rows.update(pages_read=read, page_count=all_),
                 receive=None if artifact.part_of_id else parts.receive,
             )
@@ -166,6 +217,7 @@ def _set_parsed(artifact: Artifact, parsed: ParsedDocument) -> None:
     artifact.media_type = parsed.media_type[:150]
     artifact.encoding = (parsed.encoding or "")[:40]
     artifact.warnings = [asdict(warning) for warning in parsed.warnings]
+    artifact.reader = name_reader(artifact)
     if not artifact.has_user_title and parsed.title.strip():
         artifact.title = clean_text(parsed.title).strip()[:1_000]
     _save_final_state(artifact, Artifact.State.PARSED)

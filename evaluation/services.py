@@ -83,7 +83,8 @@ def _find_judged_page(index: str, node_id: UUID, grant: Grant) -> tuple[UUID, in
             field="node_id",
             fix="Send the node_id of a hit that a search of this index returned.",
         )
-    pages = dict(Page.objects.filter(artifact=node.artifact_id).values_list("pk", "index"))
-    if node.page_id is None or len(pages) < 2:
+    pages = Page.every_reading.filter(artifact=node.artifact_id)
+    page = None if node.page_id is None else pages.filter(pk=node.page_id).first()
+    if page is None or pages.filter(reading=page.reading).count() < 2:
         return node.artifact_id, None
-    return node.artifact_id, pages.get(node.page_id)
+    return node.artifact_id, page.index

@@ -15,6 +15,7 @@ from indexing.drafting.own_spaces import list_structures
 from indexing.hooks import find_text_faults
 from indexing.models import NOT_SYNCED, Index, IndexBuild, IndexedDocument, Node
 from indexing.removal import remove_artifact_points
+from indexing.services.rereading import find_reading_faults
 from indexing.spec import FieldSpec
 from indexing.spec.loaded import explain_missing_index
 
@@ -68,6 +69,8 @@ class LedgerIndexCatalog:
         documents = IndexedDocument.objects.in_live_builds().filter(artifact__in=ids)
         node_errors = _read_node_errors(documents)
         faults = find_text_faults(Artifact.objects.filter(pk__in=ids))
+        for artifact_id, fault in find_reading_faults(documents):
+            faults.setdefault(artifact_id, []).append(fault)
         return {
             document.artifact_id: IndexingProgress(
                 document.pending_count,

@@ -10,6 +10,7 @@ from django.db.models import Avg, QuerySet, Sum
 from django.db.models.functions import Length
 
 from documents.models import Artifact, Source
+from documents.reading import find_outdated_artifacts
 from indexing import embedding
 from indexing.chunking import prepend_context
 from indexing.drafting import get_drafter, get_standalone_drafters
@@ -85,6 +86,7 @@ class BuildEstimate:
     search_changes: list[str]  # from the current settings; they take effect at once
     store_changes: list[str]  # from the current settings; applied to the collections in place
     is_free: bool  # no new build is needed
+    outdated_count: int  # documents that a new build reads anew; the figures are of their old texts
     artifact_count: int
     sampled_count: int  # artifacts examined; the figures are scaled up from them
     kinds: dict[str, KindEstimate] = field(default_factory=dict)
@@ -124,13 +126,15 @@ def estimate_build(
         search_changes=_describe_search_changes(live, search_settings, spec),
         store_changes=_describe_store_changes(live, spec),
         is_free=live is not None and live.is_made_by(spec),
+        outdated_count=len(find_outdated_artifacts(name, index.live_reading)) if index else 0,
         artifact_count=artifact_count,
         sampled_count=0,
     )
     if estimate.is_free:
         estimate.sampled_count = artifact_count
         return estimate
-    build = IndexBuild(index=Index(name=name), recipe=dump_recipe(spec))
+    reading = index.live_reading if index else 0
+    build = IndexBuild(index=Index(name=name), recipe=dump_recipe(spec), reading=reading)
     sampled_artifacts = artifacts.order_by("pk")
     if not is_exact:
         sampled_artifacts = sampled_artifacts[:SAMPLE_SIZE]

@@ -13,12 +13,16 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from documents.models import Artifact
+from documents.reading import find_outdated_artifacts
+from documents.services import show_readings
 from indexing.exceptions import BuildUnfinished, UnknownBuild, WrongBuildState
 from indexing.models import Index, IndexBuild, IndexBuildQuerySet, IndexedDocument, Node
 from indexing.removal import LATE_WRITE_SECONDS, delete_build_data
 from indexing.services import (
     count_unfinished_standalone_rows,
     ensure_collection,
+    make_unread,
+    remove_unseen_readings,
     save_store_settings,
     store_search_settings,
 )
@@ -41,13 +45,16 @@ def apply_spec(
     promotion: IndexBuild.Promotion = IndexBuild.Promotion.MANUAL,
     max_calls: int | None = None,
     max_minutes: int | None = None,
+    rereads: bool = False,
 ) -> IndexBuild:
     """Return the build with the recipe of the index's current spec file; create it if none has it.
 
     The search settings take effect at once, whichever build is live, and the reconciliation applies
     the store settings. If recipe and placement are the live build's, that is returned. A build in
     progress continues with these limits; a former live build is promoted again. A build in progress
-    with another recipe or placement is retired.
+    with another recipe or placement is retired. A new build reads those documents anew that another
+    reader has read than would read them now; with ``rereads`` one is made for them even if the
+    recipe is the live build's.
 
     Raises:
         UnknownIndex, InvalidSpec: there is no such spec, or it is not valid.
@@ -71,8 +78,10 @@ def apply_spec(
             )
         store_search_settings(index, spec)
         save_store_settings(index, spec)
+        needs_reading = rereads and bool(find_outdated_artifacts(name, index.live_reading))
         for build in index.builds.not_retired().order_by("-number"):
-            if build.is_made_by(spec):
+            has_readings = not needs_reading or build.reading > index.live_reading
+            if has_readings and build.is_made_by(spec):
                 if build.state == IndexBuild.State.LIVE:
                     build.max_calls = max_calls
                 else:
@@ -81,14 +90,18 @@ def apply_spec(
                 build.save(update_fields=list(build_options))
                 return build
         index.builds.filter(state=IndexBuild.State.BUILDING).retire()
-        return IndexBuild.objects.create(
+        unread = find_outdated_artifacts(name, index.live_reading)
+        build = IndexBuild.objects.create(
             index=index,
             number=index.next_build_number(),
             recipe=dump_recipe(spec),
             fingerprint=spec.fingerprint,
             placement=spec.placement,
+            reading=index.next_reading() if unread else index.live_reading,
             **build_options,
         )
+        make_unread(build, unread)
+        return build
 
 
 def get_build(name: str, number: int) -> IndexBuild:
@@ -240,6 +253,8 @@ def promote_build(build: IndexBuild, *, is_forced: bool = False) -> IndexBuild |
             paused_at=None,
             pause_reason="",
         )
+        if previous is None or previous.reading != current.reading:
+            show_readings(index.name, current.reading)
         index.live_build = current
         index.save(update_fields=["live_build"])
         emit_event(
@@ -338,6 +353,8 @@ def remove_retired_builds(*, grace_seconds: float | None = None) -> int:
     removable = retired.readable()
     for build in removable:
         delete_build_data(build)
+    for name in sorted({build.index_id for build in removable}):
+        remove_unseen_readings(name)
     return sum(build.removed_at is None for build in removable)
 
 

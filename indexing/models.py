@@ -72,6 +72,15 @@ class Index(models.Model):
         """Number for the next build; never reused, because old collections may still exist."""
         return (self.builds.aggregate(Max("number"))["number__max"] or 0) + 1
 
+    @property
+    def live_reading(self) -> int:
+        """The number of the readings that searches see."""
+        return self.live_build.reading if self.live_build else 0
+
+    def next_reading(self) -> int:
+        """Number for the readings of the next build; no build had it."""
+        return (self.builds.aggregate(Max("reading"))["reading__max"] or 0) + 1
+
 
 class SearchSettings(models.Model):
     """The settings of an index's spec that affect searches but not builds. A change is a new row
@@ -141,6 +150,11 @@ class IndexBuild(models.Model):
     fingerprint = models.CharField(max_length=64)
     placement = models.JSONField(
         default=dict, editable=False, help_text="Shards and replicas of its collections, if given."
+    )
+    reading = models.PositiveIntegerField(
+        default=0,
+        editable=False,
+        help_text="It sees the last reading of each document up to this number.",
     )
     state = models.CharField(max_length=10, choices=State, default=State.BUILDING)
     problem = models.TextField(
@@ -441,8 +455,16 @@ def synced_values() -> dict[str, Any]:
 class IndexedDocumentQuerySet(LeasedQuerySet["IndexedDocument"]):
     def due(self, build: IndexBuild) -> "IndexedDocumentQuerySet":
         """Documents of ``build`` to be planned."""
+        return self._due(build, is_unread=False)
+
+    def unread(self, build: IndexBuild) -> "IndexedDocumentQuerySet":
+        """Documents of ``build`` to be read anew, and then planned."""
+        return self._due(build, is_unread=True)
+
+    def _due(self, build: IndexBuild, *, is_unread: bool) -> "IndexedDocumentQuerySet":
         is_unfinished = ~Q(state="ready")  # otherwise SQLite does not use the partial index
-        return self.filter(is_unfinished, build=build, state=IndexedDocument.State.DUE)
+        due = self.filter(is_unfinished, build=build, state=IndexedDocument.State.DUE)
+        return due.filter(is_unread=is_unread)
 
     def unfinished(self) -> "IndexedDocumentQuerySet":
         """Documents whose build does not hold them as they are now."""
@@ -475,6 +497,12 @@ class IndexedDocument(LeasedRow):
         Artifact, on_delete=models.DO_NOTHING, db_constraint=False, related_name="+",
     )  # fmt: skip
     state = models.CharField(max_length=7, choices=State, default=State.DUE)
+    is_unread = models.BooleanField(
+        default=False, help_text="Its original is read anew before it is planned."
+    )
+    reading_problem = models.TextField(
+        blank=True, help_text="Why the build sees the previous reading."
+    )
     revision = models.PositiveBigIntegerField(
         default=0, help_text="The artifact's value when this was planned."
     )
@@ -510,7 +538,7 @@ class IndexedDocument(LeasedRow):
         ]
         indexes = [
             models.Index(
-                fields=["build", "state", "kinds_to_regenerate"],
+                fields=["build", "state", "is_unread", "kinds_to_regenerate"],
                 name="document_unfinished",
                 condition=~Q(state="ready"),
             )

@@ -92,6 +92,20 @@ def count_nodes(builds: Sequence[IndexBuild]) -> dict[int, Counter[str]]:
     return counts
 
 
+def count_readings(builds: Sequence[IndexBuild]) -> dict[int, Counter[str]]:
+    """The documents that each build still has to read anew (``unread``), and those that it could
+    not (``failed``)."""
+    counts: dict[int, Counter[str]] = defaultdict(Counter)
+    rereading = [build for build in builds if build.reading]
+    documents = IndexedDocument.objects.filter(build__in=rereading).values("build")
+    for row in documents.annotate(
+        unread=Count("pk", filter=Q(is_unread=True)),
+        failed=Count("pk", filter=~Q(reading_problem="")),
+    ):
+        counts[row["build"]].update(unread=row["unread"], failed=row["failed"])
+    return counts
+
+
 def _make_progress(
     build: IndexBuild,
     documents: Mapping[str, Any],

@@ -18,7 +18,7 @@ from core.serializers import (
 from indexing.drafting import hash_payload
 from indexing.lifecycle import count_missing
 from indexing.models import IndexBuild, Node
-from indexing.progress import count_nodes
+from indexing.progress import count_nodes, count_readings
 from indexing.regeneration import ALL_TYPES
 from indexing.services.batches import ROWS_PER_STATEMENT
 from indexing.stores.base import StoredPoint
@@ -31,6 +31,11 @@ MAX_MINUTES = 1_000_000  # about two years
 class ApplySerializer(StrictSerializer):
     promote = FlagField(
         default=False, help_text="Promote it when complete, unless it is significantly worse."
+    )
+    reread = FlagField(
+        default=False,
+        help_text="Make a build even if the spec has not changed, if documents were read by other "
+        "readers than would read them now.",
     )
     max_calls = serializers.IntegerField(
         required=False,
@@ -76,6 +81,7 @@ def render_build(build: IndexBuild) -> dict[str, Any]:
 
 def render_builds(builds: Sequence[IndexBuild]) -> list[dict[str, Any]]:
     counts = count_nodes(builds)
+    readings = count_readings(builds)
     return [
         {
             "index": build.index_id,
@@ -86,6 +92,8 @@ def render_builds(builds: Sequence[IndexBuild]) -> list[dict[str, Any]]:
             "artifacts_missing": 0
             if build.state in {IndexBuild.State.LIVE, IndexBuild.State.RETIRED}
             else count_missing(build),
+            "artifacts_unread": readings[build.pk]["unread"],
+            "artifacts_not_reread": readings[build.pk]["failed"],
             "embedded": build.embedded_count,
             "copied": build.copied_count,
             "promotion": build.promotion,

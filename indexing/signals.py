@@ -3,6 +3,7 @@
     Artifact or Source saved -> its documents due, in the same transaction
                      -> commit -> tasks.plan_build    ledger: new rows pending, vanished deleting
     Artifact deleted -> the same                      ledger: all its rows deleting
+    a build is made  -> tasks.read_anew               originals that another reader has read
     pending rows     -> tasks.sync_nodes              claim -> embed -> upsert -> synced;
                                                       then points to delete, then their rows
     each minute (beat)        -> tasks.reconcile_indexes     changes that no signal announced

@@ -46,10 +46,25 @@ def _audit_slice(build: IndexBuild, should_stop: Callable[[], bool]) -> int:
     return int(not audited.is_last)
 
 
+def _read_anew(build: IndexBuild, should_stop: Callable[[], bool]) -> int:
+    count = services.read_next(build, should_stop)
+    if count:
+        enqueue_once(plan_build, build_id=build.pk)
+    return count
+
+
+reading_worker = BuildWorker(_read_anew, services.set_build_problem)
 sync_worker = BuildWorker(_sync_batch, services.set_build_problem)
 plan_worker = PlanWorker(services.set_build_problem, _enqueue_planned_nodes)
 # An audit that must wait is logged; what blocks the build itself is saved by the other workers.
 audit_worker = BuildWorker(_audit_slice, lambda build, error: None)
+
+
+@shared_task
+def read_anew(*, build_id: int) -> None:
+    """Read the originals of a build's unread documents; enqueue itself if work is left."""
+    for unfinished_id in reading_worker.run(build_id):
+        enqueue_once(read_anew, build_id=unfinished_id)
 
 
 @shared_task
@@ -80,9 +95,12 @@ def reconcile_indexes() -> None:
         services.make_unannounced_due(build)
         services.audit_documents(build)
         services.plan_unannounced_standalone_nodes(build)
+        is_unread = IndexedDocument.objects.unread(build).exists()
+        if is_unread:
+            enqueue_once(read_anew, build_id=build.pk)
         if IndexedDocument.objects.due(build).exists():
             enqueue_once(plan_build, build_id=build.pk)
-        elif build.problem and not Node.objects.unsynced(build).exists():
+        elif build.problem and not is_unread and not Node.objects.unsynced(build).exists():
             services.set_build_problem(build, None)
         if Node.objects.unsynced(build).exists() or Node.objects.deletable(build).exists():
             enqueue_once(sync_nodes, build_id=build.pk)

@@ -15,7 +15,7 @@ from uuid import UUID
 from django.db import connection
 
 from access.grants import Grant
-from documents.models import Artifact, Page, Source
+from documents.models import Artifact, Page, Reading, Source
 from indexing.models import Index, IndexBuild, Node, SearchSettings
 from summaries.models import Summary
 
@@ -87,6 +87,7 @@ _TABLES = {
     "node": Node._meta.db_table,
     "artifact": Artifact._meta.db_table,
     "page": Page._meta.db_table,
+    "reading": Reading._meta.db_table,
     "source": Source._meta.db_table,
     "summary": Summary._meta.db_table,
 }
@@ -141,7 +142,9 @@ def read_summary_rows(build_ids: Collection[int], point_ids: Collection[UUID]) -
         "SELECT n.build_id, n.point_id, n.kind, n.artifact_id, a.groups, "
         "CASE WHEN n.kind = 'page_summary' THEN {page_hash} ELSE s.input_hash END, "
         "CASE WHEN n.kind = 'artifact_summary' THEN EXISTS ("
-        "SELECT 1 FROM {page} q WHERE q.artifact_id = n.artifact_id AND NOT EXISTS ("
+        "SELECT 1 FROM {page} q WHERE q.artifact_id = n.artifact_id AND q.reading = COALESCE(("
+        "SELECT MAX(r.number) FROM {reading} r JOIN {build} b ON r.number <= b.reading "
+        "WHERE b.id = n.build_id AND r.artifact_id = n.artifact_id), 0) AND NOT EXISTS ("
         "SELECT 1 FROM {summary} c WHERE c.build_id = n.build_id AND c.page_id = q.id "
         "AND c.written_input_hash = q.content_hash) AND q.text <> '') ELSE 1 = 0 END "
         "FROM {node} n "

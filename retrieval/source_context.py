@@ -33,7 +33,7 @@ class SourceContext:
 def read_source_context(source_id: UUID, grant: Grant, *, window: int = 0) -> SourceContext:
     """Read a source with up to ``window`` neighbouring sources on each side. Raises
     ``UnknownSource``: there is no source with this id."""
-    sources = Source.objects.select_related("artifact", "page").defer("page__text")
+    sources = Source.every_reading.select_related("artifact", "page").defer("page__text")
     source = sources.filter(pk=source_id).first()
     if source is None or not source.artifact.is_visible_to(grant):
         raise UnknownSource(field="id")
@@ -53,19 +53,20 @@ def load_adjacent_sources(sources: Collection[Source], window: int) -> dict[UUID
     steps = [step for step in range(-window, window + 1) if step]
     if not steps or not sources:
         return {}
-    rows = Source.objects.filter(
+    rows = Source.every_reading.filter(
         artifact__in={source.artifact_id for source in sources},
+        reading__in={source.reading for source in sources},
         ordinal__in={source.ordinal + step for source in sources for step in steps},
     )
     by_place = {
-        (row.artifact_id, row.ordinal): row
+        (row.artifact_id, row.reading, row.ordinal): row
         for row in rows.select_related("page").defer("page__text")
     }
     return {
         source.pk: [
             by_place[place]
             for step in steps
-            if (place := (source.artifact_id, source.ordinal + step)) in by_place
+            if (place := (source.artifact_id, source.reading, source.ordinal + step)) in by_place
         ]
         for source in sources
     }

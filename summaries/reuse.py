@@ -1,6 +1,7 @@
 """Copy texts that another build of the index already has into a new build."""
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from django.db.models import F, Q
@@ -18,13 +19,18 @@ _REUSED_ANNOTATION_FIELDS = [
 
 
 def reuse_page_summaries(build: IndexBuild, rows: Sequence[Summary]) -> None:
-    """Copy the texts of another build's page summaries into these new rows, where possible.
+    """Copy the texts of another build's page summaries into these new rows of one document, where
+    possible.
 
     Texts by hand are copied whatever the recipe; texts that rules wrote, only if input and
     recipe are equal. Language model completions are reused through ``StoredCompletion`` instead.
     """
-    found = Summary.objects.of_pages().filter(page__in=[row.page_id for row in rows])
-    _reuse(build, rows, found, "page_id", "page_summaries", REUSED_SUMMARY_FIELDS)
+    found = Summary.objects.of_pages().filter(
+        artifact__in={row.artifact_id for row in rows},
+        page__index__in=[row.page.index for row in rows if row.page is not None],
+    )
+    found = found.select_related("page").defer("page__text")
+    _reuse(build, rows, found, "page.index", "page_summaries", REUSED_SUMMARY_FIELDS)
 
 
 def reuse_artifact_summary(build: IndexBuild, row: Summary) -> bool:
@@ -48,9 +54,10 @@ def _reuse(
     section: str,
     fields: Sequence[str],
 ) -> None:
-    row_by_key = {getattr(row, key): row for row in rows}
+    get_key = attrgetter(key)
+    row_by_key = {get_key(row): row for row in rows}
     for written in _find_reusable_rows(build, found, section):
-        row = row_by_key[getattr(written, key)]
+        row = row_by_key[get_key(written)]
         if written.is_by_hand or written.written_input_hash == row.input_hash:
             for field in fields:
                 setattr(row, field, getattr(written, field))

@@ -81,12 +81,12 @@ class _SummaryDrafter(_WrittenTextDrafter):
                 text_hash=hash_text(row.text),
                 source_hash=row.written_input_hash,
                 token_count=token_count,
-                details=self.describe(row),
+                details=self.describe(row, build),
             )
             for row, token_count in zip(rows, token_counts, strict=True)
         ]
 
-    def describe(self, row: Summary) -> dict[str, Any]:
+    def describe(self, row: Summary, build: IndexBuild) -> dict[str, Any]:
         """The payload fields of a summary besides its text."""
         return {"model_name": row.model_name}
 
@@ -125,7 +125,9 @@ class PageSummaryDrafter(_SummaryDrafter):
     ) -> Mapping[UUID, str]:
         """Include the pages' versions, because a changed page needs a new summary."""
         pages = _hash_rows_by_artifact(
-            Page.objects.filter(artifact__in=artifact_ids), "pk", "content_hash"
+            Page.every_reading.seen_by(build.reading).filter(artifact__in=artifact_ids),
+            "pk",
+            "content_hash",
         )
         written = super().get_input_versions(artifact_ids, build)
         return {pk: hash_text(f"{each} {written.get(pk, '')}") for pk, each in pages.items()}
@@ -135,10 +137,9 @@ class ArtifactSummaryDrafter(_SummaryDrafter):
     kind = "artifact_summary"
     is_of_page = False
 
-    def describe(self, row: Summary) -> dict[str, Any]:
-        return super().describe(row) | {
-            "page_count": Page.objects.filter(artifact=row.artifact_id).count()
-        }
+    def describe(self, row: Summary, build: IndexBuild) -> dict[str, Any]:
+        pages = Page.every_reading.seen_by(build.reading).filter(artifact=row.artifact_id)
+        return super().describe(row, build) | {"page_count": pages.count()}
 
 
 class QuestionDrafter(_WrittenTextDrafter):

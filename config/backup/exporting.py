@@ -29,6 +29,7 @@ INDEX_TABLES = {
 }
 ADDED_TABLES = {
     "documents.artifact": "index",
+    "documents.reading": "artifact__index",
     "documents.page": "artifact__index",
     "documents.source": "artifact__index",
     "indexing.node": "build__live_of",

@@ -120,7 +120,10 @@ def _begin_build(name: str, rows: zipfile.Path) -> tuple[IndexBuild, int]:
         number=index.next_build_number(),
         paused_at=timezone.now(),
         pause_reason="It is being imported, or its import was interrupted: import it again.",
-        **{field: exported_build[field] for field in ("recipe", "fingerprint", "placement")},
+        **{
+            field: exported_build[field]
+            for field in ("recipe", "fingerprint", "placement", "reading")
+        },
     )
     if problem := find_shared_collection(build.spec):
         raise InvalidSpec(problem)

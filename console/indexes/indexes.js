@@ -113,6 +113,8 @@ function buildElement(build, all) {
   const facts = [
     `${countOf(nodes.synced, "node")} of ${numberFormat.format(total)} written`,
     build.copied ? `${countOf(build.copied, "vector")} copied` : "",
+    build.artifacts_unread ? `${countOf(build.artifacts_unread, "document")} to read anew` : "",
+    build.artifacts_not_reread ? `${countOf(build.artifacts_not_reread, "document")} not read anew` : "",
     build.artifacts_missing ? `${countOf(build.artifacts_missing, "document")} to come` : "",
     nodes.failed ? `${numberFormat.format(nodes.failed)} failed` : "",
     `made ${formatTime(build.created_at)}`,
@@ -242,16 +244,25 @@ async function showPlan() {
 }
 
 function planElements(plan) {
+  const apply = (text, promote, reread = false) => act(text, () => send("POST", `${path}builds/`, { promote, reread }).then(showPlan));
+  const outdated = plan.outdated_count
+    ? [element("p", {}, `Read by other readers than now, so that a new build reads them anew: ${countOf(plan.outdated_count, "document")}.`)]
+    : [];
   if (plan.is_free && !plan.search_changes.length && !plan.store_changes.length) {
-    return [element("p", { className: "good" }, "The live build is what the spec asks for.")];
+    const readAnew = apply("Read them anew in a new build, and promote it when complete", true, true);
+    return [
+      element("p", { className: "good" }, "The live build is what the spec asks for."),
+      ...outdated,
+      ...(outdated.length ? [element("p", { className: "row" }, readAnew)] : []),
+    ];
   }
-  const apply = (text, promote) => act(text, () => send("POST", `${path}builds/`, { promote }).then(showPlan));
   const builds = () => [apply("Build it, and promote it when complete", true), apply("Build it beside the live build", false)];
   return [
     element("p", {}, "The spec differs from the live build:"),
     listElement("", plan.changes),
     listElement("Search settings, applied at once:", plan.search_changes),
     listElement("Settings of the collections, applied without a new build:", plan.store_changes),
+    ...outdated,
     plan.is_free ? null : costElement(plan),
     element("p", { className: "row" }, ...(plan.is_free ? [apply("Apply", true)] : builds())),
   ].filter(Boolean);

@@ -16,7 +16,7 @@ from documents.parsing.document import (
     is_nearly_all_separators,
     title_from_file_name,
 )
-from documents.parsing.formats import FORMATS, IMAGE_TYPES, add_missing_suffix
+from documents.parsing.formats import FORMATS, IMAGE_TYPES, add_missing_suffix, describe_reader
 from documents.parsing.ocr import find_line_boxes
 from documents.parsing.process_pool import (
     close_child_processes,

@@ -16,13 +16,15 @@ HEAD_BYTES = 8192
 @dataclass(frozen=True, slots=True)
 class Format:
     """``reader`` is the module in this package and its function that reads the format;
-    ``container`` the required type of content."""
+    ``container`` the required type of content; ``version`` is raised by hand when files are read
+    into another text than before, so that new builds read old ones anew."""
 
     name: str
     reader: str
     media_type: str
     suffixes: tuple[str, ...]
     container: str = "text"  # text, pdf, rtf, zip, ole, or image
+    version: int = 1
 
 
 # Ending -> the name of its grammar in tree-sitter-language-pack.
@@ -116,6 +118,15 @@ def find_added_reader(suffix: str) -> EntryPoint | None:
     ``load_data`` of LlamaIndex's readers. It is used instead of Strata's own."""
     added = {f".{each.name}": each for each in entry_points(group="strata.readers")}
     return added.get(suffix)
+
+
+def describe_reader(file_name: str, media_type: str) -> str:
+    """What reads a file of this name now, with its version."""
+    if added := find_added_reader(PurePath(file_name).suffix.lower()):
+        return f"{added.value} {added.dist.version if added.dist else ''}".strip()[:150]
+    all_formats = (*FORMATS, *IMAGE_FORMATS)
+    versions = [each.version for each in all_formats if each.media_type == media_type]
+    return f"strata {max(versions, default=1)}"
 
 
 def add_missing_suffix(file_name: str, media_type: str) -> str:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 class Drafter(Protocol):
     def draft(self, artifact: Artifact, build: IndexBuild) -> Iterable["TextNode"]:
-        """Every node that the artifact must have in ``build``, made by ``make_text_node``."""
+        """Every node that the artifact must have in ``build``, made by ``make_text_node``. The
+        artifact's ``sources.all()`` has the sources that the build sees."""
 
     def make_payload(self, node: Node) -> Payload:
         """The payload stored with the vectors: enough to show a hit without the database.

@@ -33,14 +33,14 @@ def audit_documents(build: IndexBuild) -> set[UUID]:
 
 def _audit_sources(build: IndexBuild) -> set[UUID]:
     """Correct the hashes of sources whose text was changed; return their artifacts."""
-    sources = Source.objects.filter(artifact__index=build.index_id).order_by("pk")
+    sources = Source.every_reading.filter(artifact__index=build.index_id).order_by("pk")
     if build.source_audit_cursor is not None:
         sources = sources.filter(pk__gt=build.source_audit_cursor)
     last, changed = None, set()
     for source in sources[: settings.STRATA_AUDIT_SOURCES]:
         last = source.pk
         if source.content_hash != hash_text(source.text):
-            Source.objects.filter(pk=source.pk).update(content_hash=hash_text(source.text))
+            Source.every_reading.filter(pk=source.pk).update(content_hash=hash_text(source.text))
             changed.add(source.artifact_id)
     IndexBuild.objects.filter(pk=build.pk).update(source_audit_cursor=last)
     build.source_audit_cursor = last
@@ -104,7 +104,8 @@ def _hash_contents(build: IndexBuild, artifact_ids: Collection[UUID]) -> dict[UU
     artifacts = Artifact.objects.filter(index=build.index_id, pk__in=artifact_ids)
     sources: dict[UUID, list[list[object]]] = {}
     for artifact_id, pk, *rest in (
-        Source.objects.filter(artifact__in=artifact_ids)
+        Source.every_reading.seen_by(build.reading)
+        .filter(artifact__in=artifact_ids)
         .order_by("ordinal")
         .values_list("artifact", "pk", "content_hash", "heading", "ordinal", "page__index")
     ):

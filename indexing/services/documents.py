@@ -68,7 +68,7 @@ def make_removed_artifact_due(artifact_id: UUID) -> list[int]:
     texts at once; return the builds' ids."""
     Node.objects.filter(artifact=artifact_id).update(text="", context="", details={})
     documents = IndexedDocument.objects.filter(artifact=artifact_id)
-    documents.update(**DUE)
+    documents.update(is_unread=False, **DUE)
     return list(documents.values_list("build", flat=True))
 
 

@@ -29,6 +29,7 @@ from indexing.drafting import get_drafters, plan_inputs
 from indexing.exceptions import TooManyNodes, UnchunkableText
 from indexing.models import IndexBuild, IndexedDocument, IndexedDocumentQuerySet, Node
 from indexing.services.documents import PLANNABLE_STATES, changing_nodes, make_documents_due
+from indexing.services.rereading import drop_reading
 from indexing.services.resets import reembed_nodes
 from indexing.services.rows import draft_rows, find_current_turn, mark_deleting, write_rows
 
@@ -154,8 +155,8 @@ class DocumentPlanner:
                 except Exception as error:  # noqa: BLE001  (noted on the document)
                     self._fail(plan, error)
         ids = [plan.document.artifact_id for plan in plans]
-        artifacts = Artifact.objects.filter(index=build.index_id, pk__in=ids).with_sources()
-        read = {artifact.pk: artifact for artifact in artifacts}
+        artifacts = Artifact.objects.filter(index=build.index_id, pk__in=ids)
+        read = {each.pk: each for each in artifacts.with_sources(build.reading)}
         drafters = get_drafters(build)
         versions = {
             kind: drafter.get_input_versions(read, build) for kind, drafter in drafters.items()
@@ -214,9 +215,10 @@ class DocumentPlanner:
                 # A retry would fail again, so the artifact is marked as failed.
                 assert plan.artifact is not None
                 self._plans.remove(plan)
-                mark_artifact_failed(
-                    plan.artifact, Unparsable(error.code, error.detail, fix=error.fix)
-                )
+                if not drop_reading(build, plan.artifact.pk, describe_error(error)):
+                    mark_artifact_failed(
+                        plan.artifact, Unparsable(error.code, error.detail, fix=error.fix)
+                    )
                 continue
             except Exception as error:  # noqa: BLE001  (noted on the document)
                 self._fail(plan, error)
@@ -262,7 +264,7 @@ def plan_nodes(artifact_id: UUID, build: IndexBuild) -> None:
     plans it. Drafts all its nodes.
 
     New and changed nodes become pending, vanished ones `deleting`; the rest is not changed. While
-    the artifact waits to be parsed, readers keep its old nodes.
+    the artifact waits to be parsed or read anew, readers keep its old nodes.
     """
     due = IndexedDocument.objects.due(build).filter(artifact=artifact_id)
     has_planned = False
@@ -270,7 +272,9 @@ def plan_nodes(artifact_id: UUID, build: IndexBuild) -> None:
         has_planned = True
         with transaction.atomic():
             make_documents_due([build.pk], [artifact_id])
-            document = due.select_for_update().get()
+            document = due.select_for_update().first()
+            if document is None:
+                return  # it is read anew first
             document.content_hash = ""
             document.save(update_fields=["content_hash"])
             claim = due.claim()
@@ -293,7 +297,7 @@ def compute_content_hash(artifact: Artifact) -> str:
         content_hash = hash_text(source.text)
         if source.content_hash != content_hash:
             source.content_hash = content_hash
-            Source.objects.filter(pk=source.pk).update(content_hash=content_hash)
+            Source.every_reading.filter(pk=source.pk).update(content_hash=content_hash)
         page = source.page.index
         sources.append([str(source.pk), content_hash, source.heading, source.ordinal, page])
     return hash_content(artifact, attributes_hash, sources)

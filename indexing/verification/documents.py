@@ -1,6 +1,7 @@
 """Verifies that the ledger of a build holds what its documents require."""
 
 from collections.abc import Sequence
+from copy import copy
 from operator import attrgetter
 from uuid import UUID
 
@@ -8,7 +9,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from core.text import hash_text
-from documents.models import Artifact, Page, Source
+from documents.models import Artifact, Page, Source, load_sources
 from indexing.drafting import get_drafters, get_standalone_drafters
 from indexing.models import IndexBuild, IndexedDocument, Node
 from indexing.services import draft_rows, draft_standalone_rows, plan_nodes, plan_standalone_rows
@@ -33,13 +34,17 @@ def verify_documents(build: IndexBuild, report: VerificationReport, *, repair: b
             end = page[-1].pk
             in_slice &= Q(artifact__lte=end)
         report.artifact_count += len(page)
+        documents = IndexedDocument.objects.filter(in_slice, build=build)
+        unread = set(documents.filter(is_unread=True).values_list("artifact_id", flat=True))
         unplanned = []
         for artifact in page:
-            if artifact.state in {Artifact.State.RECEIVED, Artifact.State.PARSING}:
+            if (
+                artifact.state in {Artifact.State.RECEIVED, Artifact.State.PARSING}
+                or artifact.pk in unread
+            ):
                 report.add_finding("unparsed", artifact.pk)
             elif not _ledger_matches_artifact(build, artifact, report):
                 unplanned.append(artifact.pk)
-        documents = IndexedDocument.objects.filter(in_slice, build=build)
         unwritten = documents.exclude(unwritten_kinds=[])
         for artifact_id in unwritten.values_list("artifact_id", flat=True):
             report.add_finding("unwritten", artifact_id)  # the reconciliation enqueues its writing
@@ -80,7 +85,7 @@ def _find_orphaned_artifacts(nodes: QuerySet[Node]) -> list[UUID]:
     """Ids of artifacts that were deleted or lost a source or page, but still have nodes."""
     nodes = nodes.exclude(state=Node.State.DELETING)
     has_source, has_page, is_there = (
-        Exists(model._default_manager.filter(pk=OuterRef(name)))
+        Exists(model._base_manager.filter(pk=OuterRef(name)))
         for model, name in ((Source, "source_id"), (Page, "page_id"), (Artifact, "artifact_id"))
     )
     is_orphaned = (
@@ -92,6 +97,8 @@ def _find_orphaned_artifacts(nodes: QuerySet[Node]) -> list[UUID]:
 def _ledger_matches_artifact(
     build: IndexBuild, artifact: Artifact, report: VerificationReport
 ) -> bool:
+    artifact = copy(artifact)  # so that its texts are not kept
+    load_sources([artifact], build.reading)
     others = [kind for kind in get_drafters(build) if kind != "chunk"]
     if others and not rows_match_drafts(build, artifact, others):
         return False
@@ -110,7 +117,7 @@ def _chunks_match_sources(
 ) -> bool:
     """Check without chunking again: chunks are at their offsets, no two share a place, and only
     white space of the sources lies outside them."""
-    sources = {source.pk: source for source in Source.objects.filter(artifact=artifact)}
+    sources = {source.pk: source for source in artifact.sources.all()}
     hashes = {pk: hash_text(source.text) for pk, source in sources.items()}
     nodes = Node.objects.filter(build=build, artifact=artifact, kind="chunk")
     attributes_hash = artifact.compute_attributes_hash()

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import numpy as np
 
-from documents.models import Artifact
+from documents.models import Artifact, load_sources
 from indexing import embedding
 from indexing.drafting import get_drafters, hash_payload
 from indexing.models import IndexBuild, IndexedDocument, Node
@@ -38,6 +38,7 @@ def find_release_differences(build: IndexBuild) -> list[str]:
         EmbeddingUnavailable, ModelUnavailable, StoreUnavailable: it could not be checked.
     """
     artifacts = list(_sample_artifacts(build))
+    load_sources(artifacts, build.reading)
     kinds = list(get_drafters(build))
     differing = sum(not rows_match_drafts(build, artifact, kinds) for artifact in artifacts)
     nodes = list(_sample_nodes(build, artifacts))

@@ -105,6 +105,7 @@ class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
             promotion=promotion,
             max_calls=data.get("max_calls"),
             max_minutes=data.get("max_minutes"),
+            rereads=data["reread"],
         )
         tasks.enqueue_reconciliation(tasks.RECONCILE_INDEXES, tasks.PROMOTE_BUILDS)
         is_live = build.state == IndexBuild.State.LIVE

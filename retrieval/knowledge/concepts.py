@@ -159,7 +159,7 @@ def read_concept_context(
 ) -> list[tuple[Source, list[Instance], list[Source]]]:
     """The sources that quote a concept, each with its quotes and ``window`` neighbours per side."""
     quotes = Instance.objects.not_lost().filter(concept=concept)
-    sources = Source.objects.filter(Exists(quotes.filter(source=OuterRef("pk"))))
+    sources = Source.every_reading.filter(Exists(quotes.filter(source=OuterRef("pk"))))
     sources = sources.order_by("artifact__created_at", "artifact", "ordinal")
     page = list(
         sources.select_related("artifact", "page").defer("page__text")[offset : offset + limit]

@@ -65,7 +65,8 @@ def search_sources(
     end = options.offset + options.limit
     chunks = _find_chunks_by_source(knowledge_query, end, options)
     found = list(chunks)[options.offset : end]
-    sources = Source.objects.select_related("artifact", "page").defer("page__text").in_bulk(found)
+    rows = Source.every_reading.select_related("artifact", "page").defer("page__text")
+    sources = rows.in_bulk(found)
     neighbours = load_adjacent_sources(sources.values(), window)
     quotes = group_by_source(find_quotes(found, knowledge_query.grant)) if with_concepts else {}
     return [
@@ -101,7 +102,7 @@ def search_similar_sources(
         InvalidInput: the chunks of these indexes are embedded by different models.
         UnknownIndex: lists the known names.
     """
-    source = Source.objects.select_related("artifact").filter(pk=source_id).first()
+    source = Source.every_reading.select_related("artifact").filter(pk=source_id).first()
     if source is None or not source.artifact.is_visible_to(grant):
         raise UnknownSource(field="id")
     own_index = source.artifact.index

@@ -84,7 +84,7 @@ class MultiQueryRetriever:
 def _read_headings(rankings: Sequence[Sequence[Hit]]) -> dict[str, str]:
     """Source id -> its heading."""
     ids = {hit.payload["source_id"] for ranking in rankings for hit in ranking}
-    found = Source.objects.filter(pk__in=ids).exclude(heading="").values_list("pk", "heading")
+    found = Source.every_reading.filter(pk__in=ids).exclude(heading="").values_list("pk", "heading")
     return {str(source_id): heading for source_id, heading in found}
 
 

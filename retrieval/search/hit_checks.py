@@ -11,7 +11,7 @@ from uuid import UUID
 from access.grants import Grant
 from concepts.models import Concept, RelationshipType
 from core.text import hash_text
-from documents.models import Artifact, Source
+from documents.models import Artifact, Source, load_sources
 from indexing.drafting import get_drafter
 from indexing.models import IndexBuild, Node
 from indexing.services.batches import slices
@@ -145,7 +145,7 @@ def _check_passages(
         source_id.int: source_id for source_id in source_id_by_key.values() if source_id is not None
     }
     if missing_sources := source_id_by_int.keys() - texts.keys():
-        found_sources = Source.objects.filter(
+        found_sources = Source.every_reading.filter(
             pk__in=[source_id_by_int[source] for source in missing_sources]
         )
         texts |= {pk.int: text for pk, text in found_sources.values_list("pk", "text")}
@@ -279,6 +279,7 @@ def check_drafts(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
     are drafted again, so no text of them may have to be written first."""
     build_ids, ids = _collect_ids(group)
     builds = IndexBuild.objects.select_related("index__search_settings").in_bulk(build_ids)
+    live_ids = {build.index.live_build_id for build in builds.values()}
     rows = Node.objects.filter(
         build__in=build_ids,
         point_id__in=ids,
@@ -289,6 +290,8 @@ def check_drafts(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
     @cache
     def list_drafts(kind: str, artifact: Artifact, build_id: int) -> set[tuple[Any, ...]]:
         """The id of each node, and the hashes of its text and its source."""
+        if build_id not in live_ids:  # its sources may be of another reading
+            load_sources([artifact], builds[build_id].reading)
         return {
             (
                 draft.node_id,

@@ -15,6 +15,7 @@ from core.text import clean_text, hash_text
 from documents.models import Artifact, Source
 from documents.originals import save_incoming_file
 from documents.parsing import ParsedPage, parse_file, title_from_file_name
+from documents.reading import SET_BY_HAND
 from documents.services import (
     add_artifact,
     assign_next_revision,
@@ -333,6 +334,7 @@ class FileInspection:
 
     def _set_pages(self, artifact: Artifact, pages: Sequence[ParsedPage]) -> None:
         """Set the artifact's pages and mark it parsed, unless it has these pages already."""
+        artifact.reader = SET_BY_HAND
         is_parsed = artifact.state == Artifact.State.PARSED
         new_pages = [(page.label[:300], page.text) for page in pages]
         if is_parsed and list(artifact.pages.values_list("label", "text")) == new_pages:

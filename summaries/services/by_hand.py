@@ -58,7 +58,13 @@ def edit_summary(
         raise InvalidInput("text must not be blank.", field="text")
     assign_next_revision(artifact)
     Artifact.objects.filter(pk=artifact_id).update(revision=artifact.revision)
-    return [_edit_summary_in_build(build, artifact, page, text, model_name) for build in builds]
+    rows = []
+    for build in builds:
+        seen = Page.every_reading.seen_by(build.reading).filter(artifact=artifact)
+        page_of_build = None if page is None else seen.filter(index=page.index).first()
+        if page is None or page_of_build is not None:
+            rows.append(_edit_summary_in_build(build, artifact, page_of_build, text, model_name))
+    return rows
 
 
 def _edit_summary_in_build(

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.db import transaction
 
+from core.leases import describe_error
 from core.text import hash_text
 from documents.exceptions import Unparsable
 from documents.models import Artifact, Page
@@ -15,6 +16,7 @@ from documents.reading import mark_artifact_failed
 from indexing.drafting.chunk import DraftedChunk, draft_chunks
 from indexing.exceptions import UnchunkableText
 from indexing.models import IndexBuild
+from indexing.services.rereading import drop_reading
 from summaries.models import EMPTY_TEXT_HASH, Annotation, Summary, WrittenText, due_field_values
 from summaries.reuse import (
     REUSED_SUMMARY_FIELDS,
@@ -52,7 +54,7 @@ def plan_written_texts(artifact_id: UUID, build: IndexBuild) -> None:
     artifacts = Artifact.objects.filter(
         pk=artifact_id, index=build.index_id, state=Artifact.State.PARSED
     )
-    artifact = artifacts.with_sources().first()
+    artifact = artifacts.with_sources(build.reading).first()
     if artifact is None:
         return
     drafts = None
@@ -61,7 +63,8 @@ def plan_written_texts(artifact_id: UUID, build: IndexBuild) -> None:
             drafts = draft_annotations(artifact, build)
         except UnchunkableText as error:
             # A retry would fail too, so the error is shown on the document.
-            mark_artifact_failed(artifact, Unparsable(error.code, error.detail))
+            if not drop_reading(build, artifact_id, describe_error(error)):
+                mark_artifact_failed(artifact, Unparsable(error.code, error.detail))
             return
     with transaction.atomic():
         current = artifacts.select_for_update().first()
@@ -81,11 +84,11 @@ def _plan_page_summaries(artifact: Artifact, build: IndexBuild) -> None:
         for row in Summary.objects.of_pages().filter(build=build, artifact=artifact).defer("text")
     }
     new, changed = [], []
-    for page in artifact.pages.all():
+    for page in Page.every_reading.seen_by(build.reading).filter(artifact=artifact):
         input_hash = hash_text(page.text)
         # The page is older than the hash column, or was changed in SQL.
         if page.content_hash != input_hash:
-            Page.objects.filter(pk=page.pk).update(content_hash=input_hash)
+            Page.every_reading.filter(pk=page.pk).update(content_hash=input_hash)
         row = rows.get(page.pk)
         if row is not None and row.input_hash == input_hash:
             continue

@@ -15,6 +15,7 @@ from config.error_statuses import exception_handler, http_status
 from core.exceptions import StrataError
 from documents.exceptions import Unparsable
 from indexing.exceptions import TooManyNodes, UnchunkableText
+from indexing.services import rereading
 from summaries.services import failures
 from tests.config.test_error_statuses import every_condition
 
@@ -187,8 +188,9 @@ class TestErrorReference:
 
     def test_lists_exactly_the_codes_of_warnings(self):
         written = {constants(call.args[:1], str)[0] for call in every_call("warn") if call.args}
-        for module in (failures, extraction):  # of texts that a language model did not write
-            code = re.compile(r'"((?:texts|concepts)_[a-z_]+)"')
+        # of texts that a language model did not write, and of files that were not read anew
+        for module in (failures, extraction, rereading):
+            code = re.compile(r'"((?:texts|concepts)_[a-z_]+|not_reread)"')
             written |= set(code.findall(inspect.getsource(module)))
 
         problem = describe_difference(

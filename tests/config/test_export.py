@@ -22,13 +22,15 @@ from core.exceptions import InvalidInput, StrataError, UnknownIndex
 from documents.models import Artifact
 from evaluation.models import Judgement
 from evaluation.services import save_judgement
+from indexing import lifecycle
 from indexing.exceptions import InvalidSpec
 from indexing.management.api_client import ApiClient
-from indexing.models import Index, IndexBuild
+from indexing.models import Index, IndexBuild, IndexedDocument, Node
 from indexing.verification import verify_build
 from tests.config.test_backup import TEXTS, Answering
 from tests.factories import give, load_index, sync
 from tests.faults.armed import ArmedService
+from tests.rereading import NEW, OLD, NewerReader, add_file, finish
 
 QUERIES = {"biomedical": ["spring tide", "heron"], "plain": ["aspirin"]}
 
@@ -359,3 +361,22 @@ def test_each_table_of_an_index_is_exported_or_left_out():
     }
 
     assert tables == INDEX_TABLES.keys() | ADDED_TABLES.keys() | LEFT_OUT
+
+
+def test_an_import_has_what_was_read_anew(build, in_this_transaction, tmp_path, monkeypatch):
+    document = add_file(OLD, "heron.txt")
+    sync(build, document)
+    NewerReader(monkeypatch)
+    begun = lifecycle.apply_spec("plain", rereads=True)
+    finish(begun)
+    lifecycle.promote_build(begun)
+    export_index("plain", tmp_path / "archive.zip", cast(ApiClient, Answering(begun)))
+    Artifact.objects.all().delete()
+    Node.objects.all().delete()
+    IndexedDocument.objects.all().delete()
+
+    import_index(tmp_path / "archive.zip")
+
+    live = IndexBuild.objects.live().get(index="plain")
+    assert verify_build(live).findings == {}
+    assert [source.text for source in document.sources.all()] == [NEW]

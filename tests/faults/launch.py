@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,9 @@ from tests.faults.armed import KILLING_TEXT
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.faults.settings")
 
 ARMED = Path(os.environ["STRATA_FAULT_ARMED"])
+NEWER_READER = ARMED.with_name(
+    "newer"
+)  # while there is this file, ``1antern`` is read as it should
 EMBEDDING_SECONDS = float(os.environ.get("STRATA_FAULT_EMBEDDING_SECONDS", 0))  # of each call
 
 # Step -> its SQL statement, for steps that are not one function.
@@ -82,10 +86,11 @@ def trap_statements(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
 
 def set_traps() -> None:
     from config.backup import encryption
-    from documents import reading, services
+    from documents import parsing, reading, services
+    from documents.parsing import ParsedDocument, ParsedPage
     from evaluation import promotion_gate
     from indexing import embedding, lifecycle
-    from indexing.services import planning, syncing
+    from indexing.services import planning, rereading, syncing
     from indexing.spec import EmbeddingSpec
     from indexing.stores.embedded import EmbeddedStore
     from tests.hashing import HashingEmbedder
@@ -99,10 +104,21 @@ def set_traps() -> None:
             self.embedded.clear()
             return vectors
 
+    def parse_file(path: Path, **options: Any) -> ParsedDocument:
+        document = parsing.parse_file(path, **options)
+        pages = [ParsedPage(page.text.replace("1antern", "lantern")) for page in document.pages]
+        return replace(document, pages=tuple(pages)) if NEWER_READER.exists() else document
+
+    def describe_reader(file_name: str, media_type: str) -> str:
+        return "newer" if NEWER_READER.exists() else "older"
+
+    vars(reading).update(parse_file=parse_file, describe_reader=describe_reader)
     places: list[tuple[str, Any, str]] = [
         ("parse", reading, "parse_file"),
         ("pages", reading, "replace_pages"),
         ("pages", services, "replace_pages"),
+        ("reading", rereading, "add_reading"),
+        ("show", lifecycle, "show_readings"),
         ("plan", planning, "_write_parts"),
         ("claim", syncing, "claim_nodes"),
         ("embed", Embedder, "embed_documents"),

@@ -67,6 +67,7 @@ INDEX: types.Index = {
 BUILD: types.Build = {
     "index": "handbook", "number": 2, "state": "building", "kinds": ["chunk", "page_summary"],
     "nodes": {"pending": 12, "synced": 87, "failed": 0, "deleting": 0}, "artifacts_missing": 1,
+    "artifacts_unread": 0, "artifacts_not_reread": 0,
     "embedded": 5, "copied": 82, "promotion": "when_complete", "comparison": None,
     "max_calls": None, "deadline_at": None, "paused_at": None, "pause_reason": None,
     "problem": None, "created_at": AT, "promoted_at": None,
@@ -348,7 +349,7 @@ EXAMPLES: dict[Any, Any] = {
         "changes": ["chunks.strategies: sentence of 500 characters -> sentence of 300 characters"],
         "search_settings": 1, "search_changes": ["search.sparse_weight: 1.0 -> 2.0"],
         "store_changes": ["store.quantization: none -> int8"], "is_free": False,
-        "is_estimate": False, "artifact_count": 1, "sampled_count": 1,
+        "outdated_count": 0, "is_estimate": False, "artifact_count": 1, "sampled_count": 1,
         "kinds": {
             "chunk": {
                 "kept": 3, "reembedded": 0, "rebuilt": 120, "removed": 84, "texts": 120,

@@ -79,6 +79,10 @@ class Build(TypedDict):
     nodes: NodeCounts
     artifacts_missing: int
     """Artifacts that are ready in the live build but not yet in this one."""
+    artifacts_unread: int
+    """Artifacts that it still has to read anew."""
+    artifacts_not_reread: int
+    """Artifacts that it could not read anew, whose previous text it keeps."""
     embedded: int
     """Nodes whose vectors were computed for it."""
     copied: int
@@ -155,6 +159,9 @@ class BuildEstimate(TypedDict):
     """Changes to the store settings; applied to the collections without a new build."""
     is_free: bool
     """No stored data changes: this costs nothing."""
+    outdated_count: int
+    """Artifacts that other readers have read than would read them now; a new build reads them anew.
+    The other figures are those of their old texts."""
     is_estimate: bool
     """Extrapolated from a sample of the artifacts."""
     artifact_count: int

@@ -22,6 +22,12 @@ class Command(StrataCommand):
             help="Promote the build when it is complete, unless it is significantly worse.",
         )
         parser.add_argument(
+            "--reread",
+            action="store_true",
+            help="Even if the spec has not changed, make a build that reads documents anew which "
+            "other readers have read, such as those of an earlier release.",
+        )
+        parser.add_argument(
             "--max-calls", type=int, metavar="N", help="Pause after this many LLM calls."
         )
         parser.add_argument(
@@ -33,6 +39,7 @@ class Command(StrataCommand):
         *,
         index: str,
         promote: bool,
+        reread: bool,
         max_calls: int | None,
         max_minutes: int | None,
         **options: Any,
@@ -43,7 +50,11 @@ class Command(StrataCommand):
         promotion = IndexBuild.Promotion.WHEN_COMPLETE if promote else IndexBuild.Promotion.MANUAL
         with ensure_workers():
             build = apply_spec(
-                index, promotion=promotion, max_calls=max_calls, max_minutes=max_minutes
+                index,
+                promotion=promotion,
+                max_calls=max_calls,
+                max_minutes=max_minutes,
+                rereads=reread,
             )
             if build.state == IndexBuild.State.LIVE:
                 self.stdout.write(f"{build} is live and already matches this spec.")

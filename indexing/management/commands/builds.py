@@ -46,6 +46,12 @@ class Command(StrataCommand):
             table.add_row(f"{row['index']} #{row['number']}", state, *(f"{n:,}" for n in counts))
         self.console.print(table)
         for row in rows:
-            for reason in (row["pause_reason"], row["problem"]):
+            unread, failed = row["artifacts_unread"], row["artifacts_not_reread"]
+            readings = f"{unread:,} documents to read anew; {failed:,} could not be read anew."
+            for reason in (
+                row["pause_reason"],
+                row["problem"],
+                readings if unread or failed else None,
+            ):
                 if reason:
                     self.console.print(f"{row['index']} #{row['number']}: {reason}")

@@ -65,6 +65,12 @@ def _print_estimate(console: Console, estimate: BuildEstimate) -> None:
             f"  Store settings, applied to the collections within minutes, without a new build: "
             f"{', '.join(estimate.store_changes)}"
         )
+    if estimate.outdated_count:
+        how = f": strata apply {estimate.index} --reread" if estimate.is_free else ""
+        console.print(
+            f"  Documents read by other readers than now, which a new build reads anew{how}: "
+            f"{estimate.outdated_count:,}"
+        )
     if estimate.is_free:
         console.print("  No stored data changes: this costs nothing.")
         return

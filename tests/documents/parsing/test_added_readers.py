@@ -6,6 +6,7 @@ import pytest
 
 from documents.parsing import close_child_processes, read_confinement
 from documents.parsing.confinement import NO_OTHER_FILES
+from documents.parsing.formats import describe_reader, find_added_reader
 from tests.servers.production import missing
 
 MODULE = """
@@ -71,6 +72,16 @@ class TestAddedReader:
 
         assert len(document.pages) == 2
         assert document.media_type == "text/markdown"
+
+    def test_is_named_with_its_version(self, distribution, monkeypatch):
+        monkeypatch.syspath_prepend(os.environ["PYTHONPATH"].split(os.pathsep)[0])
+        find_added_reader.cache_clear()
+
+        assert describe_reader("a.PLAY", "application/octet-stream") == (
+            "added_readers:ScreenplayReader 1"
+        )
+        assert describe_reader("a.docx", "text/plain") == "strata 1"
+        find_added_reader.cache_clear()
 
     @pytest.mark.parametrize("suffix", ["broken", "missing"])
     def test_refuses_the_file_if_it_fails(self, refusal, suffix):

@@ -9,6 +9,7 @@ from indexing import lifecycle, tasks
 from indexing.models import IndexBuild, Node
 from indexing.services import plan_nodes
 from tests.factories import give, sync
+from tests.rereading import add_file
 
 ENQUEUE_RECONCILIATION = tasks.enqueue_reconciliation  # which ``client`` replaces
 SHORTER = "chunks: {strategies: [{name: sentence, max_chars: 60}]}\n"
@@ -66,6 +67,20 @@ class TestPlanView:
 
         assert answer.json()["code"] == "invalid_spec"
         assert "chunk" in answer.json()["detail"]
+
+
+class TestReadingAnew:
+    def test_makes_a_build_although_the_spec_is_the_same(self, client, specs, build):
+        artifact = add_file("The heron waits.", "heron.txt")
+        sync(build, artifact)
+        Artifact.objects.filter(pk=artifact.pk).update(reader="")
+
+        plan = client.get(url("plan")).json()
+        made = client.post(url("builds"), {"reread": True}, format="json")
+
+        assert (plan["is_free"], plan["outdated_count"]) == (True, 1)
+        assert (made.status_code, made.json()["number"]) == (202, build.number + 1)
+        assert (made.json()["artifacts_unread"], made.json()["artifacts_not_reread"]) == (1, 0)
 
 
 class TestStartedTasks:
