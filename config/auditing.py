@@ -63,12 +63,21 @@ class AuditMiddleware:
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
-    def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> None:
-        """Look up the index now: the request may delete the object."""
+    def process_view(
+        self, request: HttpRequest, view: Any, args: Any, kwargs: Any
+    ) -> HttpResponseBase | None:
+        """Look up the index now: the request may delete the object. Without it, the request is
+        refused."""
         route = getattr(request.resolver_match, "route", "")
         is_read = settings.STRATA_AUDIT_LOG_READS and route.startswith(READ_ROUTES)
         if is_read or _is_change(request, view):
-            request.META[AUDITED] = _find_index_of_object(kwargs)
+            try:
+                request.META[AUDITED] = _find_index_of_object(kwargs)
+            except DatabaseError:
+                logger.exception("The index of a request was not found for the audit log")
+                detail = "The request was not carried out: the database did not answer."
+                return _answer(AuditUnavailable(detail))
+        return None
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
@@ -87,9 +96,12 @@ class AuditMiddleware:
             if response.status_code >= HTTPStatus.BAD_REQUEST:
                 return response  # nothing was changed; it says what is wrong, such as a full disk
             response.close()
-            content, headers = make_error_json(AuditUnavailable()), {"Retry-After": "5"}
-            return JsonResponse(content, status=503, headers=headers)
+            return _answer(AuditUnavailable())
         return response
+
+
+def _answer(error: AuditUnavailable) -> JsonResponse:
+    return JsonResponse(make_error_json(error), status=503, headers={"Retry-After": "5"})
 
 
 def _is_change(request: HttpRequest, view: Any) -> bool:

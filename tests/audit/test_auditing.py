@@ -12,12 +12,14 @@ from access.models import ApiKey
 from audit.models import AuditRow
 from audit.serializers import render_row
 from config.audited_commands import CHANGING_COMMANDS, audit_command
+from config.auditing import OBJECTS
 from documents.models import Artifact
 from indexing import tasks
 from tests.access.test_matrix import ROUTES, ask, expected_scope
 from tests.asking_mcp import answer_in_this_thread, call_tool
 from tests.clients import client_with_key
 from tests.config.test_operations import OWN_COMMANDS
+from tests.factories import give
 from tests.openapi.conftest import filled, models, pair  # noqa: F401
 
 pytestmark = pytest.mark.django_db
@@ -201,6 +203,20 @@ class TestRequests:
 
         [row] = take_rows()
         assert (row["route"], row["name"]) == ("/sign-in", "admin")
+
+    def test_a_change_whose_index_cannot_be_looked_up_is_refused(self, shared_store, monkeypatch):
+        artifact = give()
+        client = client_with_key()
+
+        class Away:
+            def filter(self, **lookups: object) -> None:
+                raise DatabaseError
+
+        monkeypatch.setitem(OBJECTS, "artifact_id", (Away(), "pk", "index"))
+        response = client.delete(f"/api/v1/artifacts/{artifact.pk}/")
+
+        assert (response.status_code, response.json()["code"]) == (503, "audit_unavailable")
+        assert Artifact.objects.filter(pk=artifact.pk).exists()
 
     def test_a_change_without_its_row_is_not_acknowledged(self, shared_store, monkeypatch):
         client = client_with_key()

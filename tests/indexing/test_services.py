@@ -133,7 +133,7 @@ class TestSyncNodes:
 
         sync(build, give(edited, external_id="notes"))
 
-        assert 1 <= len(embedder.embedded) <= 4
+        assert 1 <= len([text for text in embedder.embedded if text != artifact.title]) <= 4
         assert verify_build(build).is_sound
 
     def test_embeds_no_text_that_only_moved(self, build, store, embedder):
