@@ -28,8 +28,9 @@ from documents.originals import (
     delete_original_on_commit,
     get_recognised_pages_path,
 )
+from documents.pages import replace_pages
 from documents.parsing import IMAGE_TYPES, ParsedDocument, describe_reader, ocr, parse_file
-from documents.services import add_artifact, remove_parts, replace_pages
+from documents.services import add_artifact, remove_parts
 from documents.storage import get_storage
 from documents.virus_scan import is_scanner_configured, scan_file
 

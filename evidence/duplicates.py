@@ -15,8 +15,9 @@ import numpy as np
 from access.grants import Grant
 from documents.groups import covers_groups, is_visible
 from documents.models import Artifact, Page, Source
+from documents.pages import cut_pages
 from documents.parsing import ParsedPage
-from documents.services import TextContent, cut_pages
+from documents.services import TextContent
 from evidence.models import RecentEvidence, Vectors
 from evidence.wording import has_same_words
 from indexing import embedding

@@ -13,8 +13,8 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from documents.models import Artifact
+from documents.pages import show_readings
 from documents.reading import find_outdated_artifacts
-from documents.services import show_readings
 from indexing.exceptions import BuildUnfinished, UnknownBuild, WrongBuildState
 from indexing.models import Index, IndexBuild, IndexBuildQuerySet, IndexedDocument, Node
 from indexing.removal import LATE_WRITE_SECONDS, delete_build_data

@@ -18,9 +18,9 @@ from core.leases import WORKER_DIED, Claim, describe_error
 from documents.exceptions import Unparsable
 from documents.models import Artifact, Reading
 from documents.originals import get_recognised_pages_path
+from documents.pages import add_reading, delete_readings, find_unseen_readings
 from documents.parsing import ParsedDocument
 from documents.reading import is_outdated, name_reader, read_original
-from documents.services import add_reading, delete_readings, find_unseen_readings
 from indexing.hooks import Fault
 from indexing.models import Index, IndexBuild, IndexedDocument
 from indexing.services.batches import ROWS_PER_STATEMENT

@@ -14,13 +14,12 @@ from core.exceptions import InvalidInput, StrataError, UnknownIndex
 from core.text import clean_text, hash_text
 from documents.models import Artifact, Source
 from documents.originals import save_incoming_file
+from documents.pages import cut_pages, replace_pages
 from documents.parsing import ParsedPage, parse_file, title_from_file_name
 from documents.reading import SET_BY_HAND
 from documents.services import (
     add_artifact,
     assign_next_revision,
-    cut_pages,
-    replace_pages,
     require_not_held,
 )
 from indexing.drafting.chunk import draft_chunks

@@ -12,6 +12,7 @@ from documents.exceptions import ContentConflict, OriginalsUnavailable, Unparsab
 from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page, Source
 from documents.originals import FileContent, save_incoming_file
+from documents.pages import replace_pages
 from documents.parsing import ParsedDocument, ParsedPage, ParseWarning
 from documents.services import AddOutcome, TextContent, add_artifact
 from tests.factories import original_path
@@ -316,7 +317,7 @@ class TestUpdateArtifact:
 class TestRemoveArtifact:
     def test_deletes_pages_sources_and_original(self, files, django_capture_on_commit_callbacks):
         artifact, _ = add_artifact("plain", file())
-        services.replace_pages(artifact, [ParsedPage(text="One.", label="")])
+        replace_pages(artifact, [ParsedPage(text="One.", label="")])
 
         with django_capture_on_commit_callbacks(execute=True):
             services.remove_artifact(artifact.pk)

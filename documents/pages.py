@@ -1,0 +1,177 @@
+"""Writes the pages and sources of artifacts, in one reading or in several."""
+
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Case, Exists, F, OuterRef, QuerySet, Subquery, Value, When
+
+from core.text import hash_text
+from documents.models import Artifact, Page, Reading, Source, is_last_reading
+from documents.parsing import ParsedPage
+from documents.source_splitting import split_into_sources
+
+
+def replace_pages(artifact: Artifact, pages: Sequence[ParsedPage]) -> None:
+    """Replace an artifact's pages and sources in all readings, inside the caller's transaction."""
+    page_rows, source_rows = cut_pages(artifact, pages)
+    old_pages = Page.every_reading.filter(artifact=artifact)
+    if old_pages.exists():
+        old_sources = Source.every_reading.filter(artifact=artifact)
+        kept = {row.pk for row in (*page_rows, *source_rows)}
+        for rows in (old_sources, old_pages):
+            vanished = [pk for pk in rows.values_list("pk", flat=True) if pk not in kept]
+            rows.model._base_manager.filter(pk__in=vanished).delete()
+        # Ordinals are unique: move the old ones out of the way of the new ones.
+        old_sources.update(ordinal=F("ordinal") + 1_000_000_000)
+        Reading.objects.filter(artifact=artifact).delete()
+    _write_pages(page_rows, source_rows)
+
+
+def add_reading(artifact: Artifact, pages: Sequence[ParsedPage], number: int) -> None:
+    """Add what a reader made of an artifact, whose row the caller has locked, as its reading of
+    this number, which is not current. The artifact's ``reader`` and ``warnings``, which are not
+    saved, are those of the reading.
+
+    No pages are added if they and their sources equal those that a build of this number sees.
+    """
+    page_rows, source_rows = cut_pages(artifact, pages, number)
+    made_by = {"reader": artifact.reader, "warnings": artifact.warnings}
+    stored = Artifact.objects.filter(pk=artifact.pk)
+    readings = Reading.objects.filter(artifact=artifact)
+    last = readings.filter(number__lte=number).order_by("-number").first()
+    seen_pages = list(Page.every_reading.seen_by(number).filter(artifact=artifact))
+    seen_sources = Source.every_reading.seen_by(number).filter(artifact=artifact)
+    if _list_texts(page_rows, source_rows) == _list_texts(
+        seen_pages, seen_sources.select_related("page").defer("page__text")
+    ):
+        if all(page.is_current for page in seen_pages):
+            stored.update(**made_by)
+        if last is not None:
+            readings.filter(pk=last.pk).update(**made_by)
+        return
+    if last is None:
+        readings.create(artifact=artifact, number=0, **stored.values("reader", "warnings").get())
+    readings.create(artifact=artifact, number=number, **made_by)
+    _write_pages(page_rows, source_rows)
+
+
+def _list_texts(pages: Iterable[Page], sources: Iterable[Source]) -> list[tuple[object, ...]]:
+    """What builds use of them."""
+    return [
+        *sorted((page.index, page.label, page.text) for page in pages),
+        *sorted(
+            (each.ordinal, each.page.index, each.start, each.end, each.heading, each.text)
+            for each in sources
+        ),
+    ]
+
+
+def show_readings(index: str, number: int) -> None:
+    """Make what a build of this number sees current in an index, inside the transaction that makes
+    the build live."""
+    artifacts = Reading.objects.filter(artifact__index=index).values("artifact")
+    is_seen = Case(When(is_last_reading(number), then=Value(True)), default=Value(False))
+    for model in (Page, Source):
+        model.every_reading.filter(artifact__in=artifacts).update(is_current=is_seen)
+    readings = Reading.objects.filter(artifact=OuterRef("pk"), number__lte=number)
+    last = readings.order_by("-number")
+    Artifact.objects.filter(pk__in=artifacts).update(
+        reader=Subquery(last.values("reader")[:1]), warnings=Subquery(last.values("warnings")[:1])
+    )
+
+
+def find_unseen_readings(index: str, numbers: Iterable[int]) -> QuerySet[Reading]:
+    """The readings of an index that no build of these numbers sees."""
+    unseen = Reading.objects.filter(artifact__index=index)
+    for number in numbers:
+        unseen = unseen.exclude(is_last_reading(number, "number"))
+    return unseen
+
+
+def delete_readings(readings: QuerySet[Reading]) -> int:
+    """Delete these readings with their pages and sources, inside the caller's transaction; return
+    how many."""
+    artifact_ids = {reading.pk: reading.artifact_id for reading in readings}
+    deleted = Reading.objects.filter(pk__in=artifact_ids)
+    is_deleted = Exists(deleted.filter(artifact=OuterRef("artifact"), number=OuterRef("reading")))
+    for model in (Source, Page):
+        rows = model.every_reading.filter(is_deleted, artifact__in=artifact_ids.values())
+        rows.delete()
+    deleted.delete()
+    return len(artifact_ids)
+
+
+def _write_pages(page_rows: Sequence[Page], source_rows: Sequence[Source]) -> None:
+    Page.objects.bulk_create(
+        page_rows,
+        update_conflicts=True,
+        unique_fields=["id"],
+        update_fields=["index", "label", "text", "ocr_lines", "content_hash", "is_current"],
+        batch_size=500,
+    )
+    Source.objects.bulk_create(
+        source_rows,
+        update_conflicts=True,
+        unique_fields=["id"],
+        update_fields=[
+            "page",
+            "ordinal",
+            "start",
+            "end",
+            "heading",
+            "text",
+            "content_hash",
+            "is_current",
+        ],
+        batch_size=500,
+    )
+
+
+def cut_pages(
+    artifact: Artifact, pages: Sequence[ParsedPage], reading: int = 0
+) -> tuple[list[Page], list[Source]]:
+    """Make the unsaved rows of an artifact's pages and of their sources, in order. A page's id
+    depends on its index, a source's on its text. Whatever cuts a text as the index does uses this.
+    Those of another reading than 0 have other ids and are not current.
+    """
+    prefix = f"reading {reading} " if reading else ""
+    common: dict[str, Any] = {"reading": reading, "is_current": not reading}
+    page_rows: list[Page] = []
+    source_rows: list[Source] = []
+    occurrences: Counter[str] = Counter()
+    for index, page in enumerate(pages):
+        page_row = Page(
+            id=uuid.uuid5(artifact.pk, f"{prefix}page {index}"),
+            artifact=artifact,
+            index=index,
+            label=page.label[:300],
+            text=page.text,
+            ocr_lines=page.ocr_lines,
+            content_hash=hash_text(page.text),
+            **common,
+        )
+        page_rows.append(page_row)
+        for span in split_into_sources(page.text, overlap=settings.STRATA_SOURCE_OVERLAP_WORDS):
+            text = page.text[span.start : span.end]
+            content_hash = hash_text(text)
+            occurrences[content_hash] += 1
+            source_rows.append(
+                Source(
+                    id=uuid.uuid5(
+                        artifact.pk, f"{prefix}source {content_hash} {occurrences[content_hash]}"
+                    ),
+                    artifact=artifact,
+                    page=page_row,
+                    ordinal=len(source_rows),
+                    start=span.start,
+                    end=span.end,
+                    heading=(span.heading or page.label)[:300],
+                    text=text,
+                    content_hash=content_hash,
+                    **common,
+                )
+            )
+    return page_rows, source_rows
