@@ -63,8 +63,9 @@ def register_node_estimator(kind: str, estimator: NodeEstimator) -> None:
 
 @dataclass(slots=True)
 class KindEstimate:
-    """Estimated counts for one kind of node. ``kept``: vectors are copied from the live build;
-    ``reembedded``: same text, other model or context; ``rebuilt``: new; ``removed``: gone."""
+    """Estimated counts for one kind of node. ``kept``: vectors are copied from the live build, or
+    get another context; ``reembedded``: same text, but another model, or a context embedded with
+    it; ``rebuilt``: new; ``removed``: gone."""
 
     kept: int = 0
     reembedded: int = 0
@@ -261,7 +262,9 @@ def _add_to_totals(
     for node in new_nodes.nodes:
         text, *context = rows.pop(node.node_id, (None,))
         weight = node.metadata["details"].get("context_weight")
-        if is_same_model and (text, *context) == (node.text, node.metadata["context"], weight):
+        # Simplification: a context that outweighs its text cannot be replaced.
+        has_same_context = context == [node.metadata["context"], weight]
+        if is_same_model and text == node.text and (has_same_context or (weight and context[1])):
             totals.kept += 1
             continue
         if text == node.text:

@@ -407,7 +407,7 @@ class Node(LeasedRow):
 
     @property
     def context_weight(self) -> float | None:
-        """As ``ContextChunk.context_weight``."""
+        """As that of ``WeightedContext``."""
         weight: float | None = self.details.get("context_weight")
         return weight
 

@@ -1,17 +1,22 @@
 """Finds vectors that the same model has already computed for the same text: in another build of the
-index, or in this process when it compared a text before indexing it."""
+index, in this build under an earlier title, or in this process when it compared a text before
+indexing it."""
 
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from uuid import UUID
 
+import numpy as np
 from django.db.models import Exists, OuterRef
 
 from core.text import hash_text
+from documents.models import Artifact
+from indexing import embedding
 from indexing.chunking import prepend_context
-from indexing.contexts import TextInContext
-from indexing.drafting import hash_payload
+from indexing.contexts import TextInContext, replace_contexts
+from indexing.drafting import hash_payload, hash_vector_inputs
+from indexing.drafting.chunk import fit_chunk_context
 from indexing.models import IndexBuild, IndexedDocument, Node
 from indexing.spec import EmbeddingSpec
 from indexing.stores import get_store
@@ -48,10 +53,11 @@ def find_reusable_vectors(build: IndexBuild, nodes: Sequence[Node]) -> dict[UUID
 
     A vector kept by this process is reusable if context with its weight, text and embedding spec
     (with prefixes) are equal. One of another build of the index also needs an equal point id and
-    kind.
+    kind. One with another context that was added by a weight, also of this build, needs only the
+    context to be embedded.
 
     Raises:
-        StoreUnavailable: retry helps.
+        StoreUnavailable, EmbeddingUnavailable: retry helps.
     """
     copied = _find_kept(build, nodes)
     donor_builds = (
@@ -65,7 +71,8 @@ def find_reusable_vectors(build: IndexBuild, nodes: Sequence[Node]) -> dict[UUID
         ]
         if missing:
             copied |= _read_vectors_from(donor, missing)
-    return copied
+    missing = [node for node in nodes if node.point_id not in copied and node.synced_input_hash]
+    return copied | _read_vectors_of_old_titles(build, missing)
 
 
 def _find_kept(build: IndexBuild, nodes: Sequence[Node]) -> dict[UUID, DenseVector]:
@@ -77,7 +84,7 @@ def _find_kept(build: IndexBuild, nodes: Sequence[Node]) -> dict[UUID, DenseVect
 
 
 def _read_vectors_from(donor: IndexBuild, nodes: Sequence[Node]) -> dict[UUID, DenseVector]:
-    expected_nodes = {node.point_id: _describe(node) for node in nodes}
+    expected_nodes = {node.point_id: node for node in nodes}
     # Nodes that are to be embedded again have vectors that must not be copied.
     outdated = IndexedDocument.objects.filter(build=donor, artifact=OuterRef("artifact_id"))
     rows = Node.objects.filter(
@@ -86,21 +93,66 @@ def _read_vectors_from(donor: IndexBuild, nodes: Sequence[Node]) -> dict[UUID, D
         point_id__in=expected_nodes,
         state=Node.State.SYNCED,
     )
-    rows_by_kind: dict[str, dict[UUID, str]] = {}
+    rows_by_kind: dict[str, dict[UUID, Node]] = {}
     for row in rows.only("point_id", "kind", "text", "context", "details", "payload_hash"):
-        if expected_nodes[row.point_id] == _describe(row):
-            rows_by_kind.setdefault(row.kind, {})[row.point_id] = row.payload_hash
-    copied = {}
-    for kind, payload_hashes in rows_by_kind.items():
-        points = get_store().retrieve(
-            donor.collection(kind), list(payload_hashes), with_vectors=True
-        )
+        node = expected_nodes[row.point_id]
+        if (row.kind, row.text) == (node.kind, node.text) and (
+            _has_context_of(row, node) or (row.context_weight and node.context_weight)
+        ):
+            rows_by_kind.setdefault(row.kind, {})[row.point_id] = row
+    copied, others = {}, []
+    for kind, found in rows_by_kind.items():
+        points = get_store().retrieve(donor.collection(kind), list(found), with_vectors=True)
         for point_id, point in points.items():
+            row, node = found[point_id], expected_nodes[point_id]
             # The point may have been written again, for another text, after its row was read.
-            if point.dense is not None and hash_payload(point.payload) == payload_hashes[point_id]:
+            if point.dense is None or hash_payload(point.payload) != row.payload_hash:
+                continue
+            if _has_context_of(row, node):
                 copied[point_id] = point.dense
-    return copied
+            else:
+                others.append((point.dense, row, node))
+    return copied | _replace_contexts(donor, others)
 
 
-def _describe(node: Node) -> tuple[str, str, str, float | None]:
-    return node.kind, node.text, node.context, node.context_weight
+def _read_vectors_of_old_titles(
+    build: IndexBuild, nodes: Sequence[Node]
+) -> dict[UUID, DenseVector]:
+    """The vectors of nodes whose points have another title, and else all that they are to have."""
+    nodes_by_kind: dict[str, dict[UUID, Node]] = {}
+    for node in nodes:
+        if node.context_weight and node.source:
+            nodes_by_kind.setdefault(node.kind, {})[node.point_id] = node
+    others = []
+    for kind, expected in nodes_by_kind.items():
+        points = get_store().retrieve(build.collection(kind), list(expected), with_vectors=True)
+        for point_id, point in points.items():
+            node = expected[point_id]
+            assert node.source is not None
+            titled = Artifact(title=point.payload["artifact_title"])
+            context = fit_chunk_context(titled, node.source, build)
+            old = Node(kind=kind, text=node.text, context=context, details=node.details)
+            is_known = hash_vector_inputs(old, build.spec) == node.synced_input_hash
+            if is_known and point.dense is not None:
+                others.append((point.dense, old, node))
+    return _replace_contexts(build, others)
+
+
+def _replace_contexts(
+    build: IndexBuild, found: Sequence[tuple[DenseVector, Node, Node]]
+) -> dict[UUID, DenseVector]:
+    """The vectors of the second nodes, from those of the first, which the build's model made."""
+    if not found:
+        return {}
+    vectors, old, new = zip(*found, strict=True)
+    embedder = embedding.get_embedder(build.spec.embedding_spec_for(new[0].kind))
+    replaced = replace_contexts(embedder, np.stack(vectors), old, new)
+    return {
+        node.point_id: vector
+        for node, vector in zip(new, replaced, strict=True)
+        if vector is not None
+    }
+
+
+def _has_context_of(row: Node, node: Node) -> bool:
+    return (row.context, row.context_weight) == (node.context, node.context_weight)

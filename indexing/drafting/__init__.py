@@ -12,6 +12,7 @@ from indexing.drafting.drafter import (
     get_drafters,
     get_standalone_drafters,
     hash_payload,
+    hash_vector_inputs,
     make_payload,
 )
 from indexing.hooks import plan_inputs, register_input_planner

@@ -41,7 +41,7 @@ class DraftedChunk:
     text: str
     text_hash: str
     context: str
-    context_weight: float | None  # as that of ``TextInContext``
+    context_weight: float | None  # as that of ``WeightedContext``
     token_count: int
 
 

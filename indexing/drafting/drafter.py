@@ -4,7 +4,7 @@ each kind: a ``Drafter``, or a ``StandaloneDrafter`` for a standalone kind."""
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
@@ -12,9 +12,12 @@ from django.db.models import QuerySet
 from django.utils.module_loading import import_string
 
 from access.grants import EVERYONE
+from core.text import hash_text
 from documents.models import Artifact
+from indexing.chunking import prepend_context
 from indexing.kinds import KINDS
 from indexing.models import IndexBuild, Node
+from indexing.spec import EmbeddingSpec, IndexSpec, SparseSpec
 from indexing.stores.base import Payload
 
 if TYPE_CHECKING:
@@ -156,6 +159,19 @@ def declared_field_payload(node: Node) -> Payload:
     assert node.artifact is not None
     metadata = node.artifact.metadata
     return {name: metadata[name] for name in node.build.spec.metadata if name in metadata}
+
+
+def hash_vector_inputs(node: Node, spec: IndexSpec) -> str:
+    """Hash of everything that determines the node's vectors."""
+    settings = _describe_models(spec.embedding_spec_for(node.kind), spec.sparse)
+    if node.context_weight is not None:
+        settings = f"{settings} {node.context_weight}"
+    return hash_text(f"{settings}\n{prepend_context(node.context, node.text)}")
+
+
+@lru_cache(maxsize=64)
+def _describe_models(dense: EmbeddingSpec, sparse: SparseSpec) -> str:
+    return json.dumps([dense.model_dump(), sparse.model_dump()], sort_keys=True)
 
 
 def hash_payload(payload: Payload) -> str:

@@ -1,6 +1,5 @@
 """Ledger rows of drafted nodes: made from what drafters yield, and written if they differ."""
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -8,10 +7,14 @@ from uuid import UUID
 from django.db.models import Min
 from django.utils import timezone
 
-from core.text import hash_text
 from documents.models import Artifact
-from indexing.chunking import prepend_context
-from indexing.drafting import get_drafters, get_standalone_drafters, hash_payload, make_payload
+from indexing.drafting import (
+    get_drafters,
+    get_standalone_drafters,
+    hash_payload,
+    hash_vector_inputs,
+    make_payload,
+)
 from indexing.models import LOST_TURN, IndexBuild, Node
 from indexing.services.batches import ROWS_PER_STATEMENT, slices
 
@@ -50,12 +53,10 @@ def _make_rows(
 ) -> Iterator[Node]:
     now = timezone.now()
     model = build.spec.embedding_spec_for(kind)
-    settings = json.dumps([model.model_dump(), build.spec.sparse.model_dump()], sort_keys=True)
     for text_node in text_nodes:
         node = Node.from_text_node(text_node, artifact, build)
         node.attributes_hash = "" if artifact is None else artifact.attributes_hash
-        vectors = settings if node.context_weight is None else f"{settings} {node.context_weight}"
-        node.input_hash = hash_text(f"{vectors}\n{prepend_context(node.context, node.text)}")
+        node.input_hash = hash_vector_inputs(node, build.spec)
         node.payload_hash = hash_payload(make_payload(node))
         node.embedding_model = model.model
         node.dimension = model.dimension

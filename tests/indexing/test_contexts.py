@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from indexing.contexts import embed_in_context
+from indexing.contexts import embed_in_context, replace_contexts
 from indexing.embedding import get_embedder
 from indexing.models import IndexBuild, Node
 from indexing.services import load_specs
@@ -40,6 +40,31 @@ class TestEmbedInContext:
         found, _ = embed_in_context(model, texts)
 
         assert found == pytest.approx(expected, abs=1e-5)
+
+
+class TestReplaceContexts:
+    def test_gives_the_vectors_of_the_new_contexts(self, model):
+        texts = ["Grey herons eat fish.", "The ferry leaves at six."]
+        old = [text_in_context(text, "Birds\nThe heron", 0.4) for text in texts]
+        new = [text_in_context(texts[0], "Fish", 0.7), text_in_context(texts[1], "A\nB\nC", 0.1)]
+
+        found = replace_contexts(model, embed_in_context(model, old), old, new)
+
+        assert np.stack(found) == pytest.approx(embed_in_context(model, new), abs=1e-6)
+
+    def test_embeds_only_the_lines(self, embedder):
+        old, new = text_in_context("", "Birds", 0.4), text_in_context("", "Waders", 0.4)
+        [vector] = embedder.embed_documents(["a"])
+        embedder.embedded.clear()
+
+        replace_contexts(embedder, vector[None], [old], [new])
+
+        assert embedder.embedded == ["Birds", "Waders"]
+
+    def test_finds_none_where_the_old_context_outweighs_the_text(self, model):
+        old, new = text_in_context("sleep", "norway", 1.0), text_in_context("sleep", "fjord", 0.4)
+
+        assert replace_contexts(model, embed_in_context(model, [old]), [old], [new]) == [None]
 
 
 class TestContextWeight:

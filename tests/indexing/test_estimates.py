@@ -63,6 +63,18 @@ class TestEstimateBuild:
         assert rebuilt.rebuilt > 1
         assert rebuilt.removed == nodes.count() - 1
 
+    def test_keeps_nodes_whose_context_gets_another_weight(self, specs, indexed, embedder):
+        sync(indexed, give("\n\n".join(f"{n} herons eat." for n in range(800)), title="Birds"))
+        specs("chunks: {context_weight: 0.2}\n")
+        estimate = estimate_build("plain").kinds["chunk"]
+
+        begun = apply_spec("plain")
+        sync(begun, *Artifact.objects.all())
+
+        begun.refresh_from_db()
+        assert (begun.copied_count, begun.embedded_count) == (estimate.kept, estimate.texts)
+        assert estimate.texts == 0
+
     def test_equals_the_work_that_is_done_afterwards(self, specs, indexed, embedder):
         specs("chunks: {strategies: [{name: sentence, max_chars: 60}]}\n")
         estimate = estimate_build("plain").kinds["chunk"]

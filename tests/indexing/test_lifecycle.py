@@ -1,12 +1,14 @@
 from datetime import timedelta
 
+import numpy as np
 import pytest
 from django.utils import timezone
 
 from core.exceptions import UnknownIndex
 from documents.models import Artifact
-from documents.services import remove_artifact
+from documents.services import remove_artifact, update_artifact
 from indexing import lifecycle, tasks
+from indexing.contexts import embed_in_context
 from indexing.exceptions import BuildUnfinished, WrongBuildState
 from indexing.models import Index, IndexBuild, Node
 from indexing.progress import get_index_progress
@@ -21,6 +23,9 @@ State = IndexBuild.State
 SHORTER = "chunks: {strategies: [{name: sentence, max_chars: 60}]}\n"
 
 
+LONG_TEXT = "# Herons\n\n" + "\n\n".join(f"{n} herons stand in the water." for n in range(500))
+
+
 @pytest.fixture
 def beside(specs, build) -> IndexBuild:
     """A complete build with shorter chunks beside the live one, which holds a document."""
@@ -29,6 +34,15 @@ def beside(specs, build) -> IndexBuild:
     beside = lifecycle.apply_spec("plain")
     sync(beside, *Artifact.objects.all())
     return beside
+
+
+def have_vectors_of_their_nodes(build, embedder, store) -> bool:
+    nodes = list(build.nodes.all())
+    points = store.retrieve(
+        build.collection("chunk"), [node.point_id for node in nodes], with_vectors=True
+    )
+    found = np.stack([points[node.point_id].dense for node in nodes])
+    return np.allclose(found, embed_in_context(embedder, nodes), atol=1e-5)
 
 
 def state_of(build: IndexBuild) -> str:
@@ -171,8 +185,23 @@ class TestVectorsOfAnotherBuild:
         begun.refresh_from_db()
         assert (begun.copied_count, begun.embedded_count) == (0, 1)
 
-    def test_are_not_copied_if_the_context_has_another_weight(self, specs, build, embedder):
-        artifact = give("One heron. Two herons.\n\n" * 1_000, title="Birds")
+    def test_get_another_context_if_both_are_added_by_a_weight(self, specs, build, embedder, store):
+        artifact = give(LONG_TEXT, title="Birds")
+        sync(build, artifact)
+        embedder.embedded.clear()
+        specs("chunks: {context: [title], context_weight: 0.2}\n")
+        begun = lifecycle.apply_spec("plain")
+
+        sync(begun, artifact)
+
+        begun.refresh_from_db()
+        assert set(embedder.embedded) == {"Birds", "Herons"}
+        assert begun.embedded_count == 0
+        assert have_vectors_of_their_nodes(begun, embedder, store)
+        assert verify_build(begun).is_sound
+
+    def test_are_not_copied_if_only_one_context_is_added_by_a_weight(self, specs, build, embedder):
+        artifact = give(LONG_TEXT, title="Birds")
         sync(build, artifact)
         specs("chunks: {context_weight: null}\n")
         begun = lifecycle.apply_spec("plain")
@@ -197,6 +226,46 @@ class TestVectorsOfAnotherBuild:
 
         begun.refresh_from_db()
         assert begun.copied_count == 0
+
+
+class TestVectorsOfAnOldTitle:
+    def test_get_the_new_title(self, build, embedder, store):
+        artifact = give(LONG_TEXT, title="Birds")
+        sync(build, artifact)
+        embedder.embedded.clear()
+
+        sync(build, update_artifact(artifact.pk, title="Waders"))
+
+        assert set(embedder.embedded) == {"Birds", "Herons", "Waders"}
+        assert have_vectors_of_their_nodes(build, embedder, store)
+        assert verify_build(build).is_sound
+
+    def test_are_not_used_if_the_heading_changes_too(self, build, embedder, store):
+        sync(build, give(LONG_TEXT, title="Birds", external_id="birds"))
+        embedder.embedded.clear()
+        edited = LONG_TEXT.replace("Herons", "Egrets")
+
+        sync(build, give(edited, title="Waders", external_id="birds"))
+
+        assert "Birds" not in embedder.embedded
+        assert have_vectors_of_their_nodes(build, embedder, store)
+        assert verify_build(build).is_sound
+
+    def test_are_not_used_if_the_point_has_the_new_title_already(self, build, embedder, store):
+        """As after a process that was killed between writing the points and their rows."""
+        artifact = give(LONG_TEXT, title="Birds")
+        sync(build, artifact)
+        before = {n.pk: n.synced_input_hash for n in build.nodes.all()}
+        artifact = update_artifact(artifact.pk, title="Waders")
+        sync(build, artifact)
+        for pk, synced in before.items():
+            Node.objects.filter(pk=pk).update(state=Node.State.PENDING, synced_input_hash=synced)
+        embedder.embedded.clear()
+
+        sync(build, artifact)
+
+        assert "Birds" not in embedder.embedded
+        assert have_vectors_of_their_nodes(build, embedder, store)
 
 
 class TestPromoteBuild:
