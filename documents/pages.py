@@ -11,6 +11,7 @@ from django.db.models import Case, Exists, F, OuterRef, QuerySet, Subquery, Valu
 from core.text import hash_text
 from documents.models import Artifact, Page, Reading, Source, is_last_reading
 from documents.parsing import ParsedPage
+from documents.running_lines import find_bodies
 from documents.source_splitting import split_into_sources
 
 
@@ -142,7 +143,10 @@ def cut_pages(
     page_rows: list[Page] = []
     source_rows: list[Source] = []
     occurrences: Counter[str] = Counter()
-    for index, page in enumerate(pages):
+    texts = [page.text for page in pages]
+    is_pdf = artifact.media_type == "application/pdf"  # others' pages have no headers
+    bodies = find_bodies(texts) if is_pdf else [(0, len(text)) for text in texts]
+    for index, (page, (start, end)) in enumerate(zip(pages, bodies, strict=True)):
         page_row = Page(
             id=uuid.uuid5(artifact.pk, f"{prefix}page {index}"),
             artifact=artifact,
@@ -154,7 +158,10 @@ def cut_pages(
             **common,
         )
         page_rows.append(page_row)
-        for span in split_into_sources(page.text, overlap=settings.STRATA_SOURCE_OVERLAP_WORDS):
+        spans = split_into_sources(
+            page.text[:end], start=start, overlap=settings.STRATA_SOURCE_OVERLAP_WORDS
+        )
+        for span in spans:
             text = page.text[span.start : span.end]
             content_hash = hash_text(text)
             occurrences[content_hash] += 1

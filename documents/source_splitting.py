@@ -42,9 +42,10 @@ class SourceSpan:
     heading: str = ""
 
 
-def split_into_sources(page_text: str, *, overlap: int = 0) -> list[SourceSpan]:
-    """The page's passages in order; they leave out only white space between them. Each but the
-    first repeats up to ``overlap`` words of the one before it, whole sentences if possible.
+def split_into_sources(page_text: str, *, start: int = 0, overlap: int = 0) -> list[SourceSpan]:
+    """The page's passages from ``start`` in order; they leave out only white space between them.
+    Each but the first repeats up to ``overlap`` words of the one before it, whole sentences if
+    possible.
 
     A page within both limits is one source. A longer one is cut before a heading, else between
     paragraphs, sentences, lines or words, with at least 500 words on both sides if possible; a
@@ -53,7 +54,7 @@ def split_into_sources(page_text: str, *, overlap: int = 0) -> list[SourceSpan]:
     words = _WordCounts(page_text)
     places = _SplitPoints(page_text)
     spans: list[SourceSpan] = []
-    start = _skip_space(page_text, 0)
+    start = _skip_space(page_text, start)
     while start < len(page_text):
         cut = _find_split(page_text, start, words, places)
         end = start + len(page_text[start:cut].rstrip())
@@ -201,9 +202,15 @@ class _SplitPoints:
         at = bisect_right(self._heading_starts, position) - 1
         if at < 0:
             return ""
+        first = at
         if self._heading_starts[at] == position:
             at = self._innermost[at]
-        return _strip_closing_hashes(self._headings[at].group("title").strip())
+        lines = [self._headings[at]]
+        # Successive headings of one level are the lines of one heading.
+        while at > first and self._headings[at - 1]["marks"] == lines[0]["marks"]:
+            at -= 1
+            lines.insert(0, self._headings[at])
+        return " ".join(_strip_closing_hashes(line["title"].strip()) for line in lines)
 
 
 def _strip_closing_hashes(title: str) -> str:

@@ -11,12 +11,10 @@ import numpy as np
 from django.db.models import Exists, OuterRef
 
 from core.text import hash_text
-from documents.models import Artifact
 from indexing import embedding
 from indexing.chunking import prepend_context
 from indexing.contexts import TextInContext, replace_contexts
 from indexing.drafting import hash_payload, hash_vector_inputs
-from indexing.drafting.chunk import fit_chunk_context
 from indexing.models import IndexBuild, IndexedDocument, Node
 from indexing.spec import EmbeddingSpec
 from indexing.stores import get_store
@@ -121,16 +119,16 @@ def _read_vectors_of_old_titles(
     """The vectors of nodes whose points have another title, and else all that they are to have."""
     nodes_by_kind: dict[str, dict[UUID, Node]] = {}
     for node in nodes:
-        if node.context_weight and node.source:
+        if node.context_weight and node.artifact and node.context.startswith(node.artifact.title):
             nodes_by_kind.setdefault(node.kind, {})[node.point_id] = node
     others = []
     for kind, expected in nodes_by_kind.items():
         points = get_store().retrieve(build.collection(kind), list(expected), with_vectors=True)
         for point_id, point in points.items():
             node = expected[point_id]
-            assert node.source is not None
-            titled = Artifact(title=point.payload["artifact_title"])
-            context = fit_chunk_context(titled, node.source, build)
+            assert node.artifact is not None
+            old_title = point.payload["artifact_title"]
+            context = node.context.replace(node.artifact.title, old_title, 1)
             old = Node(kind=kind, text=node.text, context=context, details=node.details)
             is_known = hash_vector_inputs(old, build.spec) == node.synced_input_hash
             if is_known and point.dense is not None:

@@ -28,6 +28,8 @@ MAX_BOOKMARKS = 10_000
 MIN_SHARE_OF_TEXT = 0.95
 # A line that opens or closes so many pages is a running header or footer, and no heading.
 MIN_PAGES_OF_RUNNING_LINE = 3
+MAX_TITLE_WORDS = 20
+MIN_SHARE_OF_CAPITALS = 0.6
 MIN_LINES_OF_HALF = 5  # of a spread
 DRAWING_DPI = 200
 
@@ -203,8 +205,12 @@ def _find_running_lines(layout: dict[int, list[LayoutBlock]]) -> set[str]:
 
 
 def _convert(blocks: list[LayoutBlock], running_lines: set[str]) -> Iterator[Block]:
+    is_opening = True  # there were only running lines so far
     for block in blocks:
         text = _plain(block.text or "")
+        is_running = block.text in running_lines
+        is_title = is_opening and not is_running and _reads_like_a_title(text)
+        is_opening &= is_running or not text
         if block.kind == "table":
             rows = [*([block.header] if block.header else []), *(block.rows or [])]
             yield from format_table([[_plain(cell.text) for cell in row] for row in rows])
@@ -212,13 +218,24 @@ def _convert(blocks: list[LayoutBlock], running_lines: set[str]) -> Iterator[Blo
             yield Block("\n".join(["```", *(block.lines or [text]), "```"]))
         elif not text:
             continue
-        elif block.kind == "heading" and block.text not in running_lines:
+        elif block.kind == "heading" and not is_running:
             yield Block(text, level=min(block.level or 1, 6))
         elif block.kind == "list_item":
             marker = block.marker if block.ordered and block.marker else "-"
             yield Block(f"{marker} {text}", run="list")
         else:
-            yield Block(text)
+            yield Block(text, level=2 if is_title else 0)
+
+
+def _reads_like_a_title(text: str) -> bool:
+    """Whether most words begin with a capital, as in "Consolidated Statements of Income"."""
+    words = [word for word in text.split() if word[0].isalpha()]
+    capitals = sum(word[0].isupper() for word in words)
+    return (
+        2 <= len(words) <= MAX_TITLE_WORDS
+        and text[-1] not in ".,;:"
+        and capitals >= MIN_SHARE_OF_CAPITALS * len(words)
+    )
 
 
 def _plain(markdown: str) -> str:

@@ -11,4 +11,5 @@ search would find the wrong place in repeated text. LlamaIndex's node parsers gi
 
 from indexing.chunking.chunker import split_into_chunks
 from indexing.chunking.packing import EmbedTexts
+from indexing.chunking.tables import Table, find_continued_header, find_tables
 from indexing.chunking.window import Chunk, CountTokens, fit_context, prepend_context

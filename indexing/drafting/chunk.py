@@ -11,7 +11,14 @@ from uuid import UUID
 from core.text import hash_text
 from documents.models import Artifact, Source
 from indexing import embedding
-from indexing.chunking import fit_context, split_into_chunks
+from indexing.chunking import (
+    Table,
+    find_continued_header,
+    find_tables,
+    fit_context,
+    prepend_context,
+    split_into_chunks,
+)
 from indexing.drafting.drafter import (
     DrafterWithoutWrittenInput,
     declared_field_payload,
@@ -94,15 +101,26 @@ def draft_chunks(
     sources = list(sources)
     is_long = sum(len(source.text) for source in sources) > SHORT_TEXT_CHARS
     weight = spec.chunks.context_weight if is_long else None
+    tables_of_page: dict[UUID, list[Table]] = {}
     for source in sources:
         source_hash = hash_text(source.text)
-        context = fit_chunk_context(artifact, source, build)
+        source_context = fit_chunk_context(artifact, source, build)
+        tables, table_offset = _find_tables(source, build, tables_of_page)
         for strategy in spec.chunks.strategies:
-            cut = partial(split_into_chunks, source.text, strategy, context=context, window=window)
+            cut = partial(
+                split_into_chunks, source.text, strategy, context=source_context, window=window
+            )
             for chunk in cut(count_tokens=count_tokens, embed=embedder.embed_documents):
                 text_hash = hash_text(chunk.text)
                 occurrences[strategy.key, text_hash] += 1
                 occurrence = occurrences[strategy.key, text_hash]
+                context, token_count = source_context, chunk.token_count
+                if header := find_continued_header(tables, chunk.start + table_offset):
+                    with_header = "\n".join(filter(None, [context, header]))
+                    with_header = fit_context(with_header, window, count_tokens)
+                    [count] = count_tokens([prepend_context(with_header, chunk.text)])
+                    if weight is not None or count <= window:
+                        context, token_count = with_header, count
                 yield DraftedChunk(
                     id=make_chunk_id(artifact.pk, strategy.key, text_hash, occurrence),
                     source=source,
@@ -115,7 +133,7 @@ def draft_chunks(
                     text_hash=text_hash,
                     context=context,
                     context_weight=weight if context else None,
-                    token_count=chunk.token_count,
+                    token_count=token_count,
                 )
 
 
@@ -124,10 +142,25 @@ def make_chunk_id(artifact_id: UUID, strategy: str, text_hash: str, occurrence: 
     return uuid.uuid5(artifact_id, f"chunk {strategy} {text_hash} {occurrence}")
 
 
+def _find_tables(
+    source: Source, build: IndexBuild, tables_of_page: dict[UUID, list[Table]]
+) -> tuple[list[Table], int]:
+    """The tables around the source, if the recipe wants their headers, and the offset of its text
+    from theirs: a source that begins with a row may continue a table of its page."""
+    if "table" not in build.spec.chunks.context:
+        return [], 0
+    if not source.start or not source.text.startswith("|"):
+        return find_tables(source.text), 0
+    if source.page_id not in tables_of_page:
+        tables_of_page[source.page_id] = find_tables(source.page.text)
+    return tables_of_page[source.page_id], source.start
+
+
 def fit_chunk_context(artifact: Artifact, source: Source, build: IndexBuild) -> str:
-    """The context of each chunk of the source, a line for each part, cut to fit the window."""
+    """The context that all chunks of the source have, a line for each part, cut to fit the
+    window."""
     count_tokens = embedding.get_embedder(build.spec.embedding).count_tokens
-    parts = {"title": artifact.title, "heading": source.heading}
+    parts = {"title": artifact.title, "heading": source.heading, "table": ""}
     selected = [parts[name] for name in build.spec.chunks.context]
     # Leave out a heading that repeats the title: it would waste the window.
     context = "\n".join(dict.fromkeys(part for part in selected if part))

@@ -127,6 +127,20 @@ class TestSplitIntoSources:
 
         assert [span.heading for span in split_into_sources(text)] == ["", "B", "B"]
 
+    def test_joins_the_lines_of_a_heading(self):
+        text = "# Report\n\n## Balance sheets\n\n## In millions ##\n\n" + words(10)
+
+        [span] = split_into_sources(text)
+
+        assert span.heading == "Balance sheets In millions"
+
+    def test_begins_after_a_header(self):
+        text = "Annual report\n\n# Costs\n\n" + words(10)
+
+        [span] = split_into_sources(text, start=13)
+
+        assert (span.start, span.heading) == (15, "Costs")
+
 
 class TestOverlap:
     @given(

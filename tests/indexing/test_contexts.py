@@ -5,6 +5,7 @@ import pytest
 
 from indexing.contexts import embed_in_context, replace_contexts
 from indexing.embedding import get_embedder
+from indexing.lifecycle import apply_spec
 from indexing.models import IndexBuild, Node
 from indexing.services import load_specs
 from indexing.spec import EmbeddingSpec
@@ -89,3 +90,42 @@ class TestContextWeight:
         assert {(node.context_weight, node.context) for node in Node.objects.all()} == {
             (None, "Birds")
         }
+
+
+class TestTableContext:
+    def test_is_the_header_of_the_table_that_a_chunk_continues(self, build):
+        rows = "".join(f"| Heron {n} | {n} pairs |\n" for n in range(40))
+        sync(build, give(f"# Counts\n| Bird | Pairs |\n| --- | --- |\n{rows}", title="Oslo"))
+
+        first, *others = Node.objects.order_by("start_offset").values_list("context", flat=True)
+        assert first == "Oslo\nCounts"
+        assert set(others) == {"Oslo\nCounts\nCounts Bird Pairs"}
+
+    def test_is_found_in_an_earlier_source_of_the_page(self, build):
+        rows = "".join(f"| Heron {n} | {n} pairs |\n" for n in range(2_000))
+        sync(build, give(f"| Bird | Pairs |\n| --- | --- |\n{rows}", title="Oslo"))
+
+        nodes = Node.objects.filter(source__ordinal__gt=0)
+        assert nodes.values("source").distinct().count() > 1
+        assert set(nodes.values_list("context", flat=True)) == {"Oslo\nBird Pairs"}
+
+    def test_is_left_out_where_the_chunk_would_not_fit_the_window(self, specs, build):
+        specs("embedding: {window: 32}\n")
+        load_specs()
+        begun = apply_spec("plain")
+        header = "| " + " | ".join(f"Column {n}" for n in range(12)) + " |\n| --- |\n"
+
+        sync(begun, give(header + f"| {'bird ' * 22}|\n" * 20, title="Oslo"))
+
+        nodes = begun.nodes.order_by("start_offset")
+        assert {node.context for node in nodes} == {"Oslo"}
+        assert max(node.token_count for node in nodes) <= 32
+
+    def test_is_left_out_if_the_spec_does_not_name_it(self, specs, build):
+        specs("chunks: {context: [title]}\n")
+        load_specs()
+        begun = apply_spec("plain")
+
+        sync(begun, give("| Bird |\n| --- |\n" + "| Heron or gull |\n" * 60, title="Oslo"))
+
+        assert {node.context for node in begun.nodes.all()} == {"Oslo"}

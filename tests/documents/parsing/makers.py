@@ -39,6 +39,19 @@ def make_pdf(*pages: str, title: str = "", password: str | None = None) -> bytes
     return stream.getvalue()
 
 
+def make_pdf_of_text(*pages: str) -> bytes:
+    """Pages of paragraphs, which are separated by empty lines."""
+    normal = getSampleStyleSheet()["Normal"]
+    story: list[Flowable] = []
+    for page in pages:
+        for paragraph in page.split("\n\n"):
+            story += [Paragraph(paragraph, normal), Spacer(1, 12)]
+        story.append(PageBreak())
+    stream = io.BytesIO()
+    SimpleDocTemplate(stream, pagesize=A5).build(story)
+    return stream.getvalue()
+
+
 def make_pdf_with_layout(*headings: str, header: str = "") -> bytes:
     """For each heading a page with it, a paragraph of two lines, and a table with ruled lines."""
     normal = getSampleStyleSheet()["Normal"]

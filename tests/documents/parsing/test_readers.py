@@ -16,6 +16,7 @@ from tests.documents.parsing.makers import (
     make_docx,
     make_epub,
     make_pdf,
+    make_pdf_of_text,
     make_pdf_with_layout,
     make_pptx,
     make_pptx_with_charts,
@@ -72,6 +73,18 @@ class TestPdf:
         for page, heading in zip(document.pages, headings, strict=True):
             assert page.text.startswith("Table of Contents\n")
             assert heading in page.text
+
+    def test_reads_the_title_of_a_page_as_a_heading_although_it_is_set_as_text(self, parse):
+        pages = [
+            f"Annual Report\n\n{title}\n\n" + "The year went well in all of our markets. " * 9
+            for title in ("Consolidated Statements of Income", "we sold more", "Balance Sheets")
+        ]
+
+        found = parse(make_pdf_of_text(*pages), "a.pdf").pages
+
+        assert "\n\n## Consolidated Statements of Income\n\n" in found[0].text
+        assert "#" not in found[1].text
+        assert "\n\n## Balance Sheets\n\n" in found[2].text
 
     def test_falls_back_to_plain_text_where_the_layout_loses_text(self, tmp_path, monkeypatch):
         path = tmp_path / "layout.pdf"
