@@ -1,0 +1,308 @@
+import socket
+from dataclasses import replace
+
+import httpx
+import pytest
+
+from config.diagnostics import check_installation
+from documents import tasks
+from documents.exceptions import ReaderUnavailable, Unparsable
+from documents.models import Artifact
+from documents.originals import save_incoming_file
+from documents.parsing import added_readers, docling_serve
+from documents.parsing.docling import PAGE_BREAK
+from documents.services import add_artifact
+from tests.documents.docling_server import make_result, running_docling
+from tests.documents.parsing.conftest import LIMITS
+
+PDF = b"%PDF-1.7\r\n\x00\xff--boundary"
+
+
+@pytest.fixture
+def server(settings, monkeypatch):
+    monkeypatch.setattr(docling_serve, "POLL_SECONDS", 0.01)
+    with running_docling() as server:
+        settings.STRATA_READERS = {"pdf": "docling-serve", "docx": "docling-serve@2"}
+        settings.STRATA_DOCLING_SERVE_URL = server.url
+        yield server
+
+
+@pytest.fixture
+def away(server, settings):
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        settings.STRATA_DOCLING_SERVE_URL = f"http://127.0.0.1:{closed.getsockname()[1]}"
+
+
+def refuse(parse) -> Unparsable:
+    with pytest.raises(Unparsable) as refused:
+        parse(PDF, "a.pdf")
+    assert refused.value.detail.startswith("docling-serve cannot read the file: ")
+    return refused.value
+
+
+class TestRequest:
+    def test_has_the_whole_file_named_by_its_ending_only(self, server, parse):
+        parse(PDF, "Secret plan.PDF")
+
+        assert server.files == [("file.pdf", PDF)]
+
+    def test_wants_markdown_with_page_breaks_and_no_pictures(self, server, parse, settings):
+        settings.STRATA_DOCLING_SERVE_SECONDS = 90.0
+
+        parse(PDF, "a.pdf")
+
+        assert server.options == [
+            ("to_formats", "md"),
+            ("to_formats", "json"),
+            ("image_export_mode", "placeholder"),
+            ("include_images", "false"),
+            ("md_page_break_placeholder", PAGE_BREAK),
+            ("document_timeout", "90.0"),
+        ]
+
+    def test_has_the_key(self, server, parse, settings):
+        server.key = settings.STRATA_DOCLING_SERVE_API_KEY = "a-key"
+
+        assert parse(PDF, "a.pdf").pages
+
+    def test_is_not_made_for_other_files(self, server, parse):
+        parse("Words.", "a.txt")
+
+        assert server.files == []
+
+
+class TestPages:
+    def test_are_those_of_the_file_also_after_pages_without_text(self, server, parse):
+        server.result = make_result(
+            f"# Herons\n\nThey wait.\n\n{PAGE_BREAK}\n\n<!-- image -->\n\n{PAGE_BREAK}\n\n## Food"
+            "\n\n| fish | g |\n| --- | --- |\n| roach | 12 |",
+            page_count=7,
+            items=(
+                ("texts", 1, "body"), ("texts", 2, "furniture"), ("pictures", 3, "body"),
+                ("tables", 6, "body"), ("texts", 6, "body"),
+            ),
+        )  # fmt: skip
+
+        document = parse(PDF, "a.pdf")
+
+        assert [page.text for page in document.pages] == [
+            "# Herons\n\nThey wait.", "", "", "", "",
+            "## Food\n\n| fish | g |\n| --- | --- |\n| roach | 12 |", "",
+        ]  # fmt: skip
+        assert document.title == "Herons"
+        assert document.media_type == "application/pdf"
+        assert (document.encoding, document.warnings) == (None, ())
+
+    def test_are_counted_if_the_parts_of_the_document_do_not_say_where_they_are(
+        self, server, parse
+    ):
+        text = f"One.\n\n{PAGE_BREAK}\n\n{PAGE_BREAK}\n\nTwo."
+        server.result = make_result(text, page_count=2, items=(("texts", 0, "body"),))
+
+        assert [page.text for page in parse(PDF, "a.pdf").pages] == ["One.", "Two."]
+
+    def test_of_a_format_without_pages_are_its_sections(self, server, parse):
+        server.result = make_result("# Herons\n\nThey wait.\n\n# Food\n\nFish.")
+
+        document = parse(PDF, "a.docx")
+
+        assert [page.label for page in document.pages] == ["Herons", "Food"]
+        assert document.media_type.endswith("wordprocessingml.document")
+
+    def test_have_no_escapes(self, server, parse):
+        server.result = make_result("a\\_name of A &amp; B &lt;b&gt;")
+
+        assert parse(PDF, "a.docx").pages[0].text == "a_name of A & B <b>"
+
+    def test_are_limited(self, server, parse):
+        server.result = make_result("One.", page_count=4, items=(("texts", 1, "body"),))
+
+        with pytest.raises(Unparsable) as refused:
+            parse(PDF, "a.pdf", limits=replace(LIMITS, max_pages=3))
+
+        assert refused.value.code == "too_many_pages"
+
+    def test_that_are_missing_are_named(self, server, parse):
+        server.result = make_result("One.", status="partial_success", errors=("Page 2 is odd",))
+
+        [warning] = parse(PDF, "a.pdf").warnings
+
+        assert warning.code == "partly_read"
+        assert warning.detail.endswith("only a part of the file: Page 2 is odd")
+
+
+class TestRefusal:
+    def test_has_the_reason_of_a_failed_task(self, server, parse):
+        server.tasks, server.error_message = ["pending", "failure"], "Not a PDF."
+
+        refusal = refuse(parse)
+
+        assert refusal.code == "damaged_file"
+        assert refusal.detail == "docling-serve cannot read the file: Not a PDF."
+        assert "STRATA_READERS" in refusal.fix
+
+    def test_has_the_reason_of_a_failed_conversion(self, server, parse):
+        server.result = make_result("", status="failure", errors=("No text layer",))
+
+        refusal = refuse(parse)
+
+        assert refusal.code == "damaged_file"
+        assert refusal.detail.endswith("No text layer.")
+
+    @pytest.mark.parametrize("status", [413, 422])
+    def test_has_the_reason_for_which_the_file_is_not_taken(self, server, parse, status):
+        server.status, server.answer = status, {"detail": "too big"}
+
+        refusal = refuse(parse)
+
+        assert refusal.code == "refused_file"
+        assert "too big" in refusal.detail
+
+    def test_comes_if_reading_takes_too_long(self, server, parse, settings, monkeypatch):
+        monkeypatch.setattr(docling_serve, "GRACE_SECONDS", 0.0)
+        settings.STRATA_DOCLING_SERVE_SECONDS = 0.05
+        server.tasks = ["pending", "started"]
+
+        assert refuse(parse).code == "parse_timeout"
+
+    def test_comes_if_the_answer_is_too_large(self, server, parse, settings):
+        settings.STRATA_PARSE_MAX_EXPANDED_BYTES = 10_000
+        server.result = make_result("word " * 2_000)
+
+        assert refuse(parse).code == "too_large"
+
+
+class TestOutage:
+    @pytest.fixture
+    def outage(self, parse):
+        def outage() -> str:
+            with pytest.raises(ReaderUnavailable) as error:
+                parse(PDF, "a.pdf")
+            assert "STRATA_DOCLING_SERVE_URL" in error.value.fix
+            return error.value.detail
+
+        return outage
+
+    def test_is_retryable(self, away, outage):
+        assert "refused" in outage()
+
+    @pytest.mark.parametrize("status", [429, 500, 504])
+    def test_is_that_of_a_server_that_has_an_error(self, server, outage, status):
+        server.status = status
+
+        assert f"it answered {status}" in outage()
+
+    def test_is_a_wrong_key(self, server, outage):
+        server.key = "a-key"
+
+        assert "API Key is invalid" in outage()
+
+    def test_is_a_wrong_address(self, server, outage, settings):
+        settings.STRATA_DOCLING_SERVE_URL += "/v1"
+
+        assert "it answered 404" in outage()
+
+    @pytest.mark.parametrize("answer", [b"<html>", b"[]", b"{}"])
+    def test_is_an_answer_of_another_service(self, server, outage, answer):
+        server.answer = answer
+
+        assert "not that of docling-serve" in outage()
+
+    def test_is_a_silent_server(self, server, outage, settings, monkeypatch):
+        monkeypatch.setattr(docling_serve, "TIMEOUT", httpx.Timeout(0.05))
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            settings.STRATA_DOCLING_SERVE_URL = f"http://127.0.0.1:{silent.getsockname()[1]}"
+
+            assert "timed out" in outage()
+
+    def test_is_a_private_address_that_is_not_allowed(self, server, outage, settings):
+        settings.STRATA_PRIVATE_HOSTS = []
+
+        assert "STRATA_PRIVATE_HOSTS" in outage()
+
+
+@pytest.mark.django_db
+class TestUploads:
+    @pytest.fixture(autouse=True)
+    def folder(self, build, settings, tmp_path):
+        settings.STRATA_FILES_DIR = tmp_path / "files"
+
+    def add(self, name: str, content: bytes = PDF) -> Artifact:
+        artifact, _ = add_artifact("plain", save_incoming_file(name, [content]))
+        return artifact
+
+    def test_are_read(self, server):
+        server.result = make_result("Herons wait.", page_count=1, items=(("texts", 1, "body"),))
+        artifact = self.add("a.pdf")
+
+        tasks.parse_artifact(artifact_id=str(artifact.pk))
+
+        artifact.refresh_from_db()
+        assert artifact.state == Artifact.State.PARSED
+        assert artifact.reader == "docling-serve"
+        assert [page.text for page in artifact.pages.all()] == ["Herons wait."]
+
+    def test_wait_for_it_without_losing_attempts(self, away, server, settings):
+        artifact = self.add("a.pdf")
+        for _ in range(settings.STRATA_MAX_ATTEMPTS + 1):
+            tasks.parse_artifact(artifact_id=str(artifact.pk))
+
+        artifact.refresh_from_db()
+        assert artifact.attempts == 0
+        assert "docling-serve at" in artifact.last_error
+
+        settings.STRATA_DOCLING_SERVE_URL = server.url
+        tasks.reconcile_documents()
+
+        artifact.refresh_from_db()
+        assert artifact.state == Artifact.State.PARSED
+
+    def test_of_other_formats_are_read_meanwhile(self, away, monkeypatch):
+        waiting, other = self.add("a.PDF"), self.add("b.txt", b"Words.")
+        read = []
+        monkeypatch.setattr(tasks.reading, "parse_artifact", read.append)
+
+        tasks.reconcile_documents()
+
+        assert read == [other.pk]
+        assert waiting.pk not in read
+
+    def test_are_given_up_if_each_of_them_ends_it(self, server, settings):
+        settings.STRATA_MAX_ATTEMPTS = 2
+        server.has_lost_task = True
+        artifact = self.add("a.pdf")
+
+        for _ in range(3):
+            tasks.parse_artifact(artifact_id=str(artifact.pk))
+
+        artifact.refresh_from_db()
+        assert artifact.state == Artifact.State.FAILED
+        assert "lost the file" in artifact.last_error + artifact.error_detail
+
+
+class TestDescription:
+    def test_is_the_name_with_its_label(self, server):
+        assert added_readers.describe_reader("a.pdf", "application/pdf") == "docling-serve"
+        assert added_readers.describe_reader("a.DOCX", "") == "docling-serve@2"
+        assert added_readers.describe_reader("a.odt", "") == "strata 1"
+
+
+class TestDoctor:
+    def result(self):
+        return [each for each in check_installation() if "docling-serve" in each.detail]
+
+    def test_asks_it(self, server):
+        [result] = self.result()
+
+        assert result.is_ok
+
+    def test_says_what_to_do_if_it_is_away(self, away):
+        [result] = self.result()
+
+        assert not result.is_ok
+        assert "STRATA_DOCLING_SERVE_URL" in result.fix
+
+    def test_does_not_ask_it_if_no_files_are_for_it(self, away, settings):
+        settings.STRATA_READERS = {}
+
+        assert self.result() == []
