@@ -32,5 +32,6 @@ def _make_blocks(element: Any) -> list[Block]:
     if element.category == "Title":
         level = min(element.metadata.category_depth or 0, 5) + 1
         return [Block(" ".join(element.text.split()), level=level)]
-    is_listed = element.category == "ListItem"
-    return [Block(f"- {element.text}", run="list") if is_listed else Block(element.text)]
+    if element.category == "ListItem":
+        return [Block(f"- {element.text}", run="list")]
+    return [Block(element.text)] if element.text.strip() else []
