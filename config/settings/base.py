@@ -233,8 +233,8 @@ STRATA_LLM_CONCURRENCY = read_int("STRATA_LLM_CONCURRENCY", 4)
 # Characters of document text per call: about 6,000 tokens, which fits small models.
 STRATA_LLM_CONTEXT_CHARS = read_int("STRATA_LLM_CONTEXT_CHARS", 24_000)
 
-# Hosts of webhook receivers, models and the OpenID provider that may have a private address,
-# separated by commas.
+# Hosts of webhook receivers, models, docling-serve and the OpenID provider that may have a private
+# address, separated by commas.
 STRATA_PRIVATE_HOSTS = read_list("STRATA_PRIVATE_HOSTS")
 
 # Hosts from which documents are fetched by their address, separated by commas, such as

@@ -32,15 +32,21 @@ def read(path: Path, draft: DocumentDraft) -> None:
 def read_answer(path: Path, draft: DocumentDraft) -> None:
     """Read the answer of docling-serve that the file holds."""
     answer = json.loads(path.read_bytes())
-    reason = (
-        "; ".join(each["error_message"] for each in answer["errors"])[:300] or "no reason given"
-    )
+    reason = "; ".join(each["error_message"] for each in answer["errors"])
     if answer["status"] == "partial_success":
         draft.warn("partly_read", f"docling-serve has read only a part of the file: {reason}")
     elif answer["status"] != "success":
-        raise Unparsable("damaged_file", f"docling-serve cannot read the file: {reason}.")
+        raise make_refusal(reason)
     text = unescape(answer["document"]["md_content"].replace("\\_", "_"))
     _add_pages(text, answer["document"]["json_content"], draft)
+
+
+def make_refusal(reason: str) -> Unparsable:
+    return Unparsable(
+        "reader_refused",
+        f"docling-serve cannot read the file: {reason[:300].rstrip('.') or 'it gives no reason'}.",
+        fix="Split it, save it again, or name another reader in STRATA_READERS.",
+    )
 
 
 def _add_pages(text: str, document: dict[str, Any], draft: DocumentDraft) -> None:

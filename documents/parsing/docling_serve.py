@@ -14,9 +14,9 @@ import httpx
 from django.conf import settings
 
 from core.outbound import make_client
-from documents.exceptions import ReaderUnavailable, Unparsable
+from documents.exceptions import ReaderUnavailable
 from documents.parsing.added_readers import DOCLING_SERVE, strip_label
-from documents.parsing.docling import PAGE_BREAK
+from documents.parsing.docling import PAGE_BREAK, make_refusal
 
 TIMEOUT: Final = httpx.Timeout(60, connect=5)  # without a byte of an answer
 POLL_SECONDS: Final = 2.0
@@ -56,7 +56,7 @@ def convert(path: Path, suffix: str, answer: Path) -> None:
             with client.stream("GET", result) as response, answer.open("wb") as file:
                 for block in _check(response).iter_bytes():
                     if file.tell() + len(block) > settings.STRATA_PARSE_MAX_EXPANDED_BYTES:
-                        raise _refuse("too_large", "its answer is too large")
+                        raise make_refusal("its answer is too large")
                     file.write(block)
     except ReaderUnavailable as error:
         raise RuntimeError(f"docling-serve lost the file. {error}") from error
@@ -80,12 +80,12 @@ def _wait(client: httpx.Client, task: dict[str, Any]) -> None:
             deadline, has_started = time.monotonic() + seconds, True
         if time.monotonic() > deadline:
             if has_started:
-                raise _refuse("parse_timeout", "it takes longer than STRATA_DOCLING_SERVE_SECONDS")
+                raise make_refusal("it takes longer than STRATA_DOCLING_SERVE_SECONDS")
             raise TimeoutError("docling-serve did not begin to read the file within an hour.")
         time.sleep(POLL_SECONDS)
         task = _check(client.get(f"/v1/status/poll/{task['task_id']}")).json()
     if task["task_status"] == "failure":
-        raise _refuse("damaged_file", str(task.get("error_message") or "it gives no reason"))
+        raise make_refusal(str(task.get("error_message") or ""))
 
 
 def _check(response: httpx.Response) -> httpx.Response:
@@ -93,7 +93,7 @@ def _check(response: httpx.Response) -> httpx.Response:
         return response
     reason = " ".join(response.read()[:300].decode("utf-8", "replace").split())
     if response.status_code in REFUSED:
-        raise _refuse("refused_file", reason)
+        raise make_refusal(reason)
     raise _make_error(f"it answered {response.status_code} {reason}")
 
 
@@ -109,14 +109,6 @@ def _connected() -> Iterator[httpx.Client]:
         raise _make_error(str(error) or type(error).__name__) from error
     except (ValueError, KeyError, TypeError) as error:  # not the JSON of its protocol
         raise _make_error("its answer is not that of docling-serve") from error
-
-
-def _refuse(code: str, reason: str) -> Unparsable:
-    return Unparsable(
-        code,
-        f"docling-serve cannot read the file: {reason.rstrip('.')}.",
-        fix="Split it, save it again, or name another reader in STRATA_READERS.",
-    )
 
 
 def _make_error(reason: str) -> ReaderUnavailable:
