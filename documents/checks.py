@@ -64,7 +64,7 @@ def check_documents(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 def _check_readers() -> Iterator[Error]:
     for ending, reader in settings.STRATA_READERS.items():
-        name, module = strip_label(reader), reader.partition(":")[0]
+        name = strip_label(reader)
         is_known = name in NAMED_READERS or re.fullmatch(r"[\w.]+:[\w.]+", reader)
         if not is_known or not re.fullmatch(r"[a-z0-9_+-]+", ending):
             yield Error(
@@ -79,7 +79,9 @@ def _check_readers() -> Iterator[Error]:
                 hint="Set STRATA_DOCLING_SERVE_URL, such as http://docling:5001.",
                 id="documents.E006",
             )
-        elif name != DOCLING_SERVE and not find_spec(package := module.partition(".")[0]):
+        elif name != DOCLING_SERVE and not find_spec(
+            package := name.partition(":")[0].partition(".")[0]
+        ):
             yield Error(
                 f"STRATA_READERS names {reader}, but {package} is not installed.",
                 hint="Install it where Strata runs, or correct the setting.",

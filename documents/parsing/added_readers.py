@@ -81,5 +81,5 @@ def _find_version(reader: str) -> str:
     for each in entry_points(group="strata.readers"):
         if each.value == reader and each.dist:
             return str(each.dist.version)
-    package = reader.partition(":")[0].partition(".")[0]
+    package = strip_label(reader).partition(":")[0].partition(".")[0]
     return " ".join(sorted({version(each) for each in packages_distributions().get(package, ())}))

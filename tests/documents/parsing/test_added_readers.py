@@ -254,6 +254,12 @@ class TestNamedReader:
         assert document.media_type.endswith("wordprocessingml.document")
         assert describe_reader("a.docx", "") == "unstructured 0.9"
 
+    def test_has_a_label_by_which_documents_are_read_anew(self, parse, settings):
+        settings.STRATA_READERS = {"docx": "unstructured@2"}
+
+        assert parse("They wait.", "a.docx").title == "Herons"
+        assert describe_reader("a.docx", "") == "unstructured@2 0.9"
+
     def test_unstructured_has_the_pages_of_the_file(self, parse, settings):
         settings.STRATA_READERS = {"pdf": "unstructured"}
 
