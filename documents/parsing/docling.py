@@ -63,7 +63,6 @@ def _add_pages(text: str, document: dict[str, Any], draft: DocumentDraft) -> Non
         numbers = list(range(1, len(texts) + 1))
     pages = dict(zip(numbers, texts, strict=True))
     count = max(*map(int, document["pages"]), *numbers, 1)
-    draft.check_page_count(count)
     if len(titles := _TITLE.findall(text)) == 1:
         draft.propose_title(titles[0])
     for number in range(1, count + 1):

@@ -21,7 +21,6 @@ def read(path: Path, draft: DocumentDraft) -> None:
     if not any(pages):
         add_sections(draft, pages[0])
         return
-    draft.check_page_count(max(pages))
     for at in range(1, max(pages) + 1):
         draft.add_page(join_blocks(pages[at]))
 

@@ -162,6 +162,19 @@ class TestRefusal:
 
         assert "longer than STRATA_DOCLING_SERVE_SECONDS" in refuse(parse)
 
+    def test_does_not_come_if_a_file_has_waited_long(self, server, parse, monkeypatch):
+        monkeypatch.setattr(docling_serve, "QUEUE_SECONDS", -1.0)
+        server.tasks = ["started", "success"]
+
+        assert parse(PDF, "a.pdf").pages
+
+    def test_does_not_come_if_no_reading_begins(self, server, parse, monkeypatch):
+        monkeypatch.setattr(docling_serve, "QUEUE_SECONDS", 0.05)
+        server.tasks = ["pending"]
+
+        with pytest.raises(TimeoutError, match="did not begin"):
+            parse(PDF, "a.pdf")
+
     def test_comes_if_the_answer_is_too_large(self, server, parse, settings):
         settings.STRATA_PARSE_MAX_EXPANDED_BYTES = 10_000
         server.result = make_result("word " * 2_000)
