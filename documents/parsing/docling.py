@@ -1,32 +1,28 @@
-"""What docling makes of a file: Markdown, and which of its pages have text. It runs here, if it is
-installed, or its answer comes from docling-serve."""
+"""The documents of docling, written as in other formats. It runs here, if it is installed, or its
+answer comes from docling-serve.
+
+Source of the format: the model DoclingDocument of docling-core 2."""
 
 import json
-import re
-from html import unescape
+from collections import defaultdict
+from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from documents.exceptions import Unparsable
+from documents.parsing.blocks import LIST_INDENT, Block, add_pages, format_table
 from documents.parsing.document import DocumentDraft
-from documents.parsing.markdown import add_markdown
 
-PAGE_BREAK = "<!-- strata: page break -->"
-_PICTURE = "<!-- image -->"
-_KINDS = ("texts", "tables", "pictures", "key_value_items", "form_items")
-_TITLE = re.compile(r"^# (.+)$", re.M)
+Json = dict[str, Any]
 
 
 def read(path: Path, draft: DocumentDraft) -> None:
-    from docling.datamodel.base_models import DocumentStream  # loads torch, if it is installed
+    from docling.datamodel.base_models import DocumentStream  # loads torch
     from docling.document_converter import DocumentConverter
 
     stream = DocumentStream(name=f"file{draft.suffix}", stream=BytesIO(path.read_bytes()))
-    document = DocumentConverter().convert(stream).document
-    options = {"escape_html": False, "escape_underscores": False}
-    text = document.export_to_markdown(page_break_placeholder=PAGE_BREAK, **options)
-    _add_pages(text, document.export_to_dict(), draft)
+    _add_pages(DocumentConverter().convert(stream).document.export_to_dict(), draft)
 
 
 def read_answer(path: Path, draft: DocumentDraft) -> None:
@@ -37,8 +33,7 @@ def read_answer(path: Path, draft: DocumentDraft) -> None:
         draft.warn("partly_read", f"docling-serve has read only a part of the file: {reason}")
     elif answer["status"] != "success":
         raise make_refusal(reason)
-    text = unescape(answer["document"]["md_content"].replace("\\_", "_"))
-    _add_pages(text, answer["document"]["json_content"], draft)
+    _add_pages(answer["document"]["json_content"], draft)
 
 
 def make_refusal(reason: str) -> Unparsable:
@@ -49,21 +44,56 @@ def make_refusal(reason: str) -> Unparsable:
     )
 
 
-def _add_pages(text: str, document: dict[str, Any], draft: DocumentDraft) -> None:
-    """Add the pages between the page breaks of a text, which has none for a page without text: the
-    items of the document say which pages have text."""
-    if not document["pages"]:
-        add_markdown(text.replace(_PICTURE, ""), draft)
-        return
-    items = [item for kind in _KINDS for item in document.get(kind, ()) if item["prov"]]
-    shown = [item for item in items if item.get("content_layer", "body") == "body"]
-    numbers = sorted({item["prov"][0]["page_no"] for item in shown})
-    texts = [part for part in text.split(PAGE_BREAK) if part.strip()]
-    if len(texts) != len(numbers):
-        numbers = list(range(1, len(texts) + 1))
-    pages = dict(zip(numbers, texts, strict=True))
-    count = max(*map(int, document["pages"]), *numbers, 1)
-    if len(titles := _TITLE.findall(text)) == 1:
-        draft.propose_title(titles[0])
-    for number in range(1, count + 1):
-        draft.add_page(pages.get(number, "").replace(_PICTURE, "").strip())
+def _add_pages(document: Json, draft: DocumentDraft) -> None:
+    pages: dict[int, list[Block]] = defaultdict(list)
+    number = 0  # until an item has another; in formats without pages, none has
+    for item, blocks in _walk(document, document["body"]["children"]):
+        number = item["prov"][0]["page_no"] if item.get("prov") else number
+        pages[number] += blocks
+    add_pages(draft, pages, max(map(int, document["pages"]), default=0))
+
+
+def _walk(
+    document: Json, references: list[dict[str, str]], depth: int = 0
+) -> Iterator[tuple[Json, list[Block]]]:
+    """The items that are referred to, and those in them, with their text. Of pictures it is the
+    captions. ``depth``: how many lists they are in."""
+    for reference in references:
+        _, kind, index = next(iter(reference.values())).split("/")  # such as "#/texts/3"
+        item = document[kind][int(index)]
+        if item.get("content_layer", "body") != "body":  # headers and footers
+            continue
+        if kind == "texts":
+            yield item, _make_blocks(item, depth)
+        elif kind == "tables":
+            yield from _walk(document, item["captions"])
+            rows = item["data"]["grid"]  # has a cell of several columns in each of them
+            yield (
+                item,
+                format_table(
+                    [
+                        cell["text"] * (cell["start_col_offset_idx"] == at)
+                        for at, cell in enumerate(row)
+                    ]
+                    for row in rows
+                ),
+            )
+        if kind == "pictures":
+            yield from _walk(document, item["captions"])
+        elif item["label"] == "inline":  # the runs of a paragraph
+            runs = [run for run, _ in _walk(document, item["children"])]
+            yield from [(runs[0], [Block(" ".join(run["text"] for run in runs))])] if runs else []
+        elif kind != "tables":
+            yield from _walk(document, item["children"], depth + (item["label"] == "list"))
+
+
+def _make_blocks(item: Json, depth: int) -> list[Block]:
+    text = item["text"]
+    if not text.strip():
+        return []
+    if item["label"] in {"title", "section_header"}:
+        return [Block(" ".join(text.split()), level=min(item.get("level", 0) + 1, 6))]
+    if item["label"] == "list_item":
+        marker = item["marker"] or "-"
+        return [Block(f"{LIST_INDENT * (depth - 1)}{marker} {text}", run="list")]
+    return [Block(f"```\n{text}\n```" if item["label"] == "code" else text)]

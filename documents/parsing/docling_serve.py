@@ -16,7 +16,7 @@ from django.conf import settings
 from core.outbound import make_client
 from documents.exceptions import ReaderUnavailable
 from documents.parsing.added_readers import DOCLING_SERVE, strip_label
-from documents.parsing.docling import PAGE_BREAK, make_refusal
+from documents.parsing.docling import make_refusal
 
 TIMEOUT: Final = httpx.Timeout(60, connect=5)  # without a byte of an answer
 POLL_SECONDS: Final = 2.0
@@ -40,10 +40,9 @@ def convert(path: Path, suffix: str, answer: Path) -> None:
         RuntimeError: it lost the file that it was reading, which may have ended it.
     """
     options = {
-        "to_formats": ["md", "json"],
+        "to_formats": "json",
         "image_export_mode": "placeholder",
         "include_images": "false",
-        "md_page_break_placeholder": PAGE_BREAK,
         "document_timeout": str(settings.STRATA_DOCLING_SERVE_SECONDS),
     }
     with _connected() as client, path.open("rb") as file:

@@ -26,7 +26,7 @@ _MARKUP = re.compile(r"!?\[([^\]\[]*)\]\([^()]*\)|[*_`]{1,3}(\S(?:[^*_`]*\S)?)[*
 
 
 def read(path: Path, draft: DocumentDraft) -> None:
-    add_markdown(read_text(path, draft), draft)
+    _add_markdown(read_text(path, draft), draft)
 
 
 def read_notebook(path: Path, draft: DocumentDraft) -> None:
@@ -40,10 +40,10 @@ def read_notebook(path: Path, draft: DocumentDraft) -> None:
             "The file is not a valid notebook of version 4.",
             fix="Open it in Jupyter and save it again.",
         ) from error
-    add_markdown("\n\n".join(part for part in parts if part.strip()), draft)
+    _add_markdown("\n\n".join(part for part in parts if part.strip()), draft)
 
 
-def add_markdown(text: str, draft: DocumentDraft) -> None:
+def _add_markdown(text: str, draft: DocumentDraft) -> None:
     """Add the text's pages, and propose its title."""
     front_matter = _FRONT_MATTER.match(text)
     if front_matter and (found := _FRONT_TITLE.search(front_matter.group())):

@@ -6,7 +6,7 @@ from typing import Any
 
 from unstructured.partition.auto import partition
 
-from documents.parsing.blocks import Block, add_sections, join_blocks
+from documents.parsing.blocks import Block, add_pages
 from documents.parsing.document import DocumentDraft
 from documents.parsing.html import HtmlText
 
@@ -18,11 +18,7 @@ def read(path: Path, draft: DocumentDraft) -> None:
         for element in partition(file=file, metadata_filename=f"file{draft.suffix}"):
             number = element.metadata.page_number or number
             pages[number] += _make_blocks(element)
-    if not any(pages):
-        add_sections(draft, pages[0])
-        return
-    for at in range(1, max(pages) + 1):
-        draft.add_page(join_blocks(pages[at]))
+    add_pages(draft, pages)
 
 
 def _make_blocks(element: Any) -> list[Block]:

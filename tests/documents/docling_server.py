@@ -74,7 +74,7 @@ class DoclingServer(ThreadingHTTPServer):
         self.tasks = ["pending", "started", "success"]  # its states; the last one stays
         self.error_message: str | None = None
         self.has_lost_task = self.has_result = False
-        self.result: Any = make_result("# A")
+        self.result: Any = make_result(make_item("A"))
 
     @property
     def url(self) -> str:
@@ -90,31 +90,50 @@ class DoclingServer(ThreadingHTTPServer):
         }  # fmt: skip
 
 
-def make_result(
-    markdown: str,
-    *,
-    page_count: int = 0,
-    items: tuple[tuple[str, int, str], ...] = (),
-    status: str = "success",
-    errors: tuple[str, ...] = (),
-) -> dict[str, Any]:
-    """``items``: the kind, the page and the layer of each part of the document."""
-    document: dict[str, Any] = {
-        kind: [
-            {"prov": [{"page_no": page}] if page else [], "content_layer": layer}
-            for each, page, layer in items
-            if each == kind
-        ]
-        for kind in ("texts", "tables", "pictures", "key_value_items", "form_items")
-    }
+def make_item(text: str, page: int = 0, label: str = "text", **fields: Any) -> dict[str, Any]:
+    """A part of a DoclingDocument. ``table``: the rows of one, whose text is then its caption;
+    ``items``: the parts of a group; ``layer``: not the body."""
+    return {"text": text, "page": page, "label": label, **fields}
+
+
+def make_document(*items: dict[str, Any], page_count: int = 0) -> dict[str, Any]:
+    document: dict[str, Any] = {"texts": [], "tables": [], "pictures": [], "groups": []}
+
+    def add(item: dict[str, Any]) -> dict[str, str]:
+        is_text = not {"table", "items"} & set(item) and item["label"] != "picture"
+        caption = [] if is_text or not item["text"] else [add(make_item(item["text"]))]
+        kind = "texts" if is_text else "groups" if "items" in item else f"{item['label']}s"
+        document[kind].append(
+            {
+                "label": item["label"],
+                "content_layer": item.get("layer", "body"),
+                "prov": [{"page_no": item["page"]}] if item["page"] else [],
+                "children": [add(each) for each in item.get("items", ())],
+                "captions": caption,
+                "text": item["text"],
+                **({"level": item.get("level", 1)} if item["label"] == "section_header" else {}),
+                "marker": item.get("marker", ""),
+                "data": {"grid": item.get("table", [])},
+            }
+        )
+        return {"$ref": f"#/{kind}/{len(document[kind]) - 1}"}
+
+    document["body"] = {"children": [add(each) for each in items]}
     document["pages"] = {str(page): {"page_no": page} for page in range(1, page_count + 1)}
+    return document
+
+
+def make_result(
+    *items: dict[str, Any], page_count: int = 0, status: str = "success", error: str = ""
+) -> dict[str, Any]:
     return {
-        "document": {"filename": "f", "md_content": markdown, "json_content": document},
+        "document": {
+            "filename": "f",
+            "md_content": None,
+            "json_content": make_document(*items, page_count=page_count),
+        },
         "status": status,
-        "errors": [
-            {"component_type": "pipeline", "module_name": "m", "error_message": each}
-            for each in errors
-        ],
+        "errors": [{"module_name": "m", "error_message": error}] if error else [],
         "processing_time": 0.1,
         "timings": {},
     }

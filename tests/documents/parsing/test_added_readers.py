@@ -85,14 +85,16 @@ class DocumentConverter:
 class Document:
     text: str
 
-    def export_to_markdown(self, page_break_placeholder, escape_html, escape_underscores):
-        assert not (escape_html or escape_underscores)
-        weights = Path(os.environ["DOCLING_ARTIFACTS_PATH"], "weights").read_text()
-        return f"# Herons\n\n{self.text}\n\n{page_break_placeholder}\n\n{weights}"
-
     def export_to_dict(self):
-        texts = [{"prov": [{"page_no": page}], "content_layer": "body"} for page in (1, 3)]
-        return {"pages": {"1": {}, "2": {}, "3": {}}, "texts": texts}
+        weights = Path(os.environ["DOCLING_ARTIFACTS_PATH"], "weights").read_text()
+        texts = [
+            {"text": text, "label": label, "prov": [{"page_no": page}], "children": []}
+            for text, label, page in (
+                ("Herons", "title", 1), (self.text, "text", 1), (weights, "text", 3)
+            )
+        ]
+        references = [{"$ref": f"#/texts/{index}"} for index in range(3)]
+        return {"pages": {"1": {}, "3": {}}, "texts": texts, "body": {"children": references}}
 """
 UNSTRUCTURED = """
 from types import SimpleNamespace

@@ -10,9 +10,8 @@ from documents.exceptions import ReaderUnavailable, Unparsable
 from documents.models import Artifact
 from documents.originals import save_incoming_file
 from documents.parsing import added_readers, docling_serve
-from documents.parsing.docling import PAGE_BREAK
 from documents.services import add_artifact
-from tests.documents.docling_server import make_result, running_docling
+from tests.documents.docling_server import make_item, make_result, running_docling
 from tests.documents.parsing.conftest import LIMITS
 
 PDF = b"%PDF-1.7\r\n\x00\xff--boundary"
@@ -48,17 +47,15 @@ class TestRequest:
 
         assert server.files == [("file.pdf", PDF)]
 
-    def test_wants_markdown_with_page_breaks_and_no_pictures(self, server, parse, settings):
+    def test_wants_no_pictures_and_has_a_time_limit(self, server, parse, settings):
         settings.STRATA_DOCLING_SERVE_SECONDS = 90.0
 
         parse(PDF, "a.pdf")
 
         assert server.options == [
-            ("to_formats", "md"),
             ("to_formats", "json"),
             ("image_export_mode", "placeholder"),
             ("include_images", "false"),
-            ("md_page_break_placeholder", PAGE_BREAK),
             ("document_timeout", "90.0"),
         ]
 
@@ -76,48 +73,73 @@ class TestRequest:
 class TestPages:
     def test_are_those_of_the_file_also_after_pages_without_text(self, server, parse):
         server.result = make_result(
-            f"# Herons\n\nThey wait.\n\n{PAGE_BREAK}\n\n<!-- image -->\n\n{PAGE_BREAK}\n\n## Food"
-            "\n\n| fish | g |\n| --- | --- |\n| roach | 12 |",
-            page_count=7,
-            items=(
-                ("texts", 1, "body"), ("texts", 2, "furniture"), ("pictures", 3, "body"),
-                ("tables", 6, "body"), ("texts", 6, "body"),
+            make_item("Herons", 1, "title"),
+            make_item("They wait.", 1),
+            make_item("Volume 2", 2, "page_header", layer="furniture"),
+            make_item("", 3, "picture"),
+            make_item(
+                "", 0, "list",
+                items=[make_item("fish", 4, "list_item"), make_item("frogs", 5, "list_item")],
             ),
+            make_item("Food", 7, "section_header"),
+            page_count=8,
         )  # fmt: skip
 
         document = parse(PDF, "a.pdf")
 
         assert [page.text for page in document.pages] == [
-            "# Herons\n\nThey wait.", "", "", "", "",
-            "## Food\n\n| fish | g |\n| --- | --- |\n| roach | 12 |", "",
+            "# Herons\n\nThey wait.", "", "", "- fish", "- frogs", "", "## Food", "",
         ]  # fmt: skip
         assert document.title == "Herons"
         assert document.media_type == "application/pdf"
         assert (document.encoding, document.warnings) == (None, ())
 
-    def test_are_counted_if_the_parts_of_the_document_do_not_say_where_they_are(
-        self, server, parse
-    ):
-        text = f"One.\n\n{PAGE_BREAK}\n\n{PAGE_BREAK}\n\nTwo."
-        server.result = make_result(text, page_count=2, items=(("texts", 0, "body"),))
-
-        assert [page.text for page in parse(PDF, "a.pdf").pages] == ["One.", "Two."]
-
     def test_of_a_format_without_pages_are_its_sections(self, server, parse):
-        server.result = make_result("# Herons\n\nThey wait.\n\n# Food\n\nFish.")
+        server.result = make_result(
+            make_item("Herons", 0, "section_header"),
+            make_item("They wait."),
+            make_item("Food", 0, "section_header"),
+            make_item("Fish", 0, "section_header", level=2),
+        )
 
         document = parse(PDF, "a.docx")
 
         assert [page.label for page in document.pages] == ["Herons", "Food"]
+        assert document.pages[1].text == "## Food\n\n### Fish"
         assert document.media_type.endswith("wordprocessingml.document")
 
-    def test_have_no_escapes(self, server, parse):
-        server.result = make_result("a\\_name of A &amp; B &lt;b&gt;")
+    def test_have_tables_with_their_captions(self, server, parse):
+        wide = {"text": "fish", "start_col_offset_idx": 0}
+        cells = [{"text": text, "start_col_offset_idx": at} for at, text in enumerate("123")]
+        last = {"text": "g", "start_col_offset_idx": 2}
+        server.result = make_result(
+            make_item("Table 1", 0, "table", table=[[wide, wide, last], cells]),
+            make_item("Figure 1", 0, "picture"),
+        )
 
-        assert parse(PDF, "a.docx").pages[0].text == "a_name of A & B <b>"
+        [page] = parse(PDF, "a.docx").pages
+
+        assert page.text == (
+            "Table 1\n| fish |  | g |\n| --- | --- | --- |\n| 1 | 2 | 3 |\n\nFigure 1"
+        )
+
+    def test_have_runs_lists_and_code(self, server, parse):
+        runs = [make_item("They eat"), make_item("a_fish & <b>")]
+        inner = make_item("", 0, "list", items=[make_item("roach", 0, "list_item")])
+        outer = [make_item("fish", 0, "list_item", marker="1."), inner]
+        server.result = make_result(
+            make_item("", 0, "inline", items=runs),
+            make_item("", 0, "inline", items=[]),
+            make_item("", 0, "list", items=outer),
+            make_item("x = 1", 0, "code"),
+        )
+
+        [page] = parse(PDF, "a.docx").pages
+
+        assert page.text == "They eat a_fish & <b>\n\n1. fish\n    - roach\n\n```\nx = 1\n```"
 
     def test_are_limited(self, server, parse):
-        server.result = make_result("One.", page_count=4, items=(("texts", 1, "body"),))
+        server.result = make_result(make_item("One.", 1), page_count=4)
 
         with pytest.raises(Unparsable) as refused:
             parse(PDF, "a.pdf", limits=replace(LIMITS, max_pages=3))
@@ -125,7 +147,9 @@ class TestPages:
         assert refused.value.code == "too_many_pages"
 
     def test_that_are_missing_are_named(self, server, parse):
-        server.result = make_result("One.", status="partial_success", errors=("Page 2 is odd",))
+        server.result = make_result(
+            make_item("One."), status="partial_success", error="Page 2 is odd"
+        )
 
         [warning] = parse(PDF, "a.pdf").warnings
 
@@ -145,7 +169,7 @@ class TestRefusal:
         assert refuse(parse).endswith("it gives no reason.")
 
     def test_has_the_reason_of_a_failed_conversion(self, server, parse):
-        server.result = make_result("", status="failure", errors=("No text layer",))
+        server.result = make_result(status="failure", error="No text layer")
 
         assert refuse(parse).endswith("No text layer.")
 
@@ -177,7 +201,7 @@ class TestRefusal:
 
     def test_comes_if_the_answer_is_too_large(self, server, parse, settings):
         settings.STRATA_PARSE_MAX_EXPANDED_BYTES = 10_000
-        server.result = make_result("word " * 2_000)
+        server.result = make_result(make_item("word " * 2_000))
 
         assert "too large" in refuse(parse)
 
@@ -242,7 +266,7 @@ class TestUploads:
         return artifact
 
     def test_are_read(self, server):
-        server.result = make_result("Herons wait.", page_count=1, items=(("texts", 1, "body"),))
+        server.result = make_result(make_item("Herons wait.", 1), page_count=1)
         artifact = self.add("a.pdf")
 
         tasks.parse_artifact(artifact_id=str(artifact.pk))
