@@ -66,7 +66,7 @@ def _walk(
         if kind == "texts":
             yield item, _make_blocks(item, depth)
         elif kind == "tables":
-            yield from _walk(document, item["captions"])
+            yield from _walk(document, item.get("captions", []))
             rows = item["data"]["grid"]  # has a cell of several columns in each of them
             yield (
                 item,
@@ -79,7 +79,7 @@ def _walk(
                 ),
             )
         if kind == "pictures":
-            yield from _walk(document, item["captions"])
+            yield from _walk(document, item.get("captions", []))
         elif item["label"] == "inline":  # the runs of a paragraph
             runs = [run for run, _ in _walk(document, item["children"])]
             yield from [(runs[0], [Block(" ".join(run["text"] for run in runs))])] if runs else []
@@ -94,6 +94,6 @@ def _make_blocks(item: Json, depth: int) -> list[Block]:
     if item["label"] in {"title", "section_header"}:
         return [Block(" ".join(text.split()), level=min(item.get("level", 0) + 1, 6))]
     if item["label"] == "list_item":
-        marker = item["marker"] or "-"
+        marker = item.get("marker") or "-"
         return [Block(f"{LIST_INDENT * (depth - 1)}{marker} {text}", run="list")]
     return [Block(f"```\n{text}\n```" if item["label"] == "code" else text)]

@@ -74,7 +74,7 @@ class TestPages:
     def test_are_those_of_the_file_also_after_pages_without_text(self, server, parse):
         server.result = make_result(
             make_item("Herons", 1, "title"),
-            make_item("They wait.", 1),
+            make_item("They wait."),
             make_item("Volume 2", 2, "page_header", layer="furniture"),
             make_item("", 3, "picture"),
             make_item(
