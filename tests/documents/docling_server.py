@@ -25,7 +25,7 @@ class Handler(BaseHTTPRequestHandler):
             return self._send(404, {"detail": "Not Found"})
         if self._is_refused():
             return None
-        parts = list(BytesParser(policy=HTTP).parsebytes(head + body).iter_parts())  # type: ignore[attr-defined]
+        parts = list(BytesParser(policy=HTTP).parsebytes(head + body).iter_parts())
         [file] = [each for each in parts if _name(each) == "files"]
         self.server.files.append((file.get_filename(), file.get_payload(decode=True)))
         self.server.options = [(_name(each), each.get_content()) for each in parts if each != file]

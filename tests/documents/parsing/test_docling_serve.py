@@ -37,7 +37,7 @@ def refuse(parse) -> str:
         parse(PDF, "a.pdf")
     assert refused.value.code == "reader_refused"
     assert refused.value.detail.startswith("docling-serve cannot read the file: ")
-    assert "STRATA_READERS" in refused.value.fix
+    assert "STRATA_READERS" in str(refused.value.fix)
     return refused.value.detail
 
 
@@ -212,7 +212,7 @@ class TestOutage:
         def outage() -> str:
             with pytest.raises(ReaderUnavailable) as error:
                 parse(PDF, "a.pdf")
-            assert "STRATA_DOCLING_SERVE_URL" in error.value.fix
+            assert "STRATA_DOCLING_SERVE_URL" in str(error.value.fix)
             return error.value.detail
 
         return outage
@@ -334,7 +334,7 @@ class TestDoctor:
         [result] = self.result()
 
         assert not result.is_ok
-        assert "STRATA_DOCLING_SERVE_URL" in result.fix
+        assert "STRATA_DOCLING_SERVE_URL" in str(result.fix)
 
     def test_does_not_ask_it_if_no_files_are_for_it(self, away, settings):
         settings.STRATA_READERS = {}
