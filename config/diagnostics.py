@@ -1,7 +1,7 @@
 """Checks of what this installation needs, for ``doctor`` and the page of its work."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import DatabaseError
 
 from core.exceptions import StrataError
-from documents.parsing import read_confinement
+from documents.parsing import docling_serve, read_confinement
 from documents.storage import get_storage
 from documents.virus_scan import is_scanner_configured, ping_scanner
 from indexing.embedding import describe_model_availability
@@ -39,6 +39,8 @@ def check_installation() -> Iterator[DiagnosticResult]:
     yield _check_confinement()
     if is_scanner_configured():
         yield _check_scanner()
+    if docling_serve.list_endings():
+        yield _check_docling_serve()
     if settings.STRATA_S3_BUCKET:
         yield _check_bucket()
 
@@ -60,19 +62,26 @@ def _check_confinement() -> DiagnosticResult:
 
 
 def _check_scanner() -> DiagnosticResult:
-    try:
-        ping_scanner()
-    except StrataError as error:
-        return DiagnosticResult("viruses", False, str(error), error.fix or "")
-    return DiagnosticResult("viruses", True, f"The scanner at {settings.STRATA_CLAMD} answers.")
+    return _check_answer("viruses", ping_scanner, f"The scanner at {settings.STRATA_CLAMD}")
 
 
 def _check_bucket() -> DiagnosticResult:
+    return _check_answer(
+        "originals", get_storage().check, f"The bucket {settings.STRATA_S3_BUCKET}"
+    )
+
+
+def _check_docling_serve() -> DiagnosticResult:
+    name = f"docling-serve at {settings.STRATA_DOCLING_SERVE_URL}"
+    return _check_answer("readers", docling_serve.ping, name)
+
+
+def _check_answer(subject: str, ask: Callable[[], object], service: str) -> DiagnosticResult:
     try:
-        get_storage().check()
+        ask()
     except StrataError as error:
-        return DiagnosticResult("originals", False, str(error), error.fix or "")
-    return DiagnosticResult("originals", True, f"The bucket {settings.STRATA_S3_BUCKET} answers.")
+        return DiagnosticResult(subject, False, str(error), error.fix or "")
+    return DiagnosticResult(subject, True, f"{service} answers.")
 
 
 def _check_free_disk() -> DiagnosticResult:

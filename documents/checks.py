@@ -1,11 +1,15 @@
-"""System checks of the virus scanner, S3, the limits of documents and the overlap of sources."""
+"""System checks of the virus scanner, S3, the limits of documents, the overlap of sources and the
+readers."""
 
+import re
+from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
+from documents.parsing.added_readers import DOCLING_SERVE, NAMED_READERS, strip_label
 from documents.source_splitting import MIN_WORDS
 
 MAX_OVERLAP_WORDS = MIN_WORDS // 2  # half of the shortest source
@@ -55,4 +59,31 @@ def check_documents(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
                 id="documents.E003",
             )
         )
-    return errors
+    return [*errors, *_check_readers()]
+
+
+def _check_readers() -> Iterator[Error]:
+    for ending, reader in settings.STRATA_READERS.items():
+        name = strip_label(reader)
+        is_known = name in NAMED_READERS or re.fullmatch(r"[\w.]+:[\w.]+", reader)
+        if not is_known or not re.fullmatch(r"[a-z0-9_+-]+", ending):
+            yield Error(
+                f"STRATA_READERS has {ending}={reader}, which names no ending or no reader.",
+                hint="Write an ending in lower case without a dot, then =, then a class as "
+                f"module:Class or one of {', '.join(NAMED_READERS)}.",
+                id="documents.E005",
+            )
+        elif name == DOCLING_SERVE and not settings.STRATA_DOCLING_SERVE_URL:
+            yield Error(
+                "STRATA_READERS names docling-serve, but its address is not set.",
+                hint="Set STRATA_DOCLING_SERVE_URL, such as http://docling:5001.",
+                id="documents.E006",
+            )
+        elif name != DOCLING_SERVE and not find_spec(
+            package := name.partition(":")[0].partition(".")[0]
+        ):
+            yield Error(
+                f"STRATA_READERS names {reader}, but {package} is not installed.",
+                hint="Install it where Strata runs, or correct the setting.",
+                id="documents.E007",
+            )

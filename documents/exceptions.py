@@ -44,6 +44,13 @@ class ScannerUnavailable(StrataError):
     is_retryable = True
 
 
+class ReaderUnavailable(StrataError):
+    """The service that reads the file does not answer; safe to retry."""
+
+    code = "reader_unavailable"
+    is_retryable = True
+
+
 class OriginalsUnavailable(StrataError):
     """The storage of the original files does not answer; safe to retry."""
 

@@ -7,13 +7,15 @@ from celery import shared_task
 
 from core.exceptions import DiskFull
 from documents import reading
-from documents.exceptions import OriginalsUnavailable, ScannerUnavailable
+from documents.exceptions import OriginalsUnavailable, ReaderUnavailable, ScannerUnavailable
 from documents.models import Artifact
 from documents.originals import delete_abandoned_files, delete_removed_originals
+from documents.parsing import docling_serve
 from documents.virus_scan import is_scanner_configured, ping_scanner
 
 logger = logging.getLogger(__name__)
 
+SERVICES_AWAY = (ScannerUnavailable, OriginalsUnavailable, ReaderUnavailable)
 RECONCILE_LIMIT = 1_000  # artifacts enqueued by one reconciliation
 
 
@@ -22,7 +24,7 @@ def parse_artifact(*, artifact_id: str) -> None:
     """Parse one artifact's file, unless that is done or under way."""
     try:
         reading.parse_artifact(UUID(artifact_id))
-    except (ScannerUnavailable, OriginalsUnavailable, DiskFull, OSError) as error:
+    except (*SERVICES_AWAY, DiskFull, OSError) as error:
         logger.warning("The file of %s is not read yet: %s", artifact_id, error)
 
 
@@ -37,6 +39,13 @@ def reconcile_documents() -> None:
         except ScannerUnavailable as error:  # each file would wait as long for it
             logger.warning("Files are not read yet: %s", error)
             return
-    waiting = Artifact.objects.unparsed().values_list("pk", flat=True)
-    for artifact_id in waiting[:RECONCILE_LIMIT]:
+    waiting = Artifact.objects.unparsed()
+    if endings := docling_serve.list_endings():
+        try:
+            docling_serve.ping()
+        except ReaderUnavailable as error:
+            logger.warning("Files for docling-serve are not read yet: %s", error)
+            for ending in endings:
+                waiting = waiting.exclude(file_name__iendswith=f".{ending}")
+    for artifact_id in waiting.values_list("pk", flat=True)[:RECONCILE_LIMIT]:
         parse_artifact.delay(artifact_id=str(artifact_id))

@@ -147,6 +147,14 @@ STRATA_PARSE_MAX_PAGES = read_int("STRATA_PARSE_MAX_PAGES", 10_000)
 STRATA_PARSE_MAX_EXPANDED_BYTES = 100 * 2**20  # all members of an archive, unpacked
 STRATA_PARSE_MAX_TEXT_CHARS = read_int("STRATA_PARSE_MAX_TEXT_CHARS", 50_000_000)
 
+# The ending of a file's name -> what reads such files instead of Strata: docling, unstructured,
+# docling-serve, or a class as "module:Class".
+STRATA_READERS = dict(each.partition("=")[::2] for each in read_list("STRATA_READERS"))
+STRATA_DOCLING_SERVE_URL = read_url("STRATA_DOCLING_SERVE_URL")  # without "/v1"
+STRATA_DOCLING_SERVE_API_KEY = os.environ.get("STRATA_DOCLING_SERVE_API_KEY", "").strip()
+# Per file, without the time that it waits for others. Scans take seconds a page.
+STRATA_DOCLING_SERVE_SECONDS = read_number("STRATA_DOCLING_SERVE_SECONDS", 600, at_most=86_400)
+
 # A virus scanner (clamd) that is asked about each file before it is read or given out:
 # "host:port", or the path of its socket. Empty: none.
 STRATA_CLAMD = os.environ.get("STRATA_CLAMD", "").strip()
@@ -225,8 +233,8 @@ STRATA_LLM_CONCURRENCY = read_int("STRATA_LLM_CONCURRENCY", 4)
 # Characters of document text per call: about 6,000 tokens, which fits small models.
 STRATA_LLM_CONTEXT_CHARS = read_int("STRATA_LLM_CONTEXT_CHARS", 24_000)
 
-# Hosts of webhook receivers, models and the OpenID provider that may have a private address,
-# separated by commas.
+# Hosts of webhook receivers, models, docling-serve and the OpenID provider that may have a private
+# address, separated by commas.
 STRATA_PRIVATE_HOSTS = read_list("STRATA_PRIVATE_HOSTS")
 
 # Hosts from which documents are fetched by their address, separated by commas, such as

@@ -6,6 +6,7 @@ child processes under limits, never in the caller's process. Nothing here uses t
 """
 
 from documents.parsing import ocr
+from documents.parsing.added_readers import describe_reader
 from documents.parsing.document import (
     MAX_FILES,
     MAX_SEPARATORS_PER_LETTER,
@@ -16,7 +17,7 @@ from documents.parsing.document import (
     is_nearly_all_separators,
     title_from_file_name,
 )
-from documents.parsing.formats import FORMATS, IMAGE_TYPES, add_missing_suffix, describe_reader
+from documents.parsing.formats import FORMATS, IMAGE_TYPES, add_missing_suffix
 from documents.parsing.ocr import find_line_boxes
 from documents.parsing.process_pool import (
     close_child_processes,

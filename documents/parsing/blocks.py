@@ -5,7 +5,7 @@ they are under; so are tables, a line for each row.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
 from typing import NamedTuple
@@ -67,6 +67,18 @@ def add_sections(draft: DocumentDraft, blocks: Iterable[Block]) -> None:
         label = section[0].text if 0 < section[0].level == top else ""
         draft.propose_title(label)
         draft.add_page(join_blocks(section), label)
+
+
+def add_pages(draft: DocumentDraft, pages: Mapping[int, Iterable[Block]], count: int = 0) -> None:
+    """Add numbered pages, also those without blocks, up to ``count``; or sections, if the only
+    number is 0."""
+    if not count and not any(pages):
+        add_sections(draft, pages.get(0, ()))
+        return
+    top = [block.text for blocks in pages.values() for block in blocks if block.level == 1]
+    draft.propose_title(top[0] if len(top) == 1 else "")
+    for number in range(1, max([count, *pages]) + 1):
+        draft.add_page(join_blocks(pages.get(number, ())))
 
 
 def format_sheet(rows: Iterable[Sequence[str]], name: str) -> str:

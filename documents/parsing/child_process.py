@@ -22,16 +22,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
-from mimetypes import guess_type
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from documents.exceptions import Unparsable
 from documents.parsing import ocr
+from documents.parsing.added_readers import read_with
 from documents.parsing.confinement import confine
 from documents.parsing.document import DocumentDraft, Limits, ParsedDocument
-from documents.parsing.formats import detect_format, find_added_reader
+from documents.parsing.formats import detect_format, guess_media_type
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -51,7 +51,8 @@ def main() -> None:
     reply_fd = os.dup(1)
     os.dup2(2, 1)
     status = _open_own_status()
-    confinement = confine(sys.argv[1:])  # before there is a second thread
+    weights = filter(None, [os.environ.get("DOCLING_ARTIFACTS_PATH")])
+    confinement = confine([*sys.argv[1:], *weights])  # before there is a second thread
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_LOG_BYTES, MAX_LOG_BYTES))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
@@ -175,10 +176,9 @@ def _parse(path: Path, request: Request, limits: Limits, reply_fd: int) -> Parse
         draft.ocr = partial(_read_picture, recognised, limits, reply_fd)
     if request["takes_files"]:
         draft.send_file = partial(_send_file, reply_fd)
-    if added := find_added_reader(draft.suffix):
-        for document in added.load()().load_data(path):
-            draft.add_page(document.text, str(document.metadata.get("page_label", "")))
-        return draft.finish(guess_type(request["file_name"])[0] or "application/octet-stream")
+    if request["reader"]:
+        read_with(request["reader"], path, draft)
+        return draft.finish(guess_media_type(request["file_name"]))
     takes_images = request["takes_images"] or draft.ocr is not None
     format_ = detect_format(path, request["file_name"], takes_images=takes_images)
     if path.stat().st_size:

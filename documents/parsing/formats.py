@@ -3,8 +3,7 @@
 import re
 import zipfile
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from mimetypes import guess_type
 from pathlib import Path, PurePath
 
 from documents.exceptions import Unparsable
@@ -112,21 +111,9 @@ _MAIN_PARTS = {
 }
 
 
-@cache
-def find_added_reader(suffix: str) -> EntryPoint | None:
-    """The reader that an installed distribution adds for files named so: a class with the method
-    ``load_data`` of LlamaIndex's readers. It is used instead of Strata's own."""
-    added = {f".{each.name}": each for each in entry_points(group="strata.readers")}
-    return added.get(suffix)
-
-
-def describe_reader(file_name: str, media_type: str) -> str:
-    """What reads a file of this name now, with its version."""
-    if added := find_added_reader(PurePath(file_name).suffix.lower()):
-        return f"{added.value} {added.dist.version if added.dist else ''}".strip()[:150]
-    all_formats = (*FORMATS, *IMAGE_FORMATS)
-    versions = [each.version for each in all_formats if each.media_type == media_type]
-    return f"strata {max(versions, default=1)}"
+def guess_media_type(file_name: str) -> str:
+    format_ = (_BY_SUFFIX | _IMAGES_BY_SUFFIX).get(PurePath(file_name).suffix.lower())
+    return format_.media_type if format_ else guess_type(file_name)[0] or "application/octet-stream"
 
 
 def add_missing_suffix(file_name: str, media_type: str) -> str:

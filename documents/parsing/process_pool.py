@@ -26,6 +26,7 @@ from typing import Any
 from core.memory import read_memory_limit
 from documents.exceptions import PagesBusy, Unparsable
 from documents.parsing import office
+from documents.parsing.added_readers import DOCLING_SERVE, find_added_reader, strip_label
 from documents.parsing.document import (
     FileReceiver,
     Limits,
@@ -47,6 +48,7 @@ _PASSED_ENV_VARS = (
     "TMPDIR",
     "LANG",
     "LC_ALL",
+    "DOCLING_ARTIFACTS_PATH",
 )
 _ROOT = Path(__file__).resolve().parents[2]
 _BYTES_PER_CHAR = 6  # at most, in JSON
@@ -93,27 +95,43 @@ def parse_file(
     Raises:
         Unparsable: the file cannot be read and a retry does not help; ``code`` says why, such as
             ``parse_timeout``, ``parse_memory`` and ``parser_crashed``.
+        ReaderUnavailable: docling-serve, which reads such files, does not answer; a retry helps.
         OSError: the file is missing or cannot be opened; a retry may help.
     """
+    reader = find_added_reader(file_name)
     request = {
         "task": "parse",
         "file_name": file_name,
         "takes_images": takes_images,
         "recognised": recognised and str(recognised),
         "takes_files": receive is not None,
+        "reader": reader,
     }
-    with _readers():
-        limits = limits or Limits.from_settings()
-        try:
-            reply = _read_file(path, request, limits, receive, report_page)
-        except Unparsable as error:
-            if error.code != "needs_libreoffice" or not office.is_installed():
-                raise
-            reply = _read_converted(path, request, limits)
+    limits = limits or Limits.from_settings()
+    if strip_label(reader) == DOCLING_SERVE:
+        reply = _read_by_docling_serve(path, request, limits)
+    else:
+        with _readers():
+            try:
+                reply = _read_file(path, request, limits, receive, report_page)
+            except Unparsable as error:
+                if error.code != "needs_libreoffice" or not office.is_installed():
+                    raise
+                reply = _read_converted(path, request, limits)
     document = reply["document"]
     document["pages"] = tuple(ParsedPage(**page) for page in document["pages"])
     document["warnings"] = tuple(ParseWarning(**warning) for warning in document["warnings"])
     return ParsedDocument(**document)
+
+
+def _read_by_docling_serve(path: Path, request: dict[str, Any], limits: Limits) -> dict[str, Any]:
+    from documents.parsing import docling_serve  # a child has no use for it
+
+    with tempfile.TemporaryDirectory() as folder:
+        answer = Path(folder) / "answer.json"
+        docling_serve.convert(path, Path(request["file_name"]).suffix.lower(), answer)
+        with _readers():
+            return _read_file(answer, request, limits)
 
 
 def _read_converted(path: Path, request: dict[str, Any], limits: Limits) -> dict[str, Any]:

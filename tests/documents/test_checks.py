@@ -39,3 +39,47 @@ class TestSourceOverlap:
         settings.STRATA_SOURCE_OVERLAP_WORDS = words
 
         assert check_documents(None) == []
+
+
+class TestReaders:
+    @pytest.mark.parametrize(
+        "readers",
+        [
+            {},
+            {"pdf": "docling-serve", "docx": "docling-serve@2"},
+            {"7z": "pytest:Thing", "c++": "tests.documents.test_checks:TestReaders.Nested"},
+        ],
+    )
+    def test_accepts_names_and_classes(self, settings, readers):
+        settings.STRATA_READERS = readers
+        settings.STRATA_DOCLING_SERVE_URL = "http://docling:5001"
+
+        assert check_documents(None) == []
+
+    @pytest.mark.parametrize(
+        ("ending", "reader"),
+        [
+            ("PDF", "docling-serve"), (".pdf", "docling-serve"), ("tar.gz", "docling-serve"),
+            ("", "docling-serve"), ("pdf", ""), ("pdf", "docling_serve"), ("pdf", "pytest"),
+            ("pdf", "pytest:"), ("pdf", "some path:Thing"),
+        ],
+    )  # fmt: skip
+    def test_refuses_what_is_no_ending_or_no_reader(self, settings, ending, reader):
+        settings.STRATA_READERS = {ending: reader}
+        settings.STRATA_DOCLING_SERVE_URL = "http://docling:5001"
+
+        [error] = check_documents(None)
+
+        assert error.id == "documents.E005"
+        assert f"{ending}={reader}" in error.msg
+
+    def test_refuses_docling_serve_without_an_address(self, settings):
+        settings.STRATA_READERS = {"pdf": "docling-serve"}
+
+        assert [error.id for error in check_documents(None)] == ["documents.E006"]
+
+    @pytest.mark.parametrize("reader", ["docling", "unstructured", "no_such.package:Reader"])
+    def test_refuses_a_package_that_is_not_installed(self, settings, reader):
+        settings.STRATA_READERS = {"pdf": reader}
+
+        assert [error.id for error in check_documents(None)] == ["documents.E007"]
