@@ -41,7 +41,7 @@ ZIP_TYPE = "application/zip"
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _OPEN = "application/vnd.oasis.opendocument."
 FORMATS = (
-    Format("PDF", "pdf:read", "application/pdf", (".pdf",), "pdf"),
+    Format("PDF", "pdf:read", "application/pdf", (".pdf",), "pdf", version=2),
     Format("Word", "docx:read", f"{_OFFICE}wordprocessingml.document", (".docx",), "zip"),
     Format("PowerPoint", "pptx:read", f"{_OFFICE}presentationml.presentation", (".pptx",), "zip"),
     Format("Excel", "xlsx:read", f"{_OFFICE}spreadsheetml.sheet", (".xlsx",), "zip"),
@@ -74,10 +74,10 @@ FORMATS = (
 
 # Read only for an index of images; an index of texts has no use for them.
 IMAGE_FORMATS = (
-    Format("PNG", "image:read", "image/png", (".png",), "image"),
-    Format("JPEG", "image:read", "image/jpeg", (".jpg", ".jpeg"), "image"),
-    Format("WebP", "image:read", "image/webp", (".webp",), "image"),
-    Format("GIF", "image:read", "image/gif", (".gif",), "image"),
+    Format("PNG", "image:read", "image/png", (".png",), "image", version=2),
+    Format("JPEG", "image:read", "image/jpeg", (".jpg", ".jpeg"), "image", version=2),
+    Format("WebP", "image:read", "image/webp", (".webp",), "image", version=2),
+    Format("GIF", "image:read", "image/gif", (".gif",), "image", version=2),
 )
 IMAGE_TYPES = frozenset(format_.media_type for format_ in IMAGE_FORMATS)
 

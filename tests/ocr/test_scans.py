@@ -8,6 +8,7 @@ import threading
 from importlib.resources import files
 from pathlib import Path
 
+import onnxruntime
 import pytest
 import yaml
 
@@ -142,12 +143,37 @@ class TestLanguages:
         [model] = routes["PP-OCRv6"]["rec"]["small"]
         codes = {"ch": "zh", "chinese_cht": "zh", "japan": "ja", "rs_latin": "sr-Latn"}
         words = {"french", "german"}  # further names of codes
+        listed_in_error = {"vi"}
 
         languages = {codes.get(name, name) for name in model["supported_langs"]} - words
+        languages -= listed_in_error
 
         assert sorted(languages) == list(ocr.LANGUAGES)
         weights = {each.name for each in (package / "models").iterdir() if "rec" in each.name}
         assert weights == {"PP-OCRv6_rec_small.onnx"}
+
+    @pytest.mark.parametrize(
+        ("code", "letters"),
+        [
+            ("cs", "áčďéěíňóřšťúůýž"),
+            ("de", "äöüß"),
+            ("fr", "àâæçéèêëîïôœùûüÿ"),
+            ("hu", "áéíóöőúüű"),
+            ("is", "áðéíóúýþæö"),
+            ("mt", "ċġħż"),
+            ("pl", "ąćęłńóśźż"),
+            ("ro", "ăâîșț"),
+            ("tr", "çğıİöşü"),
+            ("vi", "ếạựờ"),
+        ],
+    )
+    def test_have_all_their_letters_in_the_weights(self, code, letters):
+        weights = files("rapidocr") / "models" / "PP-OCRv6_rec_small.onnx"
+        metadata = onnxruntime.InferenceSession(str(weights)).get_modelmeta()
+
+        characters = set(metadata.custom_metadata_map["character"].splitlines())
+
+        assert (set(letters) <= characters) == (code in ocr.LANGUAGES)
 
 
 class TestAnImage:

@@ -1,9 +1,12 @@
 """How lines that OCR found become paragraphs, and what is said without OCR."""
 
+from types import SimpleNamespace
+
+import pytest
 from PIL import Image
 from reportlab.pdfgen.canvas import Canvas
 
-from documents.parsing import pdf
+from documents.parsing import ocr, pdf
 from documents.parsing.document import DocumentDraft
 from documents.parsing.ocr import Line, find_line_boxes, join_lines
 from tests.documents.parsing.conftest import LIMITS
@@ -29,6 +32,25 @@ class TestJoinLines:
 
     def test_keeps_words_of_one_row_apart(self):
         assert paragraphs_of(line("Slide", 0, 4, 50), line("6", 300, 0, 10)) == [["6"], ["Slide"]]
+
+
+class TestReadPicture:
+    @pytest.mark.parametrize(
+        ("confidence", "width", "text"),
+        [(0.4, 300, "straight"), (0.4, 40, ""), (0.95, 300, "slanting")],
+    )
+    def test_reads_a_long_line_again_of_which_it_is_not_sure(
+        self, monkeypatch, confidence, width, text
+    ):
+        def engine(picture, *, use_det, use_cls, text_score):
+            if not use_det:
+                return SimpleNamespace(txts=("straight",), scores=(0.98,))
+            corners = [(10, 10), (10 + width, 12), (10 + width, 30), (10, 28)]
+            return SimpleNamespace(txts=("slanting",), scores=(confidence,), boxes=[corners])
+
+        monkeypatch.setattr(ocr, "_load_engine", lambda: engine)
+
+        assert ocr.read_picture(Image.new("RGB", (400, 100))).text == text
 
 
 class TestBoxesOfLines:
