@@ -24,8 +24,9 @@ from core.exceptions import InvalidInput
 from core.text import clean_text
 from documents.exceptions import Unparsable
 from documents.parsing import ParsedPage, is_nearly_all_separators
+from documents.parsing.alignment import Alignment
+from documents.parsing.boxes import Box
 from documents.parsing.document import DocumentDraft
-from documents.parsing.page_pictures import Alignment, Box
 from documents.source_splitting import MAX_CHARS, split_into_sources
 from evidence.wording import has_same_words
 from indexing.chunking.sentences import find_sentences

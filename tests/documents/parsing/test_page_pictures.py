@@ -9,7 +9,9 @@ from PIL import Image
 from reportlab.pdfgen.canvas import Canvas
 
 from documents.parsing import parse_file
-from documents.parsing.page_pictures import Alignment, Box, draw, find_boxes
+from documents.parsing.alignment import Alignment
+from documents.parsing.boxes import Box
+from documents.parsing.page_pictures import draw, find_boxes
 from tests.documents.parsing.makers import make_pdf, make_pdf_with_layout
 
 WIDTH, HEIGHT = 400, 600  # points
