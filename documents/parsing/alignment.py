@@ -6,6 +6,7 @@ are nearest by far, or if all its repetitions are part of the passage, since a m
 them apart.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -20,6 +21,7 @@ MIN_SURE_STRETCH = 3  # shorter repetitions count only between letters that are 
 MAX_GAPS_SIZE = 20  # of the page's letters: parts of the page may be searched for several gaps
 MAX_WORD = 20  # letters; longer words hardly repeat
 MAX_ROUNDS = 4  # each places words near those of the one before
+MIN_EXCHANGED = 0.5  # heights of a letter, by which places are worse
 MIN_LEAD = 3  # times as far as the nearest place, and some lines, is the next one at least
 
 
@@ -29,6 +31,7 @@ class Alignment:
 
     def __init__(self, text: Sequence[str], page: Sequence[str]) -> None:
         self.places: list[int | None] = [None] * len(text)
+        self._on_page = "".join(page)
         self._letters, self._text, self._page = text, list(text), list(page)  # placed ones are ""
         self._align(0, len(text), 0, len(page))
         around = [-1, *self.places, len(page)]
@@ -84,6 +87,71 @@ class Alignment:
                     for at, index in zip(found, indexes, strict=True):
                         self._place(at, index, length)
             self._extend(start, end, 0, len(self._page))
+
+    def place_nearer(self, start: int, end: int, boxes: Sequence[Box]) -> bool:
+        """Exchange the places of stretches of this part of the text for those of equal ones that
+        are nearer to their neighbours by far; False if there are too many of them to be certain."""
+        for _ in range(MAX_ROUNDS):
+            exchange = self._find_exchange(start, end, boxes)
+            if exchange is None:
+                return True
+            self._exchange(*exchange)
+        return False
+
+    def _find_exchange(
+        self, start: int, end: int, boxes: Sequence[Box]
+    ) -> tuple[int, int | None, int, int] | None:
+        """The indexes in the text of a stretch and of the equal one, if that has a place, the index
+        of the latter on the page, and their length."""
+        letters = {place: at for at, place in enumerate(self.places) if place is not None}
+        for at, length in self._list_runs(boxes):
+            place = self.places[at]
+            if place is None or at >= end or at + length <= start:
+                continue
+            if self._measure(boxes, length, at, place) < MIN_EXCHANGED:
+                continue
+            word = re.escape("".join(self._on_page[place : place + length]))
+            for match in re.finditer(f"(?={word})", self._on_page):
+                index = match.start()
+                others = [letters.get(n) for n in range(index, index + length)]
+                other = others[0]
+                is_free = others == [None] * length
+                if abs(index - place) < length or not (
+                    is_free or other is not None and others == list(range(other, other + length))
+                ):
+                    continue
+                if other is not None and start <= other and other + length <= end:
+                    continue  # the passage as a whole stays the same
+                pair = [n for n in (at, other) if n is not None]
+                before, after = inf, inf
+                before = sum(self._measure(boxes, length, n, self.places[n]) for n in pair)
+                self._exchange(at, other, index, length)
+                after = sum(self._measure(boxes, length, n, self.places[n]) for n in pair)
+                self._exchange(at, other, place, length)
+                if inf > before >= MIN_LEAD * after + MIN_EXCHANGED:
+                    return at, other, index, length
+        return None
+
+    def _exchange(self, at: int, other: int | None, index: int, length: int) -> None:
+        place = self.places[at]
+        self.places[at : at + length] = range(index, index + length)
+        if other is not None and place is not None:
+            self.places[other : other + length] = range(place, place + length)
+
+    def _list_runs(self, boxes: Sequence[Box]) -> Iterator[tuple[int, int]]:
+        """Where the stretches begin that stand together in the file and on a line, and how many
+        letters each has."""
+        start = 0
+        for at in range(1, len(self.places) + 1):
+            place, last = self.places[at] if at < len(self.places) else None, self.places[at - 1]
+            if (
+                place is None
+                or last is None
+                or place != last + 1
+                or not boxes[place].continues(boxes[last])
+            ):
+                yield start, at - start
+                start = at
 
     def _align(self, start: int, end: int, page_start: int, page_end: int) -> None:
         """Place what occurs once in this part of the text and once in this part of the page."""

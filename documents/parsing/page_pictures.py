@@ -49,11 +49,18 @@ def find_boxes(path: Path, index: int, text: str, start: int, end: int) -> list[
     alignment = Alignment([letter for letter, _ in letters], [letter for letter, _ in glyphs])
     first_letters = [n for n, (_, at) in enumerate(letters) if not n or at > letters[n - 1][1] + 1]
     words = list(pairwise([*first_letters, len(letters)]))
-    alignment.place_words(words, [box for _, box in glyphs])
+    boxes = [box for _, box in glyphs]
+    alignment.place_words(words, boxes)
     alignment.place_repeated(passage[0], passage[-1] + 1)
-    places = [alignment.places[n] for n in passage]
-    found = sorted(place for place in places if place is not None)
-    return join_lines((n, glyphs[n][1]) for n in found) if len(found) == len(passage) else []
+    if not alignment.place_nearer(passage[0], passage[-1] + 1, boxes):
+        return []
+    places = {alignment.places[n] for n in passage}
+    if None in places:
+        return []
+    return join_lines(
+        ((n, box) for n, box in enumerate(boxes) if n in places),
+        (box for n, box in enumerate(boxes) if n not in places),
+    )
 
 
 def _letters_of(char: str) -> Iterator[str]:
