@@ -10,8 +10,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import groupby
+from itertools import groupby, pairwise
 from math import inf
+from operator import itemgetter
 
 from documents.parsing.boxes import Box
 
@@ -21,8 +22,8 @@ MIN_SURE_STRETCH = 3  # shorter repetitions count only between letters that are 
 MAX_GAPS_SIZE = 20  # of the page's letters: parts of the page may be searched for several gaps
 MAX_WORD = 20  # letters; longer words hardly repeat
 MAX_ROUNDS = 4  # each places words near those of the one before
-MIN_EXCHANGED = 0.5  # heights of a letter, by which places are worse
 MIN_LEAD = 3  # times as far as the nearest place, and some lines, is the next one at least
+MIN_GAIN = 0.5  # heights of a letter, by which another place is nearer at least
 
 
 class Alignment:
@@ -89,67 +90,61 @@ class Alignment:
             self._extend(start, end, 0, len(self._page))
 
     def place_nearer(self, start: int, end: int, boxes: Sequence[Box]) -> bool:
-        """Exchange the places of stretches of this part of the text for those of equal ones that
-        are nearer to their neighbours by far; False if there are too many of them to be certain."""
+        """Move runs of this part of the text to equal letters of the page that are nearer to their
+        neighbours: by far, if a run follows a neighbour in the file. False if there are too many
+        to be certain."""
+        room = MAX_GAPS_SIZE * len(self._on_page)
         for _ in range(MAX_ROUNDS):
-            exchange = self._find_exchange(start, end, boxes)
-            if exchange is None:
+            letters = {place: at for at, place in enumerate(self.places) if place is not None}
+            for at, length in self._list_runs(boxes):
+                place = self.places[at]
+                if place is None or not start - length < at < end:
+                    continue
+                if self._measure(boxes, length, at, place) < MIN_GAIN:
+                    continue
+                run = re.escape(self._on_page[place : place + length])
+                copies = [match.start() for match in re.finditer(f"(?={run})", self._on_page)]
+                room -= len(copies) + len(self._on_page) // MAX_GAPS_SIZE
+                if room < 0:
+                    return False
+                before, after = letters.get(place - 1), letters.get(place + length)
+                lead = MIN_LEAD if before == at - 1 or after == at + length else 1
+                moves: list[tuple[float, dict[int, int]]] = []
+                for copy in copies:
+                    there = [letters.get(index) for index in range(copy, copy + length)]
+                    first = there[0]
+                    now, then = {at: place}, {at: copy}
+                    if first is not None:
+                        now[first], then[first] = copy, place
+                    whole = [None if first is None else first + n for n in range(length)]
+                    is_in_passage = first is not None and start <= first <= end - length
+                    if there == whole and not is_in_passage and abs(copy - place) >= length:
+                        distance = self._measure_runs(boxes, length, now)
+                        self._put(then, length)
+                        moved = self._measure_runs(boxes, length, then)
+                        self._put(now, length)
+                        if inf > distance >= lead * moved + MIN_GAIN:
+                            moves.append((moved, then))
+                if moves:
+                    self._put(min(moves, key=itemgetter(0))[1], length)
+                    break
+            else:
                 return True
-            self._exchange(*exchange)
         return False
 
-    def _find_exchange(
-        self, start: int, end: int, boxes: Sequence[Box]
-    ) -> tuple[int, int | None, int, int] | None:
-        """The indexes in the text of a stretch and of the equal one, if that has a place, the index
-        of the latter on the page, and their length."""
-        letters = {place: at for at, place in enumerate(self.places) if place is not None}
-        for at, length in self._list_runs(boxes):
-            place = self.places[at]
-            if place is None or at >= end or at + length <= start:
-                continue
-            if self._measure(boxes, length, at, place) < MIN_EXCHANGED:
-                continue
-            word = re.escape("".join(self._on_page[place : place + length]))
-            for match in re.finditer(f"(?={word})", self._on_page):
-                index = match.start()
-                others = [letters.get(n) for n in range(index, index + length)]
-                other = others[0]
-                is_free = others == [None] * length
-                if abs(index - place) < length or not (
-                    is_free or other is not None and others == list(range(other, other + length))
-                ):
-                    continue
-                if other is not None and start <= other and other + length <= end:
-                    continue  # the passage as a whole stays the same
-                pair = [n for n in (at, other) if n is not None]
-                before, after = inf, inf
-                before = sum(self._measure(boxes, length, n, self.places[n]) for n in pair)
-                self._exchange(at, other, index, length)
-                after = sum(self._measure(boxes, length, n, self.places[n]) for n in pair)
-                self._exchange(at, other, place, length)
-                if inf > before >= MIN_LEAD * after + MIN_EXCHANGED:
-                    return at, other, index, length
-        return None
+    def _put(self, runs: dict[int, int], length: int) -> None:
+        for at, index in runs.items():
+            self.places[at : at + length] = range(index, index + length)
 
-    def _exchange(self, at: int, other: int | None, index: int, length: int) -> None:
-        place = self.places[at]
-        self.places[at : at + length] = range(index, index + length)
-        if other is not None and place is not None:
-            self.places[other : other + length] = range(place, place + length)
+    def _measure_runs(self, boxes: Sequence[Box], length: int, runs: dict[int, int]) -> float:
+        return sum(self._measure(boxes, length, *run) for run in runs.items())
 
     def _list_runs(self, boxes: Sequence[Box]) -> Iterator[tuple[int, int]]:
-        """Where the stretches begin that stand together in the file and on a line, and how many
-        letters each has."""
+        """Where the letters begin that follow each other in the file and on a line, and how many
+        they are."""
         start = 0
-        for at in range(1, len(self.places) + 1):
-            place, last = self.places[at] if at < len(self.places) else None, self.places[at - 1]
-            if (
-                place is None
-                or last is None
-                or place != last + 1
-                or not boxes[place].continues(boxes[last])
-            ):
+        for at, (last, place) in enumerate(pairwise([*self.places, None]), start=1):
+            if last is None or place != last + 1 or not boxes[place].continues(boxes[last]):
                 yield start, at - start
                 start = at
 

@@ -26,7 +26,7 @@ class Box(NamedTuple):
 
     def continues(self, line: "Box") -> bool:
         shared = min(self.bottom, line.bottom) - max(self.top, line.top)
-        gap = self.left - line.right
+        gap = max(self.left - line.right, line.left - self.right)  # in both directions of writing
         return (
             2 * shared > min(self.height, line.height)
             and -line.height < gap < MAX_GAP * line.height

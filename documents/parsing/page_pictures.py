@@ -16,7 +16,7 @@ import pypdfium2.raw
 from documents.parsing.alignment import Alignment
 from documents.parsing.boxes import Box, join_lines
 from documents.parsing.image import open_image
-from documents.parsing.pdf import draw_page, open_pdf
+from documents.parsing.pdf import LAM_ALEF, draw_page, open_pdf
 
 MAX_SIDE = 1_600  # pixels
 QUALITY = 80  # of 100; text stays sharp
@@ -73,8 +73,12 @@ def _read_glyphs(page: pypdfium2.PdfPage) -> list[tuple[str, Box]]:
     glyphs: list[tuple[str, Box]] = []
     text_page = page.get_textpage()
     is_in_word = False
-    for index in range(text_page.count_chars()):
-        char = chr(pypdfium2.raw.FPDFText_GetUnicode(text_page, index))
+    indexes = list(range(text_page.count_chars()))
+    chars = "".join(chr(pypdfium2.raw.FPDFText_GetUnicode(text_page, index)) for index in indexes)
+    for match in LAM_ALEF.finditer(chars):  # the page's text has them in the right order
+        indexes[match.start(1)], indexes[match.end() - 1] = match.end() - 1, match.start(1)
+    for index in indexes:
+        char = chars[index]
         if char.isspace():
             is_in_word = False
         elif letters := list(_letters_of(char)):
