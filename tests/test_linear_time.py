@@ -187,8 +187,10 @@ def align(text, folder):
     """Place a text on a page that has its letters in another order, one on each line."""
     alignment = Alignment(text, text[::-1])
     words = [word.span() for word in re.finditer(r"\S+", text)]
-    alignment.place_words(words, [Box(0, n, 1, n + 1) for n in range(len(text))])
+    boxes = [Box(0, n, 1, n + 1) for n in range(len(text))]
+    alignment.place_words(words, boxes)
     alignment.place_repeated(0, len(text))
+    alignment.place_nearer(0, len(text), boxes)
 
 
 def filter_by(text, folder):
