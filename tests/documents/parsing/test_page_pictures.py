@@ -101,21 +101,27 @@ class TestBoxes:
             tmp_path / "a.pdf",
             (50, 500, "Petrels"),
             (200, 400, "12"),
+            (50, 200, "Terns"),  # PDFium sorts what is drawn on the same line without a break
             (50, 400, "Fulmars"),
+            (50, 300, "Skuas"),
             (100, 500, "12"),
         )
 
-        boxes = mark(path, "Petrels 12\n\nFulmars 12", "Petrels 12")
+        boxes = mark(path, "Petrels 12\n\nFulmars 12\n\nSkuas\n\nTerns", "Petrels 12")
 
         assert max(box.right for box in boxes) < 120 / WIDTH
         assert all(box.bottom < 1 - 490 / HEIGHT for box in boxes)
 
     def test_hold_no_other_letters(self, tmp_path: Path):
         path = draw_lines(
-            tmp_path / "a.pdf", (50, 500, "Terns"), (120, 500, "nest"), (90, 500, "97")
+            tmp_path / "a.pdf",
+            (50, 500, "Terns"),
+            (120, 500, "nest"),
+            (50, 200, "Skuas"),
+            (90, 500, "97"),
         )
 
-        left, right = mark(path, "Terns nest\n\n97", "Terns nest")
+        left, right = mark(path, "Terns nest\n\n97\n\nSkuas", "Terns nest")
 
         assert left.right < 90 / WIDTH < 103 / WIDTH < right.left
 
@@ -132,7 +138,7 @@ class TestBoxes:
     @pytest.mark.skipif(not ARABIC_FONT.exists(), reason="needs a font with Arabic letters")
     def test_lie_on_a_line_from_right_to_left(self, tmp_path: Path):
         path = tmp_path / "a.pdf"
-        path.write_bytes(make_arabic_pdf("تحسين الأهداف"))
+        path.write_bytes(make_arabic_pdf("الأهداف الأمل الأول"))
         text = parse_file(path, file_name="a.pdf").pages[0].text
 
         boxes = mark(path, text, "الأهداف")
