@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, starmap
 from math import inf
 from operator import itemgetter
 
@@ -100,7 +100,8 @@ class Alignment:
                 place = self.places[at]
                 if place is None or not start - length < at < end:
                     continue
-                if self._measure(boxes, length, at, place) < MIN_GAIN:
+                measure = partial(self._measure, boxes, length)
+                if measure(at, place) < MIN_GAIN:
                     continue
                 run = re.escape(self._on_page[place : place + length])
                 copies = [match.start() for match in re.finditer(f"(?={run})", self._on_page)]
@@ -119,9 +120,9 @@ class Alignment:
                     whole = [None if first is None else first + n for n in range(length)]
                     is_in_passage = first is not None and start <= first <= end - length
                     if there == whole and not is_in_passage and abs(copy - place) >= length:
-                        distance = self._measure_runs(boxes, length, now)
+                        distance = sum(starmap(measure, now.items()))
                         self._put(then, length)
-                        moved = self._measure_runs(boxes, length, then)
+                        moved = sum(starmap(measure, then.items()))
                         self._put(now, length)
                         if inf > distance >= lead * moved + MIN_GAIN:
                             moves.append((moved, then))
@@ -135,9 +136,6 @@ class Alignment:
     def _put(self, runs: dict[int, int], length: int) -> None:
         for at, index in runs.items():
             self.places[at : at + length] = range(index, index + length)
-
-    def _measure_runs(self, boxes: Sequence[Box], length: int, runs: dict[int, int]) -> float:
-        return sum(self._measure(boxes, length, *run) for run in runs.items())
 
     def _list_runs(self, boxes: Sequence[Box]) -> Iterator[tuple[int, int]]:
         """Where the letters begin that follow each other in the file and on a line, and how many

@@ -116,14 +116,14 @@ class TestBoxes:
         path = draw_lines(
             tmp_path / "a.pdf",
             (50, 500, "Terns"),
-            (120, 500, "nest"),
+            (106, 500, "nest"),
             (50, 200, "Skuas"),
-            (90, 500, "97"),
+            (88, 500, "97"),
         )
 
         left, right = mark(path, "Terns nest\n\n97\n\nSkuas", "Terns nest")
 
-        assert left.right < 90 / WIDTH < 103 / WIDTH < right.left
+        assert left.right < 88 / WIDTH < 100 / WIDTH < right.left
 
     def test_are_absent_where_other_letters_stand_on_those_of_the_passage(self, tmp_path: Path):
         path = draw_lines(tmp_path / "a.pdf", (50, 500, "Net income"), (50, 502, "losses"))
