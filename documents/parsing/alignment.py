@@ -22,6 +22,7 @@ MIN_SURE_STRETCH = 3  # shorter repetitions count only between letters that are 
 MAX_GAPS_SIZE = 20  # of the page's letters: parts of the page may be searched for several gaps
 MAX_WORD = 20  # letters; longer words hardly repeat
 MAX_ROUNDS = 4  # each places words near those of the one before
+MAX_MOVES = 16  # of a passage's runs; more are in too much disorder
 MIN_LEAD = 3  # times as far as the nearest place, and some lines, is the next one at least
 MIN_GAIN = 0.5  # heights of a letter, by which another place is nearer at least
 
@@ -94,7 +95,7 @@ class Alignment:
         neighbours: by far, if a run follows a neighbour in the file. False if there are too many
         to be certain."""
         room = MAX_GAPS_SIZE * len(self._on_page)
-        for _ in range(MAX_ROUNDS):
+        for _ in range(MAX_MOVES):
             letters = {place: at for at, place in enumerate(self.places) if place is not None}
             for at, length in self._list_runs(boxes):
                 place = self.places[at]
