@@ -28,7 +28,8 @@ from markdown_it import MarkdownIt
 from benchmarks.service import measured_service, wait_until_ready
 from documents.exceptions import Unparsable
 from documents.parsing import ocr, parse_file
-from documents.parsing.page_pictures import Box, find_boxes
+from documents.parsing.boxes import Box
+from documents.parsing.page_pictures import find_boxes
 from documents.parsing.pdf import draw_page, open_pdf
 from documents.source_splitting import split_into_sources
 from indexing.chunking import split_into_chunks

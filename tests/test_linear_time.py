@@ -24,8 +24,9 @@ from core.exceptions import InvalidInput
 from core.text import clean_text
 from documents.exceptions import Unparsable
 from documents.parsing import ParsedPage, is_nearly_all_separators
+from documents.parsing.alignment import Alignment
+from documents.parsing.boxes import Box
 from documents.parsing.document import DocumentDraft
-from documents.parsing.page_pictures import Alignment, Box
 from documents.source_splitting import MAX_CHARS, split_into_sources
 from evidence.wording import has_same_words
 from indexing.chunking.sentences import find_sentences
@@ -186,8 +187,10 @@ def align(text, folder):
     """Place a text on a page that has its letters in another order, one on each line."""
     alignment = Alignment(text, text[::-1])
     words = [word.span() for word in re.finditer(r"\S+", text)]
-    alignment.place_words(words, [Box(0, n, 1, n + 1) for n in range(len(text))])
+    boxes = [Box(0, n, 1, n + 1) for n in range(len(text))]
+    alignment.place_words(words, boxes)
     alignment.place_repeated(0, len(text))
+    alignment.place_nearer(0, len(text), boxes)
 
 
 def filter_by(text, folder):

@@ -37,7 +37,7 @@ DRAWING_DPI = 200
 _BROKEN_WORD = re.compile("[\ufffe\u0002](?:\r?\n)?")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")  # glyphs of fonts without a Unicode map
 # The ligature of lam and alef after the article's alef: its letters come in the wrong order.
-_LAM_ALEF = re.compile("ا([أإآ])ل")
+LAM_ALEF = re.compile("ا([أإآ])ل")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _INLINE_MARKDOWN = MarkdownIt("zero").enable(["emphasis", "strikethrough", "escape", "backticks"])
 
@@ -109,7 +109,7 @@ def _page_text(document: pypdfium2.PdfDocument, index: int, draft: DocumentDraft
         draft.warn("unreadable_page", f"Page {index + 1} is damaged; it was left empty.")
         return ""
     text = _BROKEN_WORD.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
-    return _LAM_ALEF.sub(r"ال\1", _CONTROL.sub("", text))
+    return LAM_ALEF.sub(r"ال\1", _CONTROL.sub("", text))
 
 
 def _has_picture(document: pypdfium2.PdfDocument, index: int) -> bool:

@@ -3,6 +3,7 @@
 import io
 import zipfile
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 import docx
 import openpyxl
@@ -14,6 +15,8 @@ from pptx.util import Inches
 from reportlab.lib import colors
 from reportlab.lib.pagesizes import A5
 from reportlab.lib.styles import getSampleStyleSheet
+from reportlab.pdfbase import pdfmetrics
+from reportlab.pdfbase.ttfonts import TTFont
 from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import (
     Flowable,
@@ -23,6 +26,8 @@ from reportlab.platypus import (
     Spacer,
     Table,
 )
+
+ARABIC_FONT = Path("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf")
 
 
 def make_pdf(*pages: str, title: str = "", password: str | None = None) -> bytes:
@@ -50,6 +55,18 @@ def make_pdf_of_text(*pages: str) -> bytes:
     stream = io.BytesIO()
     SimpleDocTemplate(stream, pagesize=A5).build(story)
     return stream.getvalue()
+
+
+def make_arabic_pdf(text: str) -> bytes:
+    """A page in ``ARABIC_FONT``, whose ligature of lam and alef stands for the two letters, as most
+    programs write it."""
+    pdfmetrics.registerFont(TTFont("Arabic", ARABIC_FONT))
+    stream = io.BytesIO()
+    canvas = Canvas(stream, pageCompression=0)
+    canvas.setFont("Arabic", 12)
+    canvas.drawString(100, 700, text[::-1].replace("أل", "\ufef7"))
+    canvas.save()
+    return stream.getvalue().replace(b"<FEF7>", b"<06440623>")
 
 
 def make_pdf_with_layout(*headings: str, header: str = "") -> bytes:

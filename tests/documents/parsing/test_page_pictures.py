@@ -9,8 +9,15 @@ from PIL import Image
 from reportlab.pdfgen.canvas import Canvas
 
 from documents.parsing import parse_file
-from documents.parsing.page_pictures import Alignment, Box, draw, find_boxes
-from tests.documents.parsing.makers import make_pdf, make_pdf_with_layout
+from documents.parsing.alignment import Alignment
+from documents.parsing.boxes import Box
+from documents.parsing.page_pictures import draw, find_boxes
+from tests.documents.parsing.makers import (
+    ARABIC_FONT,
+    make_arabic_pdf,
+    make_pdf,
+    make_pdf_with_layout,
+)
 
 WIDTH, HEIGHT = 400, 600  # points
 
@@ -89,6 +96,55 @@ class TestBoxes:
         assert max(box.right for box in boxes) > 145 / WIDTH
         assert all(box.bottom < 1 - 490 / HEIGHT for box in boxes)
 
+    def test_lie_at_the_nearest_of_equal_words_in_any_order_of_the_file(self, tmp_path: Path):
+        path = draw_lines(
+            tmp_path / "a.pdf",
+            (50, 500, "Petrels"),
+            (200, 400, "12"),
+            (50, 200, "Terns"),  # PDFium sorts what is drawn on the same line without a break
+            (50, 400, "Fulmars"),
+            (50, 300, "Skuas"),
+            (100, 500, "12"),
+        )
+
+        boxes = mark(path, "Petrels 12\n\nFulmars 12\n\nSkuas\n\nTerns", "Petrels 12")
+
+        assert max(box.right for box in boxes) < 120 / WIDTH
+        assert all(box.bottom < 1 - 490 / HEIGHT for box in boxes)
+
+    def test_hold_no_other_letters(self, tmp_path: Path):
+        path = draw_lines(
+            tmp_path / "a.pdf",
+            (50, 500, "Terns"),
+            (106, 500, "nest"),
+            (50, 200, "Skuas"),
+            (88, 500, "97"),
+        )
+
+        left, right = mark(path, "Terns nest\n\n97\n\nSkuas", "Terns nest")
+
+        assert left.right < 88 / WIDTH < 100 / WIDTH < right.left
+
+    def test_are_absent_where_other_letters_stand_on_those_of_the_passage(self, tmp_path: Path):
+        path = draw_lines(tmp_path / "a.pdf", (50, 500, "Net income"), (50, 502, "losses"))
+
+        assert mark(path, "Net income\n\nlosses", "Net income") == []
+
+    def test_hold_a_superscript_that_follows_its_line_in_the_file(self, tmp_path: Path):
+        path = draw_lines(tmp_path / "a.pdf", (50, 500, "May 1     and later"), (86, 503, "st"))
+
+        assert len(mark(path, "May 1 and later st", "May 1 and later st")) == 1
+
+    @pytest.mark.skipif(not ARABIC_FONT.exists(), reason="needs a font with Arabic letters")
+    def test_lie_on_a_line_from_right_to_left(self, tmp_path: Path):
+        path = tmp_path / "a.pdf"
+        path.write_bytes(make_arabic_pdf("الأهداف الأمل الأول"))
+        text = parse_file(path, file_name="a.pdf").pages[0].text
+
+        boxes = mark(path, text, "الأهداف")
+
+        assert len(boxes) == 1
+
     def test_are_absent_where_two_places_are_as_near(self, tmp_path: Path):
         path = draw_lines(
             tmp_path / "a.pdf", (150, 500, "ab"), (150, 492, "ab"), (50, 500, "Skuas")
@@ -149,6 +205,20 @@ class TestAlignment:
         )
 
         assert alignment.places == [*range(9), 17, 18, 19, *range(9, 17)]
+
+    @pytest.mark.parametrize(("far", "near", "moves"), [(9, 7, True), (7, 9, False)])
+    def test_moves_words_a_little_unless_they_follow_a_neighbour_in_the_file(
+        self, far: int, near: int, moves: bool
+    ):
+        alignment = Alignment("petrels12", "petrels1212")
+        alignment.places[7:] = [far, far + 1]
+        boxes = [Box(n, 0, n + 1, 1) for n in range(7)] + [Box(6, 0, 7, 1)] * 4
+        boxes[far : far + 2] = [Box(6, 3, 7, 4), Box(7, 3, 8, 4)]
+        boxes[near : near + 2] = [Box(6, 2, 7, 3), Box(7, 2, 8, 3)]
+
+        assert alignment.place_nearer(0, 9, boxes)
+
+        assert alignment.places[7] == (near if moves else far)
 
     def test_tells_repetitions_apart_by_the_letters_on_both_sides(self):
         places = Alignment("herringtotalsmackerel", "totalsherring12totals34mackerel").places

@@ -1,7 +1,6 @@
 """What readers make of merged cells, tables in tables, lists, formulas, and pages side by side."""
 
 import io
-from pathlib import Path
 
 import docx
 import openpyxl
@@ -11,11 +10,10 @@ from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 from pptx.util import Inches
 from reportlab.lib.pagesizes import A4, landscape
-from reportlab.pdfbase import pdfmetrics
-from reportlab.pdfbase.ttfonts import TTFont
 from reportlab.pdfgen.canvas import Canvas
 
-ARABIC_FONT = Path("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf")
+from tests.documents.parsing.makers import ARABIC_FONT, make_arabic_pdf
+
 MATH = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
 
 
@@ -203,17 +201,7 @@ class TestPdf:
 
     @pytest.mark.skipif(not ARABIC_FONT.exists(), reason="needs a font with Arabic letters")
     def test_reads_arabic_without_the_layout(self, parse):
-        pdfmetrics.registerFont(TTFont("Arabic", ARABIC_FONT))
-        file = io.BytesIO()
-        canvas = Canvas(file, pageCompression=0)
-        canvas.setFont("Arabic", 12)
-        canvas.drawString(100, 700, "الأهداف"[::-1].replace("أل", "\ufef7"))
-        canvas.save()
-
-        # As most programs write it: the glyph is said to stand for the two letters.
-        content = file.getvalue().replace(b"<FEF7>", b"<06440623>")
-
-        parsed = parse(content, "a.pdf")
+        parsed = parse(make_arabic_pdf("الأهداف"), "a.pdf")
 
         assert "الأهداف" in parsed.pages[0].text
         assert [warning.code for warning in parsed.warnings] == ["plain_page"]
