@@ -86,7 +86,7 @@ KEY: types.Key = {
 }
 PERSON: types.Person = {
     "id": 3, "name": "ada", "groups": ["editors"], "is_active": True, "is_superuser": False,
-    "uses_provider": True, "last_sign_in_at": AT,
+    "is_changeable": True, "uses_provider": False, "last_sign_in_at": AT,
 }
 EDITORS: types.PeopleGroup = {
     "name": "editors", "scope": "write", "indexes": ["handbook"], "groups": None,
@@ -364,6 +364,11 @@ EXAMPLES: dict[Any, Any] = {
     types.Key: KEY,
     types.NewKey: {**KEY, "secret": "strata_CRLkjO3qkXW0nqfR0oHq2k1mYwC7pZ5vT8sLxB4dJgE"},
     types.KeyList: _list(KEY),
+    types.Person: PERSON,
+    types.PersonWithLink: {
+        **PERSON,
+        "password_link": "http://127.0.0.1:8000/account/set-password/Mw/d1a2b3-4c5d6e7f8a9b0c1d/",
+    },
     types.PersonList: _list(PERSON, groups=[EDITORS]),
     types.Delivery: DELIVERY,
     types.EmittedDeliveries: _list(DELIVERY),
