@@ -24,8 +24,9 @@ export function report(error) {
   if (error.name === "AbortError") return;
   if (error.status === undefined) throw error;
   const withoutKey = error.status === 401 && !readKey() ? " Enter your API key on the search page." : "";
-  $("problem").textContent = error.message + withoutKey;
-  $("problem").hidden = false;
+  const place = document.querySelector("dialog[open] .error") ?? $("problem");
+  place.textContent = error.message + withoutKey;
+  place.hidden = false;
 }
 
 /** Attempt an action when a form is sent. */

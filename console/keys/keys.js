@@ -4,6 +4,7 @@ import { getJson, send, storeKeyFromAddress } from "../common/api.js";
 import { $, element, rowElement } from "../common/dom.js";
 import { splitNames } from "../common/fields.js";
 import { actionElement, attempt, onSubmit } from "../common/page.js";
+import { showSecret } from "../common/secret.js";
 import { formatDate, rightsOf } from "./rights.js";
 
 async function show() {
@@ -55,19 +56,8 @@ onSubmit($("new"), async () => {
     expires_at: until ? new Date(`${until}T23:59:59`).toISOString() : null,
   });
   $("new").reset();
-  $("secret").textContent = secret;
-  $("copied").textContent = "";
-  $("made").hidden = false;
   await show();
-  $("made-heading").focus();
-});
-
-$("copy").addEventListener("click", async () => {
-  const isCopied = await navigator.clipboard?.writeText($("secret").textContent).then(
-    () => true,
-    () => false,
-  );
-  $("copied").textContent = isCopied ? "Copied." : "Select it and copy it by hand: this browser does not allow it here.";
+  showSecret(secret);
 });
 
 storeKeyFromAddress();

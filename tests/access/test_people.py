@@ -1,4 +1,4 @@
-"""People added, changed and deactivated over the API, and the link with which they set a password."""
+"""People over the API: added, changed and deactivated, and the link to set a password."""
 
 from typing import Any
 

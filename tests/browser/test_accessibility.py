@@ -117,6 +117,12 @@ class TestEveryPage:
 
         assert find_violations(page) == []
 
+    def test_adding_a_person(self, page: "Page") -> None:
+        page.goto("/settings/")
+        page.click("text=Add a person")
+
+        assert find_violations(page) == []
+
     @pytest.mark.parametrize("address", ["/concepts/", "/pipelines/", "/admin/login/"])
     def test_others(self, page: "Page", address: str) -> None:
         page.goto(address)
