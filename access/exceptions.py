@@ -27,12 +27,6 @@ class LastManager(StrataError):
     code = "last_manager"
 
 
-class NoPassword(StrataError):
-    """This person signs in with the OpenID provider and needs no password."""
-
-    code = "no_password"
-
-
 class MissingScope(StrataError):
     """The key lacks the scope that the operation needs."""
 

@@ -15,7 +15,7 @@ from django.db.models import Q
 from django.urls import reverse
 from django.utils.http import urlsafe_base64_encode
 
-from access.exceptions import LastManager, NoPassword, SuperuserNeeded, UnknownPerson
+from access.exceptions import LastManager, SuperuserNeeded, UnknownPerson
 from access.grants import EVERYTHING, Scope
 from access.models import GroupRights
 from core.exceptions import InvalidInput
@@ -85,10 +85,10 @@ def make_password_path(person: User) -> str:
     """The path of the page on which the person sets a password, once.
 
     Raises:
-        NoPassword: they sign in with the OpenID provider.
+        InvalidInput: they sign in with the OpenID provider.
     """
     if person.open_id_identities.exists():
-        raise NoPassword
+        raise InvalidInput("Who signs in with the OpenID provider has no password.", field="id")
     token = default_token_generator.make_token(person)
     return reverse("set-password", args=[urlsafe_base64_encode(str(person.pk).encode()), token])
 

@@ -51,24 +51,19 @@ class KeyRequestSerializer(StrictSerializer):
         return name
 
 
-class PeopleGroupsField(serializers.ListField):
-    child = StringField(max_length=MAX_PERSON_CHARS)
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(max_length=MAX_GROUPS, help_text="Of people, by name.", **kwargs)
+class PeopleGroupsSerializer(StrictSerializer):
+    groups = serializers.ListField(
+        child=StringField(max_length=MAX_PERSON_CHARS), max_length=MAX_GROUPS, required=False
+    )
 
 
 @with_example({"name": "ada@example.org", "groups": ["editors"]})
-class NewPersonSerializer(StrictSerializer):
-    name = TitleField(
-        max_length=MAX_PERSON_CHARS, help_text="To sign in with; an e-mail address will do."
-    )
-    groups = PeopleGroupsField(default=list)
+class NewPersonSerializer(PeopleGroupsSerializer):
+    name = TitleField(max_length=MAX_PERSON_CHARS, help_text="May be an e-mail address.")
 
 
 @with_example({"is_active": False})
-class PersonChangeSerializer(StrictSerializer):
-    groups = PeopleGroupsField(required=False)
+class PersonChangeSerializer(PeopleGroupsSerializer):
     is_active = FlagField(required=False, help_text="False: cannot sign in.")
 
 

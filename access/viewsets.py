@@ -9,17 +9,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 import strata_types
+from access import people
 from access.all_documents import NeedsEverything
 from access.authentication import ApiKeyUser, get_grant
 from access.grants import Scope
 from access.issuing import Issuer
-from access.people import (
-    add_person,
-    change_person,
-    find_person,
-    is_changeable,
-    make_password_path,
-)
 from access.serializers import (
     KeyRequestSerializer,
     NewPersonSerializer,
@@ -74,8 +68,8 @@ class PersonViewSet(NeedsEverything, viewsets.ViewSet):
     @operation("list_people", strata_types.PersonList, query=PagingSerializer)
     def list(self, request: Request) -> Response:
         """List the people who sign in, and all groups of people with their rights."""
-        people = User.objects.prefetch_related("groups", "open_id_identities").order_by("username")
-        page, answer = paginate(request, people, PagingSerializer.read(request.query_params))
+        rows = User.objects.prefetch_related("groups", "open_id_identities").order_by("username")
+        page, answer = paginate(request, rows, PagingSerializer.read(request.query_params))
         groups = Group.objects.select_related("rights").order_by("name")
         answer["groups"] = [render_group(group) for group in groups]
         return Response({**answer, "results": [_render(request, person) for person in page]})
@@ -86,7 +80,7 @@ class PersonViewSet(NeedsEverything, viewsets.ViewSet):
 
         The answer holds a link with which they set it.
         """
-        person = add_person(**NewPersonSerializer.read(request.data))
+        person = people.add_person(**NewPersonSerializer.read(request.data))
         return Response(_render_with_link(request, person), status=status.HTTP_201_CREATED)
 
     @operation("change_person", strata_types.Person, body=PersonChangeSerializer, errors=[409])
@@ -97,27 +91,28 @@ class PersonViewSet(NeedsEverything, viewsets.ViewSet):
         provider are set again when the person signs in with it.
         """
         changes = PersonChangeSerializer.read(request.data)
-        person = find_person(person_id, by_superuser=request.user.is_superuser)
-        change_person(person, **changes)
+        person = people.find_person(person_id, by_superuser=request.user.is_superuser)
+        people.change_person(person, **changes)
         return Response(_render(request, person))
 
-    @operation("make_password_link", strata_types.PersonWithLink, body=None, errors=[409])
+    @operation("make_password_link", strata_types.PersonWithLink, body=None, errors=[400])
     def make_link(self, request: Request, person_id: int) -> Response:
         """Make a link with which a person sets a new password.
 
         Until then the old one stays valid.
         """
-        person = find_person(person_id, by_superuser=request.user.is_superuser)
+        person = people.find_person(person_id, by_superuser=request.user.is_superuser)
         return Response(_render_with_link(request, person))
 
 
 def _render(request: Request, person: User) -> dict[str, Any]:
     by_superuser = request.user.is_superuser
-    return render_person(person, is_changeable=is_changeable(person, by_superuser=by_superuser))
+    changeable = people.is_changeable(person, by_superuser=by_superuser)
+    return render_person(person, is_changeable=changeable)
 
 
 def _render_with_link(request: Request, person: User) -> dict[str, Any]:
-    link = request.build_absolute_uri(make_password_path(person))
+    link = request.build_absolute_uri(people.make_password_path(person))
     return {**_render(request, person), "password_link": link}
 
 

@@ -46,7 +46,7 @@ OPEN = {
     "api/schema/",
     "api/docs/",
     "sign-in/",
-    "account/set-password/<uidb64>/<token>/",
+    "set-password/<uidb64>/<token>/",
 }
 # The login of the admin leads to the sign-in, and so do pages that need a user.
 PAGES_OF_USERS = {

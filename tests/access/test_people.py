@@ -205,4 +205,6 @@ class TestPasswordLink:
         ada = User.objects.create_user("ada")
         OpenIdIdentity.objects.create(issuer="https://id.example", subject="ada", user=ada)
 
-        assert make_link(client_with_key(), ada).json()["code"] == "no_password"
+        refused = make_link(client_with_key(), ada)
+
+        assert (refused.status_code, refused.json()["field"]) == (400, "id")

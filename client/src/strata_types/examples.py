@@ -367,7 +367,7 @@ EXAMPLES: dict[Any, Any] = {
     types.Person: PERSON,
     types.PersonWithLink: {
         **PERSON,
-        "password_link": "http://127.0.0.1:8000/account/set-password/Mw/d1a2b3-4c5d6e7f8a9b0c1d/",
+        "password_link": "http://127.0.0.1:8000/set-password/Mw/d1a2b3-4c5d6e7f8a9b0c1d/",
     },
     types.PersonList: _list(PERSON, groups=[EDITORS]),
     types.Delivery: DELIVERY,
