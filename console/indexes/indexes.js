@@ -12,7 +12,7 @@ const name = new URLSearchParams(location.search).get("index");
 const path = `indexes/${encodeURIComponent(name)}/`;
 let timer = 0;
 let isUnreachable = false; // whether the last attempt failed, as during a restart
-let liveBuild = null; // the build with which the spec was compared
+let plannedFor = ""; // the live build and the one in progress when the spec was compared
 
 async function show() {
   clearTimeout(timer);
@@ -100,11 +100,11 @@ async function showOne() {
   const built = builds.results.map((build) => keyed(build.number, buildElement(build, builds.results)));
   updateChildren($("builds"), built.reverse());
   $("one").hidden = false;
-  if (index.build !== liveBuild) {
-    liveBuild = index.build;
-    attempt(showPlan);
-  }
-  return isInWork(index) || builds.results.some(({ state }) => state === "building");
+  const building = builds.results.find(({ state }) => state === "building");
+  const shown = `${index.build} ${building?.number}`;
+  if (plannedFor !== shown) attempt(showPlan);
+  plannedFor = shown;
+  return isInWork(index) || building !== undefined;
 }
 
 function buildElement(build, all) {
@@ -218,7 +218,8 @@ async function saveSpec() {
     if (line) goToLine(line);
     return;
   }
-  await Promise.all([show(), showPlan()]);
+  plannedFor = "";
+  await show();
 }
 
 async function makeIndex() {
@@ -244,7 +245,12 @@ async function showPlan() {
 }
 
 function planElements(plan) {
-  const apply = (text, promote, reread = false) => act(text, () => send("POST", `${path}builds/`, { promote, reread }).then(showPlan));
+  const apply = (text, promote, reread = false) =>
+    act(text, () => send("POST", `${path}builds/`, { promote, reread }).then(() => (plannedFor = "")));
+  const actions = (...buttons) =>
+    plan.open_build
+      ? element("p", {}, `Build ${plan.open_build} is being built from this spec: see its progress above.`)
+      : element("p", { className: "row" }, ...buttons);
   const outdated = plan.outdated_count
     ? [element("p", {}, `Read by other readers than now, so that a new build reads them anew: ${countOf(plan.outdated_count, "document")}.`)]
     : [];
@@ -253,10 +259,10 @@ function planElements(plan) {
     return [
       element("p", { className: "good" }, "The live build is what the spec asks for."),
       ...outdated,
-      ...(outdated.length ? [element("p", { className: "row" }, readAnew)] : []),
+      ...(outdated.length ? [actions(readAnew)] : []),
     ];
   }
-  const builds = () => [apply("Build it, and promote it when complete", true), apply("Build it beside the live build", false)];
+  const builds = [apply("Build it, and promote it when complete", true), apply("Build it beside the live build", false)];
   return [
     element("p", {}, "The spec differs from the live build:"),
     listElement("", plan.changes),
@@ -264,7 +270,7 @@ function planElements(plan) {
     listElement("Settings of the collections, applied without a new build:", plan.store_changes),
     ...outdated,
     plan.is_free ? null : costElement(plan),
-    element("p", { className: "row" }, ...(plan.is_free ? [apply("Apply", true)] : builds())),
+    plan.is_free ? element("p", { className: "row" }, apply("Apply", true)) : actions(...builds),
   ].filter(Boolean);
 }
 
@@ -274,14 +280,15 @@ function listElement(title, changes) {
 }
 
 function costElement({ kinds, embedding_minutes: embedding, writing_minutes: writing, disk_bytes: disk, is_estimate: isEstimate }) {
-  const columns = ["kept", "reembedded", "rebuilt", "removed", "calls"];
-  const rows = Object.entries(kinds).map(([kind, counts]) => rowElement(kind, ...columns.map((column) => counts[column])));
+  const columns = { kept: "kept", reembedded: "embedded again", rebuilt: "new", removed: "removed", calls: "model calls" };
+  const rows = Object.entries(kinds).map(([kind, counts]) => rowElement(kind, ...Object.keys(columns).map((column) => counts[column])));
   const minutes = (value) => (value === null ? "not measured yet" : `${Math.ceil(value)} min`);
   return element(
     "div",
     {},
-    rows.length ? tableElement(["kind", ...columns], rows) : null,
+    rows.length ? tableElement(["nodes", ...Object.values(columns)], rows) : null,
     element("p", { className: "soft" },
+      "The vectors of kept nodes are copied. Nodes embedded again have the same text but another model or context. ",
       `Embedding: ${minutes(embedding)}. Language model: ${minutes(writing)}. Disk: about ${Math.ceil(disk / 2 ** 20)} MiB.`,
       isEstimate ? " Estimated from a sample of the documents." : ""),
   );

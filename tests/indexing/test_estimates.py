@@ -63,6 +63,16 @@ class TestEstimateBuild:
         assert rebuilt.rebuilt > 1
         assert rebuilt.removed == nodes.count() - 1
 
+    def test_names_the_build_in_progress_of_the_same_spec(self, specs, indexed):
+        specs("chunks: {context: []}\n")
+        assert estimate_build("plain").open_build is None
+
+        begun = apply_spec("plain")
+
+        assert estimate_build("plain").open_build == begun.number
+        specs("sparse: {language: none}\n")
+        assert estimate_build("plain").open_build is None
+
     def test_equals_the_work_that_is_done_afterwards(self, specs, indexed, embedder):
         specs("chunks: {strategies: [{name: sentence, max_chars: 60}]}\n")
         estimate = estimate_build("plain").kinds["chunk"]

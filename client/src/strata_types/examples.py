@@ -349,6 +349,7 @@ EXAMPLES: dict[Any, Any] = {
         "changes": ["chunks.strategies: sentence of 500 characters -> sentence of 300 characters"],
         "search_settings": 1, "search_changes": ["search.sparse_weight: 1.0 -> 2.0"],
         "store_changes": ["store.quantization: none -> int8"], "is_free": False,
+        "open_build": None,
         "outdated_count": 0, "is_estimate": False, "artifact_count": 1, "sampled_count": 1,
         "kinds": {
             "chunk": {
