@@ -2,6 +2,7 @@
 
 import { getJson, send } from "./api.js";
 import { element } from "./dom.js";
+import { report } from "./page.js";
 import { svgElement } from "./svg.js";
 
 const VERDICTS = [
@@ -58,8 +59,7 @@ async function saveJudgement(state, hit, verdict, group) {
     }
     updateJudgementButtons(state);
   } catch (error) {
-    if (error.status === undefined) throw error;
-    group.dispatchEvent(new CustomEvent("problem", { bubbles: true, detail: error.message }));
+    report(error);
   } finally {
     group.removeAttribute("aria-busy");
   }
@@ -67,18 +67,13 @@ async function saveJudgement(state, hit, verdict, group) {
 
 /** The stored judgement of a hit: of its page, or of its whole document. */
 function findJudgement(state, hit) {
-  return state.stored.find(
-    (each) =>
-      each.artifact_id === hit.artifact?.id &&
-      (each.page_index === null || each.page_index === hit.page?.index),
-  );
+  const isOf = (each) => each.artifact_id === hit.artifact?.id && (each.page_index === null || each.page_index === hit.page?.index);
+  return state.stored.find(isOf);
 }
 
 function updateJudgementButtons(state) {
   for (const { hit, buttons } of state.shown) {
     const verdict = findJudgement(state, hit)?.verdict;
-    for (const button of buttons) {
-      button.setAttribute("aria-pressed", String(button.dataset.verdict === verdict));
-    }
+    for (const button of buttons) button.ariaPressed = String(button.dataset.verdict === verdict);
   }
 }

@@ -8,7 +8,7 @@ import { ApiError, getJson, request, send, storeKeyFromAddress } from "../common
 import { $, element, numberFormat } from "../common/dom.js";
 import { readHits } from "../common/hits.js";
 import { markdownNodes } from "../common/markdown.js";
-import { actionElement, attempt, countOf, formatTime, linkElement } from "../common/page.js";
+import { actionElement, attempt, countOf, formatTime, linkElement, onClick } from "../common/page.js";
 import { clearSoftBreakCache, markedNodes, utf16Offset } from "../common/text.js";
 
 const artifactPath = `artifacts/${$("title").dataset.artifact}/`;
@@ -104,23 +104,19 @@ function nameCaller({ caller, name }) {
   return [CALLERS[caller], name].filter(Boolean).join(" ");
 }
 
-$("download").addEventListener("click", () =>
-  attempt(async () => {
-    const response = await request("GET", `${artifactPath}original`);
-    const link = element("a", { download: artifact.file_name, href: URL.createObjectURL(await response.blob()) });
-    link.click();
-    URL.revokeObjectURL(link.href);
-  }),
-);
+onClick($("download"), async () => {
+  const response = await request("GET", `${artifactPath}original`);
+  const link = element("a", { download: artifact.file_name, href: URL.createObjectURL(await response.blob()) });
+  link.click();
+  URL.revokeObjectURL(link.href);
+});
 
-$("delete").addEventListener("click", () =>
-  attempt(async () => {
-    if (!confirm(`Delete “${artifact.title}” for good?`)) return;
-    const { revision, detail } = await send("DELETE", artifactPath);
-    $("receipt").textContent = detail ?? `Deleted with revision ${revision}; no search finds it any more.`;
-    for (const button of document.querySelectorAll("main button, main input")) button.disabled = true;
-  }),
-);
+onClick($("delete"), async () => {
+  if (!confirm(`Delete “${artifact.title}” for good?`)) return;
+  const { revision, detail } = await send("DELETE", artifactPath);
+  $("receipt").textContent = detail ?? `Deleted with revision ${revision}; no search finds it any more.`;
+  for (const each of document.querySelectorAll("main :is(nav, button)")) each.hidden = true;
+});
 
 // --- Its pages ---------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 import { getJson, pageAddress, send, storeKeyFromAddress } from "../common/api.js";
 import { $, element, keyed, numberFormat, rowElement, tableElement, updateChildren } from "../common/dom.js";
-import { actionElement, attempt, countOf, formatAge, formatTime, linkElement, onSubmit } from "../common/page.js";
+import { actionElement, attempt, countOf, formatAge, formatTime, keepShowing, linkElement, onClick, onSubmit, report } from "../common/page.js";
 import { diffLines } from "./diff.js";
 import { measure, measureCell, showQuality } from "./quality.js";
 
@@ -10,24 +10,21 @@ const POLL_MS = 2_000; // while something is in work and the page is visible
 
 const name = new URLSearchParams(location.search).get("index");
 const path = `indexes/${encodeURIComponent(name)}/`;
-let timer = 0;
 let isUnreachable = false; // whether the last attempt failed, as during a restart
 let plannedFor = ""; // the live build and the one in progress when the spec was compared
 
-async function show() {
-  clearTimeout(timer);
-  let isBusy = true;
+const show = keepShowing(async () => {
   try {
-    isBusy = name === null ? await showAll() : await showOne();
+    const isBusy = await (name === null ? showAll() : showOne());
+    if (isUnreachable) $("problem").hidden = true;
+    isUnreachable = false;
+    return isBusy ? POLL_MS : null;
   } catch (error) {
-    isBusy = isUnreachable = error.status === 0 || error.status >= 500;
-    throw error;
-  } finally {
-    if (isBusy) timer = setTimeout(() => (document.hidden ? null : attempt(show)), POLL_MS);
+    isUnreachable = error.status === 0 || error.status >= 500;
+    report(error);
+    return isUnreachable ? POLL_MS : null;
   }
-  if (isUnreachable) $("problem").hidden = true;
-  isUnreachable = false;
-}
+});
 
 // --- All indexes -------------------------------------------------------------------------------------
 
@@ -86,7 +83,7 @@ function retryElement(index) {
 
 /** A button after whose action everything is shown again. */
 function act(text, action, question = "") {
-  return actionElement(text, () => action().finally(() => attempt(show)), { question });
+  return actionElement(text, () => action().finally(show), { question });
 }
 
 // --- One index ---------------------------------------------------------------------------------------
@@ -232,7 +229,7 @@ async function makeIndex() {
 
 onSubmit($("spec"), saveSpec);
 onSubmit($("new"), makeIndex);
-$("spec-again").addEventListener("click", () => attempt(() => Promise.all([showSpec(), showPlan()])));
+onClick($("spec-again"), () => Promise.all([showSpec(), showPlan()]));
 
 // --- The plan ----------------------------------------------------------------------------------------
 
@@ -316,24 +313,12 @@ function reportElements({ is_sound: isSound, artifact_count: artifacts, node_cou
   ];
 }
 
-$("verify").addEventListener("click", () => {
-  $("problem").hidden = true;
-  $("verify").disabled = true;
-  attempt(() => verify({ repair: false })).finally(() => ($("verify").disabled = false));
-});
-$("measure").addEventListener("click", () => {
-  $("problem").hidden = true;
-  attempt(() => measure(name));
-});
-document.addEventListener("visibilitychange", () => {
-  if (document.hidden) return;
-  attempt(show);
-  if (name !== null) attempt(() => showQuality(name));
-});
+onClick($("verify"), () => verify({ repair: false }));
+onClick($("measure"), measure);
 
 storeKeyFromAddress();
-attempt(show);
+show();
 if (name !== null) {
   attempt(showSpec);
-  attempt(() => showQuality(name));
+  attempt(showQuality);
 }

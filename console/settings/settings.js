@@ -2,13 +2,12 @@
 
 import { getAll, getJson, send, storeKeyFromAddress } from "../common/api.js";
 import { $, element, keyed, rowElement, updateChildren } from "../common/dom.js";
-import { actionElement, attempt, countOf, formatTime, linkElement, onSubmit } from "../common/page.js";
+import { actionElement, attempt, countOf, formatTime, keepShowing, linkElement, onSubmit } from "../common/page.js";
 import { showSecret } from "../common/secret.js";
 import { formatDate, rightsOf } from "../keys/rights.js";
 
 const POLL_MS = 3_000; // while the page is visible
 const SHOWN_DELIVERIES = 50;
-let timer = 0;
 let allGroups = [];
 let chosen = null; // the person in the dialog; null: a new one
 
@@ -76,8 +75,7 @@ function groupElement(group, people) {
   return rowElement(element("td", { dir: "auto" }, group.name), ...rights, `${count}${from}`);
 }
 
-async function showWebhooks() {
-  clearTimeout(timer);
+const showWebhooks = keepShowing(async () => {
   const state = $("state").value;
   const { receivers, results, count } = await getJson("webhooks/", { limit: SHOWN_DELIVERIES, ...(state && { state }) });
   $("no-receivers").hidden = receivers.length > 0;
@@ -87,8 +85,8 @@ async function showWebhooks() {
   $("delivery-count").textContent = `${countOf(count, "delivery", "deliveries")}${shown}`;
   updateChildren($("delivery-rows"), results.map((each) => keyed(each.id, deliveryElement(each))));
   $("webhooks").hidden = false;
-  timer = setTimeout(() => (document.hidden ? null : attempt(showWebhooks)), POLL_MS);
-}
+  return POLL_MS;
+});
 
 function deliveryElement({ id, event, receiver, artifact_id: artifact, state, attempts, last_error: error, next_attempt_at: next, created_at: made, delivered_at: delivered }) {
   const outcomes = { due: `is sent after ${formatTime(next)}`, delivered: `delivered ${delivered && formatTime(delivered)}`, given_up: "given up" };
@@ -115,10 +113,6 @@ $("add").addEventListener("click", () => openDialog());
 $("cancel").addEventListener("click", () => $("person").close());
 $("test").append(actionElement("Send a test event", () => send("POST", "webhooks/test/").then(showWebhooks)));
 $("state").addEventListener("change", () => attempt(showWebhooks));
-document.addEventListener("visibilitychange", () => {
-  if (!document.hidden) attempt(showWebhooks);
-});
-
 storeKeyFromAddress();
 attempt(showPeople);
 attempt(showWebhooks);

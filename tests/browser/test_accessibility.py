@@ -78,7 +78,7 @@ class TestEveryPage:
 
     def test_error(self, page: "Page") -> None:
         page.goto("/?index=absent&q=lamp")
-        page.wait_for_selector("#error:not([hidden])")
+        page.wait_for_selector("#problem:not([hidden])")
 
         assert find_violations(page) == []
 
