@@ -31,6 +31,7 @@ export function documentLink(hit, text = hit.artifact?.title || "Untitled") {
 export function contextElement(hit) {
   const context = element("details", { className: "context" }, element("summary", {}, "Show more text"));
   context.addEventListener("toggle", () => {
+    context.firstChild.textContent = context.open ? "Show less text" : "Show more text";
     if (context.open && context.childElementCount === 1) attempt(() => fillContext(hit, context));
   });
   return context;

@@ -11,6 +11,22 @@ export const NODE_NAMES = {
   question: "questions",
 };
 
+// What becomes of a document, by its status.
+export const STATES = {
+  received: "waits to be read",
+  parsing: "is read …",
+  indexing: "is indexed …",
+  ready: "ready",
+  failed: "failed",
+};
+
+/** The state of a document in words, with how far it is. */
+export function describeState({ status, nodes, ocr }) {
+  const written = nodes && nodes.pending + nodes.synced;
+  if (status === "parsing" && ocr) return `${STATES.parsing} page ${ocr.pages_read} of ${ocr.page_count}`;
+  return status === "indexing" && written ? `${STATES.indexing} ${nodes.synced} of ${written}` : STATES[status];
+}
+
 /** Run an action; show the error of a request that failed. */
 export async function attempt(action) {
   try {

@@ -2,17 +2,10 @@
 
 import { getJson, pageAddress, send, storeKeyFromAddress } from "../common/api.js";
 import { $, element, keyed, numberFormat, rowElement, updateChildren } from "../common/dom.js";
-import { attempt, countOf, fillIndexes, formatTime, keepShowing, linkElement, onClick, onSubmit } from "../common/page.js";
+import { attempt, countOf, describeState, fillIndexes, formatTime, keepShowing, linkElement, onClick, onSubmit } from "../common/page.js";
 
 const PAGE_SIZE = 50;
 const POLL_MS = 3_000; // while documents are being read or indexed and the page is visible
-const STATES = {
-  received: "waits to be read",
-  parsing: "is read …",
-  indexing: "is indexed …",
-  ready: "ready",
-  failed: "failed",
-};
 
 let asked = null; // the AbortController of the last request
 
@@ -77,18 +70,16 @@ function showDocuments({ results, count }, offset) {
   $("paging").hidden = count <= PAGE_SIZE && offset === 0;
 }
 
-function documentElement({ id, title, file_name: fileName, status, error, warnings, pages, ocr, nodes, updated_at: changed }) {
+function documentElement(artifact) {
+  const { id, title, file_name: fileName, status, error, warnings, pages, updated_at: changed } = artifact;
   const link = linkElement(title || "Untitled", `documents/${id}/`);
   link.dir = "auto";
-  const isIndexing = status === "indexing" && nodes.pending + nodes.synced > 0;
-  const isBeingRead = status === "parsing" && ocr !== null;
-  const progress = isBeingRead ? ` page ${ocr.pages_read} of ${ocr.page_count}` : isIndexing ? ` ${nodes.synced} of ${nodes.synced + nodes.pending}` : "";
   const notes = [...(error ? [error] : []), ...warnings].map(({ detail }) =>
     element("p", { className: `note ${status}` }, detail),
   );
   return rowElement(
     [link, fileName && fileName !== title ? element("p", { className: "file" }, fileName) : null, ...notes],
-    element("td", { className: `state ${status}` }, STATES[status] + progress),
+    element("td", { className: `state ${status}` }, describeState(artifact)),
     pages,
     element("td", { className: "date" }, formatTime(changed)),
   );
