@@ -82,11 +82,17 @@ async function showHistory() {
   const events = [
     [results.some(isFirst) ? null : added, "Added."],
     [searchable, "First found by searches in the live build."],
-    [changed, `Last changed: revision ${numberFormat.format(revision)}. ${isCurrent ? "Searches show it." : old}`],
-    ...results.map((change) => [change.at, `${isFirst(change) ? "Added" : nameChange(change)} by ${nameCaller(change)}.`]),
+    [results.some((change) => change.revision === revision) ? null : changed, "Last changed.", revision],
+    ...results.map((change) => [change.at, `${isFirst(change) ? "Added" : nameChange(change)} by ${nameCaller(change)}.`, change.revision]),
   ].filter(([at]) => at);
   events.sort(([a], [b]) => new Date(a) - new Date(b));
-  const items = events.map(([at, text]) => element("li", {}, element("time", { dateTime: at }, formatTime(at)), " ", text));
+  let before = 0; // the revision before an event, which need not have made another
+  const items = events.map(([at, text, made = null]) => {
+    const isNew = made > before;
+    before = Math.max(made, before);
+    const about = isNew ? ` Revision ${numberFormat.format(made)}. ${made === revision ? (isCurrent ? "Searches show it." : old) : ""}` : "";
+    return element("li", {}, element("time", { dateTime: at }, formatTime(at)), " ", text, about);
+  });
   $("history").replaceChildren(...items);
 }
 

@@ -378,7 +378,7 @@ EXAMPLES: dict[Any, Any] = {
     types.ChangeList: _list(
         {
             "at": AT, "caller": "key", "name": "reader", "method": "PUT",
-            "route": "/api/v1/artifacts/<artifact_id>/content", "status": 202,
+            "route": "/api/v1/artifacts/<artifact_id>/content", "status": 202, "revision": 41,
         }
     ),
     types.AuditVerification: {
