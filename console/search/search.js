@@ -222,17 +222,8 @@ function availableSearches(index) {
 function updateSearchChoices() {
   const offered = availableSearches(indexes.get(chosenIndex()));
   if (offered.length === 0) return; // nothing is known yet
-  for (const radio of form.elements.search) {
-    const isOffered = offered.includes(radio.value);
-    radio.disabled = !isOffered;
-    radio.parentElement.hidden = !isOffered;
-  }
+  for (const radio of form.elements.search) radio.disabled = !offered.includes(radio.value); // and hidden by the style
   if (!offered.includes(form.elements.search.value)) form.elements.search.value = offered[0];
-  // A pipeline declares its own mode of search.
-  const isAsking = form.elements.search.value === "ask";
-  $("modes").hidden = isAsking;
-  $("explain").parentElement.hidden = isAsking;
-  for (const id of ["group", "beside"]) $(id).parentElement.hidden = form.elements.search.value !== "pages";
 }
 
 // --- The address ---------------------------------------------------------------------------------
@@ -263,8 +254,8 @@ function buildAddress(asked) {
 function fillForm() {
   const parameters = new URLSearchParams(location.search);
   $("q").value = parameters.get("q") ?? "";
-  const mode = parameters.get("mode");
-  form.elements.mode.value = ["hybrid", "dense", "sparse"].includes(mode) ? mode : "hybrid";
+  form.elements.mode.value = "hybrid";
+  if (parameters.has("mode")) form.elements.mode.value = parameters.get("mode"); // likewise
   for (const [id, name, standard] of [["limit", "limit", "10"], ["group", "group_by", ""]]) {
     const value = parameters.get(name);
     $(id).value = [...$(id).options].some((option) => option.value === value) ? value : standard;
@@ -272,9 +263,8 @@ function fillForm() {
   $("explain").checked = parameters.get("explain") === "true";
   const index = parameters.get("index");
   chooseIndex(index);
-  const search = parameters.get("search");
-  const defaultSearch = availableSearches(indexes.get(chosenIndex()))[0] ?? "pages";
-  form.elements.search.value = Object.hasOwn(SEARCHES, search ?? "") ? search : defaultSearch;
+  form.elements.search.value = availableSearches(indexes.get(chosenIndex()))[0] ?? "pages";
+  if (parameters.has("search")) form.elements.search.value = parameters.get("search"); // one that there is
   updateSearchChoices();
   drawFilters(fieldsOfChosenIndex(), readFilterOfAddress() ?? {});
   return index !== null && indexes.size > 0 && !indexes.has(index) ? index : null;
