@@ -1,6 +1,6 @@
 /* Streamed answers: reads the server-sent events of a question and renders them. */
 
-import { element } from "./dom.js";
+import { element, fromTemplate } from "./dom.js";
 import { request } from "./api.js";
 
 const MAX_CONNECTION_BREAKS = 3; // without an event between them
@@ -44,19 +44,10 @@ async function* parseEvents(body) {
 
 /** The answer's panel; `add` appends text, `end` links its citations, shows which model wrote it, and returns the text. `stop` ends the stream. */
 export function answerElement(metadata, showHit, stop) {
-  const text = element("p", { className: "text", dir: "auto" });
-  const writer = element("p", { className: "place" });
-  const stopButton = element("button", { type: "button" }, "Stop");
-  const copyButton = element("button", { type: "button", hidden: true }, "Copy with sources");
-  const panel = element(
-    "section",
-    { className: "answer", ariaLabel: "Answer", ariaBusy: "true" },
-    element("h2", { className: "visually-hidden" }, "Answer"),
-    ...parsedQueryElements(metadata),
-    text,
-    writer,
-    element("p", { className: "row" }, stopButton, copyButton),
-  );
+  const panel = fromTemplate("answer");
+  const [text, writer] = [".text", ".place"].map((part) => panel.querySelector(part));
+  const [stopButton, copyButton] = panel.querySelectorAll("button");
+  text.before(...parsedQueryElements(metadata));
   let written = "";
   stopButton.addEventListener("click", () => {
     stop();

@@ -3,7 +3,7 @@
 import { getJson, send, storeKeyFromAddress } from "../common/api.js";
 import { $, element, rowElement } from "../common/dom.js";
 import { splitNames } from "../common/fields.js";
-import { actionElement, attempt, onSubmit } from "../common/page.js";
+import { actionElement, attempt, fillIndexes, onSubmit } from "../common/page.js";
 import { showSecret } from "../common/secret.js";
 import { formatDate, rightsOf } from "./rights.js";
 
@@ -17,8 +17,7 @@ async function show() {
 
 async function start() {
   await show();
-  const { results } = await getJson("indexes/", { limit: 100 });
-  $("index-names").replaceChildren(...results.map(({ name }) => element("option", { value: name })));
+  await fillIndexes($("index-names"));
 }
 
 function keyElement(key) {
