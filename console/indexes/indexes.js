@@ -33,7 +33,6 @@ async function showAll() {
   const used = results.filter(({ artifacts, problem }) => artifacts > 0 || problem);
   const unused = results.filter((index) => !used.includes(index));
   updateChildren($("rows"), used.map((index) => keyed(index.name, usedElement(index))));
-  $("used").hidden = used.length === 0;
   $("unused").hidden = unused.length === 0;
   $("unused").open ||= used.length === 0;
   $("unused").querySelector("summary").textContent = `${countOf(unused.length, "index", "indexes")} without documents`;

@@ -9,7 +9,6 @@ import { formatDate, rightsOf } from "./rights.js";
 
 async function show() {
   const { results } = await getJson("keys/");
-  $("keys").hidden = results.length === 0;
   $("keys").tBodies[0].replaceChildren(...results.map(keyElement));
   $("new").hidden = false;
   $("problem").hidden = true;

@@ -15,9 +15,7 @@ async function showPeople() {
   const [people, { groups }] = await Promise.all([getAll("people/", {}), getJson("people/", { limit: 1 })]);
   allGroups = groups;
   $("people-rows").replaceChildren(...people.map(personElement));
-  $("no-people").hidden = people.length > 0;
   $("group-rows").replaceChildren(...groups.map((group) => groupElement(group, people)));
-  $("no-groups").hidden = groups.length > 0;
   $("people").hidden = false;
 }
 

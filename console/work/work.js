@@ -14,18 +14,13 @@ const show = keepShowing(async () => {
 
 async function showWork() {
   const { waiting, failures, parts, checks } = await getJson("work/");
-  fill("failed", failures.map((each) => keyed(`${each.work} ${each.index} ${each.error}`, failureElement(each))));
-  fill("waiting", waiting.map((each) => keyed(`${each.work} ${each.index}`, waitingElement(each))));
+  updateChildren($("failed"), failures.map((each) => keyed(`${each.work} ${each.index} ${each.error}`, failureElement(each))));
+  updateChildren($("waiting"), waiting.map((each) => keyed(`${each.work} ${each.index}`, waitingElement(each))));
   const all = [...parts.map(({ part, ...state }) => ({ subject: part, fix: "", ...state })), ...checks];
   all.sort((a, b) => a.is_ok - b.is_ok);
   updateChildren($("parts"), all.map((each, at) => keyed(`${each.subject} ${at}`, partElement(each))));
   $("state").hidden = false;
   $("problem").hidden = true;
-}
-
-function fill(id, rows) {
-  $(id).hidden = rows.length === 0;
-  updateChildren($(id).tBodies[0], rows);
 }
 
 function failureElement({ work, index, error, count }) {
