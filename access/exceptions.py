@@ -9,6 +9,24 @@ class UnknownKey(StrataError):
     code = "unknown_key_id"
 
 
+class UnknownPerson(StrataError):
+    """There is no person with this id."""
+
+    code = "unknown_person"
+
+
+class SuperuserNeeded(StrataError):
+    """Only superusers may change superusers and staff."""
+
+    code = "superuser_needed"
+
+
+class LastManager(StrataError):
+    """Nobody else who can sign in may manage access."""
+
+    code = "last_manager"
+
+
 class MissingScope(StrataError):
     """The key lacks the scope that the operation needs."""
 

@@ -1,4 +1,4 @@
-"""Reads requests for API keys and renders keys."""
+"""Reads requests about API keys and people, and renders these."""
 
 from typing import Any
 
@@ -9,11 +9,12 @@ from rest_framework import serializers
 from access.grants import MAX_GROUP_CHARS, Scope
 from access.models import ApiKey
 from core.openapi import with_example
-from core.serializers import StrictSerializer, StringField, TitleField
+from core.serializers import FlagField, StrictSerializer, StringField, TitleField
 
 MAX_INDEXES = 1_000  # of a key
 MAX_GROUPS = 1_000
 MAX_INDEX_CHARS = 63
+MAX_PERSON_CHARS = 150  # as Django's users
 
 
 @with_example({"name": "reader", "scope": "search", "indexes": ["handbook"]})
@@ -50,6 +51,22 @@ class KeyRequestSerializer(StrictSerializer):
         return name
 
 
+class PeopleGroupsSerializer(StrictSerializer):
+    groups = serializers.ListField(
+        child=StringField(max_length=MAX_PERSON_CHARS), max_length=MAX_GROUPS, required=False
+    )
+
+
+@with_example({"name": "ada@example.org", "groups": ["editors"]})
+class NewPersonSerializer(PeopleGroupsSerializer):
+    name = TitleField(max_length=MAX_PERSON_CHARS, help_text="May be an e-mail address.")
+
+
+@with_example({"is_active": False})
+class PersonChangeSerializer(PeopleGroupsSerializer):
+    is_active = FlagField(required=False, help_text="False: cannot sign in.")
+
+
 def render_key(key: ApiKey) -> dict[str, Any]:
     times = ("created_at", "expires_at", "last_used_at", "revoked_at")
     return {
@@ -64,14 +81,14 @@ def render_key(key: ApiKey) -> dict[str, Any]:
     }
 
 
-def render_person(person: User) -> dict[str, Any]:
-    """``person`` is read with groups and identities."""
+def render_person(person: User, *, is_changeable: bool) -> dict[str, Any]:
     return {
         "id": person.pk,
         "name": person.username,
         "groups": sorted(group.name for group in person.groups.all()),
         "is_active": person.is_active,
         "is_superuser": person.is_superuser,
+        "is_changeable": is_changeable,
         "uses_provider": bool(person.open_id_identities.all()),
         "last_sign_in_at": _render_time(person.last_login),
     }

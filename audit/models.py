@@ -48,6 +48,7 @@ class AuditRow(models.Model):
     route = models.CharField(max_length=200, help_text="Without what the caller put into it.")
     index = models.CharField(max_length=63, blank=True)
     document = models.CharField(max_length=36, blank=True, help_text="Id of what it is about.")
+    revision = models.PositiveBigIntegerField(null=True, help_text="Of the document afterwards.")
     status = models.SmallIntegerField(help_text="HTTP status, or exit status of a command.")
     position = models.PositiveBigIntegerField(
         null=True, unique=True, help_text="In the chain of seals; empty until it is sealed."
@@ -77,6 +78,7 @@ class AuditRow(models.Model):
         content = [
             previous, self.pk, self.at.astimezone(UTC).isoformat(), self.subject_id, self.person,
             self.method, self.route, self.index, self.document, self.status,
+            *([] if self.revision is None else [self.revision]),
         ]  # fmt: skip
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 

@@ -50,6 +50,7 @@ def render_change(row: AuditRow, *, with_name: bool) -> dict[str, Any]:
     """What the history of a document shows of a row."""
     names = ("at", "caller", "name", "method", "route", "status")
     shown = {name: value for name, value in render_row(row).items() if name in names}
+    shown["revision"] = row.revision
     return shown if with_name else {**shown, "name": None}
 
 

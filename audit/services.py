@@ -28,7 +28,7 @@ _SEAL = "UPDATE audit_auditrow SET position = %s, seal = %s WHERE id = %s"  # bu
 
 READING_METHODS = ("GET", "HEAD", "OPTIONS")
 
-Target = tuple[str, str]  # index and document, "" where there is none
+Target = tuple[str, str, int | None]  # index, document and its revision, "" where there is none
 Caller = tuple[Subject.Kind, int, str, str | None]  # with number, name and address
 
 
@@ -56,8 +56,10 @@ def write_rows(
     )
     facts = {"subject": subject, "person": subject.encrypt(name, address), "status": status}
     AuditRow.objects.bulk_create(
-        AuditRow(method=method, route=route, index=index, document=document, **facts)
-        for index, document in targets
+        AuditRow(
+            method=method, route=route, index=index, document=document, revision=revision, **facts
+        )
+        for index, document, revision in targets
     )
 
 

@@ -49,4 +49,4 @@ def _write_row(arguments: Sequence[str], status: int) -> None:
     # Without a database, the command has failed and said so.
     with suppress(DatabaseError) if status else nullcontext():
         index = next(iter(given.intersection(list_index_names())), "")
-        write_rows(caller, ("COMMAND", f"strata {arguments[0]}"), status, [(index, "")])
+        write_rows(caller, ("COMMAND", f"strata {arguments[0]}"), status, [(index, "", None)])

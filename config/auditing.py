@@ -89,7 +89,7 @@ class AuditMiddleware:
             return response  # refused, or an application's tokens, which a user has allowed before
         try:
             index = request.META[AUDITED] or _find_index(match.kwargs, response)
-            target = index, _find_document(match.kwargs, response)
+            target = index, _find_document(match.kwargs, response), _find_revision(response)
             write_rows(caller, describe_route(request), response.status_code, [target])
         except DatabaseError:
             logger.exception("A row of the audit log was not written")
@@ -142,3 +142,8 @@ def _find_document(kwargs: Mapping[str, Any], response: Any) -> str:
     if isinstance(answer, Mapping):
         values.append(answer.get("id"))
     return next((str(value).lower() for value in values if _ID.fullmatch(str(value))), "")
+
+
+def _find_revision(response: Any) -> int | None:
+    answer = getattr(response, "data", None)
+    return answer.get("revision") if isinstance(answer, Mapping) else None

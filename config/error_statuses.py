@@ -27,14 +27,17 @@ from rest_framework.views import set_rollback
 from access.all_documents import AllDocumentsNeeded, AllIndexesNeeded
 from access.authentication import get_grant
 from access.exceptions import (
+    LastManager,
     LimitReached,
     MissingScope,
     ModelUseSpent,
+    SuperuserNeeded,
     TooManyJobs,
     TooManyLogins,
     TooManyRequests,
     TooManyStreamsOfKey,
     UnknownKey,
+    UnknownPerson,
 )
 from audit.exceptions import AuditUnavailable
 from concepts.exceptions import (
@@ -126,6 +129,9 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     TooManyLogins: 503,
     MissingScope: 403,
     UnknownKey: 404,
+    UnknownPerson: 404,
+    SuperuserNeeded: 403,
+    LastManager: 409,
     AuditUnavailable: 503,
     AllDocumentsNeeded: 403,
     UnknownIndex: 404,

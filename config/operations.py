@@ -180,6 +180,9 @@ OPERATIONS: Final[Mapping[str, Usage]] = {
     "create_key": Usage("key create", "create_key"),
     "revoke_key": Usage("key revoke", "revoke_key"),
     "list_people": Usage(),
+    "add_person": Usage(),
+    "change_person": Usage(),
+    "make_password_link": Usage(),
     # Webhooks
     "list_deliveries": Usage(),
     "send_test_event": Usage(),

@@ -117,7 +117,7 @@ def _add_group(
             with transaction.atomic():
                 verdicts = [_add_line(index, line, grant) for line in group]
                 changed = [each for each in verdicts if each["verdict"] not in UNCHANGED]
-                audit([(index, each["id"]) for each in changed])
+                audit([(index, each["id"], each["revision"]) for each in changed])
                 return verdicts
         except UNSAVED:
             logger.warning("A group of a batch could not be stored", exc_info=not tries_left)

@@ -87,6 +87,7 @@ class BuildEstimate:
     search_changes: list[str]  # from the current settings; they take effect at once
     store_changes: list[str]  # from the current settings; applied to the collections in place
     is_free: bool  # no new build is needed
+    open_build: int | None  # the build in progress that the spec makes, too
     outdated_count: int  # documents that a new build reads anew; the figures are of their old texts
     artifact_count: int
     sampled_count: int  # artifacts examined; the figures are scaled up from them
@@ -117,6 +118,7 @@ def estimate_build(
     index = Index.objects.select_related("live_build", "search_settings").filter(pk=name).first()
     live = index.live_build if index else None
     search_settings = index.search_settings if index else None
+    open_builds = IndexBuild.objects.filter(index=name, state=IndexBuild.State.BUILDING)
     artifacts = Artifact.objects.filter(index=name, state=Artifact.State.PARSED)
     artifact_count = artifacts.count()
     estimate = BuildEstimate(
@@ -127,6 +129,7 @@ def estimate_build(
         search_changes=_describe_search_changes(live, search_settings, spec),
         store_changes=_describe_store_changes(live, spec),
         is_free=live is not None and live.is_made_by(spec),
+        open_build=next((each.number for each in open_builds if each.is_made_by(spec)), None),
         outdated_count=len(find_outdated_artifacts(name, index.live_reading)) if index else 0,
         artifact_count=artifact_count,
         sampled_count=0,

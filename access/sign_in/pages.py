@@ -8,7 +8,7 @@ from django.conf import settings
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
-from django.contrib.auth.views import LoginView, PasswordChangeView
+from django.contrib.auth.views import LoginView, PasswordChangeView, PasswordResetConfirmView
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
@@ -106,6 +106,14 @@ class ChangePasswordView(PasswordChangeView):
     template_name = "account/account_form.html"
     success_url = reverse_lazy("account")
     extra_context = {"heading": "Change your password"}
+
+
+class SetPasswordView(PasswordResetConfirmView):
+    """Whoever has the link sets the password of the person for whom it was made, once."""
+
+    template_name = "account/account_form.html"
+    success_url = reverse_lazy("sign-in")
+    extra_context = {"heading": "Set your password"}
 
 
 @login_required

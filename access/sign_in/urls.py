@@ -12,6 +12,7 @@ urlpatterns = [
     path("sign-in/openid/return/", pages.return_from_openid, name="openid-return"),
     path("account/", pages.account, name="account"),
     path("account/password/", pages.ChangePasswordView.as_view(), name="change-password"),
+    path("set-password/<uidb64>/<token>/", pages.SetPasswordView.as_view(), name="set-password"),
     path("account/second-factor/", pages.second_factor, name="second-factor"),
     path("account/sign-out/", LogoutView.as_view(), name="sign-out"),
     # One page for all, with lock-out and second factor.

@@ -7,24 +7,15 @@
 import { getJson, send, storeKeyFromAddress } from "../common/api.js";
 import { $, element } from "../common/dom.js";
 import { fieldElements, readFields, splitNames } from "../common/fields.js";
-import { attempt, countOf, fillIndexes, linkElement, onSubmit, report } from "../common/page.js";
+import { attempt, countOf, describeState, fillIndexes, keepShowing, linkElement, onSubmit, report } from "../common/page.js";
 
 const SENT_AT_ONCE = 3;
 const POLL_MS = 1_500;
 const MAX_SHOWN = 500; // documents kept in the list after a reload
-const STATES = {
-  waiting: "waits to be sent",
-  sending: "is sent …",
-  received: "received",
-  parsing: "is read …",
-  indexing: "is indexed …",
-  ready: "ready",
-  failed: "failed",
-};
-const UNSENT = ["waiting", "sending"];
+const UNSENT = { waiting: "waits to be sent", sending: "is sent …" };
 const FINAL = ["ready", "failed"];
 
-const documents = []; // {name, state, id, file, request, problem, warnings, nodes, row}
+const documents = []; // {name, status, id, request, error, row}, and what else the service says of it
 const index = $("index");
 const fieldsByIndex = new Map(); // name -> the metadata fields that its spec declares
 
@@ -32,9 +23,8 @@ storeKeyFromAddress();
 attempt(async () => {
   for (const { name, metadata } of await fillIndexes(index)) fieldsByIndex.set(name, metadata);
   index.dispatchEvent(new Event("change"));
-  for (const { name, id } of readStored()) show({ name, id, state: "received" });
+  for (const { name, id } of readStored()) show({ name, id, status: "received" });
 });
-poll();
 
 index.addEventListener("change", () => {
   const link = $("search-index");
@@ -124,7 +114,7 @@ if ($("address-form")) {
 /** Send a document, which `makeContent` gives, to the chosen index. */
 function give(name, makeContent) {
   const path = `indexes/${encodeURIComponent(index.value)}/artifacts/`;
-  show({ name, request: () => send("POST", path, makeContent()), state: "waiting" });
+  show({ name, request: () => send("POST", path, makeContent()), status: "waiting" });
   sendWaiting();
 }
 
@@ -136,72 +126,63 @@ function show(added) {
 }
 
 function sendWaiting() {
-  const room = SENT_AT_ONCE - documents.filter(({ state }) => state === "sending").length;
-  const waiting = documents.filter(({ state }) => state === "waiting").reverse();
+  const room = SENT_AT_ONCE - documents.filter(({ status }) => status === "sending").length;
+  const waiting = documents.filter(({ status }) => status === "waiting").reverse();
   for (const next of waiting.slice(0, room)) sendOne(next);
 }
 
 async function sendOne(next) {
-  update(next, { state: "sending", problem: null });
+  update(next, { status: "sending", error: null });
   try {
-    const artifact = await next.request();
-    update(next, { id: artifact.id, ...readState(artifact) });
+    update(next, await next.request());
   } catch (error) {
-    update(next, { state: "failed", problem: error.message });
+    update(next, { status: "failed", error: { detail: error.message } });
   }
   store();
   sendWaiting();
 }
 
-function readState({ status, error, warnings, nodes, pages }) {
-  return { state: status, problem: error?.detail ?? null, warnings, nodes, pages };
-}
-
-async function poll() {
-  const unfinished = documents.filter(({ id, state }) => id && !FINAL.includes(state));
-  if (!document.hidden) {
-    for (const each of unfinished) {
-      try {
-        update(each, readState(await getJson(`artifacts/${each.id}/`)));
-      } catch (error) {
-        if (error.status === 404) update(each, { state: "failed", problem: "It has been deleted." });
-        else if (error.status === 0) break; // the service restarts
-        else report(error);
-      }
+const poll = keepShowing(async () => {
+  for (const each of documents.filter(({ id, status }) => id && !FINAL.includes(status))) {
+    try {
+      update(each, await getJson(`artifacts/${each.id}/`));
+    } catch (error) {
+      if (error.status === 404) update(each, { status: "failed", error: { detail: "It has been deleted." } });
+      else if (error.status === 0) break; // the service restarts
+      else report(error);
     }
   }
-  setTimeout(poll, POLL_MS);
-}
+  return POLL_MS;
+});
 
 function update(changed, values) {
   Object.assign(changed, values);
   draw(changed);
 }
 
-function draw({ row, name, state, problem, warnings, nodes, pages, request, id }) {
-  const isIndexing = state === "indexing" && nodes && nodes.pending + nodes.synced > 0;
-  const count = isIndexing ? ` ${nodes.synced} of ${nodes.synced + nodes.pending}` : "";
-  const size = state === "ready" ? `, ${countOf(pages, "page")}` : "";
+function draw(added) {
+  const { row, name, status, error, warnings = [], pages, request, id } = added;
+  const size = status === "ready" ? `, ${countOf(pages, "page")}` : "";
   const retry = () => {
-    update(documents.find((each) => each.row === row), { state: "waiting" });
+    update(added, { status: "waiting" });
     sendWaiting();
   };
   const again = request && element("button", { type: "button", onclick: retry }, "Try again");
   row.replaceChildren(
     element("span", { className: "name" }, id ? linkElement(name, `documents/${id}/`) : name),
-    element("span", { className: `state ${state}` }, STATES[state] + count + size),
-    ...(problem ? [element("p", { className: "note failed" }, problem, ...(again ? [again] : []))] : []),
-    ...(warnings ?? []).map(({ detail }) => element("p", { className: "note" }, detail)),
+    element("span", { className: `state ${status}` }, (UNSENT[status] ?? describeState(added)) + size),
+    ...(error ? [element("p", { className: "note failed" }, error.detail, ...(again ? [again] : []))] : []),
+    ...warnings.map(({ detail }) => element("p", { className: "note" }, detail)),
   );
-  row.dataset.state = state;
+  row.dataset.state = status;
   if (id) row.dataset.artifact = id;
   summarise();
 }
 
 function summarise() {
-  const count = (...states) => documents.filter(({ state }) => states.includes(state)).length;
+  const count = (...states) => documents.filter(({ status }) => states.includes(status)).length;
   const parts = [
-    [count(...UNSENT), "to send"],
+    [count("waiting", "sending"), "to send"],
     [count("received", "parsing", "indexing"), "in work"],
     [count("ready"), "ready"],
     [count("failed"), "failed"],
@@ -221,5 +202,7 @@ function readStored() {
 }
 
 addEventListener("beforeunload", (event) => {
-  if (documents.some(({ state }) => UNSENT.includes(state))) event.preventDefault();
+  if (documents.some(({ status }) => status in UNSENT)) event.preventDefault();
 });
+
+poll();

@@ -1,6 +1,6 @@
 /* Streamed answers: reads the server-sent events of a question and renders them. */
 
-import { element } from "./dom.js";
+import { element, fromTemplate } from "./dom.js";
 import { request } from "./api.js";
 
 const MAX_CONNECTION_BREAKS = 3; // without an event between them
@@ -36,12 +36,7 @@ async function* parseEvents(body) {
     const blocks = text.split("\n\n");
     text = blocks.pop();
     for (const block of blocks) {
-      const fields = Object.fromEntries(
-        block.split("\n").map((line) => {
-          const colon = line.indexOf(": ");
-          return [line.slice(0, colon), line.slice(colon + 2)];
-        }),
-      );
+      const fields = Object.fromEntries(block.split("\n").map((line) => line.split(/: (.*)/)));
       if (fields.event) yield { id: fields.id, kind: fields.event, data: JSON.parse(fields.data) };
     }
   }
@@ -49,21 +44,10 @@ async function* parseEvents(body) {
 
 /** The answer's panel; `add` appends text, `end` links its citations, shows which model wrote it, and returns the text. `stop` ends the stream. */
 export function answerElement(metadata, showHit, stop) {
-  const text = element("p", { className: "text", dir: "auto" });
-  const writer = element("p", { className: "place" });
-  const stopButton = element("button", { type: "button" }, "Stop");
-  const copyButton = element("button", { type: "button", hidden: true }, "Copy with sources");
-  const panel = element(
-    "section",
-    { className: "answer" },
-    element("h2", { className: "visually-hidden" }, "Answer"),
-    ...parsedQueryElements(metadata),
-    text,
-    writer,
-    element("p", { className: "row" }, stopButton, copyButton),
-  );
-  panel.setAttribute("aria-label", "Answer");
-  panel.setAttribute("aria-busy", "true");
+  const panel = fromTemplate("answer");
+  const [text, writer] = [".text", ".place"].map((part) => panel.querySelector(part));
+  const [stopButton, copyButton] = panel.querySelectorAll("button");
+  text.before(...parsedQueryElements(metadata));
   let written = "";
   stopButton.addEventListener("click", () => {
     stop();
@@ -154,15 +138,11 @@ function linkCitations(text, citations, showHit) {
     const number = Number(/^\[(\d+)\]$/.exec(part)?.[1]);
     const citation = citations.find((each) => each.number === number && isMarkOf(each, start, text));
     if (!citation) return part;
-    const mark = element("button", { type: "button", className: "mark" }, String(number));
-    mark.setAttribute("aria-label", `Hit ${number}`);
-    if (!citation.is_supported) {
-      mark.textContent = `${number}?`;
-      mark.title = "This passage does not support the sentence.";
-      mark.setAttribute("aria-label", `Hit ${number}, which does not support the sentence`);
-    }
-    mark.addEventListener("click", () => showHit(number - 1));
-    return mark;
+    const about = citation.is_supported
+      ? { ariaLabel: `Hit ${number}` }
+      : { ariaLabel: `Hit ${number}, which does not support the sentence`, title: "This passage does not support the sentence." };
+    const onclick = () => showHit(number - 1);
+    return element("button", { type: "button", className: "mark", onclick, ...about }, `${number}${citation.is_supported ? "" : "?"}`);
   });
 }
 

@@ -2,12 +2,14 @@
  * to the page it stands on.
  */
 
-import { getJson, pageAddress } from "./api.js";
+import { ApiError, getJson, pageAddress } from "./api.js";
 import { element, numberFormat } from "./dom.js";
 import { markdownNodes } from "./markdown.js";
+import { attempt } from "./page.js";
 import { markedNodes, utf16Offset } from "./text.js";
 
 const CONTEXT_WINDOW = 1; // neighbouring sources on each side
+const GONE = "This passage no longer exists: its document has changed or was deleted.";
 
 /** The source that holds a hit's passage; in question hits, `source` is the file name instead. */
 export function sourceOf(hit) {
@@ -25,24 +27,22 @@ export function documentLink(hit, text = hit.artifact?.title || "Untitled") {
   return link;
 }
 
-/** Show a passage within its source and the neighbouring ones, or hide it again. */
-export async function toggleContext(hit, toggle, context) {
-  const isShown = toggle.getAttribute("aria-expanded") === "true";
-  toggle.setAttribute("aria-expanded", String(!isShown));
-  toggle.textContent = isShown ? "Show more text" : "Show less text";
-  context.hidden = isShown;
-  if (isShown || context.childElementCount) return;
+/** What shows a passage within its source and the neighbouring ones, once it is opened. */
+export function contextElement(hit) {
+  const context = element("details", { className: "context" }, element("summary", {}, "Show more text"));
+  context.addEventListener("toggle", () => {
+    context.firstChild.textContent = context.open ? "Show less text" : "Show more text";
+    if (context.open && context.childElementCount === 1) attempt(() => fillContext(hit, context));
+  });
+  return context;
+}
+
+async function fillContext(hit, context) {
   try {
-    const source = await getJson(`sources/${encodeURIComponent(sourceOf(hit).id)}/`, { window: CONTEXT_WINDOW });
-    renderContext(hit, source, context);
+    renderContext(hit, await getJson(`sources/${encodeURIComponent(sourceOf(hit).id)}/`, { window: CONTEXT_WINDOW }), context);
   } catch (error) {
-    if (error.status === undefined) throw error;
-    context.hidden = true;
-    toggle.setAttribute("aria-expanded", "false");
-    toggle.textContent = "Show more text";
-    const detail =
-      error.status === 404 ? "This passage no longer exists: its document has changed or was deleted." : error.message;
-    toggle.dispatchEvent(new CustomEvent("problem", { bubbles: true, detail }));
+    context.open = false;
+    throw error.status === 404 ? new ApiError(404, GONE) : error;
   }
 }
 
@@ -56,9 +56,7 @@ function renderContext(hit, source, context) {
     element("div", { className, dir: "auto" }, ...markdownNodes(text, (from, to) => markedNodes(text, marked, from, to)));
   const passage = textElement(source.text, isExact ? [start, end] : [0, 0], "text");
 
-  const pages = element("div", { className: "pages", tabIndex: 0 });
-  pages.setAttribute("role", "group");
-  pages.setAttribute("aria-label", "The passage in its context");
+  const pages = element("div", { className: "pages", tabIndex: 0, role: "group", ariaLabel: "The passage in its context" });
   const sources = [source, ...source.neighbours].sort((a, b) => a.ordinal - b.ordinal);
   let lastPage = null;
   sources.forEach((each, at) => {
@@ -67,13 +65,11 @@ function renderContext(hit, source, context) {
       pages.append(element("div", { className: "divider" }, isSamePage ? "continued" : `page ${each.page.index + 1}`));
     }
     lastPage = each.page.index;
-    pages.append(
-      each === source ? passage : textElement(each.text, [0, 0], "text neighbour"),
-    );
+    pages.append(each === source ? passage : textElement(each.text, [0, 0], "text neighbour"));
   });
 
   const where = source.page.label || source.heading;
-  context.replaceChildren(
+  context.append(
     element(
       "h3",
       {},

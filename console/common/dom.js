@@ -10,6 +10,9 @@ export function element(tag, properties = {}, ...children) {
   return made;
 }
 
+/** What a template of the page holds. */
+export const fromTemplate = (id) => $(id).content.firstElementChild.cloneNode(true);
+
 /** A table row of cells that hold elements, texts or numbers; a cell may be given itself. */
 export function rowElement(...cells) {
   return element("tr", {}, ...cells.map(cellElement));

@@ -11,6 +11,22 @@ export const NODE_NAMES = {
   question: "questions",
 };
 
+// What becomes of a document, by its status.
+export const STATES = {
+  received: "waits to be read",
+  parsing: "is read …",
+  indexing: "is indexed …",
+  ready: "ready",
+  failed: "failed",
+};
+
+/** The state of a document in words, with how far it is. */
+export function describeState({ status, nodes, ocr }) {
+  const written = nodes && nodes.pending + nodes.synced;
+  if (status === "parsing" && ocr) return `${STATES.parsing} page ${ocr.pages_read} of ${ocr.page_count}`;
+  return status === "indexing" && written ? `${STATES.indexing} ${nodes.synced} of ${written}` : STATES[status];
+}
+
 /** Run an action; show the error of a request that failed. */
 export async function attempt(action) {
   try {
@@ -24,8 +40,10 @@ export function report(error) {
   if (error.name === "AbortError") return;
   if (error.status === undefined) throw error;
   const withoutKey = error.status === 401 && !readKey() ? " Enter your API key on the search page." : "";
-  $("problem").textContent = error.message + withoutKey;
-  $("problem").hidden = false;
+  const place = document.querySelector("dialog[open] .error") ?? $("problem");
+  place.textContent = error.message + withoutKey;
+  place.hidden = false;
+  place.scrollIntoView({ block: "nearest" });
 }
 
 /** Attempt an action when a form is sent. */
@@ -37,17 +55,35 @@ export function onSubmit(form, action) {
   });
 }
 
-/** A button that attempts an action, after a question if there is one. `subject` tells it from others of its text. */
-export function actionElement(text, action, { subject = "", question = "" } = {}) {
-  const button = element("button", { type: "button", ...(subject && { ariaLabel: `${text} ${subject}` }) }, text);
-  button.dataset.question = question;
+/** Attempt an action when a button is pressed, after a question if there is one. */
+export function onClick(button, action, question = "") {
   button.addEventListener("click", () => {
     if (question && !confirm(question)) return;
     $("problem").hidden = true;
     button.disabled = true;
     attempt(action).finally(() => (button.disabled = false));
   });
+}
+
+/** A button that attempts an action. `subject` tells it from others of its text. */
+export function actionElement(text, action, { subject = "", question = "" } = {}) {
+  const button = element("button", { type: "button", ...(subject && { ariaLabel: `${text} ${subject}` }) }, text);
+  button.dataset.question = question;
+  onClick(button, action, question);
   return button;
+}
+
+/** Show something again in as many milliseconds as `show` returns, if any, and when the page becomes visible. */
+export function keepShowing(show) {
+  let timer = 0;
+  const showNow = async (...given) => {
+    clearTimeout(timer);
+    const wait = await show(...given);
+    clearTimeout(timer);
+    if (wait) timer = setTimeout(() => (document.hidden ? null : attempt(showNow)), wait);
+  };
+  document.addEventListener("visibilitychange", () => (document.hidden ? null : attempt(showNow)));
+  return showNow;
 }
 
 export function linkElement(text, page, parameters = {}) {
@@ -56,9 +92,9 @@ export function linkElement(text, page, parameters = {}) {
 
 export const formatTime = (time) => new Date(time).toLocaleString();
 
-/** Offer all indexes; choose the one that the address names. Returns what the service says of each. */
-export async function fillIndexes(select) {
-  const { results } = await getJson("indexes/", { limit: 100 });
+/** Offer the indexes; choose the one that the address names. Returns what the service says of each. */
+export async function fillIndexes(select, isOffered = () => true) {
+  const results = (await getJson("indexes/", { limit: 100 })).results.filter(isOffered);
   select.append(...results.map(({ name, title }) => element("option", { value: name }, title || name)));
   const wanted = new URLSearchParams(location.search).get("index");
   if (results.some(({ name }) => name === wanted)) select.value = wanted;

@@ -1,8 +1,9 @@
 /* Renders search results as elements: passages, documents, summaries, questions. */
 
-import { documentLink, toggleContext } from "./context.js";
-import { element } from "./dom.js";
+import { contextElement, documentLink } from "./context.js";
+import { element, rowElement, tableElement } from "./dom.js";
 import { markdownNodes } from "./markdown.js";
+import { countOf } from "./page.js";
 import { highlightWords } from "./text.js";
 import { judgementButtonsElement } from "./judgements.js";
 
@@ -30,11 +31,7 @@ function headElement(heading, score) {
 }
 
 function scoreElement(hit) {
-  return element(
-    "span",
-    { className: "score", title: "Score and its kind" },
-    `${formatScore(hit.score)} ${hit.score_kind}`,
-  );
+  return element("span", { className: "score", title: "Score and its kind" }, `${formatScore(hit.score)} ${hit.score_kind}`);
 }
 
 /** A passage's page, and whether its document still contains it. */
@@ -51,15 +48,10 @@ function formatPageNumber(index) {
 
 /** A passage's text with its context button, tags, judgement buttons and explanation. */
 function bodyElements(hit, words, tags) {
-  const context = element("div", { className: "context", hidden: true });
-  const toggle = element("button", { type: "button" }, "Show more text");
-  toggle.setAttribute("aria-expanded", "false");
-  toggle.addEventListener("click", () => toggleContext(hit, toggle, context));
   return [
     textElement(hit.text, words),
-    element("div", { className: "below" }, documentLink(hit, "Open page"), toggle, ...tags, judgementButtonsElement(hit)),
+    element("div", { className: "below" }, documentLink(hit, "Open page"), contextElement(hit), ...tags, judgementButtonsElement(hit)),
     hit.explain ? explainElement(hit.explain) : null,
-    context,
   ];
 }
 
@@ -89,23 +81,14 @@ function formatScore(value) {
 
 function explainElement({ dense, sparse }) {
   const whole = (dense?.contribution ?? 0) + (sparse?.contribution ?? 0);
-  const row = (name, share) =>
-    element(
-      "tr",
-      {},
-      element("th", { scope: "row" }, name),
-      element("td", {}, share ? `#${share.rank}` : "not found"),
-      element("td", {}, share ? formatScore(share.score) : "–"),
-      element("td", {}, share ? formatScore(share.contribution) : "–"),
-      element("td", {}, share && whole > 0 ? element("meter", { value: share.contribution / whole, ariaHidden: "true" }) : ""),
-    );
-  const heads = ["Ranking", "Rank", "Score", "Contribution", "Share"].map((name) => element("th", { scope: "col" }, name));
-  return element(
-    "table",
-    { className: "explain" },
-    element("thead", {}, element("tr", {}, ...heads)),
-    element("tbody", {}, row("Dense", dense), row("Sparse", sparse)),
-  );
+  const row = (name, share) => {
+    const meter = share && element("meter", { value: whole > 0 ? share.contribution / whole : 0, ariaHidden: "true" });
+    const cells = share ? [`#${share.rank}`, formatScore(share.score), formatScore(share.contribution), meter] : ["not found", "–", "–", ""];
+    return rowElement(element("th", { scope: "row" }, name), ...cells);
+  };
+  const table = tableElement(["Ranking", "Rank", "Score", "Contribution", "Share"], [row("Dense", dense), row("Sparse", sparse)]);
+  table.className = "explain";
+  return table;
 }
 
 // --- Documents -------------------------------------------------------------------------------------
@@ -132,7 +115,9 @@ export function artifactElement(artifact, words) {
       artifact.summary_snippet ? textElement(artifact.summary_snippet, words, "gist") : null,
       tags.length ? element("div", { className: "below" }, ...tags) : null,
       element("ol", { className: "found" }, ...shown),
-      more.length ? morePagesElement(more) : null,
+      more.length
+        ? element("details", { className: "more" }, element("summary", {}, countOf(more.length, "more page")), element("ol", { className: "found" }, ...more))
+        : null,
     ),
   );
   item.dataset.artifactId = artifact.artifact_id;
@@ -143,23 +128,10 @@ function bestScoreElement(group) {
   return element("span", { className: "score", title: "The score of its best hit" }, formatScore(group.score));
 }
 
-function morePagesElement(pages) {
-  return element(
-    "details",
-    { className: "more" },
-    element("summary", {}, formatCount(pages.length, "more page", "more pages")),
-    element("ol", { className: "found" }, ...pages),
-  );
-}
-
-function formatCount(count, one, several) {
-  return `${count} ${count === 1 ? one : several}`;
-}
-
 function pageElement(page, words, isOpen) {
   const chunks = page.supporting_chunks;
   const number = page.page_index == null ? "Page" : `Page ${page.page_index + 1}`;
-  const passages = element("summary", {}, formatCount(chunks.length, "passage", "passages"));
+  const passages = element("summary", {}, countOf(chunks.length, "passage"));
   passages.setAttribute("aria-label", `${passages.textContent} of ${number.toLowerCase()}`);
   const item = element(
     "li",
@@ -195,9 +167,7 @@ export function summaryElement(hit, words) {
     { className: "place" },
     element("span", {}, isOfPage ? "Page summary" : "Document summary"),
     isOfPage && hit.page_index != null ? element("span", {}, formatPageNumber(hit.page_index)) : null,
-    !isOfPage && hit.page_count != null
-      ? element("span", {}, formatCount(hit.page_count, "page", "pages"))
-      : null,
+    !isOfPage && hit.page_count != null ? element("span", {}, countOf(hit.page_count, "page")) : null,
     element("span", { className: "writer", title: "Written by", dir: "auto" }, hit.model_name),
     hit.verdict ? hitCheckElement(hit.verdict) : null,
   );

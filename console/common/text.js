@@ -11,25 +11,17 @@ const STOP_WORDS = new Set(
   "a about an and are as at be been by can could did do does for from had has have he her his how i in into is it its me my not of on or our she should that the their there they this to us was we were what when where which who why will with you your".split(" "),
 );
 
-const segmenter = "Segmenter" in Intl ? new Intl.Segmenter(undefined, { granularity: "word" }) : null;
+const segmenter = new Intl.Segmenter(undefined, { granularity: "word" });
 
 /** The words of a text with where they start, in UTF-16 units; also in scripts without spaces. */
-function* segmentWords(text) {
-  if (segmenter) {
-    for (const { segment, index, isWordLike } of segmenter.segment(text)) {
-      if (isWordLike) yield { word: segment, at: index };
-    }
-  } else {
-    for (const match of text.matchAll(/[\p{L}\p{M}\p{N}_]+/gu)) yield { word: match[0], at: match.index };
-  }
-}
+const segmentWords = (text) => [...segmenter.segment(text)].filter(({ isWordLike }) => isWordLike);
 
 function normalizeWord(word) {
   return word.normalize("NFC").toLowerCase();
 }
 
 export function queryWords(query) {
-  const all = [...segmentWords(query)].map(({ word }) => normalizeWord(word));
+  const all = segmentWords(query).map(({ segment }) => normalizeWord(segment));
   const telling = all.filter((word) => !STOP_WORDS.has(word));
   return new Set(telling.length ? telling : all);
 }
@@ -49,7 +41,7 @@ function matchesQueryWord(word, wanted) {
 export function highlightWords(text, wanted, start = 0, end = text.length) {
   const nodes = [];
   let done = start;
-  for (const { word, at } of segmentWords(text.slice(start, end))) {
+  for (const { segment: word, index: at } of segmentWords(text.slice(start, end))) {
     if (!matchesQueryWord(word, wanted)) continue;
     nodes.push(...reflowedNodes(text, done, start + at), element("mark", {}, word));
     done = start + at + word.length;
@@ -113,11 +105,4 @@ export function reflowedNodes(text, start, end) {
 }
 
 /** Convert an offset in code points to an offset in UTF-16 units. */
-export function utf16Offset(text, codePoints) {
-  let units = 0;
-  for (const character of text) {
-    if (codePoints-- <= 0) break;
-    units += character.length;
-  }
-  return units;
-}
+export const utf16Offset = (text, codePoints) => [...text].slice(0, codePoints).join("").length;

@@ -4,9 +4,9 @@
 
 import { arrowHeadMarker, pathThrough, svgElement } from "../common/svg.js";
 import { getJson, storeKeyFromAddress } from "../common/api.js";
-import { documentLink, toggleContext } from "../common/context.js";
+import { contextElement, documentLink } from "../common/context.js";
 import { $, element } from "../common/dom.js";
-import { countOf } from "../common/page.js";
+import { attempt, countOf, fillIndexes, onSubmit } from "../common/page.js";
 import { showPairs } from "./pairs.js";
 import dagre from "../vendor/dagre-3.1.3.esm.js";
 
@@ -98,21 +98,13 @@ function drawConcepts({ concepts, relationships }, colours, onChosen) {
 
 function quoteElement(quote) {
   const hit = { ...quote, text: quote.quote };
-  const context = element("div", { className: "context", hidden: true });
-  const below = element("div", { className: "below" });
-  if (quote.source !== null) {
-    const toggle = element("button", { type: "button", textContent: "Show more text" });
-    toggle.setAttribute("aria-expanded", "false");
-    toggle.addEventListener("click", () => toggleContext(hit, toggle, context));
-    below.append(documentLink(hit, "Open page"), toggle);
-  }
+  const links = quote.source === null ? [] : [documentLink(hit, "Open page"), contextElement(hit)];
   return element(
     "article",
     { className: "hit" },
     element("p", { className: "place" }, element("bdi", {}, quote.artifact.title), element("span", {}, quote.verdict)),
     element("blockquote", { dir: "auto" }, quote.quote),
-    below,
-    context,
+    element("div", { className: "below" }, ...links),
   );
 }
 
@@ -120,8 +112,7 @@ async function showEvidence(concept, drawn, query) {
   for (const other of $("drawing").querySelectorAll("[aria-pressed]")) {
     other.setAttribute("aria-pressed", String(other === drawn));
   }
-  const answer = await tryOrShowError(() => getJson(`concepts/${concept.id}/evidence`, { query }));
-  if (answer === null) return;
+  const answer = await getJson(`concepts/${concept.id}/evidence`, { query });
   const description = concept.description ?? "";
   const text = answer.hits.length ? description : `${description} No passage supports it.`;
   $("evidence").replaceChildren(
@@ -133,25 +124,10 @@ async function showEvidence(concept, drawn, query) {
 
 // --- The page ----------------------------------------------------------------------------------------
 
-/** Return the result of `work`; on failure show the error and return null. */
-async function tryOrShowError(work) {
-  $("problem").hidden = true;
-  try {
-    return await work();
-  } catch (error) {
-    if (error.status === undefined) throw error;
-    const fix = error.status === 401 || error.status === 403 ? "Enter a key on the search page, or sign in to the admin." : "";
-    $("problem").textContent = [error.message, fix].join(" ").trim();
-    $("problem").hidden = false;
-    return null;
-  }
-}
-
 async function showConcepts() {
   const query = $("q").value.trim();
   const parameters = { index: $("index").value, query, min_similarity: $("min-similarity").value };
-  const graph = await tryOrShowError(() => getJson("search/subgraph", parameters));
-  if (graph === null) return;
+  const graph = await getJson("search/subgraph", parameters);
   const { concepts, relationships, relationship_count: count } = graph;
   const shown = count > relationships.length ? ` (${relationships.length} shown)` : "";
   const categories = [...new Set(relationships.map(({ type }) => categoryName(type)))].sort();
@@ -162,7 +138,7 @@ async function showConcepts() {
     : "No concept is similar enough. Lower the minimum similarity, or use other words.";
   $("drawing").hidden = $("list").hidden = !concepts.length;
   $("drawing").replaceChildren(
-    ...(concepts.length ? [drawConcepts(graph, colours, (concept, drawn) => showEvidence(concept, drawn, query))] : []),
+    ...(concepts.length ? [drawConcepts(graph, colours, (concept, drawn) => attempt(() => showEvidence(concept, drawn, query)))] : []),
   );
   $("legend").replaceChildren(
     ...categories.map((name) => element("li", { className: `category-${colours.get(name)}` }, name)),
@@ -174,29 +150,19 @@ async function showConcepts() {
 }
 
 async function loadIndexes() {
-  storeKeyFromAddress();
-  const answer = await tryOrShowError(() => getJson("indexes/"));
-  if (answer === null) return;
-  const holding = answer.results.filter(({ kinds }) => kinds.includes("concept"));
-  $("index").replaceChildren(
-    ...holding.map(({ name, title }) => element("option", { value: name }, title || name)),
-  );
-  if (!holding.length) $("status").textContent = "No index has concepts. Add “concepts: true” to a spec.";
-  else await tryOrShowError(() => showPairs($("index").value));
+  const holding = await fillIndexes($("index"), ({ kinds }) => kinds.includes("concept"));
+  if (holding.length) await showPairs($("index").value);
+  else $("status").textContent = "No index has concepts. Add “concepts: true” to a spec.";
 }
 
-const indexesLoaded = loadIndexes();
+storeKeyFromAddress();
+const indexesLoaded = attempt(loadIndexes);
 
 $("min-similarity").addEventListener("input", () => {
   document.querySelector("output").textContent = Number($("min-similarity").value).toFixed(2);
 });
-$("index").addEventListener("change", () => tryOrShowError(() => showPairs($("index").value)));
-$("ask").addEventListener("submit", async (event) => {
-  event.preventDefault();
+$("index").addEventListener("change", () => attempt(() => showPairs($("index").value)));
+onSubmit($("ask"), async () => {
   await indexesLoaded; // until then, no index is selected
-  showConcepts();
-});
-$("evidence").addEventListener("problem", (event) => {
-  $("problem").textContent = event.detail;
-  $("problem").hidden = false;
+  await showConcepts();
 });

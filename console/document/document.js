@@ -8,7 +8,7 @@ import { ApiError, getJson, request, send, storeKeyFromAddress } from "../common
 import { $, element, numberFormat } from "../common/dom.js";
 import { readHits } from "../common/hits.js";
 import { markdownNodes } from "../common/markdown.js";
-import { actionElement, attempt, countOf, formatTime, linkElement } from "../common/page.js";
+import { actionElement, attempt, countOf, formatTime, linkElement, onClick } from "../common/page.js";
 import { clearSoftBreakCache, markedNodes, utf16Offset } from "../common/text.js";
 
 const artifactPath = `artifacts/${$("title").dataset.artifact}/`;
@@ -82,11 +82,17 @@ async function showHistory() {
   const events = [
     [results.some(isFirst) ? null : added, "Added."],
     [searchable, "First found by searches in the live build."],
-    [changed, `Last changed: revision ${numberFormat.format(revision)}. ${isCurrent ? "Searches show it." : old}`],
-    ...results.map((change) => [change.at, `${isFirst(change) ? "Added" : nameChange(change)} by ${nameCaller(change)}.`]),
+    [results.some((change) => change.revision === revision) ? null : changed, "Last changed.", revision],
+    ...results.map((change) => [change.at, `${isFirst(change) ? "Added" : nameChange(change)} by ${nameCaller(change)}.`, change.revision]),
   ].filter(([at]) => at);
   events.sort(([a], [b]) => new Date(a) - new Date(b));
-  const items = events.map(([at, text]) => element("li", {}, element("time", { dateTime: at }, formatTime(at)), " ", text));
+  let before = 0; // the revision before an event, which need not have made another
+  const items = events.map(([at, text, made = null]) => {
+    const isNew = made > before;
+    before = Math.max(made, before);
+    const about = isNew ? ` Revision ${numberFormat.format(made)}. ${made === revision ? (isCurrent ? "Searches show it." : old) : ""}` : "";
+    return element("li", {}, element("time", { dateTime: at }, formatTime(at)), " ", text, about);
+  });
   $("history").replaceChildren(...items);
 }
 
@@ -104,23 +110,19 @@ function nameCaller({ caller, name }) {
   return [CALLERS[caller], name].filter(Boolean).join(" ");
 }
 
-$("download").addEventListener("click", () =>
-  attempt(async () => {
-    const response = await request("GET", `${artifactPath}original`);
-    const link = element("a", { download: artifact.file_name, href: URL.createObjectURL(await response.blob()) });
-    link.click();
-    URL.revokeObjectURL(link.href);
-  }),
-);
+onClick($("download"), async () => {
+  const response = await request("GET", `${artifactPath}original`);
+  const link = element("a", { download: artifact.file_name, href: URL.createObjectURL(await response.blob()) });
+  link.click();
+  URL.revokeObjectURL(link.href);
+});
 
-$("delete").addEventListener("click", () =>
-  attempt(async () => {
-    if (!confirm(`Delete “${artifact.title}” for good?`)) return;
-    const { revision, detail } = await send("DELETE", artifactPath);
-    $("receipt").textContent = detail ?? `Deleted with revision ${revision}; no search finds it any more.`;
-    for (const button of document.querySelectorAll("main button, main input")) button.disabled = true;
-  }),
-);
+onClick($("delete"), async () => {
+  if (!confirm(`Delete “${artifact.title}” for good?`)) return;
+  const { revision, detail } = await send("DELETE", artifactPath);
+  $("receipt").textContent = detail ?? `Deleted with revision ${revision}; no search finds it any more.`;
+  for (const each of document.querySelectorAll("main :is(nav, button)")) each.hidden = true;
+});
 
 // --- Its pages ---------------------------------------------------------------------------------------
 

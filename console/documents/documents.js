@@ -2,19 +2,11 @@
 
 import { getJson, pageAddress, send, storeKeyFromAddress } from "../common/api.js";
 import { $, element, keyed, numberFormat, rowElement, updateChildren } from "../common/dom.js";
-import { attempt, countOf, fillIndexes, formatTime, linkElement, onSubmit } from "../common/page.js";
+import { attempt, countOf, describeState, fillIndexes, formatTime, keepShowing, linkElement, onClick, onSubmit } from "../common/page.js";
 
 const PAGE_SIZE = 50;
 const POLL_MS = 3_000; // while documents are being read or indexed and the page is visible
-const STATES = {
-  received: "waits to be read",
-  parsing: "is read …",
-  indexing: "is indexed …",
-  ready: "ready",
-  failed: "failed",
-};
 
-let timer = 0;
 let asked = null; // the AbortController of the last request
 
 async function start() {
@@ -22,18 +14,20 @@ async function start() {
   const address = new URLSearchParams(location.search);
   $("status").value = address.get("status") ?? "";
   $("title").value = address.get("title") ?? "";
-  await list(Number(address.get("offset")) || 0);
+  await list();
 }
 
+const offsetOfAddress = () => Number(new URLSearchParams(location.search).get("offset"));
+
 /** List the documents from this one on, and keep what is asked for in the address. */
-async function list(offset = 0) {
-  clearTimeout(timer);
+const list = keepShowing(async (offset = offsetOfAddress()) => {
+  const name = $("index").value;
+  if (!name) return null; // the indexes are not known yet
   asked?.abort();
   const { signal } = (asked = new AbortController());
   $("problem").hidden = true;
   const wanted = { status: $("status").value, title: $("title").value.trim(), offset: offset || "" };
   const filled = Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== ""));
-  const name = $("index").value;
   history.replaceState(null, "", `?${new URLSearchParams({ index: name, ...filled })}`);
   const path = `indexes/${encodeURIComponent(name)}/`;
   const ordering = wanted.title ? "title" : "-created_at";
@@ -43,9 +37,8 @@ async function list(offset = 0) {
   ]);
   showIndex(index);
   showDocuments(page, offset);
-  const isBusy = index.artifacts_waiting > 0 || index.nodes.pending > 0;
-  if (isBusy) timer = setTimeout(() => (document.hidden ? null : attempt(() => list(offset))), POLL_MS);
-}
+  return index.artifacts_waiting > 0 || index.nodes.pending > 0 ? POLL_MS : null;
+});
 
 function showIndex({ artifacts, artifacts_waiting: waiting, artifacts_failed: failed, problem }) {
   const parts = [
@@ -77,31 +70,24 @@ function showDocuments({ results, count }, offset) {
   $("paging").hidden = count <= PAGE_SIZE && offset === 0;
 }
 
-function documentElement({ id, title, file_name: fileName, status, error, warnings, pages, ocr, nodes, updated_at: changed }) {
+function documentElement(artifact) {
+  const { id, title, file_name: fileName, status, error, warnings, pages, updated_at: changed } = artifact;
   const link = linkElement(title || "Untitled", `documents/${id}/`);
   link.dir = "auto";
-  const isIndexing = status === "indexing" && nodes.pending + nodes.synced > 0;
-  const isBeingRead = status === "parsing" && ocr !== null;
-  const progress = isBeingRead ? ` page ${ocr.pages_read} of ${ocr.page_count}` : isIndexing ? ` ${nodes.synced} of ${nodes.synced + nodes.pending}` : "";
   const notes = [...(error ? [error] : []), ...warnings].map(({ detail }) =>
     element("p", { className: `note ${status}` }, detail),
   );
   return rowElement(
     [link, fileName && fileName !== title ? element("p", { className: "file" }, fileName) : null, ...notes],
-    element("td", { className: `state ${status}` }, STATES[status] + progress),
+    element("td", { className: `state ${status}` }, describeState(artifact)),
     pages,
     element("td", { className: "date" }, formatTime(changed)),
   );
 }
 
-$("retry").addEventListener("click", () =>
-  attempt(() => send("POST", `indexes/${encodeURIComponent($("index").value)}/retry/`).then(() => list())),
-);
-for (const id of ["index", "status"]) $(id).addEventListener("change", () => attempt(list));
-onSubmit($("find"), list);
-document.addEventListener("visibilitychange", () => {
-  if (!document.hidden && $("index").value) attempt(() => list(Number(new URLSearchParams(location.search).get("offset"))));
-});
+onClick($("retry"), () => send("POST", `indexes/${encodeURIComponent($("index").value)}/retry/`).then(() => list(0)));
+for (const id of ["index", "status"]) $(id).addEventListener("change", () => attempt(() => list(0)));
+onSubmit($("find"), () => list(0));
 
 storeKeyFromAddress();
 attempt(start);

@@ -2,7 +2,7 @@
 
 import { getJson, pageAddress, send, storeKeyFromAddress } from "../common/api.js";
 import { $, element, keyed, numberFormat, rowElement, tableElement, updateChildren } from "../common/dom.js";
-import { actionElement, attempt, countOf, formatAge, formatTime, linkElement, onSubmit } from "../common/page.js";
+import { actionElement, attempt, countOf, formatAge, formatTime, keepShowing, linkElement, onClick, onSubmit, report } from "../common/page.js";
 import { diffLines } from "./diff.js";
 import { measure, measureCell, showQuality } from "./quality.js";
 
@@ -10,24 +10,21 @@ const POLL_MS = 2_000; // while something is in work and the page is visible
 
 const name = new URLSearchParams(location.search).get("index");
 const path = `indexes/${encodeURIComponent(name)}/`;
-let timer = 0;
 let isUnreachable = false; // whether the last attempt failed, as during a restart
-let liveBuild = null; // the build with which the spec was compared
+let plannedFor = ""; // the live build and the one in progress when the spec was compared
 
-async function show() {
-  clearTimeout(timer);
-  let isBusy = true;
+const show = keepShowing(async () => {
   try {
-    isBusy = name === null ? await showAll() : await showOne();
+    const isBusy = await (name === null ? showAll() : showOne());
+    if (isUnreachable) $("problem").hidden = true;
+    isUnreachable = false;
+    return isBusy ? POLL_MS : null;
   } catch (error) {
-    isBusy = isUnreachable = error.status === 0 || error.status >= 500;
-    throw error;
-  } finally {
-    if (isBusy) timer = setTimeout(() => (document.hidden ? null : attempt(show)), POLL_MS);
+    isUnreachable = error.status === 0 || error.status >= 500;
+    report(error);
+    return isUnreachable ? POLL_MS : null;
   }
-  if (isUnreachable) $("problem").hidden = true;
-  isUnreachable = false;
-}
+});
 
 // --- All indexes -------------------------------------------------------------------------------------
 
@@ -36,7 +33,6 @@ async function showAll() {
   const used = results.filter(({ artifacts, problem }) => artifacts > 0 || problem);
   const unused = results.filter((index) => !used.includes(index));
   updateChildren($("rows"), used.map((index) => keyed(index.name, usedElement(index))));
-  $("used").hidden = used.length === 0;
   $("unused").hidden = unused.length === 0;
   $("unused").open ||= used.length === 0;
   $("unused").querySelector("summary").textContent = `${countOf(unused.length, "index", "indexes")} without documents`;
@@ -86,7 +82,7 @@ function retryElement(index) {
 
 /** A button after whose action everything is shown again. */
 function act(text, action, question = "") {
-  return actionElement(text, () => action().finally(() => attempt(show)), { question });
+  return actionElement(text, () => action().finally(show), { question });
 }
 
 // --- One index ---------------------------------------------------------------------------------------
@@ -100,11 +96,11 @@ async function showOne() {
   const built = builds.results.map((build) => keyed(build.number, buildElement(build, builds.results)));
   updateChildren($("builds"), built.reverse());
   $("one").hidden = false;
-  if (index.build !== liveBuild) {
-    liveBuild = index.build;
-    attempt(showPlan);
-  }
-  return isInWork(index) || builds.results.some(({ state }) => state === "building");
+  const building = builds.results.find(({ state }) => state === "building");
+  const shown = `${index.build} ${building?.number}`;
+  if (plannedFor !== shown) attempt(showPlan);
+  plannedFor = shown;
+  return isInWork(index) || building !== undefined;
 }
 
 function buildElement(build, all) {
@@ -218,7 +214,8 @@ async function saveSpec() {
     if (line) goToLine(line);
     return;
   }
-  await Promise.all([show(), showPlan()]);
+  plannedFor = "";
+  await show();
 }
 
 async function makeIndex() {
@@ -231,7 +228,7 @@ async function makeIndex() {
 
 onSubmit($("spec"), saveSpec);
 onSubmit($("new"), makeIndex);
-$("spec-again").addEventListener("click", () => attempt(() => Promise.all([showSpec(), showPlan()])));
+onClick($("spec-again"), () => Promise.all([showSpec(), showPlan()]));
 
 // --- The plan ----------------------------------------------------------------------------------------
 
@@ -244,7 +241,12 @@ async function showPlan() {
 }
 
 function planElements(plan) {
-  const apply = (text, promote, reread = false) => act(text, () => send("POST", `${path}builds/`, { promote, reread }).then(showPlan));
+  const apply = (text, promote, reread = false) =>
+    act(text, () => send("POST", `${path}builds/`, { promote, reread }).then(() => (plannedFor = "")));
+  const actions = (...buttons) =>
+    plan.open_build
+      ? element("p", {}, `Build ${plan.open_build} is being built from this spec: see its progress above.`)
+      : element("p", { className: "row" }, ...buttons);
   const outdated = plan.outdated_count
     ? [element("p", {}, `Read by other readers than now, so that a new build reads them anew: ${countOf(plan.outdated_count, "document")}.`)]
     : [];
@@ -253,10 +255,10 @@ function planElements(plan) {
     return [
       element("p", { className: "good" }, "The live build is what the spec asks for."),
       ...outdated,
-      ...(outdated.length ? [element("p", { className: "row" }, readAnew)] : []),
+      ...(outdated.length ? [actions(readAnew)] : []),
     ];
   }
-  const builds = () => [apply("Build it, and promote it when complete", true), apply("Build it beside the live build", false)];
+  const builds = [apply("Build it, and promote it when complete", true), apply("Build it beside the live build", false)];
   return [
     element("p", {}, "The spec differs from the live build:"),
     listElement("", plan.changes),
@@ -264,7 +266,7 @@ function planElements(plan) {
     listElement("Settings of the collections, applied without a new build:", plan.store_changes),
     ...outdated,
     plan.is_free ? null : costElement(plan),
-    element("p", { className: "row" }, ...(plan.is_free ? [apply("Apply", true)] : builds())),
+    plan.is_free ? element("p", { className: "row" }, apply("Apply", true)) : actions(...builds),
   ].filter(Boolean);
 }
 
@@ -274,14 +276,15 @@ function listElement(title, changes) {
 }
 
 function costElement({ kinds, embedding_minutes: embedding, writing_minutes: writing, disk_bytes: disk, is_estimate: isEstimate }) {
-  const columns = ["kept", "reembedded", "rebuilt", "removed", "calls"];
-  const rows = Object.entries(kinds).map(([kind, counts]) => rowElement(kind, ...columns.map((column) => counts[column])));
+  const columns = { kept: "kept", reembedded: "embedded again", rebuilt: "new", removed: "removed", calls: "model calls" };
+  const rows = Object.entries(kinds).map(([kind, counts]) => rowElement(kind, ...Object.keys(columns).map((column) => counts[column])));
   const minutes = (value) => (value === null ? "not measured yet" : `${Math.ceil(value)} min`);
   return element(
     "div",
     {},
-    rows.length ? tableElement(["kind", ...columns], rows) : null,
+    rows.length ? tableElement(["nodes", ...Object.values(columns)], rows) : null,
     element("p", { className: "soft" },
+      "The vectors of kept nodes are copied. Nodes embedded again have the same text but another model or context. ",
       `Embedding: ${minutes(embedding)}. Language model: ${minutes(writing)}. Disk: about ${Math.ceil(disk / 2 ** 20)} MiB.`,
       isEstimate ? " Estimated from a sample of the documents." : ""),
   );
@@ -309,24 +312,12 @@ function reportElements({ is_sound: isSound, artifact_count: artifacts, node_cou
   ];
 }
 
-$("verify").addEventListener("click", () => {
-  $("problem").hidden = true;
-  $("verify").disabled = true;
-  attempt(() => verify({ repair: false })).finally(() => ($("verify").disabled = false));
-});
-$("measure").addEventListener("click", () => {
-  $("problem").hidden = true;
-  attempt(() => measure(name));
-});
-document.addEventListener("visibilitychange", () => {
-  if (document.hidden) return;
-  attempt(show);
-  if (name !== null) attempt(() => showQuality(name));
-});
+onClick($("verify"), () => verify({ repair: false }));
+onClick($("measure"), measure);
 
 storeKeyFromAddress();
-attempt(show);
+show();
 if (name !== null) {
   attempt(showSpec);
-  attempt(() => showQuality(name));
+  attempt(showQuality);
 }

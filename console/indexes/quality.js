@@ -2,27 +2,27 @@
 
 import { getAll, getJson, send } from "../common/api.js";
 import { $, element, numberCell, numberFormat, rowElement, tableElement } from "../common/dom.js";
-import { attempt, countOf, formatTime } from "../common/page.js";
+import { countOf, formatTime, keepShowing } from "../common/page.js";
 
 const POLL_MS = 1_500; // while an evaluation runs and the page is visible
 const SHOWN_RUNS = 5;
 
-let timer = 0;
+const name = new URLSearchParams(location.search).get("index");
 
 /** Show the last evaluations of the index, and offer a new one. */
-export async function showQuality(name) {
-  clearTimeout(timer);
+export const showQuality = keepShowing(async () => {
+  if (name === null) return null;
   const { results } = await getJson("evaluations/", { index: name, limit: SHOWN_RUNS });
   $("runs").replaceChildren(...results.map(runElement));
   const isRunning = results.some(({ state }) => ["queued", "running"].includes(state));
   $("measure").disabled = isRunning;
   const [newest] = results;
   if (newest?.state === "done") $("runs").firstElementChild.append(...(await changeElements(newest)));
-  if (isRunning) timer = setTimeout(() => (document.hidden ? null : attempt(() => showQuality(name))), POLL_MS);
-}
+  return isRunning ? POLL_MS : null;
+});
 
 /** Measure the index by the judged hits of queries with a good one; without any, by its golden queries. */
-export async function measure(name) {
+export async function measure() {
   const judgements = await getAll("judgements/", { index: name });
   const queries = [...new Set(judgements.filter(({ verdict }) => verdict === "good").map(({ query }) => query))];
   const judged = { queries: {}, qrels: {} };
@@ -35,7 +35,7 @@ export async function measure(name) {
     );
   });
   await send("POST", "evaluations/", { index: name, ...(queries.length ? judged : {}) });
-  await showQuality(name);
+  await showQuality();
 }
 
 function runElement({ state, build, queries, progress, results, error, measures, created_at: asked }) {

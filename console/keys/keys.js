@@ -3,12 +3,12 @@
 import { getJson, send, storeKeyFromAddress } from "../common/api.js";
 import { $, element, rowElement } from "../common/dom.js";
 import { splitNames } from "../common/fields.js";
-import { actionElement, attempt, onSubmit } from "../common/page.js";
+import { actionElement, attempt, fillIndexes, onSubmit } from "../common/page.js";
+import { showSecret } from "../common/secret.js";
 import { formatDate, rightsOf } from "./rights.js";
 
 async function show() {
   const { results } = await getJson("keys/");
-  $("keys").hidden = results.length === 0;
   $("keys").tBodies[0].replaceChildren(...results.map(keyElement));
   $("new").hidden = false;
   $("problem").hidden = true;
@@ -16,8 +16,7 @@ async function show() {
 
 async function start() {
   await show();
-  const { results } = await getJson("indexes/", { limit: 100 });
-  $("index-names").replaceChildren(...results.map(({ name }) => element("option", { value: name })));
+  await fillIndexes($("index-names"));
 }
 
 function keyElement(key) {
@@ -55,19 +54,8 @@ onSubmit($("new"), async () => {
     expires_at: until ? new Date(`${until}T23:59:59`).toISOString() : null,
   });
   $("new").reset();
-  $("secret").textContent = secret;
-  $("copied").textContent = "";
-  $("made").hidden = false;
   await show();
-  $("made-heading").focus();
-});
-
-$("copy").addEventListener("click", async () => {
-  const isCopied = await navigator.clipboard?.writeText($("secret").textContent).then(
-    () => true,
-    () => false,
-  );
-  $("copied").textContent = isCopied ? "Copied." : "Select it and copy it by hand: this browser does not allow it here.";
+  showSecret(secret);
 });
 
 storeKeyFromAddress();

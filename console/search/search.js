@@ -6,9 +6,9 @@
 import { artifactElement, passageElement, questionElement, summaryElement } from "../common/result_elements.js";
 import { answerElement, streamAnswerEvents } from "../common/answer_stream.js";
 import { getJson, readKey, storeKeyFromAddress } from "../common/api.js";
-import { $, element, numberFormat } from "../common/dom.js";
+import { $, element, keyed, numberFormat, updateChildren } from "../common/dom.js";
 import { clearSoftBreakCache, queryWords } from "../common/text.js";
-import { countOf, NODE_NAMES } from "../common/page.js";
+import { attempt, countOf, keepShowing, NODE_NAMES, onSubmit, report } from "../common/page.js";
 import { keepHits } from "../common/hits.js";
 import { clearBeside, fillBeside, showBeside } from "./beside.js";
 import { countFilters, drawFilters, nameFilters, readFilter, readFilterOfAddress, showFacets } from "./filters.js";
@@ -40,31 +40,12 @@ const SEARCHES = {
   ask: { isAvailable: (kinds) => hasChunks(kinds) || hasQuestions(kinds), names: ["hit", "hits"], show: showAnyHits },
 };
 
-const SUGGESTIONS = {
-  library: [
-    "How was the lamp kept burning during the great storm?",
-    "Why do petrels come ashore only at night?",
-    "What to do when the light goes out",
-    "How fast is the sea rising?",
-    "Which panels of the lens are cracked?",
-    "conger eel",
-  ],
-  "python-reference": [
-    "What does yield from do?",
-    "How are default argument values evaluated?",
-    "the difference between is and ==",
-    "__getattr__ and __getattribute__",
-    "catch several exceptions at once",
-  ],
-};
-
 const form = $("search");
 const results = $("results");
 keepHits(results);
-const indexCards = new Map(); // name -> its radio button, count, failures and progress bar
-const indexes = new Map(); // name -> the API's last response about it
+let indexes = new Map(); // name -> the API's last response about it
 let activeSearch = null; // the AbortController of the running search
-let pollTimer = 0;
+let isUnreachable = false; // whether the indexes could not be read
 let isDenied = false; // the API refused the last request
 let areEmptyShown = false; // indexes without documents
 let isRetryPending = false; // nothing was found in an index that is still being filled
@@ -73,7 +54,7 @@ let isRetryPending = false; // nothing was found in an index that is still being
 
 function showKeyPanel(isShown) {
   $("key-panel").hidden = !isShown;
-  $("key-toggle").setAttribute("aria-expanded", String(isShown));
+  $("key-toggle").ariaExpanded = String(isShown);
   $("key-forget").hidden = !readKey();
 }
 
@@ -107,8 +88,7 @@ $("key-toggle").addEventListener("click", () => {
   if (!$("key-panel").hidden) $("key").focus();
 });
 
-$("key-panel").addEventListener("submit", (event) => {
-  event.preventDefault();
+onSubmit($("key-panel"), () => {
   const key = $("key").value.trim();
   if (!key) return;
   sessionStorage.setItem("key", key);
@@ -130,7 +110,7 @@ window.addEventListener("hashchange", () => {
 // --- The indexes and their progress ------------------------------------------------------------
 
 function isBusy(index) {
-  return index.nodes.pending + index.nodes.deleting + (index.artifacts_waiting ?? 0) > 0;
+  return index.nodes.pending + index.nodes.deleting + index.artifacts_waiting > 0;
 }
 
 function isEmpty(index) {
@@ -138,106 +118,75 @@ function isEmpty(index) {
   return synced + pending + failed + index.artifacts === 0 && !isBusy(index);
 }
 
-async function refreshIndexes() {
-  clearTimeout(pollTimer);
+const refreshIndexes = keepShowing(async () => {
   try {
     const answer = await getJson("indexes/");
     showAccessGranted();
     showIndexes(answer.results);
     if (isRetryPending) search();
-    if ($("error").dataset.from === "indexes") showError("");
+    if (isUnreachable) showError("");
+    isUnreachable = false;
   } catch (error) {
     if (error.status === 401 || error.status === 403) {
       showAccessDenied(error);
-      return false; // nothing to poll for until there is another key
+      return null; // nothing to poll for until there is another key
     }
-    if (error.status === undefined) throw error;
-    showError(error.message, "indexes");
+    report(error);
+    isUnreachable = true;
   }
-  const isWatched = document.visibilityState === "visible";
-  const wait = isWatched && [...indexes.values()].some(isBusy) ? BUSY_POLL_MS : IDLE_POLL_MS;
-  pollTimer = setTimeout(refreshIndexes, wait);
-  return true;
-}
-
-document.addEventListener("visibilitychange", () => {
-  if (document.visibilityState === "visible" && !isDenied) refreshIndexes();
+  return [...indexes.values()].some(isBusy) ? BUSY_POLL_MS : IDLE_POLL_MS;
 });
 
 function showIndexes(listed) {
-  const names = new Set(listed.map((index) => index.name));
-  for (const [name, card] of indexCards) {
-    if (names.has(name)) continue;
-    card.label.remove();
-    indexCards.delete(name);
-    indexes.delete(name);
-  }
-  for (const index of listed) {
-    if (!indexCards.has(index.name)) addIndexCard(index);
-    indexes.set(index.name, index);
-    updateIndexCard(index);
-  }
+  indexes = new Map(listed.map((index) => [index.name, index]));
+  drawIndexes();
   fillBeside(listed);
   if (!chosenIndex()) chooseIndex(new URLSearchParams(location.search).get("index"));
   updateSearchChoices();
-  foldEmptyIndexes();
   $("indexes").hidden = listed.length === 0;
   if (!$("empty").hidden) showEmptyState();
 }
 
-function addIndexCard(index) {
-  const radio = element("input", { type: "radio", name: "index", value: index.name });
-  const title = element("span", { textContent: index.title || index.name, dir: "auto" });
-  const count = element("span", { className: "count" });
-  const failed = element("span", { className: "failed", hidden: true });
-  const bar = element("progress", { hidden: true });
-  bar.setAttribute("aria-label", `Indexing ${index.title || index.name}`);
-  const label = element(
-    "label",
-    { className: "index", title: index.description ?? "" },
-    radio,
-    element("span", {}, title, count, failed, bar),
-  );
-  label.dataset.index = index.name;
-  $("indexes").append(label);
-  indexCards.set(index.name, { label, radio, count, failed, bar });
-}
-
-function updateIndexCard(index) {
-  const { count, failed, bar } = indexCards.get(index.name);
-  const { synced, pending, failed: failures } = index.nodes;
-  const total = synced + pending + failures;
-  const failedCount = failures + (index.artifacts_failed ?? 0);
-  bar.hidden = !isBusy(index);
-  if (isBusy(index)) {
-    bar.max = Math.max(total, 1);
-    bar.value = synced;
-    count.textContent = `${numberFormat.format(synced)} of ${numberFormat.format(total)}`;
-    count.title = `${numberFormat.format(pending)} ${countedNodeNames(index)} are waiting to be indexed`;
-  } else {
-    const nodes = `${numberFormat.format(synced)} ${countedNodeNames(index)}`;
-    count.textContent = total ? (index.artifacts ? countOf(index.artifacts, "document") : nodes) : "empty";
-    count.title = total ? nodes : "";
-  }
-  failed.hidden = failedCount === 0;
-  failed.textContent = `${numberFormat.format(failedCount)} failed`;
-}
-
-/** Show indexes without documents only on demand, where there are others. */
-function foldEmptyIndexes() {
+/** A button for each index. Those without documents are shown only on demand, where there are others. */
+function drawIndexes() {
   const empty = [...indexes.values()].filter((index) => isEmpty(index) && index.name !== chosenIndex());
   const isFolded = !areEmptyShown && empty.length > 1 && empty.length < indexes.size;
-  for (const [name, { label }] of indexCards) label.hidden = isFolded && empty.some((index) => index.name === name);
-  const more = $("more-indexes");
-  more.hidden = !isFolded;
-  more.textContent = `${empty.length} empty`;
-  if (more.nextSibling) $("indexes").append(more); // moving it would take its focus away
+  const cards = [...indexes.values()].map((index) => indexElement(index, isFolded && empty.includes(index)));
+  updateChildren($("cards"), cards);
+  $("more-indexes").hidden = !isFolded;
+  $("more-indexes").textContent = `${empty.length} empty`;
+}
+
+function indexElement(index, hidden) {
+  const { synced, pending, failed } = index.nodes;
+  const total = synced + pending + failed;
+  const name = index.title || index.name;
+  const nodes = `${numberFormat.format(synced)} ${countedNodeNames(index)}`;
+  const [count, title] = isBusy(index)
+    ? [`${numberFormat.format(synced)} of ${numberFormat.format(total)}`, `${numberFormat.format(pending)} ${countedNodeNames(index)} are waiting to be indexed`]
+    : [total ? (index.artifacts ? countOf(index.artifacts, "document") : nodes) : "empty", total ? nodes : ""];
+  const failures = failed + index.artifacts_failed;
+  const label = element(
+    "label",
+    { className: "index", title: index.description, hidden },
+    element("input", { type: "radio", name: "index", value: index.name }),
+    element(
+      "span",
+      {},
+      element("span", { dir: "auto" }, name),
+      element("span", { className: "count", title }, count),
+      failures ? element("span", { className: "failed" }, `${numberFormat.format(failures)} failed`) : null,
+      isBusy(index) ? element("progress", { max: Math.max(total, 1), value: synced, ariaLabel: `Indexing ${name}` }) : null,
+    ),
+  );
+  label.dataset.index = index.name;
+  return keyed(index.name, label);
 }
 
 $("more-indexes").addEventListener("click", () => {
   areEmptyShown = true;
-  foldEmptyIndexes();
-  $("indexes").querySelector("input:checked").focus();
+  drawIndexes();
+  form.querySelector("input[name=index]:checked").focus();
 });
 
 function countedNodeNames(index) {
@@ -257,7 +206,8 @@ function chooseIndex(name) {
     listed.find((index) => isBusy(index)) ??
     indexes.get("plain") ?? // for documents of any kind
     listed[0];
-  if (wanted) indexCards.get(wanted.name).radio.checked = true;
+  if (wanted) form.querySelector(`input[name=index][value="${wanted.name}"]`).checked = true;
+  drawIndexes();
 }
 
 // --- What is searched -----------------------------------------------------------------------------
@@ -272,17 +222,8 @@ function availableSearches(index) {
 function updateSearchChoices() {
   const offered = availableSearches(indexes.get(chosenIndex()));
   if (offered.length === 0) return; // nothing is known yet
-  for (const radio of form.elements.search) {
-    const isOffered = offered.includes(radio.value);
-    radio.disabled = !isOffered;
-    radio.parentElement.hidden = !isOffered;
-  }
+  for (const radio of form.elements.search) radio.disabled = !offered.includes(radio.value); // and hidden by the style
   if (!offered.includes(form.elements.search.value)) form.elements.search.value = offered[0];
-  // A pipeline declares its own mode of search.
-  const isAsking = form.elements.search.value === "ask";
-  $("modes").hidden = isAsking;
-  $("explain").parentElement.hidden = isAsking;
-  for (const id of ["group", "beside"]) $(id).parentElement.hidden = form.elements.search.value !== "pages";
 }
 
 // --- The address ---------------------------------------------------------------------------------
@@ -313,8 +254,8 @@ function buildAddress(asked) {
 function fillForm() {
   const parameters = new URLSearchParams(location.search);
   $("q").value = parameters.get("q") ?? "";
-  const mode = parameters.get("mode");
-  form.elements.mode.value = ["hybrid", "dense", "sparse"].includes(mode) ? mode : "hybrid";
+  form.elements.mode.value = "hybrid";
+  if (parameters.has("mode")) form.elements.mode.value = parameters.get("mode"); // likewise
   for (const [id, name, standard] of [["limit", "limit", "10"], ["group", "group_by", ""]]) {
     const value = parameters.get(name);
     $(id).value = [...$(id).options].some((option) => option.value === value) ? value : standard;
@@ -322,9 +263,8 @@ function fillForm() {
   $("explain").checked = parameters.get("explain") === "true";
   const index = parameters.get("index");
   chooseIndex(index);
-  const search = parameters.get("search");
-  const defaultSearch = availableSearches(indexes.get(chosenIndex()))[0] ?? "pages";
-  form.elements.search.value = Object.hasOwn(SEARCHES, search ?? "") ? search : defaultSearch;
+  form.elements.search.value = availableSearches(indexes.get(chosenIndex()))[0] ?? "pages";
+  if (parameters.has("search")) form.elements.search.value = parameters.get("search"); // one that there is
   updateSearchChoices();
   drawFilters(fieldsOfChosenIndex(), readFilterOfAddress() ?? {});
   return index !== null && indexes.size > 0 && !indexes.has(index) ? index : null;
@@ -358,10 +298,7 @@ window.addEventListener("popstate", () => {
   if (!isDenied) searchFromAddress();
 });
 
-form.addEventListener("submit", (event) => {
-  event.preventDefault();
-  searchFromForm();
-});
+onSubmit(form, searchFromForm);
 
 let typingTimer = 0;
 let isTyped = false; // the address in the history is that of a query which is still being typed
@@ -385,16 +322,7 @@ form.addEventListener("change", (event) => {
   searchFromForm();
 });
 
-/** Show the error of a request that failed, unless a later one replaced it. */
-function report(error, show = showError) {
-  if (error.name === "AbortError") return;
-  if (error.status === undefined) throw error;
-  show(error.message);
-}
-
-function countValues() {
-  showFacets(chosenIndex(), searchFromForm).catch((error) => report(error));
-}
+const countValues = () => attempt(() => showFacets(chosenIndex(), searchFromForm));
 
 $("filters").addEventListener("toggle", countValues);
 
@@ -499,51 +427,30 @@ function clearAnswer() {
   document.querySelector("main > .answer")?.remove();
 }
 
-function showError(message, from = "search") {
-  $("error").textContent = message;
-  $("error").hidden = !message;
-  $("error").dataset.from = from;
+function showError(message) {
+  $("problem").textContent = message;
+  $("problem").hidden = !message;
 }
 
-results.addEventListener("problem", (event) => {
-  showError(event.detail);
-  $("error").scrollIntoView({ block: "nearest" });
-});
-
+/** The first steps in an empty index, else queries to try, else what the index is about. */
 function showEmptyState() {
   const index = indexes.get(chosenIndex());
-  const empty = $("empty");
-  const suggested = SUGGESTIONS[index?.name];
-  const hasNothing = index && isEmpty(index);
-  const wanted = `${index?.name} ${hasNothing}`;
-  if (empty.dataset.shows === wanted && !empty.hidden) return; // keeps the focus while polling
-  empty.dataset.shows = wanted;
-  if (!index) {
-    empty.replaceChildren();
-  } else if (hasNothing) {
-    const chosen = new URLSearchParams({ index: index.name });
-    const link = (path, text) => element("a", { href: `${path}?${chosen}` }, text);
-    empty.replaceChildren(
-      element("h2", {}, [...indexes.values()].every(isEmpty) ? "Three steps to your first answer" : "This index is empty"),
-      element(
-        "ol",
-        {},
-        element("li", {}, link("add/", "Add documents"), ": drop files or folders, or paste a text. Or on the command line:"),
-        element("li", {}, "See on ", link("documents/", "Documents"), " what becomes of each, and why one failed."),
-        element("li", {}, "Ask here. A document can be found as soon as it is indexed, while others are still in work."),
-      ),
-    );
-    empty.querySelector("li").append(element("pre", {}, `strata add PATH… --index ${index.name}`));
-  } else if (suggested) {
-    const entries = suggested.map((query) => element("li", {}, element("button", { type: "button", onclick: () => (askNext(query), $("q").focus()) }, query)));
-    empty.replaceChildren(element("h2", {}, "Try"), element("ul", {}, ...entries));
-  } else {
-    empty.replaceChildren(
-      element("p", {}, index.description || "Ask a question in your own words, or type exact keywords."),
-    );
-  }
-  empty.hidden = false;
+  $("empty").hidden = !index;
+  if (!index) return;
+  const suggestions = [...$("empty").querySelectorAll("[data-suggests]")];
+  const shown = isEmpty(index) ? $("first-steps") : suggestions.find(({ dataset }) => dataset.suggests === index.name) ?? $("about-index");
+  for (const each of $("empty").children) each.hidden = each !== shown;
+  $("about-index").textContent = index.description || "Ask a question in your own words, or type exact keywords.";
+  $("first-steps").querySelector("h2").textContent = [...indexes.values()].every(isEmpty) ? "Three steps to your first answer" : "This index is empty";
+  $("first-steps").querySelector("pre").textContent = `strata add PATH… --index ${index.name}`;
+  for (const link of $("first-steps").querySelectorAll("a")) link.search = new URLSearchParams({ index: index.name });
 }
+
+$("empty").addEventListener("click", ({ target }) => {
+  if (!target.matches("button")) return;
+  askNext(target.textContent);
+  $("q").focus();
+});
 
 function showAnswer(answer, search, query) {
   const { names, show } = SEARCHES[search];
@@ -574,25 +481,23 @@ function formatDuration(value) {
   return `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`;
 }
 
-const showMissed = (text) => ($("missed-why").textContent = text);
 $("missed-title").addEventListener("input", () => {
   const words = $("missed-title").value.trim();
-  if (words) suggestDocuments(chosenIndex(), words).catch((error) => report(error, showMissed));
+  if (words) attempt(() => suggestDocuments(chosenIndex(), words));
 });
-$("missed").addEventListener("submit", (event) => {
-  event.preventDefault();
+onSubmit($("missed"), async () => {
   const { search: _, explain: __, ...asked } = readForm();
-  explainMissing(asked, $("missed-title").value.trim()).then(showMissed, (error) => report(error, showMissed));
+  $("missed-why").textContent = await explainMissing(asked, $("missed-title").value.trim());
 });
 
 // --- Start -----------------------------------------------------------------------------------------------
 
 async function initializePage() {
   const before = $("q").value;
-  const isAdmitted = await refreshIndexes();
+  await refreshIndexes();
   const typed = $("q").value;
-  if (isAdmitted) searchFromAddress();
-  else fillForm();
+  if (isDenied) fillForm();
+  else searchFromAddress();
   if (typed === before) return;
   $("q").value = typed; // typed while the indexes were loaded
   $("q").dispatchEvent(new Event("input"));

@@ -4,8 +4,8 @@
  */
 
 import { readKey } from "../common/api.js";
-import { element } from "../common/dom.js";
-import { countOf } from "../common/page.js";
+import { element, fromTemplate } from "../common/dom.js";
+import { countOf, onSubmit } from "../common/page.js";
 
 const MAX_TURNS = 10; // that the service takes
 const MAX_ANSWER_CHARS = 20_000;
@@ -60,22 +60,13 @@ export function showEarlier(panel, question, metadata) {
 /** Keep a finished answer, and offer below it to ask on; `ask` takes the next question. */
 export function showFollowUp(panel, index, question, answer, ask) {
   keepTurn(index, { question, answer });
-  const input = element("input", { id: "follow-up", dir: "auto", maxLength: 10_000, autocomplete: "off", required: true, placeholder: "Ask a follow-up question" });
-  const remove = element("button", { type: "button" }, "Delete the conversation");
-  const form = element(
-    "form",
-    { className: "row" },
-    element("label", { className: "visually-hidden", htmlFor: input.id }, "Follow-up question"),
-    input,
-    element("button", { type: "submit", className: "primary" }, "Ask"),
-    remove,
-  );
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    isFollowUp = input.value.trim() !== "";
-    if (isFollowUp) ask(input.value.trim());
+  const form = fromTemplate("follow-up-form");
+  onSubmit(form, () => {
+    const next = form.elements.question.value.trim();
+    isFollowUp = next !== "";
+    if (isFollowUp) ask(next);
   });
-  remove.addEventListener("click", () => {
+  form.elements.remove.addEventListener("click", () => {
     deleteThread();
     panel.querySelector(".earlier")?.remove();
     form.replaceWith(element("p", { className: "place", role: "status" }, "Deleted from this browser."));

@@ -2,31 +2,25 @@
 
 import { getJson, send, storeKeyFromAddress } from "../common/api.js";
 import { $, element, keyed, numberCell, rowElement, updateChildren } from "../common/dom.js";
-import { actionElement, attempt, formatAge, linkElement } from "../common/page.js";
+import { actionElement, attempt, formatAge, keepShowing, linkElement } from "../common/page.js";
 
 const POLL_MS = 3_000; // while the page is visible
 const NAMES = { llm: "language model", readers: "file readers", beat: "schedule" };
-let timer = 0;
 
-async function show() {
-  clearTimeout(timer);
-  try {
-    const { waiting, failures, parts, checks } = await getJson("work/");
-    fill("failed", failures.map((each) => keyed(`${each.work} ${each.index} ${each.error}`, failureElement(each))));
-    fill("waiting", waiting.map((each) => keyed(`${each.work} ${each.index}`, waitingElement(each))));
-    const all = [...parts.map(({ part, ...state }) => ({ subject: part, fix: "", ...state })), ...checks];
-    all.sort((a, b) => a.is_ok - b.is_ok);
-    updateChildren($("parts"), all.map((each, at) => keyed(`${each.subject} ${at}`, partElement(each))));
-    $("state").hidden = false;
-    $("problem").hidden = true;
-  } finally {
-    timer = setTimeout(() => (document.hidden ? null : attempt(show)), POLL_MS);
-  }
-}
+const show = keepShowing(async () => {
+  await attempt(showWork);
+  return POLL_MS;
+});
 
-function fill(id, rows) {
-  $(id).hidden = rows.length === 0;
-  updateChildren($(id).tBodies[0], rows);
+async function showWork() {
+  const { waiting, failures, parts, checks } = await getJson("work/");
+  updateChildren($("failed"), failures.map((each) => keyed(`${each.work} ${each.index} ${each.error}`, failureElement(each))));
+  updateChildren($("waiting"), waiting.map((each) => keyed(`${each.work} ${each.index}`, waitingElement(each))));
+  const all = [...parts.map(({ part, ...state }) => ({ subject: part, fix: "", ...state })), ...checks];
+  all.sort((a, b) => a.is_ok - b.is_ok);
+  updateChildren($("parts"), all.map((each, at) => keyed(`${each.subject} ${at}`, partElement(each))));
+  $("state").hidden = false;
+  $("problem").hidden = true;
 }
 
 function failureElement({ work, index, error, count }) {
@@ -58,9 +52,5 @@ function partElement({ subject, is_ok: isOk, detail, fix }) {
   );
 }
 
-document.addEventListener("visibilitychange", () => {
-  if (!document.hidden) attempt(show);
-});
-
 storeKeyFromAddress();
-attempt(show);
+show();

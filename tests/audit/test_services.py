@@ -38,7 +38,7 @@ def test_an_application_is_the_user_who_allowed_it():
 def write(count: int, user: Any = None, **values: Any) -> list[AuditRow]:
     """Write rows of as many requests; then change them by ``values``."""
     for _ in range(count):
-        write_rows(identify(make_request(user)), OPERATION, 202, [("plain", "")])
+        write_rows(identify(make_request(user)), OPERATION, 202, [("plain", "", None)])
     rows = AuditRow.objects.filter(pk__in=AuditRow.objects.order_by("-id").values("pk")[:count])
     if values:
         rows.update(**values)
@@ -78,7 +78,7 @@ class TestSeals:
         [
             ("status", 200), ("index", "other"), ("document", "7"), ("method", "GET"),
             ("route", "/"), ("person", ""), ("at", timezone.now() - timedelta(days=9)),
-            ("seal", "0" * 64), ("position", 9), ("id", 99),
+            ("seal", "0" * 64), ("position", 9), ("id", 99), ("revision", 7),
         ],
     )  # fmt: skip
     def test_show_a_changed_row(self, field, value):

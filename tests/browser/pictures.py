@@ -61,7 +61,7 @@ def _draw(page: Page) -> None:
     page.click("text=Save")
     page.wait_for_selector("#plan table")
     page.click("text=Build it beside")
-    page.wait_for_selector("#builds .building")
+    page.wait_for_selector("#plan >> text=is being built")
     page.screenshot(path=FOLDER / "index.png", full_page=True)
 
 

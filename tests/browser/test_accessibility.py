@@ -78,7 +78,7 @@ class TestEveryPage:
 
     def test_error(self, page: "Page") -> None:
         page.goto("/?index=absent&q=lamp")
-        page.wait_for_selector("#error:not([hidden])")
+        page.wait_for_selector("#problem:not([hidden])")
 
         assert find_violations(page) == []
 
@@ -114,6 +114,12 @@ class TestEveryPage:
     def test_work_and_settings(self, page: "Page", address: str, shown: str) -> None:
         page.goto(address)
         page.wait_for_selector(f"{shown}:not([hidden])")
+
+        assert find_violations(page) == []
+
+    def test_adding_a_person(self, page: "Page") -> None:
+        page.goto("/settings/")
+        page.click("text=Add a person")
 
         assert find_violations(page) == []
 

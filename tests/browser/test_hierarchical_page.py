@@ -137,7 +137,7 @@ class TestChoiceOfSearch:
 
         sync(admitted, HEEL)
         assert admitted.is_checked("input[name=search][value=questions]")
-        assert admitted.is_hidden("#error")
+        assert admitted.is_hidden("#problem")
 
     def test_shows_what_is_allowed_when_the_api_refuses_it(self, page: "Page") -> None:
         def claim_more(route: "Route") -> None:
@@ -150,8 +150,8 @@ class TestChoiceOfSearch:
         page.route("**/api/v1/indexes/", claim_more)
         page.goto(f"/?index=plain&q={HEEL}&search=hierarchical#key={KEY}")
 
-        page.wait_for_selector("#error:not([hidden])")
-        said = page.inner_text("#error")
+        page.wait_for_selector("#problem:not([hidden])")
+        said = page.inner_text("#problem")
         assert "plain holds no summaries" in said
         assert "Allowed: biomedical" in said
 

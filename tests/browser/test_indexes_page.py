@@ -89,6 +89,8 @@ class TestOneIndex:
         assert admitted.inner_text("#spec-problem") == ""
 
         admitted.click("text=Build it beside")
+        admitted.locator("#plan", has_text="Build 2 is being built from this spec").wait_for()
+        assert admitted.locator("#plan button").count() == 0
         admitted.click("text=Promote when complete")
         admitted.locator("#builds .live", has_text="Build 2").wait_for(timeout=READY_MS)
         admitted.locator("#plan", has_text="The live build is what").wait_for()

@@ -167,7 +167,7 @@ class TestKey:
 
         page.wait_for_selector("#key-panel:not([hidden])")
         assert "strata key create" in page.inner_text("#key-panel")
-        assert page.is_hidden("#error")
+        assert page.is_hidden("#problem")
 
     def test_is_accepted_when_typed(self, page: "Page") -> None:
         page.goto("/")
@@ -190,8 +190,8 @@ class TestKey:
     def test_is_refused_with_an_explanation_when_wrong(self, page: "Page") -> None:
         page.goto("/#key=not-a-key")
 
-        page.wait_for_selector("#error:not([hidden])")
-        assert page.inner_text("#error").startswith(
+        page.wait_for_selector("#problem:not([hidden])")
+        assert page.inner_text("#problem").startswith(
             "This key is unknown, has expired or has been revoked."
         )
         assert page.is_visible("#key-panel")
@@ -339,8 +339,8 @@ class TestSearch:
     def test_shows_an_error_of_the_api(self, admitted: "Page") -> None:
         admitted.goto("/?index=no-such-index&q=anything")
 
-        admitted.wait_for_selector("#error:not([hidden])")
-        assert "no-such-index" in admitted.inner_text("#error")
+        admitted.wait_for_selector("#problem:not([hidden])")
+        assert "no-such-index" in admitted.inner_text("#problem")
 
 
 class TestUrl:
@@ -424,9 +424,9 @@ class TestFilters:
     @pytest.mark.parametrize("filter", ["{year", "[1]", "null"])
     def test_that_cannot_be_read_are_reported(self, admitted: "Page", filter: str) -> None:
         admitted.goto(f"/?index=papers&q=parsing&filter={filter}")
-        admitted.wait_for_selector("#error:not([hidden])")
+        admitted.wait_for_selector("#problem:not([hidden])")
 
-        assert "not a JSON object" in admitted.inner_text("#error")
+        assert "not a JSON object" in admitted.inner_text("#problem")
         assert admitted.locator(".hit").count() == 0
 
     def test_narrow_the_hits(self, filtered: "Page") -> None:

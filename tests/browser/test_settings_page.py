@@ -13,8 +13,9 @@ from tests.serving import KEY, Service
 from tests.webhooks.conftest import SECRET
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
+PASSWORD = "seven herons in the harbour"
 MAKE_PEOPLE = """
 from access.models import GroupRights
 from django.contrib.auth.models import Group, User
@@ -83,6 +84,48 @@ class TestPeople:
         assert [cell.inner_text() for cell in group] == [
             "keepers", "write", "plain", "harbour", "1",
         ]  # fmt: skip
+
+    def test_are_added_and_set_their_password_with_a_link(
+        self, admitted: "Page", browser: "Browser"
+    ):
+        admitted.click("text=Add a person")
+        admitted.fill("#name", "two words")
+        admitted.press("#name", "Enter")
+        admitted.locator("#person .error", has_text="Enter a valid username").wait_for()
+        admitted.fill("#name", "dora@example.org")
+        admitted.check("label:has-text('keepers') >> input")
+        admitted.get_by_role("button", name="Save").click()
+
+        admitted.wait_for_selector("#made:not([hidden])")
+        assert not admitted.locator("#person").is_visible()
+        row = admitted.locator("#people-rows tr", has_text="dora@example.org")
+        assert "keepers" in row.inner_text()
+        assert row.get_by_text("never").is_visible()
+        other = browser.new_page()
+        other.goto(admitted.inner_text("#secret"))
+        other.fill("#id_new_password1", PASSWORD)
+        other.fill("#id_new_password2", PASSWORD)
+        other.click("text=Save")
+        other.fill("input[name=username]", "dora@example.org")
+        other.fill("input[name=password]", PASSWORD)
+        other.press("input[name=password]", "Enter")
+        other.wait_for_selector("label[data-index=plain]")
+        other.goto(admitted.inner_text("#secret"))
+        assert "used before" in other.inner_text("main")
+        other.close()
+
+    def test_are_put_into_groups_and_deactivated(self, admitted: "Page"):
+        admitted.on("dialog", lambda dialog: dialog.accept())
+        row = admitted.locator("#people-rows tr", has_text="alice")
+        row.get_by_role("button", name="Groups alice").click()
+        assert admitted.is_checked("label:has-text('keepers') >> input")
+        admitted.uncheck("label:has-text('keepers') >> input")
+        admitted.get_by_role("button", name="Save").click()
+        row.locator("td:nth-child(2):empty").wait_for()
+
+        row.get_by_role("button", name="Deactivate alice").click()
+        row.get_by_role("button", name="Activate alice").click()
+        row.get_by_role("button", name="Deactivate alice").wait_for()
 
     def test_are_not_shown_without_a_key(self, page: "Page"):
         page.goto("/settings/")

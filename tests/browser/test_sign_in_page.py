@@ -65,8 +65,8 @@ class TestSignIn:
         page.goto("/sign-in/")
         sign_in(page, "bob")
 
-        page.wait_for_selector("#error:not([hidden])")
-        assert page.inner_text("#error") == "None of your groups has rights over the API."
+        page.wait_for_selector("#problem:not([hidden])")
+        assert page.inner_text("#problem") == "None of your groups has rights over the API."
 
     def test_ends_with_sign_out_on_the_account_page(self, page: "Page") -> None:
         page.goto("/sign-in/")

@@ -76,7 +76,7 @@ class TestVerdicts:
         page.locator(".hit .judge [data-verdict=good][aria-pressed=true]").first.wait_for()
 
     def test_can_be_given_by_keyboard(self, hit: "Locator", page: "Page", service: Service) -> None:
-        hit.get_by_role("button", name="Show more text").focus()
+        hit.get_by_text("Show more text").focus()
 
         page.keyboard.press("Tab")
         page.keyboard.press("Space")
@@ -95,6 +95,6 @@ class TestVerdicts:
 
         press(hit, "It answers the query")
 
-        page.wait_for_selector("#error:not([hidden])")
-        assert "Try again later." in page.inner_text("#error")
+        page.wait_for_selector("#problem:not([hidden])")
+        assert "Try again later." in page.inner_text("#problem")
         assert pressed(hit) == []

@@ -32,6 +32,17 @@ class TestChanges:
         assert shown == [("PATCH", 200), ("PUT", 202), ("POST", 202)]
         assert answer["count"] == 3
 
+    def test_name_the_revision_of_each(self, document):
+        client = client_with_key()
+        client.patch(f"/api/v1/artifacts/{document}/", {"is_held": True}, format="json")
+
+        answer = list_changes(client, document)
+
+        *earlier, newest = sorted(each["revision"] for each in answer["results"])
+        assert [each["revision"] for each in answer["results"]] == [newest, *reversed(earlier)]
+        assert newest == earlier[-1] > earlier[-2] > earlier[-3]  # a hold makes no revision
+        assert newest == client.get(f"/api/v1/artifacts/{document}/").json()["revision"]
+
     def test_do_not_list_reads(self, document, settings):
         settings.STRATA_AUDIT_LOG_READS = True
         client = client_with_key()

@@ -75,6 +75,16 @@ class TestEstimateBuild:
         assert (begun.copied_count, begun.embedded_count) == (estimate.kept, estimate.texts)
         assert estimate.texts == 0
 
+    def test_names_the_build_in_progress_of_the_same_spec(self, specs, indexed):
+        specs("chunks: {context: []}\n")
+        assert estimate_build("plain").open_build is None
+
+        begun = apply_spec("plain")
+
+        assert estimate_build("plain").open_build == begun.number
+        specs("sparse: {language: none}\n")
+        assert estimate_build("plain").open_build is None
+
     def test_equals_the_work_that_is_done_afterwards(self, specs, indexed, embedder):
         specs("chunks: {strategies: [{name: sentence, max_chars: 60}]}\n")
         estimate = estimate_build("plain").kinds["chunk"]

@@ -2,6 +2,7 @@ from io import StringIO
 
 from django.core.management import call_command
 
+from indexing.lifecycle import apply_spec
 from indexing.models import Index
 
 
@@ -17,3 +18,12 @@ class TestPlan:
         assert lines[1].startswith("  Search settings, changed immediately (now number 1): ")
         assert "search.rrf_k: 60 -> 3" in lines[1]
         assert Index.objects.get(pk="plain").search_settings.number == 1
+
+    def test_names_the_build_in_progress(self, specs, build):
+        specs("chunks: {context: []}\n")
+        number = apply_spec("plain").number
+        output = StringIO()
+
+        call_command("plan", stdout=output)
+
+        assert f"Build {number} of this spec is being built." in output.getvalue()

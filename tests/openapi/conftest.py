@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from cryptography.fernet import Fernet
 from django.conf import settings
+from django.contrib.auth.models import Group, User
 from django.test import override_settings
 
-from access.models import ApiKey
+from access.models import ApiKey, GroupRights
 from audit.models import Subject
 from concepts.emergent_pairs import update_emergent_pairs
 from concepts.instances import add_instance
@@ -109,6 +110,7 @@ def filled_service(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Si
         fill_knowledge(ids)
         _fill_evidence()
         ids.key_id = ApiKey.issue("reader", indexes=["plain"])[0].pk
+        ids.person_id, ids.manager_id = _make_people()
         secret = Fernet.generate_key().decode()
         ids.delivery_id = Delivery.objects.create(
             url="https://one.example/hook?token=1", event="artifact.ready", payload={}
@@ -154,6 +156,16 @@ def _fill_written(ids: SimpleNamespace) -> None:
     ids.chunk_id = Annotation.objects.filter(artifact=notes).first().chunk_id
     asked = make_build("asked", questions={"count": 3}, chunks={"embed": False})
     write_all(asked, give(index="asked"))
+
+
+def _make_people() -> list[int]:
+    """A person, and the only one who may manage access."""
+    keepers = Group.objects.create(name="keepers")
+    GroupRights.objects.create(group=keepers, scope="manage")
+    Group.objects.create(name="editors")
+    people = [User.objects.create_user(name, password="a heron") for name in ("ada", "bob")]
+    people[1].groups.add(keepers)
+    return _pks(*people)
 
 
 def _fill_spaces() -> None:

@@ -118,6 +118,7 @@ def _make_calls(ids: SimpleNamespace) -> Iterator[Call]:
     yield from _write(ids)
     yield from _write_concepts(ids)
     yield from _manage_keys()
+    yield from _manage_people(ids)
     yield from _watch()
     yield from _remove(ids)
     yield from _audit()
@@ -130,8 +131,17 @@ def _manage_keys() -> Iterator[Call]:
     yield Call("create_key", {"name": "late", "expires_at": "2001-01-01T00:00:00Z"}, 400)
 
 
-def _watch() -> Iterator[Call]:
+def _manage_people(ids: SimpleNamespace) -> Iterator[Call]:
     yield Call("list_people", {"limit": 1})
+    yield Call("add_person", {"name": "ada@example.org", "groups": ["editors"]}, 201)
+    yield Call("add_person", {"name": "ada@example.org"}, 400)
+    yield Call("change_person", {"groups": [], "is_active": False})
+    yield Call("change_person", {"is_active": False}, 404, at={"person_id": 999_999})
+    yield Call("change_person", {"is_active": False}, 409, at={"person_id": ids.manager_id})
+    yield Call("make_password_link")
+
+
+def _watch() -> Iterator[Call]:
     yield Call("list_deliveries", {"state": "due"})
     yield Call("list_deliveries", {"state": "new"}, 400)
     yield Call("retry_delivery")

@@ -49,6 +49,8 @@ class Change(TypedDict):
     route: str
     status: int
     """202: a new document or a new revision; 200: anything else."""
+    revision: int | None
+    """Of the document after the change; null where it is not known."""
 
 
 class ChangeList(AnyList):

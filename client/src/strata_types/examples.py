@@ -86,7 +86,7 @@ KEY: types.Key = {
 }
 PERSON: types.Person = {
     "id": 3, "name": "ada", "groups": ["editors"], "is_active": True, "is_superuser": False,
-    "uses_provider": True, "last_sign_in_at": AT,
+    "is_changeable": True, "uses_provider": False, "last_sign_in_at": AT,
 }
 EDITORS: types.PeopleGroup = {
     "name": "editors", "scope": "write", "indexes": ["handbook"], "groups": None,
@@ -349,6 +349,7 @@ EXAMPLES: dict[Any, Any] = {
         "changes": ["chunks.strategies: sentence of 500 characters -> sentence of 300 characters"],
         "search_settings": 1, "search_changes": ["search.sparse_weight: 1.0 -> 2.0"],
         "store_changes": ["store.quantization: none -> int8"], "is_free": False,
+        "open_build": None,
         "outdated_count": 0, "is_estimate": False, "artifact_count": 1, "sampled_count": 1,
         "kinds": {
             "chunk": {
@@ -364,6 +365,11 @@ EXAMPLES: dict[Any, Any] = {
     types.Key: KEY,
     types.NewKey: {**KEY, "secret": "strata_CRLkjO3qkXW0nqfR0oHq2k1mYwC7pZ5vT8sLxB4dJgE"},
     types.KeyList: _list(KEY),
+    types.Person: PERSON,
+    types.PersonWithLink: {
+        **PERSON,
+        "password_link": "http://127.0.0.1:8000/set-password/Mw/d1a2b3-4c5d6e7f8a9b0c1d/",
+    },
     types.PersonList: _list(PERSON, groups=[EDITORS]),
     types.Delivery: DELIVERY,
     types.EmittedDeliveries: _list(DELIVERY),
@@ -372,7 +378,7 @@ EXAMPLES: dict[Any, Any] = {
     types.ChangeList: _list(
         {
             "at": AT, "caller": "key", "name": "reader", "method": "PUT",
-            "route": "/api/v1/artifacts/<artifact_id>/content", "status": 202,
+            "route": "/api/v1/artifacts/<artifact_id>/content", "status": 202, "revision": 41,
         }
     ),
     types.AuditVerification: {

@@ -159,6 +159,8 @@ class BuildEstimate(TypedDict):
     """Changes to the store settings; applied to the collections without a new build."""
     is_free: bool
     """No stored data changes: this costs nothing."""
+    open_build: int | None
+    """The number of the build in progress that this spec makes; null if there is none."""
     outdated_count: int
     """Artifacts that other readers have read than would read them now; a new build reads them anew.
     The other figures are those of their old texts."""

@@ -44,9 +44,16 @@ class Person(TypedDict):
     is_active: bool
     is_superuser: bool
     """May do and see everything."""
+    is_changeable: bool
+    """By you: superusers and staff are changed by superusers only."""
     uses_provider: bool
     """Signs in with the OpenID provider."""
     last_sign_in_at: str | None
+
+
+class PersonWithLink(Person):
+    password_link: str
+    """To set a password: valid once, for three days, and shown only in this answer."""
 
 
 class PeopleGroup(TypedDict):

@@ -71,6 +71,8 @@ def _print_estimate(console: Console, estimate: BuildEstimate) -> None:
             f"  Documents read by other readers than now, which a new build reads anew{how}: "
             f"{estimate.outdated_count:,}"
         )
+    if estimate.open_build:
+        console.print(f"  Build {estimate.open_build} of this spec is being built.")
     if estimate.is_free:
         console.print("  No stored data changes: this costs nothing.")
         return
