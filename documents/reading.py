@@ -214,8 +214,8 @@ def _scan_original(artifact: Artifact) -> None:
 
 
 def _set_parsed(artifact: Artifact, parsed: ParsedDocument) -> None:
+    artifact.media_type = parsed.media_type[:150]  # sources of PDFs begin after running headers
     replace_pages(artifact, parsed.pages)
-    artifact.media_type = parsed.media_type[:150]
     artifact.encoding = (parsed.encoding or "")[:40]
     artifact.warnings = [asdict(warning) for warning in parsed.warnings]
     artifact.reader = name_reader(artifact)

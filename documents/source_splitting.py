@@ -9,6 +9,7 @@ from itertools import chain
 MIN_WORDS = 500
 MAX_WORDS = 1_500
 MAX_CHARS = 12_000
+MAX_JOINED_CHARS = 150  # of the lines of a heading
 
 # Words are counted in quarters. Chinese and Japanese words are about 2 characters long, those of
 # the unspaced scripts of South-East Asia about 4.
@@ -205,12 +206,16 @@ class _SplitPoints:
         first = at
         if self._heading_starts[at] == position:
             at = self._innermost[at]
-        lines = [self._headings[at]]
         # Successive headings of one level are the lines of one heading.
-        while at > first and self._headings[at - 1]["marks"] == lines[0]["marks"]:
+        last, level = at, self._headings[at]["marks"]
+        while at > first and self._headings[at - 1]["marks"] == level:
             at -= 1
-            lines.insert(0, self._headings[at])
-        return " ".join(_strip_closing_hashes(line["title"].strip()) for line in lines)
+        lines = [
+            _strip_closing_hashes(line["title"].strip()) for line in self._headings[at : last + 1]
+        ]
+        while len(lines) > 1 and len(" ".join(lines)) > MAX_JOINED_CHARS:
+            lines.pop()
+        return " ".join(lines)
 
 
 def _strip_closing_hashes(title: str) -> str:

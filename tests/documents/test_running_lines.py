@@ -1,4 +1,11 @@
+import pytest
+
+from documents.models import Source
+from documents.originals import save_incoming_file
+from documents.reading import parse_artifact
 from documents.running_lines import find_bodies
+from documents.services import add_artifact
+from tests.documents.parsing.makers import make_pdf_with_layout
 
 
 def bodies(*texts):
@@ -36,3 +43,19 @@ class TestFindBodies:
 
     def test_keeps_white_space_only_pages(self):
         assert find_bodies(["", " \n", "a"]) == [(0, 0), (0, 2), (0, 1)]
+
+
+@pytest.mark.django_db
+def test_sources_of_a_pdf_begin_after_its_running_header(settings, tmp_path):
+    settings.STRATA_FILES_DIR = tmp_path
+    content = make_pdf_with_layout("Markets", "Costs", "People", header="Annual report")
+    artifact, _ = add_artifact("plain", save_incoming_file("report.pdf", [content]))
+
+    parse_artifact(artifact.pk)
+
+    first, *others = Source.objects.order_by("ordinal")
+    assert first.text.startswith("Annual report")
+    assert [(source.heading, source.text[:4]) for source in others] == [
+        ("Costs", "# Co"),
+        ("People", "# Pe"),
+    ]

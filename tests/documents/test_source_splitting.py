@@ -134,6 +134,13 @@ class TestSplitIntoSources:
 
         assert span.heading == "Balance sheets In millions"
 
+    def test_joins_only_as_many_lines_as_a_heading_may_have(self):
+        text = f"# A\n\n# {words(20)}\n\n# {words(20)}\n\n" + words(10)
+
+        [span] = split_into_sources(text)
+
+        assert span.heading == f"A {words(20)}"
+
     def test_begins_after_a_header(self):
         text = "Annual report\n\n# Costs\n\n" + words(10)
 
