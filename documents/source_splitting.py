@@ -190,6 +190,12 @@ class _SplitPoints:
         for at in range(len(found) - 2, -1, -1):
             if opens[at] == self._heading_starts[at + 1]:
                 self._innermost[at] = self._innermost[at + 1]
+        # Successive headings of one level are the lines of one heading.
+        self._first_lines = list(range(len(found)))
+        for at in range(1, len(found)):
+            is_next = opens[at - 1] == self._heading_starts[at]
+            if is_next and found[at]["marks"] == found[at - 1]["marks"]:
+                self._first_lines[at] = self._first_lines[at - 1]
         self.by_rank = [
             [start for start in self._heading_starts if start not in opened],
             *(
@@ -206,16 +212,14 @@ class _SplitPoints:
         first = at
         if self._heading_starts[at] == position:
             at = self._innermost[at]
-        # Successive headings of one level are the lines of one heading.
-        last, level = at, self._headings[at]["marks"]
-        while at > first and self._headings[at - 1]["marks"] == level:
-            at -= 1
-        lines = [
-            _strip_closing_hashes(line["title"].strip()) for line in self._headings[at : last + 1]
-        ]
-        while len(lines) > 1 and len(" ".join(lines)) > MAX_JOINED_CHARS:
-            lines.pop()
-        return " ".join(lines)
+        heading = ""
+        for line in range(max(first, self._first_lines[at]), at + 1):
+            title = self._headings[line].group("title").strip()
+            joined = f"{heading} {_strip_closing_hashes(title)}".lstrip()
+            if heading and len(joined) > MAX_JOINED_CHARS:
+                break
+            heading = joined
+        return heading
 
 
 def _strip_closing_hashes(title: str) -> str:
