@@ -11,6 +11,7 @@ from django.core.management.base import CommandError
 from config import release
 from config.release import require_same_indexing
 from indexing import embedding
+from indexing.drafting import drafter
 from indexing.exceptions import EmbeddingUnavailable
 from indexing.services import rows, syncing
 from indexing.stores.sparse import Bm25Encoder
@@ -98,7 +99,7 @@ BREAKS = {
     "payloads": lambda m: change_payload(syncing, m),
     "documents, payload": lambda m: change_payload(rows, m),
     "documents, ids": change_ids,
-    "documents, hashes": lambda m: m.setattr(rows, "hash_text", lambda text: "0" * 64),
+    "documents, hashes": lambda m: m.setattr(drafter, "hash_text", lambda text: "0" * 64),
 }
 
 
