@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 MAX_CAPTION_CHARS = 150
 MAX_HEADER_CHARS = 300  # of the caption and the header; wide tables have many columns
-_TABLE = re.compile(r"^(?P<header>\|[^\n]*)\n\|[ :|-]+(?:\n\|[^\n]*)*", re.M)
+_TABLE = re.compile(r"^(?P<header>\|[^\n]*)\n\|[ :|-]+$(?:\n\|[^\n]*)*", re.M)
 
 
 class Table(NamedTuple):

@@ -39,8 +39,8 @@ class TestFingerprint:
     @pytest.mark.parametrize(
         ("text", "fingerprint"),
         [
-            ("", "0c034a7d89cd19dc7071cac914b5b9856afcd5eee68010ab04421df07c618f25"),
-            (SPOKEN_OF, "4b3d6080675755389396f96f68e8cd17630f9b9bf2d688e5ab184e690faf3e5f"),
+            ("", "2b2e59c5b6eaf373e157409377080e1301aa2e4b47e53a5db5724b4c7d01dd2b"),
+            (SPOKEN_OF, "b175eec1512714b8f0422776eb1203851acc89e63e4a3f918d158b22613c37e1"),
         ],
     )
     def test_is_that_of_the_release(self, text, fingerprint):

@@ -50,7 +50,7 @@ def make_pdf_of_text(*pages: str) -> bytes:
     story: list[Flowable] = []
     for page in pages:
         for paragraph in page.split("\n\n"):
-            story += [Paragraph(paragraph, normal), Spacer(1, 12)]
+            story += [Paragraph(paragraph, normal), Spacer(1, 24)]
         story.append(PageBreak())
     stream = io.BytesIO()
     SimpleDocTemplate(stream, pagesize=A5).build(story)
