@@ -127,7 +127,7 @@ def _read_vectors_of_old_titles(
         for point_id, point in points.items():
             node = expected[point_id]
             assert node.artifact is not None
-            old_title = point.payload["artifact_title"]
+            old_title = str(point.payload.get("artifact_title"))
             context = node.context.replace(node.artifact.title, old_title, 1)
             old = Node(kind=kind, text=node.text, context=context, details=node.details)
             is_known = hash_vector_inputs(old, build.spec) == node.synced_input_hash

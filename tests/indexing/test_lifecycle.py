@@ -251,6 +251,17 @@ class TestVectorsOfAnOldTitle:
         assert have_vectors_of_their_nodes(build, embedder, store)
         assert verify_build(build).is_sound
 
+    def test_are_not_used_if_the_payload_is_damaged(self, build, embedder, store):
+        artifact = give(LONG_TEXT, title="Birds")
+        sync(build, artifact)
+        for batch in store.scroll(build.collection("chunk")):
+            store.replace_payloads(build.collection("chunk"), {point.id: {} for point in batch})
+
+        sync(build, update_artifact(artifact.pk, title="Waders"))
+
+        assert have_vectors_of_their_nodes(build, embedder, store)
+        assert verify_build(build).is_sound
+
     def test_are_not_used_if_the_point_has_the_new_title_already(self, build, embedder, store):
         """As after a process that was killed between writing the points and their rows."""
         artifact = give(LONG_TEXT, title="Birds")
