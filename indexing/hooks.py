@@ -1,8 +1,9 @@
 """What the apps above indexing register here when they start: texts to plan before nodes are
-drafted, work that commands wait for, and texts that could not be written."""
+drafted, summaries to embed with chunks, work that commands wait for, and texts that could not be
+written."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -37,6 +38,26 @@ def register_input_planner(planner: InputPlanner) -> None:
 def plan_inputs(artifact_id: UUID, build: IndexBuild) -> None:
     for planner in _input_planners:
         planner(artifact_id, build)
+
+
+# Ids of artifacts -> artifact -> page -> its summary.
+PageSummaryReader = Callable[[Collection[UUID], IndexBuild], Mapping[UUID, Mapping[UUID, str]]]
+_page_summary_readers: list[PageSummaryReader] = []
+
+
+def register_page_summary_reader(reader: PageSummaryReader) -> None:
+    """Have chunks embedded with the summaries that ``reader`` gives, in builds that want them. A
+    page without one is left out."""
+    _page_summary_readers.append(reader)
+
+
+def read_page_summaries(
+    artifact_ids: Collection[UUID], build: IndexBuild
+) -> Mapping[UUID, Mapping[UUID, str]]:
+    found: dict[UUID, Mapping[UUID, str]] = {}
+    for reader in _page_summary_readers:
+        found |= reader(artifact_ids, build)
+    return found
 
 
 Fault = dict[str, str]  # ``code`` and ``detail``, as of a document's warnings

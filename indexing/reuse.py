@@ -1,5 +1,5 @@
 """Finds vectors that the same model has already computed for the same text: in another build of the
-index, in this build under an earlier title, or in this process when it compared a text before
+index, in this build in an earlier context, or in this process when it compared a text before
 indexing it."""
 
 import threading
@@ -70,7 +70,7 @@ def find_reusable_vectors(build: IndexBuild, nodes: Sequence[Node]) -> dict[UUID
         if missing:
             copied |= _read_vectors_from(donor, missing)
     missing = [node for node in nodes if node.point_id not in copied and node.synced_input_hash]
-    return copied | _read_vectors_of_old_titles(build, missing)
+    return copied | _read_vectors_of_old_contexts(build, missing)
 
 
 def _find_kept(build: IndexBuild, nodes: Sequence[Node]) -> dict[UUID, DenseVector]:
@@ -113,10 +113,11 @@ def _read_vectors_from(donor: IndexBuild, nodes: Sequence[Node]) -> dict[UUID, D
     return copied | _replace_contexts(donor, others)
 
 
-def _read_vectors_of_old_titles(
+def _read_vectors_of_old_contexts(
     build: IndexBuild, nodes: Sequence[Node]
 ) -> dict[UUID, DenseVector]:
-    """The vectors of nodes whose points have another title, and else all that they are to have."""
+    """The vectors of nodes whose points have another title, or no summary yet, and else all that
+    they are to have."""
     nodes_by_kind: dict[str, dict[UUID, Node]] = {}
     for node in nodes:
         if node.context_weight and node.artifact and node.context.startswith(node.artifact.title):
@@ -129,10 +130,11 @@ def _read_vectors_of_old_titles(
             assert node.artifact is not None
             old_title = str(point.payload.get("artifact_title"))
             context = node.context.replace(node.artifact.title, old_title, 1)
-            old = Node(kind=kind, text=node.text, context=context, details=node.details)
-            is_known = hash_vector_inputs(old, build.spec) == node.synced_input_hash
-            if is_known and point.dense is not None:
-                others.append((point.dense, old, node))
+            for old_context in (context, context.rpartition("\n")[0]):
+                old = Node(kind=kind, text=node.text, context=old_context, details=node.details)
+                is_known = hash_vector_inputs(old, build.spec) == node.synced_input_hash
+                if is_known and point.dense is not None:
+                    others.append((point.dense, old, node))
     return _replace_contexts(build, others)
 
 

@@ -7,13 +7,16 @@ class SummariesConfig(AppConfig):
     def ready(self) -> None:
         from indexing.drafting import register_input_planner
         from indexing.estimates import register_node_estimator
-        from indexing.hooks import register_text_faults
+        from indexing.hooks import register_page_summary_reader, register_text_faults
         from summaries import checks, estimates, signals  # noqa: F401
         from summaries.services import plan_written_texts
         from summaries.services.failures import find_written_text_faults
+        from summaries.text_nodes import read_context_summaries
 
         register_input_planner(plan_written_texts)
         register_text_faults(find_written_text_faults)
+        register_page_summary_reader(read_context_summaries)
+        register_node_estimator("chunk", estimates.estimate_chunks)
         register_node_estimator("page_summary", estimates.estimate_page_summaries)
         register_node_estimator("artifact_summary", estimates.estimate_artifact_summary)
         register_node_estimator("question", estimates.estimate_questions)

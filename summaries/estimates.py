@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.text import hash_text
 from documents.models import Artifact
+from indexing.drafting.chunk import ChunkDrafter
 from indexing.estimates import NodeEstimate
 from indexing.models import IndexBuild
 from summaries import llm
@@ -26,10 +27,27 @@ if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
 
 TOKENS_PER_SENTENCE = 25
+CHARS_PER_SENTENCE = 100
 TOKENS_PER_QUESTION = 14
 
 WRITER = LanguageModelWriter(may_call_model=False)
 State = WrittenText.State
+
+
+def estimate_chunks(artifact: Artifact, build: IndexBuild) -> NodeEstimate:
+    """The beginning of a page stands for its summary if that must be written first."""
+    summary_spec, summaries = build.spec.page_summaries, {}
+    if "summary" in build.spec.chunks.context and summary_spec is not None:
+        rows, _ = _draft_page_summaries(artifact, build)
+        for row in rows:
+            assert row.page is not None
+            if row.state == State.DUE and llm.is_configured():
+                summaries[row.page.pk] = row.page.text[
+                    : summary_spec.sentences * CHARS_PER_SENTENCE
+                ]
+            elif row.model_name != EXTRACTIVE_MODEL_NAME:
+                summaries[row.page.pk] = row.text
+    return NodeEstimate(list(ChunkDrafter().make_nodes(artifact, build, summaries)))
 
 
 def estimate_page_summaries(artifact: Artifact, build: IndexBuild) -> NodeEstimate:

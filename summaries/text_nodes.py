@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 
 from core.text import hash_text
 from documents.models import Artifact, Page
@@ -20,6 +20,7 @@ from indexing.spec import IndexSpec
 from indexing.stores.base import Payload
 from indexing.text_nodes import make_text_node
 from summaries.models import (
+    EXTRACTIVE_MODEL_NAME,
     NOT_WRITTEN_BY_MODEL,
     Annotation,
     Summary,
@@ -140,6 +141,19 @@ class ArtifactSummaryDrafter(_SummaryDrafter):
     def describe(self, row: Summary, build: IndexBuild) -> dict[str, Any]:
         pages = Page.every_reading.seen_by(build.reading).filter(artifact=row.artifact_id)
         return super().describe(row, build) | {"page_count": pages.count()}
+
+
+def read_context_summaries(
+    artifact_ids: Collection[UUID], build: IndexBuild
+) -> dict[UUID, dict[UUID, str]]:
+    """Artifact -> page -> the summary that a language model or a person wrote of its current text.
+    What rules write only quotes the page."""
+    rows = Summary.objects.of_pages().not_empty().exclude(model_name=EXTRACTIVE_MODEL_NAME)
+    rows = rows.filter(build=build, artifact__in=artifact_ids, written_input_hash=F("input_hash"))
+    found: dict[UUID, dict[UUID, str]] = {}
+    for artifact_id, page_id, text in rows.values_list("artifact", "page", "text"):
+        found.setdefault(artifact_id, {})[page_id] = text
+    return found
 
 
 class QuestionDrafter(_WrittenTextDrafter):

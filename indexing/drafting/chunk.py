@@ -1,8 +1,9 @@
 """Drafts chunks: passages cut from an artifact's sources."""
 
+import json
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -24,6 +25,7 @@ from indexing.drafting.drafter import (
     declared_field_payload,
     passage_payload,
 )
+from indexing.hooks import read_page_summaries
 from indexing.models import IndexBuild, Node
 from indexing.stores.base import Payload
 from indexing.text_nodes import make_text_node
@@ -54,7 +56,13 @@ class DraftedChunk:
 
 class ChunkDrafter(DrafterWithoutWrittenInput):
     def draft(self, artifact: Artifact, build: IndexBuild) -> Iterator["TextNode"]:
-        for chunk in draft_chunks(artifact, artifact.sources.all(), build):
+        summaries = _read_context_summaries([artifact.pk], build)
+        return self.make_nodes(artifact, build, summaries.get(artifact.pk, {}))
+
+    def make_nodes(
+        self, artifact: Artifact, build: IndexBuild, page_summaries: Mapping[UUID, str]
+    ) -> Iterator["TextNode"]:
+        for chunk in draft_chunks(artifact, artifact.sources.all(), build, page_summaries):
             source = chunk.source
             yield make_text_node(
                 kind="chunk",
@@ -76,15 +84,36 @@ class ChunkDrafter(DrafterWithoutWrittenInput):
                 token_count=chunk.token_count,
             )
 
+    def get_input_versions(
+        self, artifact_ids: Collection[UUID], build: IndexBuild
+    ) -> Mapping[UUID, str]:
+        """Chunks do not wait for the summaries of their pages: they are searchable without."""
+        return {
+            artifact_id: hash_text(
+                json.dumps(sorted((str(pk), text) for pk, text in pages.items()))
+            )
+            for artifact_id, pages in _read_context_summaries(artifact_ids, build).items()
+        }
+
     def make_payload(self, node: Node) -> Payload:
         return declared_field_payload(node) | passage_payload(node)
 
 
+def _read_context_summaries(
+    artifact_ids: Collection[UUID], build: IndexBuild
+) -> Mapping[UUID, Mapping[UUID, str]]:
+    wanted = "summary" in build.spec.chunks.context
+    return read_page_summaries(artifact_ids, build) if wanted else {}
+
+
 def draft_chunks(
-    artifact: Artifact, sources: Iterable[Source], build: IndexBuild
+    artifact: Artifact,
+    sources: Iterable[Source],
+    build: IndexBuild,
+    page_summaries: Mapping[UUID, str] = {},
 ) -> Iterator[DraftedChunk]:
     """Yield every chunk of these sources for each of the recipe's strategies; neither artifact nor
-    sources need be saved.
+    sources need be saved. ``page_summaries``: by page, those that are part of contexts.
 
     A chunk's point id depends on its text, not its place: if an edit only moves a chunk, only its
     payload is written again.
@@ -105,6 +134,7 @@ def draft_chunks(
     for source in sources:
         source_hash = hash_text(source.text)
         source_context = fit_chunk_context(artifact, source, build)
+        summary = " ".join(page_summaries.get(source.page_id, "").split())
         tables, table_offset = _find_tables(source, build, tables_of_page)
         for strategy in spec.chunks.strategies:
             cut = partial(
@@ -115,12 +145,14 @@ def draft_chunks(
                 occurrences[strategy.key, text_hash] += 1
                 occurrence = occurrences[strategy.key, text_hash]
                 context, token_count = source_context, chunk.token_count
-                if header := find_continued_header(tables, chunk.start + table_offset):
-                    with_header = "\n".join(filter(None, [context, header]))
-                    with_header = fit_context(with_header, window, count_tokens)
-                    [count] = count_tokens([prepend_context(with_header, chunk.text)])
+                header = find_continued_header(tables, chunk.start + table_offset)
+                # Neither decides where chunks are cut, nor so their ids.
+                for part in filter(None, [header, summary]):
+                    longer = "\n".join(filter(None, [context, part]))
+                    longer = fit_context(longer, window, count_tokens)
+                    [count] = count_tokens([prepend_context(longer, chunk.text)])
                     if weight is not None or count <= window:
-                        context, token_count = with_header, count
+                        context, token_count = longer, count
                 yield DraftedChunk(
                     id=make_chunk_id(artifact.pk, strategy.key, text_hash, occurrence),
                     source=source,
@@ -157,11 +189,11 @@ def _find_tables(
 
 
 def fit_chunk_context(artifact: Artifact, source: Source, build: IndexBuild) -> str:
-    """The context that all chunks of the source have, a line for each part, cut to fit the
-    window."""
+    """The title and heading that all chunks of the source have as context, a line for each, cut to
+    fit the window."""
     count_tokens = embedding.get_embedder(build.spec.embedding).count_tokens
-    parts = {"title": artifact.title, "heading": source.heading, "table": ""}
-    selected = [parts[name] for name in build.spec.chunks.context]
+    parts = {"title": artifact.title, "heading": source.heading}
+    selected = [parts.get(name) for name in build.spec.chunks.context]
     # Leave out a heading that repeats the title: it would waste the window.
     context = "\n".join(dict.fromkeys(part for part in selected if part))
     return fit_context(context, build.spec.embedding.window, count_tokens)

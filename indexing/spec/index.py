@@ -93,6 +93,11 @@ class IndexSpec(FrozenModel):
                 "artifact_summaries are made from page_summaries: page_summaries must be switched "
                 "on too"
             )
+        if "summary" in self.chunks.context and self.page_summaries is None:
+            raise ValueError(
+                "chunks.context: summary is that of the chunk's page: page_summaries must be "
+                "switched on too"
+            )
         known_collections = list(dict.fromkeys(kind.collection for kind in KINDS.values()))
         for name, collection in self.collections.items():
             if name not in known_collections:

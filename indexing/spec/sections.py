@@ -270,7 +270,9 @@ class ChunkSpec(FrozenModel):
     """``embed: false`` cuts chunks only as input of other kinds and stores no points of them."""
 
     strategies: tuple[Strategy, ...] = (SentenceStrategy(),)
-    context: tuple[Literal["title", "heading", "table"], ...] = ("title", "heading", "table")
+    context: tuple[Literal["title", "heading", "table", "summary"], ...] = (
+        "title", "heading", "table",
+    )  # fmt: skip
     # Of each part of the context in the vector of a chunk of a long document. None, and in short
     # documents: the context is embedded as the beginning of the text.
     context_weight: float | None = Field(0.4, gt=0, le=1)
