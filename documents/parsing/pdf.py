@@ -22,12 +22,11 @@ from documents.exceptions import Unparsable
 from documents.parsing import ocr
 from documents.parsing.blocks import Block, format_table, join_blocks
 from documents.parsing.document import DocumentDraft
+from documents.running_lines import Name, find_running_lines
 
 MAX_BOOKMARKS = 10_000
 # Of the letters and digits that PDFium finds on a page. The rest may be drawn twice, or invisible.
 MIN_SHARE_OF_TEXT = 0.95
-# A line that opens or closes so many pages is a running header or footer, and no heading.
-MIN_PAGES_OF_RUNNING_LINE = 3
 MAX_TITLE_WORDS = 20
 MIN_SHARE_OF_CAPITALS = 0.6
 MIN_LINES_OF_HALF = 5  # of a spread
@@ -193,22 +192,25 @@ def _read_layout(
     return {page.page_num - 1: page.blocks or [] for page in result.pages}
 
 
-def _find_running_lines(layout: dict[int, list[LayoutBlock]]) -> set[str]:
-    edges = Counter(
-        text
-        for blocks in layout.values()
+def _find_running_lines(layout: dict[int, list[LayoutBlock]]) -> dict[str, set[Name]]:
+    edges = [
+        (index, text)
+        for index, blocks in layout.items()
         if blocks
         for text in {blocks[0].text, blocks[-1].text}
         if text
-    )
-    return {text for text, count in edges.items() if count >= MIN_PAGES_OF_RUNNING_LINE}
+    ]
+    found = zip(edges, find_running_lines(edges), strict=True)
+    return {text: names for (_, text), names in found if names}
 
 
-def _convert(blocks: list[LayoutBlock], running_lines: set[str]) -> Iterator[Block]:
+def _convert(blocks: list[LayoutBlock], running_lines: dict[str, set[Name]]) -> Iterator[Block]:
     is_opening = True  # there were only running lines so far
     for block in blocks:
         text = _plain(block.text or "")
         is_running = block.text in running_lines
+        # With a number, what LiteParse finds to be a heading may be one: "Exercise 5".
+        is_repeated = (block.text, None) in running_lines.get(block.text or "", ())
         is_title = is_opening and not is_running and _reads_like_a_title(text)
         is_opening &= is_running or not text
         if block.kind == "table":
@@ -218,7 +220,7 @@ def _convert(blocks: list[LayoutBlock], running_lines: set[str]) -> Iterator[Blo
             yield Block("\n".join(["```", *(block.lines or [text]), "```"]))
         elif not text:
             continue
-        elif block.kind == "heading" and not is_running:
+        elif block.kind == "heading" and not is_repeated:
             yield Block(text, level=min(block.level or 1, 6))
         elif block.kind == "list_item":
             marker = block.marker if block.ordered and block.marker else "-"

@@ -26,6 +26,31 @@ class TestFindBodies:
 
         assert bodies(*texts) == [texts[0], "Annual report\n\ntwo", "three", "four"]
 
+    def test_leaves_out_lines_with_the_page_number(self):
+        texts = [f"{n} ACME\n\n{word}\n- {n} -" for n, word in enumerate("abcde", start=7)]
+
+        assert bodies(*texts) == [texts[0], *"bcde"]
+
+    def test_leaves_out_lines_of_left_and_right_pages(self):
+        headers = [f"{n} ACME" if n % 2 else f"Report {n}" for n in range(10)]
+        texts = [f"{header}\n{word}" for header, word in zip(headers, "abcdefghij", strict=True)]
+
+        assert bodies(*texts) == [texts[0], texts[1], *"cdefghij"]
+
+    def test_keeps_numbered_lines_beside_the_page_number(self):
+        chapters = [f"Chapter {n}\n{word}" for n, word in enumerate("abcdef")]
+        texts = [f"ACME {n}\n{chapter}" for n, chapter in enumerate(chapters, start=1)]
+        with_footers = [f"{chapter}\n{n}" for n, chapter in enumerate(chapters, start=1)]
+
+        assert bodies(*texts) == [texts[0], *chapters[1:]]
+        assert bodies(*with_footers) == [with_footers[0], *chapters[1:]]
+
+    @pytest.mark.parametrize("numbers", [[1, 2, 3, 4], [1, 3, 4, 6, 7], [5, 4, 3, 2, 1]])
+    def test_keeps_lines_with_other_numbers(self, numbers):
+        texts = [f"Step {number}\n{word}" for number, word in zip(numbers, "abcde", strict=False)]
+
+        assert bodies(*texts) == texts
+
     def test_keeps_lines_of_two_pages(self):
         texts = ["Preface\nfirst", "Preface\nsecond", "Chapter\nthird"]
 

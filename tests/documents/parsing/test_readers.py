@@ -74,6 +74,15 @@ class TestPdf:
             assert page.text.startswith("Table of Contents\n")
             assert heading in page.text
 
+    def test_does_not_take_a_header_with_the_page_number_for_a_title(self, parse):
+        pages = [f"Annual Report {n}\n\n" + "The year went well there. " * 9 for n in range(5)]
+
+        document = parse(make_pdf_of_text(*pages), "a.pdf")
+
+        assert [page.text.splitlines()[0] for page in document.pages] == [
+            f"Annual Report {n}" for n in range(5)
+        ]
+
     def test_reads_the_title_of_a_page_as_a_heading_although_it_is_set_as_text(self, parse):
         pages = [
             f"Annual Report\n\n{title}\n\n" + "The year went well in all of our markets. " * 9
