@@ -261,6 +261,7 @@ function fillForm() {
     $(id).value = [...$(id).options].some((option) => option.value === value) ? value : standard;
   }
   $("explain").checked = parameters.get("explain") === "true";
+  $("options").open ||= ["mode", "limit", "group_by", "explain"].some((name) => parameters.has(name));
   const index = parameters.get("index");
   chooseIndex(index);
   form.elements.search.value = availableSearches(indexes.get(chosenIndex()))[0] ?? "pages";

@@ -81,6 +81,7 @@ class TestTyping:
 class TestBeside:
     def test_marks_what_only_one_ranking_has(self, admitted: "Page"):
         find(admitted, "nautical apparatus")  # no document has these words
+        admitted.click("#options summary")
         admitted.select_option("#beside", "mode=sparse")
         admitted.wait_for_selector("#beside-results", state="attached")
 
@@ -90,6 +91,7 @@ class TestBeside:
 
     def test_marks_nothing_in_the_same_ranking(self, admitted: "Page"):
         find(admitted, QUESTION)
+        admitted.click("#options summary")
         admitted.select_option("#beside", "mode=hybrid")
         admitted.wait_for_selector("#beside-results .hit")
 
@@ -329,6 +331,7 @@ class TestSearch:
         assert hit.locator(".context mark").count() == 0
 
     def test_explains_scores_on_request(self, admitted: "Page") -> None:
+        admitted.click("#options summary")
         admitted.check("#explain")
         find(admitted, QUESTION)
 
@@ -346,6 +349,7 @@ class TestSearch:
 class TestUrl:
     def test_holds_query_index_and_mode(self, admitted: "Page") -> None:
         find(admitted, QUESTION)
+        admitted.click("#options summary")
         admitted.check("input[name=mode][value=sparse]", force=True)
         admitted.locator(".score", has_text="bm25").first.wait_for(state="attached")
 
@@ -371,7 +375,7 @@ class TestUrl:
 
 class TestKeyboard:
     def test_slash_focuses_the_search_box(self, admitted: "Page") -> None:
-        admitted.locator("#explain").focus()
+        admitted.locator("#options summary").focus()
 
         admitted.keyboard.press("/")
 
@@ -394,6 +398,7 @@ class TestGrouping:
         hits = admitted.locator(".hit", has_text="Herons")
         assert hits.count() > 1
 
+        admitted.click("#options summary")
         admitted.select_option("#group", "artifact")
 
         hits.nth(1).wait_for(state="detached")
@@ -402,6 +407,7 @@ class TestGrouping:
         admitted.reload()
         admitted.wait_for_selector(".hit")
         assert admitted.input_value("#group") == "artifact"
+        assert admitted.locator("#group").is_visible()
 
 
 class TestFilters:
