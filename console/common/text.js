@@ -50,9 +50,12 @@ export function highlightWords(text, wanted, start = 0, end = text.length) {
   return nodes;
 }
 
-/** Nodes of a stretch of text in which what lies in `marked`, a pair of offsets, is marked. */
+/** Nodes of a stretch of text in which what lies in `marked`, a pair of offsets, is marked, without outer white space. */
 export function markedNodes(text, marked, start, end) {
-  const [first, last] = marked.map((at) => Math.min(Math.max(at, start), end));
+  let [first, last] = marked.map((at) => Math.min(Math.max(at, start), end));
+  const passage = text.slice(first, last);
+  last = first + passage.trimEnd().length;
+  first = Math.min(first + passage.length - passage.trimStart().length, last);
   return [
     ...reflowedNodes(text, start, first),
     ...(first < last ? [element("mark", {}, ...reflowedNodes(text, first, last))] : []),
