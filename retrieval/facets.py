@@ -8,7 +8,7 @@ from access.grants import Grant
 from documents.models import Artifact
 from indexing.models import IndexedDocument
 from indexing.stores import AllOf, Match, Not
-from retrieval.search.targets import Target, find_builds, make_targets, parse_recipe
+from retrieval.search.targets import Target, find_builds, make_targets
 from retrieval.visible_points import VisiblePoints
 
 MAX_FACET_VALUES = 100
@@ -29,7 +29,7 @@ def count_field_values(
     build = find_builds([index], grant)[index]
     if build is None:
         return {"index": index, "build": None, "kind": None, "facets": []}
-    spec = parse_recipe(build.recipe)
+    spec = build.spec
     [target] = make_targets([build], spec.kinds[:1], filter)  # refuses a wrong filter
     points = VisiblePoints(grant)
     hidden = _find_documents_just_hidden(points, target)

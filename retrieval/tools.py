@@ -19,7 +19,7 @@ from indexing.spec import FieldSpec, IndexSpec, SearchSpec, ToolSpec
 from retrieval.exceptions import UnavailableTool, UnknownTool
 from retrieval.filters import MAX_VALUE_CHARS, parse_value
 from retrieval.search import MAX_LIMIT, Hit, SearchAnswer
-from retrieval.search.targets import find_builds, parse_recipe
+from retrieval.search.targets import find_builds
 from summaries.extractive import match_field_values
 
 DEFAULT_LIMIT = 10
@@ -233,7 +233,7 @@ def make_arguments_schema(tool: ToolSpec, spec: IndexSpec) -> dict[str, Any]:
 
 def _get_spec(index: str, grant: Grant) -> IndexSpec | None:
     build = find_builds([index], grant)[index]
-    return None if build is None else parse_recipe(build.recipe)
+    return None if build is None else build.spec
 
 
 def _make_condition(name: str, field: FieldSpec, value: object, parameter: str) -> Condition:

@@ -16,7 +16,7 @@ from retrieval.passages import Passage, QueryRanking, Refusal
 from retrieval.pipelines.empty_results import split_conditions
 from retrieval.pipelines.loading import LoadedPipeline
 from retrieval.search import MAX_CANDIDATES, Hit
-from retrieval.search.targets import Target, find_builds, make_targets, parse_recipe
+from retrieval.search.targets import Target, find_builds, make_targets
 from retrieval.visible_points import VisiblePoints
 
 MAX_NODES: Final = 1_000  # nodes of an artifact searched for in the rankings
@@ -82,7 +82,7 @@ def explain_absence(
 
 def _find_nodes(build: LiveBuild, sought_id: UUID) -> list[Node]:
     """The node with this id, or the artifact's nodes, of the kind that pipelines search."""
-    kind = "chunk" if "chunk" in parse_recipe(build.recipe).kinds else "question"
+    kind = "chunk" if "chunk" in build.spec.kinds else "question"
     rows = Node.objects.filter(is_visible(build.grant, "artifact__"), build=build.id, kind=kind)
     return list(rows.filter(point_id=sought_id) or rows.filter(artifact=sought_id)[:MAX_NODES])
 

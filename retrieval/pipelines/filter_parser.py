@@ -25,7 +25,7 @@ from retrieval.questions.values import (
     VALUES_CACHE_SECONDS,
     get_value_lookups,
 )
-from retrieval.search.targets import Target, find_builds, make_targets, parse_recipe
+from retrieval.search.targets import Target, find_builds, make_targets
 from retrieval.visible_points import VisiblePoints
 from summaries.exceptions import LanguageModelError
 from summaries.extractive.languages import load_stop_word_lists
@@ -102,7 +102,7 @@ class FilterParser:
         build = find_builds([index], grant)[index]
         if build is None:
             return {"query": query, "filter": filter, "parsed": {}, "notes": []}
-        spec = parse_recipe(build.recipe)
+        spec = build.spec
         parse_filter(filter, spec)
         [target] = make_targets([build], spec.kinds[:1], None)
         reading, is_relevant_to_model, notes = self._parse(query, target, timezone.localdate())

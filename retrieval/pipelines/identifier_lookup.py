@@ -15,7 +15,7 @@ from indexing.spec import IdentifierSpec
 from indexing.stores import Match, Payload, Query
 from retrieval.event_loop import add_run_async
 from retrieval.search import MAX_QUERY_CHARS
-from retrieval.search.targets import Target, find_builds, make_targets, parse_recipe
+from retrieval.search.targets import Target, find_builds, make_targets
 from retrieval.visible_points import VisiblePoints
 
 MAX_IDENTIFIERS = 5  # looked up per question
@@ -52,7 +52,7 @@ class IdentifierLookup:
     def run(self, index: str, query: str, grant: Grant = EVERYTHING) -> dict[str, Any]:
         """Raises ``UnknownIndex``, or ``StoreUnavailable``: retry helps."""
         build = find_builds([index], grant)[index]
-        spec = None if build is None else parse_recipe(build.recipe)
+        spec = None if build is None else build.spec
         if spec is None or not spec.identifiers:
             return {"query": query, "identified": [], "notes": []}
         matches = find_identifier_matches(query, spec.identifiers)

@@ -8,7 +8,7 @@ from access.grants import EVERYTHING, Grant
 from retrieval.event_loop import add_run_async
 from retrieval.passages import Passage, PipelineStep, QueryRanking
 from retrieval.retrievers import RecursiveChunkRetriever
-from retrieval.search.targets import find_builds, parse_recipe
+from retrieval.search.targets import find_builds
 
 
 @component
@@ -32,7 +32,7 @@ class QuotedPassageRetriever:
     ) -> dict[str, Any]:
         """Raises as ``RecursiveChunkRetriever.search``."""
         build = find_builds([index], grant)[index]
-        if build is None or not {"chunk", "concept"} <= set(parse_recipe(build.recipe).kinds):
+        if build is None or not {"chunk", "concept"} <= set(build.spec.kinds):
             return {"rankings": rankings}
         retriever = RecursiveChunkRetriever(
             index, kinds=["concept"], grant=grant, limit=limit, filter=filter

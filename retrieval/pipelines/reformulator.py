@@ -17,7 +17,7 @@ from retrieval.questions.wordings import (
 )
 from retrieval.retrievers import ChunkRetriever, QuestionRetriever
 from retrieval.search import MAX_QUERIES
-from retrieval.search.targets import find_builds, parse_recipe
+from retrieval.search.targets import find_builds
 from summaries.exceptions import LanguageModelError
 from summaries.llm import is_configured
 from summaries.prompts import read_prompt_template
@@ -70,7 +70,7 @@ class Reformulator:
             try:
                 reformulations = request_wordings(
                     query[:MAX_MODEL_QUERY_CHARS],
-                    parse_recipe(build.recipe),
+                    build.spec,
                     self.count - 1,
                     model=self.model,
                     prompt=self.prompt,
@@ -101,7 +101,7 @@ class Reformulator:
 
 def find_best_title(query: str, build: LiveBuild, grant: Grant) -> str:
     """Title of the first hit of one hybrid search; empty if there is none."""
-    kinds = parse_recipe(build.recipe).kinds
+    kinds = build.spec.kinds
     retriever = ChunkRetriever if "chunk" in kinds else QuestionRetriever
     options: dict[str, Any] = {"grant": grant, "limit": 1, "verify": False}
     hits = retriever(build.index, **options).search(query).hits

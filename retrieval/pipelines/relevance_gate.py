@@ -16,7 +16,7 @@ from retrieval.passages import Refusal
 from retrieval.questions.english.rules import find_identifier_spans
 from retrieval.search.multi_query import choose_passage_kind
 from retrieval.search.query_vectors import embed_query_if_available
-from retrieval.search.targets import Target, find_builds, make_targets, parse_recipe
+from retrieval.search.targets import Target, find_builds, make_targets
 from retrieval.visible_points import VisiblePoints
 from summaries.extractive.languages import STOP_WORD_LANGUAGES, load_stop_word_lists
 
@@ -94,7 +94,7 @@ class RelevanceGate:
         """
         notes: list[str] = []
         build = find_builds([index], grant)[index]
-        spec = None if build is None else parse_recipe(build.recipe)
+        spec = None if build is None else build.spec
         if build is not None and spec is not None and not find_identifier_spans(query, spec):
             [target] = make_targets([build], [choose_passage_kind(build)], None)
             is_refused, notes = self.test.refuses(target, query)

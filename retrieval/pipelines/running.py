@@ -23,7 +23,7 @@ from retrieval.questions.follow_ups import rewrite_follow_up
 from retrieval.request_cache import keep_for_request
 from retrieval.search import MAX_LIMIT, DroppedPoints
 from retrieval.search.request import check_query
-from retrieval.search.targets import find_builds, parse_recipe
+from retrieval.search.targets import find_builds
 from summaries import llm
 
 MAX_ANSWER_HITS: Final = MAX_LIMIT
@@ -155,7 +155,7 @@ def _check_and_load(question: AskRequest) -> LoadedPipeline:
     build = find_builds([question.index], question.grant)[question.index]
     if build is None:
         return get_pipeline(question.pipeline or _DEFAULT_PIPELINE)
-    spec = parse_recipe(build.recipe)
+    spec = build.spec
     parse_filter(question.filter, spec)  # so that an error names the caller's own filter
     return get_pipeline(question.pipeline or spec.search.pipeline)
 

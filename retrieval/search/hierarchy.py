@@ -15,7 +15,7 @@ from retrieval.ledger import LiveBuild
 from retrieval.search.flat import drop_repeated_chunks
 from retrieval.search.request import SearchOptions, SummaryType
 from retrieval.search.run import AnyAnswer, Hit, SearchRun
-from retrieval.search.targets import Candidate, merge_candidates, parse_recipe
+from retrieval.search.targets import Candidate, merge_candidates
 from summaries.models import EXTRACTIVE_MODEL_NAME, Summary
 
 MAX_ARTIFACTS = 50
@@ -118,7 +118,7 @@ def _require_summaries_and_chunks(builds: Iterable[LiveBuild | None]) -> None:
     for build in builds:
         if build is None:
             continue
-        kinds = parse_recipe(build.recipe).kinds
+        kinds = build.spec.kinds
         if not _has_summaries_and_chunks(kinds):
             missing = "embedded chunks" if "chunk" not in kinds else "summaries"
             raise InvalidInput(

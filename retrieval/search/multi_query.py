@@ -16,7 +16,6 @@ from retrieval.search.targets import (
     Candidate,
     Target,
     get_passage_id,
-    parse_recipe,
     set_query_terms,
 )
 
@@ -87,7 +86,7 @@ def search_by_queries(
 
 def choose_passage_kind(build: LiveBuild) -> str:
     """The kind of node by which passages of this build are found."""
-    kinds = parse_recipe(build.recipe).kinds
+    kinds = build.spec.kinds
     return "question" if "chunk" not in kinds and "question" in kinds else "chunk"
 
 

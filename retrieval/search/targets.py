@@ -11,7 +11,7 @@ from indexing import revisions
 from indexing.kinds import KINDS
 from indexing.losses import make_loss_error
 from indexing.models import Index, IndexBuild
-from indexing.spec import EmbeddingSpec, IndexSpec, read_stored_spec
+from indexing.spec import EmbeddingSpec, IndexSpec
 from indexing.spec.loaded import explain_missing_index
 from indexing.stores import (
     AllOf,
@@ -26,7 +26,7 @@ from indexing.stores import (
 from retrieval.filters import parse_filter
 from retrieval.fusion import HybridFusion, HybridRanking, mean_fusion
 from retrieval.hits import HIT_KINDS
-from retrieval.ledger import LiveBuild, StoredSpec, read_live_builds
+from retrieval.ledger import LiveBuild, read_live_builds
 from retrieval.request_cache import once
 from retrieval.search.query_vectors import (
     add_synonyms,
@@ -195,7 +195,7 @@ def make_targets(
     for build in builds:
         if build is None:
             continue
-        spec = parse_recipe(build.recipe)
+        spec = build.spec
         held_kinds = tuple(kind for kind in kinds if kind in spec.kinds)
         if not held_kinds:
             raise _make_missing_kinds_error(build, kinds, spec.kinds)
@@ -301,17 +301,9 @@ def get_score_kind(mode: Mode, targets: Sequence[Target]) -> str:
     return name_score(mode, targets[0].fusion.method if targets else "ranks")
 
 
-def parse_recipe(stored: StoredSpec) -> IndexSpec:
-    """Read a build's recipe together with the search settings of its index. Raises
-    ``UnreadableRecipe``: another release of Strata stored a recipe that this one cannot read."""
-    return read_stored_spec(*stored)
-
-
 def _to_live_build(build: IndexBuild, grant: Grant) -> LiveBuild:
-    stored = StoredSpec(*build.stored_spec)
-    return LiveBuild(
-        build.index_id, build.pk, build.number, build.lost_at is not None, stored, grant
-    )
+    is_lost = build.lost_at is not None
+    return LiveBuild(build.index_id, build.pk, build.number, is_lost, build.stored_spec, grant)
 
 
 def require_same_model(targets: Sequence[Target]) -> None:
