@@ -17,8 +17,8 @@ from core.exceptions import InvalidInput
 from documents.groups import is_visible
 from indexing.models import Node
 from retrieval.event_loop import run_in_thread
-from retrieval.passages import Answer
-from retrieval.pipelines.running import AskRequest, PipelineHits, run_pipeline
+from retrieval.passages import Answer, AskRequest, PipelineHits
+from retrieval.pipelines.running import run_pipeline
 
 logger = logging.getLogger(__name__)
 

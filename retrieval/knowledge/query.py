@@ -9,6 +9,7 @@ from core.stages import stage
 from indexing.models import IndexBuild
 from indexing.stores import DenseVector
 from retrieval.search.flat import MIN_REFILL_POINTS, count_final, drop_repeated_chunks
+from retrieval.search.query_vectors import embed_query
 from retrieval.search.ranking import fetch_points, measure_similarities
 from retrieval.search.request import Mode, SearchOptions, StaleHitPolicy
 from retrieval.search.run import AnyAnswer, Hit, SearchRun
@@ -20,7 +21,6 @@ from retrieval.search.targets import (
     merge_candidates,
     require_same_model,
     set_query_terms,
-    set_query_vectors,
 )
 
 _EXTRA_HITS = 2  # hits fetched in addition, to replace dropped ones
@@ -105,15 +105,14 @@ class KnowledgeQuery(SearchRun):
         return [(hit, similarities[each.key]) for hit, each in zip(hits, found, strict=False)]
 
     def _make_targets(self, kind: str, options: SearchOptions) -> list[Target]:
-        targets = make_targets(self.builds.values(), (kind,), options.filter)
+        targets = make_targets(self.builds.values(), (kind,), options.filter, self.query)
         require_same_model(targets)
         with self.stage("embed"):
             if self.vector is None and targets:
-                set_query_vectors(self.query, Mode.DENSE, targets[:1])
-                self.vector = targets[0].dense
+                self.vector = embed_query(targets[0].embedding, targets[0].query_text)
             for target in targets:
                 target.dense = self.vector  # in a sparse search too: its hits have a cosine
-            self.notes += set_query_terms(self.query, options.mode, targets)
+            self.notes += set_query_terms(options.mode, targets)
         return targets
 
     def _find_served(
@@ -123,7 +122,8 @@ class KnowledgeQuery(SearchRun):
         ranking = self._fetch_and_check(targets, mode, count, min_score)
         if orphans := {found.key for found in ranking} & self.checks.orphans:
             # Most likely points were replaced between reading store and ledger. Search once more.
-            self.checks.orphans -= orphans
+            for key in orphans:
+                del self.checks.results[key]
             for target in targets:
                 target.reset()
             ranking = self._fetch_and_check(targets, mode, count, min_score)

@@ -118,7 +118,7 @@ def search_similar_sources(
         )
     names = [own_index] if index is None else index
     builds = find_builds([own_index, *names], grant)
-    require_same_model(make_targets(builds.values(), ("chunk",), None))
+    require_same_model(make_targets(builds.values(), ("chunk",)))
     mean = np.mean(list(vectors.values()), axis=0)
     knowledge_query = KnowledgeQuery(names, vector=mean / np.linalg.norm(mean), grant=grant)
     excluded = {"source_id": str(source_id)}

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -38,6 +38,7 @@ OnPiece = Callable[[str], asyncio.Event | None]
 
 
 @component
+@dataclass(eq=False, repr=False)
 class AnswerSynthesiser:
     """Write an answer from the contexts and cite the context that supports each sentence.
 
@@ -51,26 +52,19 @@ class AnswerSynthesiser:
     ``model``: empty for the model of the settings. ``prompt``: a file in ``templates/prompts/``.
     """
 
-    def __init__(
-        self,
-        sentences: int = 4,
-        uses_model: bool = True,
-        model: str = "",
-        prompt: str = "answer",
-        max_tokens: int = 1_024,
-        patience_seconds: float = 30.0,
-    ) -> None:
-        if not 1 <= sentences <= 20:
+    sentences: int = 4
+    uses_model: bool = True
+    model: str = ""
+    prompt: str = "answer"
+    max_tokens: int = 1_024
+    patience_seconds: float = 30.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.sentences <= 20:
             raise InvalidInput("sentences must be between 1 and 20.", field="sentences")
-        if max_tokens < 1:
+        if self.max_tokens < 1:
             raise InvalidInput("max_tokens must be 1 or more.", field="max_tokens")
-        read_prompt_template(prompt)  # raises if there is no such prompt
-        self.sentences = sentences
-        self.uses_model = uses_model
-        self.model = model
-        self.prompt = prompt
-        self.max_tokens = max_tokens
-        self.patience_seconds = patience_seconds
+        read_prompt_template(self.prompt)  # raises if there is no such prompt
 
     @component.output_types(answer=Answer)
     def run(
@@ -86,9 +80,7 @@ class AnswerSynthesiser:
             EmbeddingUnavailable: retry helps.
             LanguageModelError: the model failed after it had begun.
         """
-        if not wants_answer:
-            return {}
-        return asyncio.run(self.run_async(query, contexts, on_piece=on_piece))
+        return asyncio.run(self.run_async(query, contexts, wants_answer, on_piece))
 
     @component.output_types(answer=Answer)
     async def run_async(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from retrieval.event_loop import add_run_async
-from retrieval.passages import Passage, PipelineStep
+from retrieval.passages import Passage
 from retrieval.search.targets import find_builds, make_targets
 from retrieval.visible_points import VisiblePoints
 
@@ -46,9 +46,7 @@ class Diversity:
         return {
             "passages": [
                 passages[number].with_score(
-                    value,
-                    "mmr",
-                    PipelineStep("diversity", {"rank_before": number + 1, "mmr": value}),
+                    value, "mmr", "diversity", {"rank_before": number + 1, "mmr": value}
                 )
                 for number, value in picked
             ]
@@ -104,7 +102,7 @@ def fetch_vectors(passages: Sequence[Passage], grant: Grant) -> Mapping[str, NDA
     ids = [passage.hit.node_id for passage in passages]
     vectors: dict[str, NDArray[np.float32]] = {}
     builds = find_builds([hit.index], grant).values()
-    for target in make_targets(builds, [hit.payload["kind"]], None):
+    for target in make_targets(builds, [hit.payload["kind"]]):
         stored = VisiblePoints(grant).retrieve(target.collection, ids, with_vectors=True)
         vectors |= {str(id): point.dense for id, point in stored.items() if point.dense is not None}
     return vectors

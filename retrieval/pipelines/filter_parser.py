@@ -1,6 +1,7 @@
 """Pipeline component that reads filters out of a question and refuses irrelevant questions."""
 
 import re
+from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from typing import Any, Final
@@ -41,6 +42,7 @@ NUMBER_LIKE_A_YEAR: Final = re.compile(r"(?<![\w.-])(?:19|20)\d\d(?![\w-])")
 
 @component
 @add_run_async
+@dataclass(eq=False, repr=False)
 class FilterParser:
     """Read filters out of a question for the spec's fields with ``said_as``: years, persons,
     names, marks. A filter that cannot be applied gets a note and stays in the query.
@@ -57,22 +59,18 @@ class FilterParser:
     is an exact title is always relevant, and so is any question to an empty index.
     """
 
-    def __init__(
-        self,
-        min_similarity: float = 0.0,
-        uses_model: bool = True,
-        model: str = "",
-        prompt: str = "filters",
-        patience_seconds: float = 8.0,
-        languages: list[str] | None = None,
-        embedding_model: str = "",
-    ) -> None:
-        read_prompt_template(prompt)  # raises if there is no such prompt
-        self.test = RelevanceTest(min_similarity, tuple(languages or ()), embedding_model)
-        self.uses_model = uses_model
-        self.model = model
-        self.prompt = prompt
-        self.patience_seconds = patience_seconds
+    min_similarity: float = 0.0
+    uses_model: bool = True
+    model: str = ""
+    prompt: str = "filters"
+    patience_seconds: float = 8.0
+    languages: list[str] | None = None
+    embedding_model: str = ""
+
+    def __post_init__(self) -> None:
+        read_prompt_template(self.prompt)  # raises if there is no such prompt
+        languages = tuple(self.languages or ())
+        self.test = RelevanceTest(self.min_similarity, languages, self.embedding_model)
 
     def warm_up(self) -> None:
         """Load the stop words of all languages."""
@@ -104,7 +102,7 @@ class FilterParser:
             return {"query": query, "filter": filter, "parsed": {}, "notes": []}
         spec = build.spec
         parse_filter(filter, spec)
-        [target] = make_targets([build], spec.kinds[:1], None)
+        [target] = make_targets([build], spec.kinds[:1])
         reading, is_relevant_to_model, notes = self._parse(query, target, timezone.localdate())
         is_refused, more_notes = self._refuses(query, reading, is_relevant_to_model, target)
         if is_refused:

@@ -60,7 +60,7 @@ class IdentifierLookup:
         if len(matches) > MAX_IDENTIFIERS:
             notes.append(f"Only the first {MAX_IDENTIFIERS} identifiers were looked up.")
         matches = matches[:MAX_IDENTIFIERS]
-        [target] = make_targets([build], [spec.kinds[0]], None)
+        [target] = make_targets([build], [spec.kinds[0]])
         found = find_identified_documents(target, matches)
         texts = read_titles_and_openings(
             [UUID(payload["artifact_id"]) for payload in found.values()]

@@ -11,7 +11,7 @@ from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from documents.models import Source
 from retrieval.event_loop import add_run_async
-from retrieval.passages import Passage, PipelineStep, QueryRanking
+from retrieval.passages import Passage, QueryRanking
 from retrieval.pipelines.empty_results import describe_empty_result
 from retrieval.retrievers import QueriesRetriever
 from retrieval.search import MAX_CANDIDATES, DroppedPoints, Hit, Mode
@@ -92,7 +92,7 @@ def _describe_empty_result(index: str, filter: dict[str, Any] | None, grant: Gra
     build = find_builds([index], grant)[index]
     if build is None or not filter:
         return []
-    [target] = make_targets([build], [choose_passage_kind(build)], None)
+    [target] = make_targets([build], [choose_passage_kind(build)])
     return describe_empty_result(target, filter)
 
 
@@ -106,7 +106,8 @@ def _make_passage(
     """Turn a hit of a query into a passage, with its ranks and scores as the first step."""
     explanation = hit.explanation
     assert explanation is not None
-    details = {
+    step = {
+        "component": "multi_query_retriever",
         "query": query,
         "filter": filter,
         "rank": rank,
@@ -120,6 +121,6 @@ def _make_passage(
         score=hit.score,
         score_kind=name_score(Mode.HYBRID, hit.spec.search.fusion),
         similarity=hit.similarity,
-        steps=(PipelineStep("multi_query_retriever", details),),
+        steps=(step,),
         heading=headings.get(hit.payload["source_id"], ""),
     )

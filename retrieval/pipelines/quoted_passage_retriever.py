@@ -6,7 +6,7 @@ from haystack import component
 
 from access.grants import EVERYTHING, Grant
 from retrieval.event_loop import add_run_async
-from retrieval.passages import Passage, PipelineStep, QueryRanking
+from retrieval.passages import Passage, QueryRanking
 from retrieval.retrievers import RecursiveChunkRetriever
 from retrieval.search.targets import find_builds
 
@@ -37,18 +37,14 @@ class QuotedPassageRetriever:
         retriever = RecursiveChunkRetriever(
             index, kinds=["concept"], grant=grant, limit=limit, filter=filter
         )
-        passages = [
-            Passage(
-                hit=hit,
-                score=hit.score,
-                score_kind="rrf",
-                steps=(
-                    PipelineStep(
-                        "quoted_passage_retriever",
-                        {"query": query, "filter": filter, "rank": rank, "score": hit.score},
-                    ),
-                ),
-            )
-            for rank, hit in enumerate(retriever.search(query).hits, start=1)
-        ]
+        passages = []
+        for rank, hit in enumerate(retriever.search(query).hits, start=1):
+            step = {
+                "component": "quoted_passage_retriever",
+                "query": query,
+                "filter": filter,
+                "rank": rank,
+                "score": hit.score,
+            }
+            passages.append(Passage(hit, hit.score, "rrf", steps=(step,)))
         return {"rankings": [*rankings, QueryRanking(f"concepts: {query}", passages)]}

@@ -15,7 +15,7 @@ from retrieval.languages import is_in_languages
 from retrieval.passages import Refusal
 from retrieval.questions.english.rules import find_identifier_spans
 from retrieval.search.multi_query import choose_passage_kind
-from retrieval.search.query_vectors import embed_query_if_available
+from retrieval.search.query_vectors import embed_queries_if_available
 from retrieval.search.targets import Target, find_builds, make_targets
 from retrieval.visible_points import VisiblePoints
 from summaries.extractive.languages import STOP_WORD_LANGUAGES, load_stop_word_lists
@@ -63,6 +63,7 @@ class RelevanceTest:
 
 @component
 @add_run_async
+@dataclass(eq=False, repr=False)
 class RelevanceGate:
     """Let a question pass, or refuse it if it has nothing to do with the index: then the only
     output is ``refusal``, so no later component runs.
@@ -73,13 +74,13 @@ class RelevanceGate:
     has the same test, for pipelines that read filters.
     """
 
-    def __init__(
-        self,
-        min_similarity: float = 0.0,
-        languages: list[str] | None = None,
-        embedding_model: str = "",
-    ) -> None:
-        self.test = RelevanceTest(min_similarity, tuple(languages or ()), embedding_model)
+    min_similarity: float = 0.0
+    languages: list[str] | None = None
+    embedding_model: str = ""
+
+    def __post_init__(self) -> None:
+        languages = tuple(self.languages or ())
+        self.test = RelevanceTest(self.min_similarity, languages, self.embedding_model)
 
     def warm_up(self) -> None:
         """Load the stop words of all languages."""
@@ -96,7 +97,7 @@ class RelevanceGate:
         build = find_builds([index], grant)[index]
         spec = None if build is None else build.spec
         if build is not None and spec is not None and not find_identifier_spans(query, spec):
-            [target] = make_targets([build], [choose_passage_kind(build)], None)
+            [target] = make_targets([build], [choose_passage_kind(build)])
             is_refused, notes = self.test.refuses(target, query)
             if is_refused:
                 return {"refusal": make_refusal(spec)}
@@ -111,7 +112,7 @@ def is_relevant(target: Target, query: str, min_similarity: float) -> bool | Non
     Raises:
         StoreUnavailable: retry helps.
     """
-    dense, _ = embed_query_if_available(target.spec.embedding, query)
+    [dense], _ = embed_queries_if_available(target.spec.embedding, [query])
     if dense is None:
         return None
     points = VisiblePoints(target.grant)

@@ -21,7 +21,7 @@ from retrieval.cross_encoders import (
     get_cross_encoder_loader,
 )
 from retrieval.event_loop import add_run_async
-from retrieval.passages import Passage, PipelineStep
+from retrieval.passages import Passage
 
 logger = logging.getLogger(__name__)
 
@@ -153,11 +153,10 @@ class Reranker:
 
     def _add_step(self, passage: Passage, score: float | None, before: int, after: int) -> Passage:
         details = {"by": self._name, "rank_before": before, "rank": after, "score": score}
-        step = PipelineStep("reranker", details)
         if score is None:
-            return passage.with_score(passage.score, passage.score_kind, step)
+            return passage.with_score(passage.score, passage.score_kind, "reranker", details)
         score_kind = self.postprocessor or "cross_encoder"
-        return passage.with_score(score, score_kind, step)
+        return passage.with_score(score, score_kind, "reranker", details)
 
     def _make_rerank_call(self, query: str, passages: Sequence[Passage]) -> RerankCall:
         loaded = self._endpoint or self._loader.get()

@@ -27,12 +27,7 @@ from retrieval.search.flat import drop_repeated_chunks, keep_best_of_each, searc
 from retrieval.search.hierarchy import search_hierarchical
 from retrieval.search.multi_query import search_by_queries
 from retrieval.search.targets import find_builds
-from retrieval.search.vector_spaces import (
-    ARTIFACTS_PER_SPACE,
-    TEXT_SPACE,
-    answer_from_fused_spaces,
-    answer_from_one_space,
-)
+from retrieval.search.vector_spaces import ARTIFACTS_PER_SPACE, TEXT_SPACE, answer_from_spaces
 
 _RANKED_OPTIONS = MODE_OPTIONS | {"offset", "min_score", "with_similarity"}
 _QUESTIONS_PER_CHUNK = 3  # questions fetched for each wanted chunk: they rank close together
@@ -201,16 +196,13 @@ class SpaceRetriever(IndexRetriever[ArtifactsAnswer]):
     def search_space_and_passages(self, query: str, text: str | None) -> ArtifactsAnswer:
         """Search the space for ``query``, and passages for ``text`` if it is given."""
         options = replace(self.options, mode=Mode.DENSE)
-        if text is None:
-            found = self._search(self.kind, query, options)
-            return answer_from_one_space(self.space, found, options)
-        options = replace(options, limit=ARTIFACTS_PER_SPACE, offset=0)
-        of_passages = replace(options, mode=Mode.HYBRID, min_score=None)
-        answers = {
-            self.space: self._search(self.kind, query, options),
-            TEXT_SPACE: self._search("chunk", text, of_passages),
-        }
-        return answer_from_fused_spaces(answers, self.options)
+        if text is not None:
+            options = replace(options, limit=ARTIFACTS_PER_SPACE, offset=0)
+        answers = {self.space: self._search(self.kind, query, options)}
+        if text is not None:
+            of_passages = replace(options, mode=Mode.HYBRID, min_score=None)
+            answers[TEXT_SPACE] = self._search("chunk", text, of_passages)
+        return answer_from_spaces(answers, self.options)
 
     def _search(self, kind: str, query: str, options: SearchOptions) -> SearchAnswer:
         """The best node of each artifact."""

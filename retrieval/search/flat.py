@@ -48,8 +48,8 @@ def search_nodes(
     """
     options.check()
     run = SearchRun(indexes, [query], options, grant)
-    run.add_targets(kinds)
-    run.embed(query)
+    run.add_targets(kinds, query)
+    run.embed()
     wanted_count = options.offset + options.limit
 
     def rank() -> list[Candidate]:

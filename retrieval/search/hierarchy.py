@@ -86,9 +86,9 @@ def search_hierarchical(
     options.check(max_limit=MAX_ARTIFACTS)
     run = SearchRun(indexes, [query], options, grant)
     _require_summaries_and_chunks(run.builds.values())
-    summaries = run.add_targets(SummaryType.ALL.kinds)
-    chunks = run.add_targets(["chunk"])
-    run.embed(query)
+    summaries = run.add_targets(SummaryType.ALL.kinds, query)
+    chunks = run.add_targets(["chunk"], query)
+    run.embed()
 
     def rank() -> list[Candidate]:
         """The candidates to show: summaries best first, then chunks best first."""

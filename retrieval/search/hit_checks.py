@@ -53,25 +53,38 @@ class HitCheck(NamedTuple):
     is_hidden: bool = False  # the grant does not include it, even if its payload does
 
 
+CORRUPT = HitCheck(None)
 HIDDEN = HitCheck(None, is_hidden=True)
 
 CheckFunction = Callable[[Sequence[Candidate]], dict[PointKey, HitCheck]]
 
 
 class HitChecks:
+    """The results of all checks of a search; None for an orphan."""
+
     def __init__(self) -> None:
-        self.verdicts: dict[PointKey, Verdict] = {}
-        self.orphans: set[PointKey] = set()
-        self.corrupt: set[PointKey] = set()
-        self.hidden: set[PointKey] = set()  # not returned and not counted
-        self.stale_ids: set[UUID] = set()
+        self.results: dict[PointKey, HitCheck | None] = {}
+
+    @property
+    def orphans(self) -> set[PointKey]:
+        return {key for key, result in self.results.items() if result is None}
 
     @property
     def dropped(self) -> DroppedPoints:
-        return DroppedPoints(orphans=len(self.orphans), integrity_errors=len(self.corrupt))
+        corrupt_count = sum(result == CORRUPT for result in self.results.values())
+        return DroppedPoints(orphans=len(self.orphans), integrity_errors=corrupt_count)
+
+    @property
+    def stale_ids(self) -> list[UUID]:
+        results = (result for result in self.results.values() if result is not None)
+        return sorted({result.stale_id for result in results if result.stale_id is not None})
+
+    def get_verdict(self, candidate: Candidate) -> Verdict | None:
+        result = self.results.get(candidate.key)
+        return None if result is None else result.verdict
 
     def is_served(self, candidate: Candidate, stale: StaleHitPolicy) -> bool:
-        verdict = self.verdicts.get(candidate.key)
+        verdict = self.get_verdict(candidate)
         return verdict == Verdict.EXACT or (
             verdict == Verdict.STALE and stale == StaleHitPolicy.FLAG
         )
@@ -84,34 +97,20 @@ class HitChecks:
         """
         unchecked: dict[CheckFunction, list[Candidate]] = {}
         for found in ranking:
-            key = found.key
-            if any(
-                key in done for done in (self.verdicts, self.orphans, self.corrupt, self.hidden)
-            ):
-                continue
-            unchecked.setdefault(get_hit_check(found.target.kinds[0]), []).append(found)
+            if found.key not in self.results:
+                unchecked.setdefault(get_hit_check(found.target.kinds[0]), []).append(found)
         for check, group in unchecked.items():
             for part in slices(group, CANDIDATES_PER_QUERY):
-                hit_checks = check(part)
+                results = check(part)
                 for found in part:
-                    self._add_check(found, hit_checks.get(found.key))
-
-    def _add_check(self, candidate: Candidate, check: HitCheck | None) -> None:
-        if check is None:
-            self.orphans.add(candidate.key)
-        elif check.is_hidden:
-            self.hidden.add(candidate.key)
-        elif check.verdict is None:
-            self.corrupt.add(candidate.key)
-            logger.error(
-                "Integrity error: point %s of %s does not hold the text that was indexed",
-                candidate.point.id,
-                candidate.target.collection,
-            )
-        else:
-            self.verdicts[candidate.key] = check.verdict
-            if check.stale_id is not None:
-                self.stale_ids.add(check.stale_id)
+                    result = self.results[found.key] = results.get(found.key)
+                    if result == CORRUPT:
+                        logger.error(
+                            "Integrity error: point %s of %s does not hold the text that was "
+                            "indexed",
+                            found.point.id,
+                            found.target.collection,
+                        )
 
 
 def _make_check(verdict: Verdict | None, row: LedgerRow | SummaryRow, grant: Grant) -> HitCheck:
@@ -265,7 +264,7 @@ check_relationship_types = partial(_check_entities, model=RelationshipType)
 def _check_entity(candidate: Candidate, text: str) -> HitCheck:
     payload = candidate.point.payload
     if not _text_matches_hash(payload):
-        return HitCheck(None)
+        return CORRUPT
     if payload["text"] == text:
         return HitCheck(Verdict.EXACT)
     return HitCheck(Verdict.STALE, candidate.point.id)
@@ -307,7 +306,7 @@ def check_drafts(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
             return HIDDEN
         payload = found.point.payload
         if not _text_matches_hash(payload):
-            return HitCheck(None)
+            return CORRUPT
         held = (str(node.point_id), payload["text_hash"], payload.get("source_hash"))
         if held in list_drafts(node.kind, node.artifact, node.build_id):
             return HitCheck(Verdict.EXACT)

@@ -11,7 +11,6 @@ from dataclasses import replace
 from itertools import chain
 from uuid import UUID
 
-from access.grants import Grant
 from indexing.embedding.vectors import cosine
 from indexing.losses import has_lost_collection, make_loss_error
 from indexing.stores import Query, RankFusion, ScoredPoint, StoredPoint
@@ -132,7 +131,7 @@ def _make_ranking_queries(target: Target) -> list[Query]:
 def _read_ranked_points(targets: Sequence[Target], count: int, min_score: float | None) -> None:
     """Read the payloads of the next points; points deleted meanwhile are left out."""
     page_by_target: list[tuple[Target, list[tuple[UUID, float]]]] = []
-    ids_by_collection: dict[tuple[str, Grant], dict[UUID, None]] = {}
+    ids_by_collection: dict[str, dict[UUID, None]] = {}
     for target in targets:
         assert target.ranking is not None
         fused = target.ranking.fused
@@ -145,17 +144,16 @@ def _read_ranked_points(targets: Sequence[Target], count: int, min_score: float 
         target.fetched_count = min(next_count, len(fused))
         target.has_more = next_count < len(fused) and len(page) == count
         page_by_target.append((target, page))
-        ids_by_collection.setdefault((target.collection, target.grant), {}).update(
-            (id, None) for id, _ in page
-        )
-    stored = _retrieve(ids_by_collection)
+        ids_by_collection.setdefault(target.collection, {}).update((id, None) for id, _ in page)
+    if not targets:
+        return
+    visible = VisiblePoints(targets[0].grant)
+    stored = _retrieve(visible, ids_by_collection)
     # A replica that has just come back may lack what another ranked.
-    is_any_missing = any(
-        len(stored[name]) < len(ids) for (name, _), ids in ids_by_collection.items()
-    )
-    required = [target for target in targets if target.required_ids]
-    if is_any_missing and required and VisiblePoints(required[0].grant).wait_for_replicas():
-        stored = _retrieve(ids_by_collection)
+    is_any_missing = any(len(stored[name]) < len(ids) for name, ids in ids_by_collection.items())
+    is_any_required = any(target.required_ids for target in targets)
+    if is_any_missing and is_any_required and visible.wait_for_replicas():
+        stored = _retrieve(visible, ids_by_collection)
     for target, page in page_by_target:
         points = stored[target.collection]
         target.points += [
@@ -164,11 +162,14 @@ def _read_ranked_points(targets: Sequence[Target], count: int, min_score: float 
 
 
 def _retrieve(
-    ids_by_collection: Mapping[tuple[str, Grant], Mapping[UUID, None]],
+    points: VisiblePoints,
+    ids_by_collection: Mapping[str, Mapping[UUID, None]],
+    *,
+    with_vectors: bool = False,
 ) -> dict[str, Mapping[UUID, StoredPoint]]:
     return {
-        collection: VisiblePoints(grant).retrieve(collection, list(ids))
-        for (collection, grant), ids in ids_by_collection.items()
+        collection: points.retrieve(collection, list(ids), with_vectors=with_vectors)
+        for collection, ids in ids_by_collection.items()
     }
 
 
@@ -202,31 +203,28 @@ def measure_similarities(rankings: Sequence[Sequence[Candidate]]) -> list[dict[P
     Raises:
         StoreUnavailable: retry helps.
     """
-    unmeasured: dict[tuple[str, Grant], dict[UUID, None]] = {}
-    for found in chain.from_iterable(rankings):
+    unmeasured: dict[str, dict[UUID, None]] = {}
+    candidates = list(chain.from_iterable(rankings))
+    for found in candidates:
         if found.target.dense is not None and _get_dense_score(found) is None:
-            unmeasured.setdefault(_get_collection_and_grant(found), {})[found.point.id] = None
-    stored = {
-        (collection, grant): VisiblePoints(grant).retrieve(collection, list(ids), with_vectors=True)
-        for (collection, grant), ids in unmeasured.items()
-    }
+            unmeasured.setdefault(found.target.collection, {})[found.point.id] = None
+    stored = {}
+    if unmeasured:
+        points = VisiblePoints(candidates[0].target.grant)
+        stored = _retrieve(points, unmeasured, with_vectors=True)
     measured: list[dict[PointKey, float]] = []
     for ranking in rankings:
         similarities: dict[PointKey, float] = {}
         for found in ranking:
             score = _get_dense_score(found)
             if score is None and found.target.dense is not None:
-                point = stored[_get_collection_and_grant(found)].get(found.point.id)
+                point = stored[found.target.collection].get(found.point.id)
                 if point is not None and point.dense is not None:
                     score = cosine(found.target.dense, point.dense)
             if score is not None:
                 similarities[found.key] = score
         measured.append(similarities)
     return measured
-
-
-def _get_collection_and_grant(candidate: Candidate) -> tuple[str, Grant]:
-    return candidate.target.collection, candidate.target.grant
 
 
 def _get_dense_score(candidate: Candidate) -> float | None:

@@ -16,14 +16,13 @@ from indexing.stores import Payload
 from retrieval.fusion import Explanation
 from retrieval.search.hit_checks import DroppedPoints, HitChecks, Verdict
 from retrieval.search.ranking import explain_candidates, fetch_points, measure_similarities
-from retrieval.search.request import SearchOptions, check_query
+from retrieval.search.request import SCORE_KINDS, Mode, SearchOptions, check_query, name_score
 from retrieval.search.targets import (
     Candidate,
     PointKey,
     Target,
     find_builds,
     get_passage_id,
-    get_score_kind,
     make_targets,
     set_query_vectors,
     wait_for_revision,
@@ -96,15 +95,15 @@ class SearchRun:
         """One of ``STAGES``, until the block ends; its time is part of the answer."""
         return stage(name, took_ms=self._took_ms)
 
-    def add_targets(self, kinds: Sequence[str]) -> list[Target]:
+    def add_targets(self, kinds: Sequence[str], query: str) -> list[Target]:
         """Search the collections that hold these kinds. Raises ``InvalidInput``: a build holds no
         nodes of these kinds, or the filter is wrong."""
-        targets = make_targets(self.builds.values(), kinds, self.options.filter)
+        targets = make_targets(self.builds.values(), kinds, self.options.filter, query)
         self.targets += targets
         return targets
 
-    def embed(self, query: str) -> None:
-        """Set the query on every target.
+    def embed(self) -> None:
+        """Set the vectors of every target's query.
 
         Raises:
             NotYetIndexed: ``min_revision`` was not reached in time.
@@ -112,7 +111,7 @@ class SearchRun:
         """
         wait_for_revision(self.targets, self.options.min_revision)
         with self.stage("embed"):
-            self.notes = set_query_vectors(query, self.options.mode, self.targets)
+            self.notes = set_query_vectors(self.options.mode, self.targets)
         for target in self.targets:
             target.needs_ranks |= self.options.explain
 
@@ -166,7 +165,7 @@ class SearchRun:
                 build_id=found.target.build_id,
                 score=found.point.score,
                 payload=found.point.payload,
-                verdict=self.checks.verdicts.get(found.key),
+                verdict=self.checks.get_verdict(found),
                 spec=found.target.spec,
                 explanation=explanations.get(found.key),
                 similarity=similarities.get(found.key),
@@ -175,12 +174,11 @@ class SearchRun:
         ]
 
     @property
-    def stale_ids(self) -> list[UUID]:
-        return sorted(self.checks.stale_ids)
-
-    @property
     def score_kind(self) -> str:
-        return get_score_kind(self.options.mode, self.targets)
+        if any(target.is_scored_by_rank for target in self.targets):
+            return SCORE_KINDS[Mode.HYBRID]  # cosines of unlike models are not comparable
+        method = self.targets[0].fusion.method if self.targets else "ranks"
+        return name_score(self.options.mode, method)
 
     def finish(self, answer_class: type[Answer], **found: Any) -> Answer:
         """Make the answer: what was found, and what every answer says of its search."""
@@ -191,7 +189,7 @@ class SearchRun:
         return answer_class(
             builds={name: build.number if build else None for name, build in self.builds.items()},
             dropped=self.checks.dropped,
-            stale_ids=self.stale_ids,
+            stale_ids=self.checks.stale_ids,
             took_ms=took_ms,
             notes=self.notes,
             **found,

@@ -28,13 +28,9 @@ from retrieval.fusion import HybridFusion, HybridRanking, mean_fusion
 from retrieval.hits import HIT_KINDS
 from retrieval.ledger import LiveBuild, read_live_builds
 from retrieval.request_cache import once
-from retrieval.search.query_vectors import (
-    add_synonyms,
-    embed_query,
-    embed_query_if_available,
-)
+from retrieval.search.query_vectors import add_synonyms, embed_queries_if_available, embed_query
 from retrieval.search.query_weights import BOTH_READ, QueryWeights, weigh_rankings
-from retrieval.search.request import SCORE_KINDS, Mode, name_score
+from retrieval.search.request import Mode
 
 # Build id and point id; the point id as an integer, which hashes ten times as fast as a UUID.
 PointKey = tuple[int, int]
@@ -58,6 +54,7 @@ class Target:
     collection: str
     grant: Grant
     filter: Filter | None = None
+    query: str = ""
     dense: DenseVector | None = None
     sparse: SparseVector | None = None
     required_ids: Sequence[UUID] = ()  # points that the store must know; see ``Query``
@@ -74,6 +71,11 @@ class Target:
     @property
     def embedding(self) -> EmbeddingSpec:
         return self.spec.embedding_spec_for(self.kinds[0])
+
+    @property
+    def query_text(self) -> str:
+        """The query with its synonyms, which is searched."""
+        return add_synonyms(self.query, self.spec.search)
 
     @property
     def space(self) -> Hashable:
@@ -187,7 +189,10 @@ def find_builds(indexes: Sequence[str | IndexBuild], grant: Grant) -> dict[str, 
 
 
 def make_targets(
-    builds: Iterable[LiveBuild | None], kinds: Sequence[str], filter: Mapping[str, Any] | None
+    builds: Iterable[LiveBuild | None],
+    kinds: Sequence[str],
+    filter: Mapping[str, Any] | None = None,
+    query: str = "",
 ) -> list[Target]:
     """Make one target for each build. All ``kinds`` must be stored in the same collection. Raises
     ``InvalidInput``: a build holds no nodes of these kinds, or the filter is wrong."""
@@ -208,9 +213,17 @@ def make_targets(
             parsed_filter = (
                 kind_filter if parsed_filter is None else AllOf([kind_filter, parsed_filter])
             )
-        collection = f"{spec.collection_alias(held_kinds[0])}.{build.number}"
         targets.append(
-            Target(build.index, build.id, spec, held_kinds, collection, build.grant, parsed_filter)
+            Target(
+                build.index,
+                build.id,
+                spec,
+                held_kinds,
+                f"{spec.collection_alias(held_kinds[0])}.{build.number}",
+                build.grant,
+                parsed_filter,
+                query,
+            )
         )
     return targets
 
@@ -230,9 +243,9 @@ def wait_for_revision(targets: Iterable[Target], revision: int | None) -> None:
             )
 
 
-def set_query_vectors(query: str, mode: Mode, targets: Sequence[Target]) -> list[str]:
-    """Set the query's vectors on every target; embeds the query once for each model. In a hybrid
-    search, mark the collections of several indexes to be ranked together.
+def set_query_vectors(mode: Mode, targets: Sequence[Target]) -> list[str]:
+    """Set the vectors of every target's query; embeds the queries of a model in one batch. In a
+    hybrid search, mark the collections of several indexes to be ranked together.
 
     If the endpoint of a model fails, a hybrid search ranks the targets of this model by words only;
     the returned notes say so.
@@ -240,42 +253,37 @@ def set_query_vectors(query: str, mode: Mode, targets: Sequence[Target]) -> list
     Raises:
         EmbeddingUnavailable: of a dense search; retry helps.
     """
-    vectors: dict[tuple[EmbeddingSpec, str], DenseVector | None] = {}
     notes: list[str] = []
     is_scored_by_rank = mode == Mode.DENSE and len(_group_by_model(targets)) > 1
-    for target in targets:
+    vectors: dict[EmbeddingSpec, dict[str, DenseVector | None]] = {}
+    for target in targets if mode != Mode.SPARSE else ():
         target.is_scored_by_rank = is_scored_by_rank
-        if mode != Mode.SPARSE:
-            model, text = target.embedding, add_synonyms(query, target.spec.search)
-            if (model, text) not in vectors:
-                vectors[model, text], new_notes = _embed_query(model, text, mode)
-                notes += new_notes
-            target.dense = vectors[model, text]
-            target.needs_ranks |= target.dense is None  # only one ranking, fused as two would be
-    notes += set_query_terms(query, mode, targets)
+        vectors.setdefault(target.embedding, {})[target.query_text] = None
+    for model, texts in vectors.items():
+        if mode == Mode.DENSE:
+            vectors[model] = {text: embed_query(model, text) for text in texts}
+        else:
+            embedded, new_notes = embed_queries_if_available(model, list(texts))
+            vectors[model] = dict(zip(texts, embedded, strict=True))
+            notes += new_notes
+    for target in targets if mode != Mode.SPARSE else ():
+        target.dense = vectors[target.embedding][target.query_text]
+        target.needs_ranks |= target.dense is None  # only one ranking, fused as two would be
+    notes += set_query_terms(mode, targets)
     return list(dict.fromkeys(notes))
 
 
-def _embed_query(
-    model: EmbeddingSpec, query: str, mode: Mode
-) -> tuple[DenseVector | None, list[str]]:
-    if mode == Mode.DENSE:
-        return embed_query(model, query), []
-    return embed_query_if_available(model, query)
-
-
-def set_query_terms(query: str, mode: Mode, targets: Sequence[Target]) -> list[str]:
+def set_query_terms(mode: Mode, targets: Sequence[Target]) -> list[str]:
     """Set what a sparse or hybrid search needs beside the query's dense vectors. Returns a note for
     each ranking that cannot read the query."""
     for target in targets if mode != Mode.DENSE else ():
-        text = add_synonyms(query, target.spec.search)
-        target.sparse = encode_sparse_query(target.spec.sparse, text)
+        target.sparse = encode_sparse_query(target.spec.sparse, target.query_text)
     if mode != Mode.HYBRID:
         return []
     for target in targets:
         if target.has_two_rankings:  # a ranking that is the only one keeps its weight
             target.query_weights = weigh_rankings(
-                target.spec, target.embedding, query, target.grant
+                target.spec, target.embedding, target.query, target.grant
             )
     _unite_indexes(targets)
     notes = (target.query_weights.note for target in targets)
@@ -288,17 +296,10 @@ def _unite_indexes(targets: Iterable[Target]) -> None:
     for target in targets:
         by_collection.setdefault(KINDS[target.kinds[0]].collection, []).append(target)
     for united in by_collection.values():
-        if len(united) > 1:
+        if len({target.build_id for target in united}) > 1:
             shared = SharedRanking(mean_fusion([target.own_fusion for target in united]))
             for target in united:
                 target.shared_ranking = shared
-
-
-def get_score_kind(mode: Mode, targets: Sequence[Target]) -> str:
-    """Name the kind of the targets' scores: reciprocal ranks replace cosines of unlike models."""
-    if any(target.is_scored_by_rank for target in targets):
-        return SCORE_KINDS[Mode.HYBRID]
-    return name_score(mode, targets[0].fusion.method if targets else "ranks")
 
 
 def _to_live_build(build: IndexBuild, grant: Grant) -> LiveBuild:

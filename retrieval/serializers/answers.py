@@ -12,9 +12,7 @@ from documents.models import Source
 from documents.serializers import render_reference
 from retrieval.fusion import Explanation
 from retrieval.hits import get_hit_renderer
-from retrieval.passages import Passage
-from retrieval.pipelines.explaining import explain_passage
-from retrieval.pipelines.running import AskRequest, PipelineHits
+from retrieval.passages import AskRequest, Passage, PipelineHits
 from retrieval.search import (
     ArtifactGroup,
     ArtifactHit,
@@ -223,7 +221,7 @@ def _render_pipeline_passage(passage: Passage, *, explain: bool) -> dict[str, An
     hit = replace(passage.hit, score=passage.score, explanation=None)
     render_hit = get_hit_renderer(hit.payload.get("kind", "chunk"))
     content = render_hit(hit, passage.score_kind) | {"similarity": passage.similarity}
-    return content | {"explain": explain_passage(passage)} if explain else content
+    return content | {"explain": list(passage.steps)} if explain else content
 
 
 # --- Hits ------------------------------------------------------------------------------------

@@ -41,7 +41,8 @@ from retrieval.answer_stream import (
     stream_answer,
 )
 from retrieval.event_loop import run_in_thread
-from retrieval.pipelines.running import AskRequest, PipelineHits, check_ask_request
+from retrieval.passages import AskRequest, PipelineHits
+from retrieval.pipelines.running import check_ask_request
 from retrieval.serializers.answers import render_pipeline_hits
 from retrieval.serializers.requests import (
     AskBodySerializer,

@@ -83,9 +83,8 @@ class ConceptKnowledgeViewSet(viewsets.ViewSet):
         parameters = requests.PathParametersSerializer.read(request.query_params)
         grant = get_grant(request)
         concept = Concept.objects.require(concept_id, grant)
-        paths, queries = graph.find_paths(concept, grant=grant, **parameters)
-        for knowledge_query in queries:
-            enqueue_planning_of_stale_hits(knowledge_query.stale_ids)
+        paths, stale_ids = graph.find_paths(concept, grant=grant, **parameters)
+        enqueue_planning_of_stale_hits(stale_ids)
         return self._respond(concept, paths=answers.render_paths(paths))
 
     def _respond(self, concept: Concept, **content: Any) -> Response:
