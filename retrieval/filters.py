@@ -102,7 +102,6 @@ class _FilterParser:
                 allowed=[*fields, *COMBINATORS],
             )
         field_type = fields[name]
-        read_value = self._make_value_reader(name, field_type)
         if isinstance(value, Mapping):
             if field_type not in RANGE_FIELD_TYPES:
                 raise InvalidInput(
@@ -110,18 +109,19 @@ class _FilterParser:
                     "range.",
                     field=path,
                 )
-            return self._parse_range(name, value, path, read_value)
+            return self._parse_range(name, field_type, value, path)
         if isinstance(value, list):
             if not value:
                 raise InvalidInput(f"{name} must have at least one value.", field=path)
-            paths = [f"{path}.{number}" for number in range(len(value))]
-            return self._make_match(
-                name, field_type, [read_value(*pair) for pair in zip(value, paths, strict=True)]
-            )
-        return self._make_match(name, field_type, [read_value(value, path)])
+            values = [
+                self._read_value(name, field_type, each, f"{path}.{number}")
+                for number, each in enumerate(value)
+            ]
+            return self._make_match(name, field_type, values)
+        return self._make_match(name, field_type, [self._read_value(name, field_type, value, path)])
 
     def _parse_range(
-        self, name: str, bounds: Mapping[str, object], path: str, read: Callable[[object, str], Any]
+        self, name: str, field_type: str, bounds: Mapping[str, object], path: str
     ) -> Filter:
         for operator in bounds:
             if operator not in RANGE_OPERATORS:
@@ -134,9 +134,11 @@ class _FilterParser:
             raise InvalidInput(
                 "A range must have at least one bound.", field=path, allowed=RANGE_OPERATORS
             )
-        return Range(
-            name, **{bound: read(value, f"{path}.{bound}") for bound, value in bounds.items()}
-        )
+        values = {
+            bound: self._read_value(name, field_type, value, f"{path}.{bound}")
+            for bound, value in bounds.items()
+        }
+        return Range(name, **values)
 
     def _make_match(self, name: str, field_type: str, values: Sequence[Any]) -> Filter:
         if field_type == "text":
@@ -147,21 +149,16 @@ class _FilterParser:
             values = [value for value in values if self.grant.shows_group(value)]
         return Match(name, values)
 
-    def _make_value_reader(self, name: str, field_type: str) -> Callable[[object, str], Any]:
-        """Make a function that checks a value of the field and converts it to the stored form."""
-        field_spec = self.spec.metadata.get(name)
-
-        def read(value: object, path: str) -> Any:
-            self.condition_count += 1
-            if self.condition_count > MAX_CONDITIONS:
-                raise InvalidInput(
-                    f"The filter compares more than {MAX_CONDITIONS} values.", field="filter"
-                )
-            if name in ID_FIELDS:
-                return _read_id(value, path)
-            return parse_value(value, field_type, path, field_spec)
-
-        return read
+    def _read_value(self, name: str, field_type: str, value: object, path: str) -> Any:
+        """Check a value of the field and convert it to the stored form."""
+        self.condition_count += 1
+        if self.condition_count > MAX_CONDITIONS:
+            raise InvalidInput(
+                f"The filter compares more than {MAX_CONDITIONS} values.", field="filter"
+            )
+        if name in ID_FIELDS:
+            return _read_id(value, path)
+        return parse_value(value, field_type, path, self.spec.metadata.get(name))
 
 
 def _normalise_value(value: Any, field_spec: FieldSpec, path: str) -> Any:

@@ -83,14 +83,9 @@ class ToolCall:
     is_question_search: bool
     grant: Grant
 
-    @property
-    def filter(self) -> dict[str, Any] | None:
-        """The filter of the first step."""
-        return next((filter for _, filter in self._list_filters()), None)
-
     def search(self) -> tuple[SearchAnswer, FilterStep | None]:
         """Raises ``StoreUnavailable`` and ``EmbeddingUnavailable``: retry helps."""
-        for step, filter in self._list_filters():
+        for step, filter in self.list_filters():
             answer = self._search(self.limit, filter)
             if answer.hits:
                 return answer, step
@@ -100,7 +95,7 @@ class ToolCall:
         hits = _rank_mentions_higher(answer.hits, self.conditions)[: self.limit]
         return replace(answer, hits=hits), FilterStep.BOOST
 
-    def _list_filters(self) -> Iterator[tuple[FilterStep, dict[str, Any]]]:
+    def list_filters(self) -> Iterator[tuple[FilterStep, dict[str, Any]]]:
         if not self.conditions:
             return
         if all(condition.value is not None for condition in self.conditions):

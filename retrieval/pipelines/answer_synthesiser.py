@@ -92,12 +92,12 @@ class AnswerSynthesiser:
     ) -> dict[str, Any]:
         """Like ``run``, without blocking the event loop. Cancelling it closes the connection to the
         language model. It stops reading from the model until the reader has read all pieces."""
-        emit_piece = on_piece or _ignore_piece
+        emit_piece = on_piece or (lambda _: None)
         if not wants_answer:
             return {}
+        quote = partial(self._quote, query, contexts, emit_piece)
         if not (contexts and self.uses_model and llm.is_configured()):
-            quoted = await asyncio.to_thread(self._answer_by_quoting, query, contexts, emit_piece)
-            return {"answer": quoted}
+            return {"answer": await asyncio.to_thread(quote)}
         model, prompt = self._prepare_model_call(query, contexts)
         text = ""
         pieces = model.astream(
@@ -115,8 +115,9 @@ class AnswerSynthesiser:
         except LanguageModelError as error:
             if text:
                 raise
-            quote = partial(self._answer_by_quoting, query, contexts, emit_piece, error)
-            return {"answer": await asyncio.to_thread(quote)}
+            why = f"because no model wrote it: {error.detail}"
+            notes = (f"The answer is quoted from the documents, {why}",)
+            return {"answer": replace(await asyncio.to_thread(quote), notes=notes)}
         cited = find_citations(text, contexts)
         answer = Answer(text, model.name, cited.citations, unknown_marks=cited.unknown_marks)
         return {"answer": answer}
@@ -136,20 +137,6 @@ class AnswerSynthesiser:
         fenced_text = "\n".join(f"{each['title']}\n{each['text']}" for each in passages)
         prompt = render_prompt(self.prompt, fenced_text, passages=passages, question=query)
         return llm.get_language_model(self.model), prompt
-
-    def _answer_by_quoting(
-        self,
-        query: str,
-        contexts: Sequence[AnswerContext],
-        on_piece: OnPiece,
-        error: LanguageModelError | None = None,
-    ) -> Answer:
-        """``error``: why the language model wrote no answer, which becomes a note."""
-        answer = self._quote(query, contexts, on_piece)
-        if error is None:
-            return answer
-        note = f"The answer is quoted from the documents, because no model wrote it: {error.detail}"
-        return replace(answer, notes=(note,))
 
     def _quote(self, query: str, contexts: Sequence[AnswerContext], on_piece: OnPiece) -> Answer:
         if not contexts:
@@ -197,7 +184,3 @@ def _answer_in_one_piece(text: str, on_piece: OnPiece) -> Answer:
 
 def _embed(spec: EmbeddingSpec, query: str, texts: Sequence[str]) -> tuple[Vectors, Vectors]:
     return embed_query(spec, query), embedding.get_embedder(spec).embed_documents(texts)
-
-
-def _ignore_piece(piece: str) -> None:
-    pass

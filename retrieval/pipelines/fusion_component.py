@@ -7,7 +7,7 @@ from typing import Any, Literal
 from haystack import component
 
 from core.exceptions import InvalidInput
-from retrieval.fusion import RRF_K, FusedId, reciprocal_rank_fusion, similarity_and_rank_fusion
+from retrieval.fusion import RRF_K, FusedId, similarity_and_rank_fusion
 from retrieval.passages import Passage, QueryRanking
 
 
@@ -62,11 +62,9 @@ class Fusion:
             for ranking in unique_rankings
         ]
         fused = similarity_and_rank_fusion(measured, w=self.w, k=self.rrf_k)
-        if self.method == "similarity_and_rank":
-            return fused
-        by_key = {each.id: each for each in fused}
-        order = reciprocal_rank_fusion([list(ranking) for ranking in unique_rankings], k=self.rrf_k)
-        return [by_key[name] for name, _ in order]
+        if self.method == "reciprocal_rank":
+            fused.sort(key=lambda each: (-each.rrf, each.id))
+        return fused
 
     def _merge_passages(
         self,

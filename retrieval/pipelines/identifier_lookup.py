@@ -14,6 +14,7 @@ from documents.models import Artifact, Page
 from indexing.spec import IdentifierSpec
 from indexing.stores import Match, Payload, Query
 from retrieval.event_loop import add_run_async
+from retrieval.questions.english.rules import compile_whole_word
 from retrieval.search import MAX_QUERY_CHARS
 from retrieval.search.targets import Target, find_builds, make_targets
 from retrieval.visible_points import VisiblePoints
@@ -89,19 +90,15 @@ def find_identifier_matches(
 ) -> list[IdentifierMatch]:
     """Identifiers in a question, in order. Of overlapping ones the first, then longest, is kept."""
     matches = [
-        (match.start(), -match.end(), match, identifier.field)
+        (match, identifier.field)
         for identifier in identifiers.values()
-        for match in re.finditer(
-            rf"(?<!\w)(?:{identifier.pattern})(?!\w)", query, flags=re.IGNORECASE
-        )
+        for match in compile_whole_word(identifier.pattern).finditer(query)
     ]
     kept: list[IdentifierMatch] = []
-    for start, negative_end, match, field in sorted(matches, key=lambda found: found[:2]):
-        if kept and start < kept[-1].end:
-            continue
-        kept.append(
-            IdentifierMatch(match[0], field, *_include_url_or_prefix(query, start, -negative_end))
-        )
+    for match, field in sorted(matches, key=lambda found: (found[0].start(), -found[0].end())):
+        if not kept or match.start() >= kept[-1].end:
+            span = _include_url_or_prefix(query, *match.span())
+            kept.append(IdentifierMatch(match[0], field, *span))
     return kept
 
 

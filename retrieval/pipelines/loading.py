@@ -42,13 +42,11 @@ class LoadedPipeline:
     execution_order: tuple[str, ...]
     senders: Mapping[str, frozenset[str]]
     run_inputs: Mapping[str, tuple[str, ...]]
-    component_types: Mapping[str, str]
     hits_component: str
 
 
 _pipelines: dict[str, LoadedPipeline] = {}
 _pipelines_lock = threading.Lock()  # held while Haystack is imported, never while a model loads
-_warm_names: set[str] = set()
 
 
 def get_pipeline(name: str) -> LoadedPipeline:
@@ -64,9 +62,7 @@ def get_pipeline(name: str) -> LoadedPipeline:
         if name not in _pipelines:
             _pipelines[name] = load_pipeline(read_declaration(name))
         loaded = _pipelines[name]
-    if name not in _warm_names:
-        loaded.haystack.warm_up()
-        _warm_names.add(name)
+    loaded.haystack.warm_up()
     return loaded
 
 
@@ -92,7 +88,6 @@ def load_pipeline(declaration: PipelineDeclaration) -> LoadedPipeline:
         execution_order=tuple(declaration.execution_order),
         senders={name: frozenset(pipeline.graph.predecessors(name)) for name in types},
         run_inputs=_find_run_inputs(declaration.name, pipeline),
-        component_types=types,
         hits_component=hits,
     )
 

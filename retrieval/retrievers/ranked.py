@@ -23,7 +23,7 @@ from retrieval.search import (
     SearchOptions,
     SummaryType,
 )
-from retrieval.search.flat import drop_repeated_chunks, keep_best_of_each, search_nodes
+from retrieval.search.flat import drop_repeated_chunks, keep_best_of_each
 from retrieval.search.hierarchy import search_hierarchical
 from retrieval.search.multi_query import search_by_queries
 from retrieval.search.targets import find_builds
@@ -59,14 +59,8 @@ class ChunkRetriever(PassageRetriever):
 
     def search(self, query: str) -> SearchAnswer:
         best_of_each = partial(keep_best_of_each, f"{self.group_by}_id")
-        return search_nodes(
-            self.indexes,
-            query,
-            ["chunk"],
-            self.options,
-            self.grant,
-            keep_distinct=best_of_each if self.group_by else drop_repeated_chunks,
-        )
+        keep_distinct = best_of_each if self.group_by else drop_repeated_chunks
+        return self._search_nodes(query, ["chunk"], self.options, keep_distinct=keep_distinct)
 
 
 class QuestionRetriever(PassageRetriever):
@@ -77,12 +71,10 @@ class QuestionRetriever(PassageRetriever):
     """
 
     def search(self, query: str) -> SearchAnswer:
-        return search_nodes(
-            self.indexes,
+        return self._search_nodes(
             query,
             ["question"],
             self.options,
-            self.grant,
             keep_distinct=partial(keep_best_of_each, "chunk_id"),
             points_per_hit=_QUESTIONS_PER_CHUNK,
         )
@@ -100,7 +92,7 @@ class SummaryRetriever(IndexRetriever[SearchAnswer]):
         self.type = SummaryType(type)
 
     def search(self, query: str) -> SearchAnswer:
-        return search_nodes(self.indexes, query, self.type.kinds, self.options, self.grant)
+        return self._search_nodes(query, self.type.kinds, self.options)
 
     def to_nodes(self, answer: SearchAnswer) -> list[NodeWithScore]:
         return [to_summary_node(hit) for hit in answer.hits]
@@ -206,14 +198,8 @@ class SpaceRetriever(IndexRetriever[ArtifactsAnswer]):
 
     def _search(self, kind: str, query: str, options: SearchOptions) -> SearchAnswer:
         """The best node of each artifact."""
-        return search_nodes(
-            self.indexes,
-            query,
-            [kind],
-            options,
-            self.grant,
-            keep_distinct=partial(keep_best_of_each, "artifact_id"),
-        )
+        best_of_each = partial(keep_best_of_each, "artifact_id")
+        return self._search_nodes(query, [kind], options, keep_distinct=best_of_each)
 
     def to_nodes(self, answer: ArtifactsAnswer) -> list[NodeWithScore]:
         """For each artifact, the best node of the space, or its best passage if there is none."""

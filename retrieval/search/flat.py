@@ -62,8 +62,7 @@ def search_nodes(
                 ranking = merge_candidates(run.targets)
             with run.stage("verify"):
                 ranking = keep_distinct(run.keep_served(ranking))
-            is_filled = count_final(ranking, run.targets) >= wanted_count
-            if is_filled or not any(target.has_more for target in run.targets):
+            if count_final(ranking, run.targets) >= wanted_count or not run.has_more:
                 break
             count = min(max(2 * count, MIN_REFILL_POINTS), _MAX_FETCHED)
         return ranking

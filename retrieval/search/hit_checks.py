@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -59,11 +59,11 @@ HIDDEN = HitCheck(None, is_hidden=True)
 CheckFunction = Callable[[Sequence[Candidate]], dict[PointKey, HitCheck]]
 
 
+@dataclass
 class HitChecks:
     """The results of all checks of a search; None for an orphan."""
 
-    def __init__(self) -> None:
-        self.results: dict[PointKey, HitCheck | None] = {}
+    results: dict[PointKey, HitCheck | None] = field(default_factory=dict)
 
     @property
     def orphans(self) -> set[PointKey]:

@@ -10,6 +10,7 @@ from uuid import UUID
 from access.grants import Grant
 from core.metrics import DROPPED_HITS
 from core.stages import describe, describe_documents, stage
+from indexing import revisions
 from indexing.models import IndexBuild
 from indexing.spec import IndexSpec
 from indexing.stores import Payload
@@ -25,7 +26,6 @@ from retrieval.search.targets import (
     get_passage_id,
     make_targets,
     set_query_vectors,
-    wait_for_revision,
 )
 
 STAGES = ("embed", "search", "verify", "total")
@@ -109,7 +109,11 @@ class SearchRun:
             NotYetIndexed: ``min_revision`` was not reached in time.
             EmbeddingUnavailable: retry helps.
         """
-        wait_for_revision(self.targets, self.options.min_revision)
+        if (revision := self.options.min_revision) is not None:
+            for target in self.targets:
+                written = target.index, target.build_id, target.kinds, revision
+                revisions.wait_for_revision(*written)
+                target.required_ids = revisions.find_last_points(*written)
         with self.stage("embed"):
             self.notes = set_query_vectors(self.options.mode, self.targets)
         for target in self.targets:
@@ -117,14 +121,19 @@ class SearchRun:
 
     def rank(self, rank: Callable[[], T]) -> T:
         """Call ``rank``, which fetches and checks points, and once more if points were replaced."""
+        known = HitChecks(dict(self.checks.results))
         found = rank()
-        if self.checks.orphans:
+        if self.checks.orphans - known.orphans:
             # Most likely points were replaced between reading store and ledger.
-            self.checks = HitChecks()
+            self.checks = known
             for target in self.targets:
                 target.reset()
             found = rank()
         return found
+
+    @property
+    def has_more(self) -> bool:
+        return any(target.has_more for target in self.targets)
 
     def fetch(self, targets: Iterable[Target], count: int) -> None:
         """Add the next ``count`` points to each target that has more."""

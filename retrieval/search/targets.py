@@ -1,13 +1,12 @@
 """The collections to search, and the candidates that they return."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
 from access.grants import Grant
 from core.exceptions import InvalidInput, UnknownIndex
-from indexing import revisions
 from indexing.kinds import KINDS
 from indexing.losses import make_loss_error
 from indexing.models import Index, IndexBuild
@@ -228,21 +227,6 @@ def make_targets(
     return targets
 
 
-def wait_for_revision(targets: Iterable[Target], revision: int | None) -> None:
-    """Wait until all targets have indexed everything written up to ``revision``, and make their
-    queries require the points of the last writes.
-
-    Raises:
-        NotYetIndexed: a target did not reach it in time.
-    """
-    if revision is not None:
-        for target in targets:
-            revisions.wait_for_revision(target.index, target.build_id, target.kinds, revision)
-            target.required_ids = revisions.find_last_points(
-                target.index, target.build_id, target.kinds, revision
-            )
-
-
 def set_query_vectors(mode: Mode, targets: Sequence[Target]) -> list[str]:
     """Set the vectors of every target's query; embeds the queries of a model in one batch. In a
     hybrid search, mark the collections of several indexes to be ranked together.
@@ -337,13 +321,15 @@ def _make_missing_kinds_error(
     return InvalidInput(
         f"The index {build.index} holds no {missing}.",
         field="index",
-        allowed=[
-            live.index_id
-            for live in build.grant.limit(IndexBuild.objects.live()).readable()
-            if any(kind in live.spec.kinds for kind in kinds)
-        ],
+        allowed=list_live_indexes(build.grant, lambda held: any(kind in held for kind in kinds)),
         fix=_name_searches(held_kinds),
     )
+
+
+def list_live_indexes(grant: Grant, has_kinds: Callable[[Collection[str]], bool]) -> list[str]:
+    """The indexes whose live build holds these kinds."""
+    builds = grant.limit(IndexBuild.objects.live()).readable()
+    return [build.index_id for build in builds if has_kinds(build.spec.kinds)]
 
 
 def _name_searches(kinds: Sequence[str]) -> str:

@@ -27,6 +27,11 @@ from retrieval.tools import FilterStep, ToolCall
 from summaries.writers import QUESTIONS_FIX
 
 SNIPPET_CHARS = 300
+# Of hits that only one space has: the fields of the payload that are shown.
+SPACE_FIELDS = {
+    "structure": {"smiles": "text"},
+    "image": {"media_type": "media_type", "sha256": "source_hash"},
+}
 
 HitRenderer = Callable[[Hit, str], dict[str, Any]]
 
@@ -58,25 +63,6 @@ def render_hierarchical_answer(answer: HierarchicalAnswer) -> dict[str, Any]:
     """As ``render_search_answer``, with artifacts in place of hits."""
     groups = [_render_artifact_group(each, answer.score_kind) for each in answer.artifacts]
     return _render_answer(answer, "artifacts", groups, [each.index for each in answer.artifacts])
-
-
-def render_structure_answer(answer: ArtifactsAnswer) -> dict[str, Any]:
-    """As ``render_search_answer``, each hit an artifact."""
-    return _render_artifact_hits(
-        answer, "structure", lambda hit: {"smiles": hit.payload.get("text")}
-    )
-
-
-def render_image_answer(answer: ArtifactsAnswer) -> dict[str, Any]:
-    """As ``render_search_answer``, each hit an artifact."""
-    return _render_artifact_hits(
-        answer,
-        "image",
-        lambda hit: {
-            "media_type": hit.payload.get("media_type"),
-            "sha256": hit.payload.get("source_hash"),
-        },
-    )
 
 
 def render_answer_head(
@@ -126,17 +112,15 @@ def _render_page_group(page: PageGroup, score_kind: str) -> dict[str, Any]:
     }
 
 
-def _render_artifact_hits(
-    answer: ArtifactsAnswer, space: str, describe: Callable[[Hit], dict[str, Any]]
-) -> dict[str, Any]:
-    """``describe`` returns the fields that only hits of this space have."""
+def render_artifact_hits(answer: ArtifactsAnswer, space: str) -> dict[str, Any]:
+    """As ``render_search_answer``, each hit an artifact."""
     hits = [
         {
             "score": hit.score,
             "score_kind": answer.score_kind,
             "artifact": render_artifact_reference(hit.any_hit.payload),
             "metadata": hit.any_hit.payload.get("metadata") or {},
-            space: _render_space_hit(hit, space, describe),
+            space: _render_space_hit(hit, space),
             "passage": _render_ranked_passage(hit),
         }
         for hit in answer.hits
@@ -144,15 +128,13 @@ def _render_artifact_hits(
     return _render_answer(answer, "hits", hits, [hit.any_hit.index for hit in answer.hits])
 
 
-def _render_space_hit(
-    hit: ArtifactHit, space: str, describe: Callable[[Hit], dict[str, Any]]
-) -> dict[str, Any] | None:
+def _render_space_hit(hit: ArtifactHit, space: str) -> dict[str, Any] | None:
     found = hit.hit_by_space.get(space)
     if found is None:
         return None
     return {
         "node_id": str(found.node_id),
-        **describe(found),
+        **{name: found.payload.get(field) for name, field in SPACE_FIELDS[space].items()},
         "similarity": found.score,
         "rank": hit.rank_by_space[space],
         "verdict": found.verdict,

@@ -207,27 +207,20 @@ async def _answer_as_json(events: AsyncGenerator[AnswerEvent, None]) -> HttpResp
             async for event in events:
                 answer.add(event.kind, event.data)
     except Exception as error:
-        response = _describe_error(error)
-        if response is None:
+        described = _describe_error(error)
+        if described is None:
             raise
         if not answer.content:
+            response = _json_response(described.data, status=described.status_code)
+            for name, value in described.headers.items():
+                response.headers.setdefault(name, value)
             return response
         answer.break_off(error)
     return _json_response(answer.as_json())
 
 
-def _describe_error(error: Exception) -> HttpResponse | None:
+def _describe_error(error: Exception) -> Response | None:
     """The API's response for an error; None for an unexpected exception."""
-    described = _handle_error(error)
-    if described is None:
-        return None
-    response = _json_response(described.data, status=described.status_code)
-    for name, value in described.headers.items():
-        response.headers.setdefault(name, value)
-    return response
-
-
-def _handle_error(error: Exception) -> Response | None:
     handler: Any = api_settings.EXCEPTION_HANDLER
     response: Response | None = handler(error, {})
     return response
@@ -246,7 +239,7 @@ async def _end_with_error_event(
             async for event in events:
                 yield event
         except Exception as error:
-            described = _handle_error(error)
+            described = _describe_error(error)
             if described is None:
                 logger.exception("A question could not be answered")
                 yield AnswerEvent("error", {"code": "server_error", "detail": SERVER_ERROR})

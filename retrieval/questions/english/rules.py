@@ -111,12 +111,12 @@ def find_identifier_spans(question: str, spec: IndexSpec) -> list[Span]:
     return [
         found.span()
         for each in spec.identifiers.values()
-        for found in _compile_whole_word(each.pattern).finditer(question)
+        for found in compile_whole_word(each.pattern).finditer(question)
     ]
 
 
 @lru_cache(maxsize=256)
-def _compile_whole_word(pattern: str) -> re.Pattern[str]:
+def compile_whole_word(pattern: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{pattern})(?!\w)", re.IGNORECASE)
 
 
