@@ -1,6 +1,7 @@
 """Pipeline component that removes redundancy: maximal marginal relevance (MMR) over passages."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from retrieval.visible_points import VisiblePoints
 
 @component
 @add_run_async
+@dataclass(eq=False, repr=False)
 class Diversity:
     """Select passages by maximal marginal relevance; ``relevance`` 1 turns this off.
 
@@ -24,10 +26,11 @@ class Diversity:
     similarity to the passages selected before it.
     """
 
-    def __init__(self, relevance: float = 1.0) -> None:
-        if not 0 <= relevance <= 1:
+    relevance: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.relevance <= 1:
             raise InvalidInput("relevance must be between 0 and 1.", field="relevance")
-        self.relevance = relevance
 
     @component.output_types(passages=list[Passage])
     def run(

@@ -15,6 +15,7 @@ from retrieval.passages import AskRequest, Passage, PipelineHits, QueryRanking
 from retrieval.pipelines.empty_results import split_conditions
 from retrieval.pipelines.loading import LoadedPipeline
 from retrieval.search import MAX_CANDIDATES, Hit
+from retrieval.search.multi_query import choose_passage_kind
 from retrieval.search.targets import Target, find_builds, make_targets
 from retrieval.visible_points import VisiblePoints
 
@@ -82,8 +83,8 @@ def _find_loss(
 
 def _find_nodes(build: LiveBuild, sought_id: UUID) -> list[Node]:
     """The node with this id, or the artifact's nodes, of the kind that pipelines search."""
-    kind = "chunk" if "chunk" in build.spec.kinds else "question"
-    rows = Node.objects.filter(is_visible(build.grant, "artifact__"), build=build.id, kind=kind)
+    nodes = Node.objects.filter(build=build.id, kind=choose_passage_kind(build))
+    rows = nodes.filter(is_visible(build.grant, "artifact__"))
     return list(rows.filter(point_id=sought_id) or rows.filter(artifact=sought_id)[:MAX_NODES])
 
 

@@ -1,7 +1,7 @@
 """Pipeline component that searches all wordings of a question at once."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
@@ -24,6 +24,7 @@ MAX_MULTIPLIER = 100
 
 @component
 @add_run_async
+@dataclass(eq=False, repr=False)
 class MultiQueryRetriever:
     """Run one hybrid search per query, with the spec's weights, and verify every hit.
 
@@ -31,12 +32,13 @@ class MultiQueryRetriever:
     If none returns any, a note says which condition of the filter left nothing.
     """
 
-    def __init__(self, multiplier: int = 5) -> None:
-        if not 1 <= multiplier <= MAX_MULTIPLIER:
+    multiplier: int = 5
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.multiplier <= MAX_MULTIPLIER:
             raise InvalidInput(
                 f"multiplier must be between 1 and {MAX_MULTIPLIER}.", field="multiplier"
             )
-        self.multiplier = multiplier
 
     @component.output_types(
         rankings=list[QueryRanking],

@@ -51,6 +51,12 @@ class Hit:
         """The chunk's id: the same for all questions of one chunk."""
         return get_passage_id(self.node_id, self.payload)
 
+    @property
+    def passage_text(self) -> str:
+        """The text of the chunk."""
+        is_question = self.payload.get("kind") == "question"
+        return str(self.payload["chunk_text" if is_question else "text"])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnyAnswer:
@@ -152,35 +158,31 @@ class SearchRun:
         if self.options.with_similarity:
             with self.stage("search"):
                 similarities = measure_similarities(rankings)
-        hits = [
-            self._make_hits(ranking, similarity_by_key)
-            for ranking, similarity_by_key in zip(rankings, similarities, strict=True)
-        ]
+        hits = []
+        for ranking, similarity_by_key in zip(rankings, similarities, strict=True):
+            explanations: Mapping[PointKey, Explanation] = {}
+            if self.options.explain:
+                explanations = explain_candidates(self.options.mode, ranking)
+            hits.append(
+                [
+                    Hit(
+                        node_id=found.point.id,
+                        index=found.target.index,
+                        build_id=found.target.build_id,
+                        score=found.point.score,
+                        payload=found.point.payload,
+                        verdict=self.checks.get_verdict(found),
+                        spec=found.target.spec,
+                        explanation=explanations.get(found.key),
+                        similarity=similarity_by_key.get(found.key),
+                    )
+                    for found in ranking
+                ]
+            )
         describe({"strata.index": list(self.builds)})
         described = ((hit.node_id, hit.score) for ranking in hits for hit in ranking)
         describe_documents("retrieval.documents", described)
         return hits
-
-    def _make_hits(
-        self, ranking: Sequence[Candidate], similarities: Mapping[PointKey, float]
-    ) -> list[Hit]:
-        explanations: Mapping[PointKey, Explanation] = {}
-        if self.options.explain:
-            explanations = explain_candidates(self.options.mode, ranking)
-        return [
-            Hit(
-                node_id=found.point.id,
-                index=found.target.index,
-                build_id=found.target.build_id,
-                score=found.point.score,
-                payload=found.point.payload,
-                verdict=self.checks.get_verdict(found),
-                spec=found.target.spec,
-                explanation=explanations.get(found.key),
-                similarity=similarities.get(found.key),
-            )
-            for found in ranking
-        ]
 
     @property
     def score_kind(self) -> str:

@@ -5,7 +5,6 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from core.exceptions import InvalidInput
 from core.openapi import with_example
 from core.serializers import FlagField, PagingSerializer, StrictSerializer, StringField
 from retrieval.knowledge.graph import MAX_DEPTH
@@ -20,6 +19,7 @@ from retrieval.serializers.requests import (
     SourceParametersSerializer,
     StringsField,
     describe_strings,
+    join_alias,
 )
 
 DEFAULT_SUBGRAPH_SIMILARITY = 0.7
@@ -54,12 +54,7 @@ class KnowledgeQuerySerializer(QuerySerializer):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         attrs = super().validate(attrs)
-        collection = attrs.pop("collection", None)
-        if collection is not None and "index" in attrs:
-            raise InvalidInput("Give index or collection, not both.", field="collection")
-        attrs.setdefault("index", collection)
-        if attrs["index"] is None:
-            raise InvalidInput("Give an index.", field="index")
+        join_alias(attrs, "index", "collection", missing="Give an index.")
         return attrs
 
 

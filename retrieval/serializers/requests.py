@@ -115,6 +115,16 @@ class SimilarityField(FiniteFloatField):
         super().__init__(min_value=-1.0, max_value=1.0, help_text=help_text, **kwargs)
 
 
+def join_alias(attrs: dict[str, Any], name: str, alias: str, *, missing: str) -> None:
+    """Read a parameter that has two names. Raises ``InvalidInput``: both are given, or none."""
+    if name in attrs and alias in attrs:
+        raise InvalidInput(f"Give {name} or {alias}, not both.", field=alias)
+    if alias in attrs:
+        attrs[name] = attrs.pop(alias)
+    if name not in attrs:
+        raise InvalidInput(missing, field=name)
+
+
 class QuerySerializer(StrictSerializer):
     """The parameters of every search, and of a question."""
 
@@ -124,12 +134,7 @@ class QuerySerializer(StrictSerializer):
     limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        query, q = attrs.get("query"), attrs.pop("q", None)
-        if query is not None and q is not None:
-            raise InvalidInput("Give query or q, not both.", field="q")
-        attrs["query"] = q if query is None else query
-        if attrs["query"] is None:
-            raise InvalidInput("Give a query.", field="query")
+        join_alias(attrs, "query", "q", missing="Give a query.")
         return attrs
 
 
