@@ -144,11 +144,8 @@ class RerankEndpoint:
         self, query: str, texts: Sequence[str], *, should_stop: Callable[[], bool] = lambda: False
     ) -> list[float]:
         """Score how well each text answers the query, in the given order, on the model's scale.
-        Scores are cached for an hour.
-
-        Raises:
-            ModelUnavailable: the endpoint failed now, or a moment ago.
-        """
+        Scores are cached for an hour. Raises ``ModelUnavailable``: the endpoint failed now, or a
+        moment ago."""
         keys = [
             "rerank:" + hash_text(json.dumps([self._url, self._model, query, text]))
             for text in texts

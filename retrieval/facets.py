@@ -20,12 +20,7 @@ def count_field_values(
     index: str, filter: Mapping[str, Any] | None, limit: int, grant: Grant
 ) -> strata_types.FacetAnswer:
     """The most frequent values of each field. A field's own condition in ``filter`` does not apply
-    to its values, so that others can be chosen beside those already chosen.
-
-    Raises:
-        UnknownIndex, InvalidInput, PointsLost: as of a search.
-        StoreUnavailable: retry helps.
-    """
+    to its values, so that others can be chosen beside those already chosen. Raises as a search."""
     build = find_builds([index], grant)[index]
     if build is None:
         return {"index": index, "build": None, "kind": None, "facets": []}

@@ -175,12 +175,8 @@ def load_retriever(name: str) -> Any:
 
 
 def run_search(name: str, parameters: Any, grant: Grant) -> SearchResponse:
-    """Run a search with the API's parameters and render its answer in the API's format.
-
-    Raises:
-        InvalidInput: names the parameter.
-        And the errors of the retriever.
-    """
+    """Run a search with the API's parameters and render its answer in the API's format. Raises as
+    the retriever."""
     search = SEARCHES[name]
     fields = search.parameters.read(parameters)
     query = fields.pop("query")

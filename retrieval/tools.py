@@ -84,7 +84,7 @@ class ToolCall:
     grant: Grant
 
     def search(self) -> tuple[SearchAnswer, FilterStep | None]:
-        """Raises ``StoreUnavailable`` and ``EmbeddingUnavailable``: retry helps."""
+        """The answer, and the step that found its hits."""
         for step, filter in self.list_filters():
             answer = self._search(self.limit, filter)
             if answer.hits:

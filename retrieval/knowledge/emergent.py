@@ -32,12 +32,8 @@ def compute_open_pairs(
     """Compare the visible concepts of an index with one another; return one page of the pairs that
     are not dismissed and have no relationship, most similar first, and the number of all pairs.
 
-    A pair that is not stored is an unsaved row.
-
-    Raises:
-        InvalidInput: the index has too many concepts.
-        StoreUnavailable: retry helps.
-    """
+    A pair that is not stored is an unsaved row. Raises ``InvalidInput``: the index has too many
+    concepts."""
     concepts = Concept.objects.visible_to(grant).filter(index=index)
     if concepts.count() > MAX_CONCEPTS_COMPARED:
         raise InvalidInput(
@@ -129,11 +125,7 @@ def find_bridges(
 ) -> dict[UUID, list[Bridge]]:
     """For each pair, the sources more similar than ``min_similarity`` to both concepts, best first.
 
-    Bridges are searched on each call and not stored, so new documents are included at once.
-
-    Raises:
-        StoreUnavailable: retry helps.
-    """
+    Bridges are searched on each call and not stored, so new documents are included at once."""
     build = IndexBuild.objects.live().filter(index=index).first()
     if build is None or "chunk" not in build.spec.kinds:
         return {}

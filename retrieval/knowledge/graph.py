@@ -67,12 +67,7 @@ def find_paths(
 ) -> tuple[list[ConceptPath], list[UUID]]:
     """Find chains of up to ``depth`` relationships from a concept, in either direction, whose types
     are similar to any of the words ``like``; most similar first, then shortest. A chain visits no
-    concept twice. The ids of stale hits are returned too.
-
-    Raises:
-        InvalidInput: a word is blank.
-        StoreUnavailable, EmbeddingUnavailable: retry helps.
-    """
+    concept twice. The ids of stale hits are returned too."""
     stale_ids: list[UUID] = []
     options = SearchOptions(limit=_MAX_TYPES, min_similarity=min_similarity)
     type_similarities: dict[UUID, tuple[float, str]] = {}

@@ -26,12 +26,8 @@ _MAX_FETCHES = 8  # from the store, until enough chunks are similar enough
 
 
 class KnowledgeQuery(SearchRun):
-    """A query, or a vector of the indexes' model, that finds the nearest nodes of any kind.
-
-    Raises:
-        InvalidInput: the query is blank or too long; the indexes do not share a model.
-        UnknownIndex: lists the known names.
-    """
+    """A query, or a vector of the indexes' model, that finds the nearest nodes of any kind. Raises
+    ``InvalidInput`` also if the indexes do not share a model."""
 
     def __init__(
         self,
@@ -47,12 +43,7 @@ class KnowledgeQuery(SearchRun):
     @stage("retriever", "RETRIEVER")
     def find(self, kind: str, options: SearchOptions) -> list[Hit]:
         """The nearest nodes of a kind that can be served, best first; ties by id. ``limit``,
-        ``offset`` and ``min_similarity`` of the options apply.
-
-        Raises:
-            InvalidInput: an index holds no such nodes.
-            StoreUnavailable, EmbeddingUnavailable: retry helps.
-        """
+        ``offset`` and ``min_similarity`` of the options apply."""
         self._set_targets(kind, SearchOptions(mode=Mode.DENSE, min_score=options.min_similarity))
         count = fetched = options.offset + options.limit
         served = self._find_served(fetched)
@@ -70,12 +61,7 @@ class KnowledgeQuery(SearchRun):
     @stage("retriever", "RETRIEVER")
     def find_chunks(self, count: int, options: SearchOptions) -> list[tuple[Hit, float]]:
         """The ``count`` best chunks that can be served, by the scores of a mode, each with its
-        cosine. The same text, cut by several strategies, is one chunk.
-
-        Raises:
-            InvalidInput: an index holds no chunks, or the filter is wrong.
-            StoreUnavailable, EmbeddingUnavailable: retry helps.
-        """
+        cosine. The same text, cut by several strategies, is one chunk."""
         mode, min_similarity = options.mode, options.min_similarity
         lowest = min_similarity if mode == Mode.DENSE else None
         self._set_targets("chunk", replace(options, min_score=lowest))

@@ -74,12 +74,8 @@ class AnswerSynthesiser:
         wants_answer: bool = True,
         on_piece: OnPiece | None = None,
     ) -> dict[str, Any]:
-        """Write the answer and call ``on_piece`` with each piece of text as it arrives.
-
-        Raises:
-            EmbeddingUnavailable: retry helps.
-            LanguageModelError: the model failed after it had begun.
-        """
+        """Write the answer and call ``on_piece`` with each piece of text as it arrives. Raises
+        ``LanguageModelError``: the model failed after it had begun."""
         return asyncio.run(self.run_async(query, contexts, wants_answer, on_piece))
 
     @component.output_types(answer=Answer)

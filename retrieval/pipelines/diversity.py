@@ -36,7 +36,6 @@ class Diversity:
     def run(
         self, passages: list[Passage], limit: int = 10, grant: Grant = EVERYTHING
     ) -> dict[str, Any]:
-        """Raises ``StoreUnavailable``: retry helps."""
         if self.relevance == 1 or len(passages) < 2:
             return {"passages": passages}
         vectors = fetch_vectors(passages, grant)

@@ -41,11 +41,7 @@ def explain_absence(
     components.
 
     The ``ranks`` of the result hold, for each query, the best dense, sparse and fused rank among
-    MAX_CANDIDATES; None if the ranking does not contain it.
-
-    Raises:
-        StoreUnavailable, EmbeddingUnavailable: retry helps.
-    """
+    MAX_CANDIDATES; None if the ranking does not contain it."""
     assert question.why_not is not None
     loss = _find_loss(loaded, outputs, question, found, question.why_not)
     sought_id = str(question.why_not)

@@ -51,7 +51,6 @@ class IdentifierLookup:
 
     @component.output_types(query=str, identified=list[dict[str, Any]], notes=list[str])
     def run(self, index: str, query: str, grant: Grant = EVERYTHING) -> dict[str, Any]:
-        """Raises ``UnknownIndex``, or ``StoreUnavailable``: retry helps."""
         build = find_builds([index], grant)[index]
         spec = None if build is None else build.spec
         if spec is None or not spec.identifiers:

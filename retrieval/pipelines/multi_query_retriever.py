@@ -15,9 +15,7 @@ from retrieval.passages import Passage, QueryRanking
 from retrieval.pipelines.empty_results import describe_empty_result
 from retrieval.retrievers import QueriesRetriever
 from retrieval.search import MAX_CANDIDATES, DroppedPoints, Hit, Mode
-from retrieval.search.multi_query import choose_passage_kind
 from retrieval.search.request import name_score
-from retrieval.search.targets import find_builds, make_targets
 
 MAX_MULTIPLIER = 100
 
@@ -55,7 +53,6 @@ class MultiQueryRetriever:
         limit: int = 10,
         grant: Grant = EVERYTHING,
     ) -> dict[str, Any]:
-        """Raises as ``QueriesRetriever.search``."""
         multiplier = min(self.multiplier, max(1, MAX_CANDIDATES // limit))
         retriever = QueriesRetriever(
             index, grant=grant, limit=limit, multiplier=multiplier, filter=filter
@@ -64,7 +61,7 @@ class MultiQueryRetriever:
         headings = _read_headings(answer.rankings)
         notes = answer.notes
         if not any(answer.rankings):
-            notes = [*notes, *_describe_empty_result(index, filter, grant)]
+            notes = [*notes, *describe_empty_result(index, filter, grant)]
         return {
             "rankings": [
                 QueryRanking(
@@ -88,14 +85,6 @@ def _read_headings(rankings: Sequence[Sequence[Hit]]) -> dict[str, str]:
     ids = {hit.payload["source_id"] for ranking in rankings for hit in ranking}
     found = Source.every_reading.filter(pk__in=ids).exclude(heading="").values_list("pk", "heading")
     return {str(source_id): heading for source_id, heading in found}
-
-
-def _describe_empty_result(index: str, filter: dict[str, Any] | None, grant: Grant) -> list[str]:
-    build = find_builds([index], grant)[index]
-    if build is None or not filter:
-        return []
-    [target] = make_targets([build], [choose_passage_kind(build)])
-    return describe_empty_result(target, filter)
 
 
 def _make_passage(

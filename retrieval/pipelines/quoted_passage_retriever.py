@@ -30,7 +30,6 @@ class QuotedPassageRetriever:
         limit: int = 10,
         grant: Grant = EVERYTHING,
     ) -> dict[str, Any]:
-        """Raises as ``RecursiveChunkRetriever.search``."""
         build = find_builds([index], grant)[index]
         if build is None or not {"chunk", "concept"} <= set(build.spec.kinds):
             return {"rankings": rankings}

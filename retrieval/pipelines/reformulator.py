@@ -55,8 +55,6 @@ class Reformulator:
 
     @component.output_types(queries=list[str], notes=list[str])
     def run(self, index: str, query: str, grant: Grant = EVERYTHING) -> dict[str, Any]:
-        """Raises ``UnknownIndex``, ``StoreUnavailable`` and ``EmbeddingUnavailable``. Retry helps
-        with the last two."""
         build = find_builds([index], grant)[index]
         if build is None or self.count == 1:
             return {"queries": [query], "notes": []}

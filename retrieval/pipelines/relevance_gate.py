@@ -46,8 +46,7 @@ class RelevanceTest:
                 )
 
     def refuses(self, target: Target, question: str) -> tuple[bool, list[str]]:
-        """Whether the question has nothing to do with the index, and a note if that was not tested.
-        Raises ``StoreUnavailable`` and ``EmbeddingUnavailable``: retry helps."""
+        """Whether the question has nothing to do with the index, and a note if not tested."""
         if not self.min_similarity:
             return False, []
         untested = "It was not tested whether this index is about the question: the test is for"
@@ -88,11 +87,6 @@ class RelevanceGate:
 
     @component.output_types(query=str, queries=list[str], notes=list[str], refusal=Refusal)
     def run(self, index: str, query: str, grant: Grant = EVERYTHING) -> dict[str, Any]:
-        """
-        Raises:
-            UnknownIndex: there is no such index.
-            StoreUnavailable, EmbeddingUnavailable: retry helps.
-        """
         notes: list[str] = []
         build = find_builds([index], grant)[index]
         spec = None if build is None else build.spec
@@ -107,11 +101,7 @@ class RelevanceGate:
 def is_relevant(target: Target, query: str, min_similarity: float) -> bool | None:
     """Whether some point has at least ``min_similarity`` (a cosine) to the question, or contains
     all of its content words (embeddings place names and abbreviations badly). The embedding model
-    must read the question's language. None if the model's endpoint fails.
-
-    Raises:
-        StoreUnavailable: retry helps.
-    """
+    must read the question's language. None if the model's endpoint fails."""
     [dense], _ = embed_queries_if_available(target.spec.embedding, [query])
     if dense is None:
         return None

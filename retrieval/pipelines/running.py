@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -92,7 +92,7 @@ def find_hits(question: AskRequest) -> PipelineHits:
 
     loaded = check_ask_request(question)
     started_at = time.perf_counter()
-    inputs = _make_inputs(loaded, question, wants_answer=False)
+    inputs = _make_inputs(loaded, replace(question, wants_answer=False))
     try:
         with keep_for_request():
             outputs = loaded.haystack.run(inputs, include_outputs_from=set(loaded.execution_order))
@@ -109,8 +109,6 @@ def find_hits(question: AskRequest) -> PipelineHits:
 def _make_inputs(
     loaded: LoadedPipeline,
     question: AskRequest,
-    *,
-    wants_answer: bool,
     on_piece: Callable[[str], asyncio.Event] | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Component -> its inputs: in a flat mapping, Haystack warns about inputs that none takes."""
@@ -121,7 +119,7 @@ def _make_inputs(
         "queries": [question.query],
         "filter": question.filter,
         "limit": question.limit,
-        "wants_answer": wants_answer,
+        "wants_answer": question.wants_answer,
         "on_piece": on_piece,
     }
     return {
@@ -145,7 +143,7 @@ async def _run_and_emit(question: AskRequest, emit: Callable[[Any], asyncio.Even
             query, notes = await run_in_thread(rewrite)
             question = replace(question, query=query, notes=notes)
             timer.mark_ended(FOLLOW_UP)
-        inputs = _make_inputs(loaded, question, wants_answer=question.wants_answer, on_piece=emit)
+        inputs = _make_inputs(loaded, question, emit)
         async with aclosing(_run_components(loaded, inputs)) as components:
             async for component, content in components:
                 outputs[component] = content
@@ -229,7 +227,7 @@ def _make_pipeline_hits(
         "query": question.query,
         "queries": [question.query],
         "filter": question.filter,
-        **_merge_mappings(in_order),
+        **{name: value for content in in_order for name, value in content.items()},
     }
     if "refusal" not in merged:
         _require_hits(loaded, loaded.hits_component in outputs)
@@ -242,20 +240,17 @@ def _make_pipeline_hits(
             *question.notes,
             *(note for content in in_order for note in content.get("notes", ())),
         ],
-        builds=_merge_mappings(content.get("builds", {}) for content in in_order),
+        builds={
+            index: number
+            for content in in_order
+            for index, number in content.get("builds", {}).items()
+        },
         took_ms={name: round(took, 3) for name, took in took_ms.items()},
         **{name: merged[name] for name in MERGED_OUTPUTS if name in merged},
     )
     if question.why_not is None:
         return found
     return replace(found, why_not=explain_absence(loaded, outputs, question, found))
-
-
-def _merge_mappings(mappings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    merged: dict[str, Any] = {}
-    for mapping in mappings:
-        merged |= mapping
-    return merged
 
 
 def _require_hits(loaded: LoadedPipeline, has_hits: bool) -> None:

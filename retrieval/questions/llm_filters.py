@@ -77,11 +77,7 @@ def request_model_filters(
     patience_seconds: float,
 ) -> ModelReading:
     """Ask the language model for a question's filters and relevance; the result is unchecked.
-
-    Raises:
-        LanguageModelError: by kind, as ``LanguageModel.complete``.
-        InvalidSpec: there is no such prompt.
-    """
+    Raises ``LanguageModelError`` as ``LanguageModel.complete``."""
     fields = [
         {
             "name": name,

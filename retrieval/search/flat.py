@@ -39,12 +39,6 @@ def search_nodes(
     the ones that ``keep_distinct`` keeps are returned; it decides by the candidates before each.
 
     Pages of results do not overlap: ``offset`` counts served hits, after failed checks are dropped.
-
-    Raises:
-        InvalidInput: names the parameter; also if an index holds no such nodes.
-        UnknownIndex: lists the known names.
-        NotYetIndexed: ``min_revision`` was not reached in time.
-        StoreUnavailable, EmbeddingUnavailable: retry helps.
     """
     options.check()
     run = SearchRun(indexes, [query], options, grant)

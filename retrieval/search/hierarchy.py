@@ -75,12 +75,6 @@ def search_hierarchical(
     Artifacts are ranked by the best 50 summaries and the best 50 chunks, after hits that fail
     their check are dropped. An artifact or page has its summary, its chunks, or both. ``limit``
     counts artifacts.
-
-    Raises:
-        InvalidInput: names the parameter; also if an index lacks summaries or chunks.
-        UnknownIndex: lists the known names.
-        NotYetIndexed: ``min_revision`` was not reached in time.
-        StoreUnavailable, EmbeddingUnavailable: retry helps.
     """
     options.check(max_limit=MAX_ARTIFACTS)
     run = SearchRun(indexes, [query], options, grant)

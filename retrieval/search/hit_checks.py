@@ -131,27 +131,19 @@ def _check_passages(
 ) -> dict[PointKey, HitCheck]:
     """The fields of the payloads hold the passage's text and the text's hash."""
     rows = {(row.build_id, row.point_int): row for row in read_ledger_rows(*_collect_ids(group))}
-    texts = {
-        row.source_int: row.source_text
-        for row in rows.values()
-        if row.source_int is not None and row.source_text is not None
-    }
+    texts = {row.source_int: row.source_text for row in rows.values()}
     # Offsets count in the source that the payload names; the row may already name another one.
-    source_id_by_key = {
+    source_ids = {
         key: _get_source_id(found.point.payload) for found in group if (key := found.key) in rows
     }
-    source_id_by_int = {
-        source_id.int: source_id for source_id in source_id_by_key.values() if source_id is not None
-    }
-    if missing_sources := source_id_by_int.keys() - texts.keys():
-        found_sources = Source.every_reading.filter(
-            pk__in=[source_id_by_int[source] for source in missing_sources]
-        )
-        texts |= {pk.int: text for pk, text in found_sources.values_list("pk", "text")}
+    named = {source_id for source_id in source_ids.values() if source_id is not None}
+    if unread := [source_id for source_id in named if texts.get(source_id.int) is None]:
+        others = Source.every_reading.filter(pk__in=unread).values_list("pk", "text")
+        texts |= {pk.int: text for pk, text in others}
     sources = {
-        source: (text, hash_text(text))
-        for source, text in texts.items()
-        if source in source_id_by_int
+        source_id: (text, hash_text(text))
+        for source_id in named
+        if (text := texts.get(source_id.int)) is not None
     }
 
     def compare(payload: Payload, source_id: UUID | None) -> Verdict | None:
@@ -162,10 +154,10 @@ def _check_passages(
 
     return {
         key: _make_check(
-            compare(found.point.payload, source_id_by_key[key]), rows[key], found.target.grant
+            compare(found.point.payload, source_ids[key]), rows[key], found.target.grant
         )
         for found in group
-        if (key := found.key) in source_id_by_key
+        if (key := found.key) in source_ids
     }
 
 
@@ -181,14 +173,14 @@ def _get_source_id(payload: Payload) -> UUID | None:
 
 
 def _compare_with_source(
-    payload: Payload, text: str, source_id: UUID | None, sources: Mapping[int, tuple[str, str]]
+    payload: Payload, text: str, source_id: UUID | None, sources: Mapping[UUID, tuple[str, str]]
 ) -> Verdict | None:
     start, end = payload.get("start_offset"), payload.get("end_offset")
     if source_id is None or not isinstance(start, int) or not isinstance(end, int):
         return None
-    if source_id.int not in sources:
+    if source_id not in sources:
         return Verdict.STALE  # an edit removed the source
-    source_text, source_hash = sources[source_id.int]
+    source_text, source_hash = sources[source_id]
     if payload.get("source_hash") not in (None, source_hash):
         return Verdict.STALE
     if source_text[start:end] == text:

@@ -41,11 +41,6 @@ def search_by_queries(
 
     The queries are embedded in one batch and searched in one request to the store. Every hit has
     its explanation.
-
-    Raises:
-        InvalidInput: names the parameter.
-        UnknownIndex: lists the known names.
-        StoreUnavailable, EmbeddingUnavailable: retry helps.
     """
     if not 1 <= len(queries) <= MAX_QUERIES:
         raise InvalidInput(f"Give 1 to {MAX_QUERIES} queries.", field="queries")

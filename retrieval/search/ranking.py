@@ -15,20 +15,14 @@ from indexing.embedding.vectors import cosine
 from indexing.losses import has_lost_collection, make_loss_error
 from indexing.stores import Query, RankFusion, ScoredPoint, StoredPoint
 from retrieval.fusion import RRF_K, CollectionRankings, Explanation, ScoreShare, fuse_collections
-from retrieval.search.request import Mode
+from retrieval.search.request import Mode, SearchOptions
 from retrieval.search.targets import Candidate, PointKey, SharedRanking, Target
 from retrieval.visible_points import VisiblePoints
 
 
-def fetch_points(
-    targets: Iterable[Target], mode: Mode, count: int, *, min_score: float | None = None
-) -> None:
-    """Add the next ``count`` points to each target that has more.
-
-    Raises:
-        StoreUnavailable: retry helps.
-        PointsLost: nothing was found because the store has lost the collection.
-    """
+def fetch_points(targets: Iterable[Target], options: SearchOptions, count: int) -> None:
+    """Add the next ``count`` points to each target that has more. Raises ``PointsLost``: nothing
+    was found because the store has lost the collection."""
     by_store: list[Target] = []
     fused_here: list[Target] = []
     for target in targets:
@@ -38,26 +32,20 @@ def fetch_points(
                 or target.needs_ranks
                 or target.shared_ranking is not None
             )
-            is_fused_here &= mode == Mode.HYBRID
+            is_fused_here &= options.mode == Mode.HYBRID
             (fused_here if is_fused_here else by_store).append(target)
-    _search(by_store, [each for each in fused_here if each.ranking is None], mode, count, min_score)
-    _read_ranked_points(fused_here, count, min_score)
+    _search(by_store, [each for each in fused_here if each.ranking is None], options, count)
+    _read_ranked_points(fused_here, options.min_score, count)
     for target in (*by_store, *fused_here):
         if not target.points and has_lost_collection(target.build_id, target.collection):
             raise make_loss_error(target.index)
 
 
 def _search(
-    by_store: Sequence[Target],
-    unranked: Sequence[Target],
-    mode: Mode,
-    count: int,
-    min_score: float | None,
+    by_store: Sequence[Target], unranked: Sequence[Target], options: SearchOptions, count: int
 ) -> None:
     """Send all queries to the store in one batch."""
-    requests = [
-        (target.collection, _make_query(target, mode, count, min_score)) for target in by_store
-    ]
+    requests = [(target.collection, _make_query(target, options, count)) for target in by_store]
     for target in unranked:
         requests += [(target.collection, query) for query in _make_ranking_queries(target)]
     if not requests:
@@ -95,8 +83,8 @@ def _fuse(rankings: Mapping[Target, CollectionRankings]) -> None:
             target.ranking = replace(fusion, fused=own)
 
 
-def _make_query(target: Target, mode: Mode, count: int, min_score: float | None) -> Query:
-    fusion = target.fusion
+def _make_query(target: Target, options: SearchOptions, count: int) -> Query:
+    fusion, mode = target.fusion, options.mode
     return Query(
         dense=None if mode == Mode.SPARSE else target.dense,
         sparse=None if mode == Mode.DENSE else target.sparse,
@@ -104,7 +92,7 @@ def _make_query(target: Target, mode: Mode, count: int, min_score: float | None)
         filter=target.filter,
         limit=count,
         offset=target.fetched_count,
-        min_score=min_score,
+        min_score=options.min_score,
         ef=target.spec.store.hnsw.ef,
         required_ids=target.required_ids,
     )
@@ -128,7 +116,7 @@ def _make_ranking_queries(target: Target) -> list[Query]:
     ]
 
 
-def _read_ranked_points(targets: Sequence[Target], count: int, min_score: float | None) -> None:
+def _read_ranked_points(targets: Sequence[Target], min_score: float | None, count: int) -> None:
     """Read the payloads of the next points; points deleted meanwhile are left out."""
     page_by_target: list[tuple[Target, list[tuple[UUID, float]]]] = []
     ids_by_collection: dict[str, dict[UUID, None]] = {}
@@ -198,11 +186,7 @@ def explain_candidates(mode: Mode, candidates: Sequence[Candidate]) -> dict[Poin
 def measure_similarities(rankings: Sequence[Sequence[Candidate]]) -> list[dict[PointKey, float]]:
     """For each ranking, the cosines of its candidates to the query of their target. Most are scores
     of the dense ranking. For the others, one request to each collection reads the vectors. Without
-    a dense query, or if the store no longer has the point, a candidate has none.
-
-    Raises:
-        StoreUnavailable: retry helps.
-    """
+    a dense query, or if the store no longer has the point, a candidate has none."""
     unmeasured: dict[str, dict[UUID, None]] = {}
     candidates = list(chain.from_iterable(rankings))
     for found in candidates:

@@ -70,12 +70,7 @@ class AnyAnswer:
 
 
 class SearchRun:
-    """One search: the builds and targets it reads, its checks, and the time of each stage.
-
-    Raises:
-        InvalidInput: a query is blank or too long.
-        UnknownIndex: lists the known names.
-    """
+    """One search: the builds and targets it reads, its checks, and the time of each stage."""
 
     def __init__(
         self,
@@ -109,12 +104,7 @@ class SearchRun:
         return targets
 
     def embed(self) -> None:
-        """Set the vectors of every target's query.
-
-        Raises:
-            NotYetIndexed: ``min_revision`` was not reached in time.
-            EmbeddingUnavailable: retry helps.
-        """
+        """Set the vectors of every target's query, once ``min_revision`` is reached."""
         if (revision := self.options.min_revision) is not None:
             for target in self.targets:
                 written = target.index, target.build_id, target.kinds, revision
@@ -143,7 +133,7 @@ class SearchRun:
 
     def fetch(self, targets: Iterable[Target], count: int) -> None:
         """Add the next ``count`` points to each target that has more."""
-        fetch_points(targets, self.options.mode, count, min_score=self.options.min_score)
+        fetch_points(targets, self.options, count)
 
     def keep_served(self, ranking: Sequence[Candidate]) -> list[Candidate]:
         """Check candidates, and keep those that can be served."""

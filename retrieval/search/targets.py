@@ -157,12 +157,8 @@ def merge_candidates(targets: Iterable[Target]) -> list[Candidate]:
 
 
 def find_builds(indexes: Sequence[str | IndexBuild], grant: Grant) -> dict[str, LiveBuild | None]:
-    """Map each index name to the build to search, None where no build is live.
-
-    Raises:
-        UnknownIndex: lists the known names.
-        PointsLost: the store has lost points of one of them.
-    """
+    """Map each index name to the build to search, None where no build is live. Raises
+    ``PointsLost``: the store has lost points of one of them."""
     names = {index for index in indexes if isinstance(index, str)}
     visible = {name for name in names if grant.includes(name)}
     live = (
@@ -232,11 +228,7 @@ def set_query_vectors(mode: Mode, targets: Sequence[Target]) -> list[str]:
     hybrid search, mark the collections of several indexes to be ranked together.
 
     If the endpoint of a model fails, a hybrid search ranks the targets of this model by words only;
-    the returned notes say so.
-
-    Raises:
-        EmbeddingUnavailable: of a dense search; retry helps.
-    """
+    the returned notes say so. A dense search raises ``EmbeddingUnavailable``."""
     notes: list[str] = []
     is_scored_by_rank = mode == Mode.DENSE and len(_group_by_model(targets)) > 1
     vectors: dict[EmbeddingSpec, dict[str, DenseVector | None]] = {}

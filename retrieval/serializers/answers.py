@@ -143,11 +143,9 @@ def _render_space_hit(hit: ArtifactHit, space: str) -> dict[str, Any] | None:
 
 def _render_ranked_passage(hit: ArtifactHit) -> dict[str, Any] | None:
     passage = hit.hit_by_space.get("text")
-    return (
-        None
-        if passage is None
-        else render_chunk(passage, "rrf") | {"rank": hit.rank_by_space["text"]}
-    )
+    if passage is None:
+        return None
+    return render_chunk(passage, "rrf") | {"rank": hit.rank_by_space["text"]}
 
 
 def _get_summary_text(summary: Hit | None) -> str | None:
@@ -171,34 +169,27 @@ def clip_text(text: str, limit: int = SNIPPET_CHARS) -> str:
 # --- Questions -------------------------------------------------------------------------------
 
 
-def render_pipeline_hits(question: AskRequest, pipeline_hits: PipelineHits) -> dict[str, Any]:
+def render_pipeline_hits(question: AskRequest, found: PipelineHits) -> dict[str, Any]:
     """Render what a pipeline found for a question, before an answer is written."""
-    content = render_answer_head(
-        pipeline_hits.builds or {question.index: None}, pipeline_hits.took_ms
-    )
-    content |= {
-        "pipeline": pipeline_hits.pipeline,
-        "relevant": pipeline_hits.refusal is None,
-        "refusal": None if pipeline_hits.refusal is None else asdict(pipeline_hits.refusal),
-        "hits": [
-            _render_pipeline_passage(passage, explain=question.explain)
-            for passage in pipeline_hits.passages
-        ],
-        "filters": pipeline_hits.filter,
-        "parsed": pipeline_hits.parsed,
-        "question": pipeline_hits.question,
-        "query": pipeline_hits.query,
-        "queries": pipeline_hits.queries,
-        "identified": pipeline_hits.identified,
-        "notes": pipeline_hits.notes,
-        "dropped": asdict(pipeline_hits.dropped),
+    content = {
+        **render_answer_head(found.builds or {question.index: None}, found.took_ms),
+        "pipeline": found.pipeline,
+        "relevant": found.refusal is None,
+        "refusal": found.refusal and asdict(found.refusal),
+        "hits": [_render_pipeline_passage(each, question.explain) for each in found.passages],
+        "filters": found.filter,
+        "parsed": found.parsed,
+        "question": found.question,
+        "query": found.query,
+        "queries": found.queries,
+        "identified": found.identified,
+        "notes": found.notes,
+        "dropped": asdict(found.dropped),
     }
-    if question.why_not is not None:
-        content["why_not"] = pipeline_hits.why_not
-    return content
+    return content if question.why_not is None else content | {"why_not": found.why_not}
 
 
-def _render_pipeline_passage(passage: Passage, *, explain: bool) -> dict[str, Any]:
+def _render_pipeline_passage(passage: Passage, explain: bool) -> dict[str, Any]:
     """Render a passage as a hit with the pipeline's score; ``explain`` lists its steps."""
     hit = replace(passage.hit, score=passage.score, explanation=None)
     render_hit = get_hit_renderer(hit.payload.get("kind", "chunk"))

@@ -32,14 +32,16 @@ MAX_WORD_CHARS = 200
     describe_strings(MAX_WORDS, MAX_WORD_CHARS, "Words with commas between them, or a list.")
 )
 class WordsField(StringsField):
-    default_error_messages = {
-        "invalid": f"The value must be a list of 1 to {MAX_WORDS} words, each of at most "
-        f"{MAX_WORD_CHARS} characters."
-    }
+    default_error_messages = dict.fromkeys(
+        ("invalid", "too_many"),
+        f"The value must be a list of 1 to {MAX_WORDS} words, each of at most {MAX_WORD_CHARS} "
+        "characters.",
+    )
+    max_count = MAX_WORDS
 
     def to_internal_value(self, data: Any) -> Any:
         words = super().to_internal_value(data)
-        if len(words) > MAX_WORDS or any(len(word) > MAX_WORD_CHARS for word in words):
+        if any(len(word) > MAX_WORD_CHARS for word in words):
             self.fail("invalid")
         return words
 

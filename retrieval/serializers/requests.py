@@ -1,7 +1,7 @@
 """Reads and checks the parameters of searches."""
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from django.http import QueryDict
 from drf_spectacular.utils import extend_schema_field
@@ -50,7 +50,10 @@ def describe_strings(count: int, chars: int, description: str) -> dict[str, Any]
 
 
 class StringsField(serializers.Field):
-    """Strings separated by commas, or a list of strings; none of them is blank."""
+    """Strings separated by commas, or a list of strings; none of them is blank. Too many are the
+    error ``too_many``."""
+
+    max_count: ClassVar[int]
 
     def to_internal_value(self, data: Any) -> Any:
         strings = data.split(",") if isinstance(data, str) else data
@@ -59,6 +62,8 @@ class StringsField(serializers.Field):
         strings = [each.strip() for each in strings]
         if not strings or "" in strings:
             self.fail("invalid")
+        if len(strings) > self.max_count:
+            self.fail("too_many")
         return strings
 
 
@@ -68,12 +73,7 @@ class IndexNamesField(StringsField):
         "invalid": "The value must be the name of an index, or a list of names.",
         "too_many": f"A search takes at most {MAX_INDEXES} indexes.",
     }
-
-    def to_internal_value(self, data: Any) -> Any:
-        names = super().to_internal_value(data)
-        if len(names) > MAX_INDEXES:
-            self.fail("too_many")
-        return names
+    max_count = MAX_INDEXES
 
 
 @extend_schema_field({"type": "string", "maxLength": MAX_NAME_CHARS})

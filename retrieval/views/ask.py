@@ -13,6 +13,7 @@ import json
 import logging
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from django.core.handlers.asgi import ASGIRequest
@@ -79,22 +80,18 @@ class _JsonErrors(BaseContentNegotiation):
         return renderers[0], renderers[0].media_type
 
 
+@dataclass(eq=False, repr=False)
 class _ReadQuestion(HttpResponse):
     """A checked question, returned from the thread that read it to the event loop. ``slot``: to be
     freed at the end of the answer."""
 
-    def __init__(
-        self,
-        question: AskRequest,
-        caller: str,
-        resume_from: StreamPosition | None,
-        slot: StreamSlot,
-    ) -> None:
+    question: AskRequest
+    caller: str
+    resume_from: StreamPosition | None
+    slot: StreamSlot
+
+    def __post_init__(self) -> None:
         super().__init__()
-        self.question = question
-        self.caller = caller
-        self.resume_from = resume_from
-        self.slot = slot
 
 
 class _AnswerStream(StreamingHttpResponse):

@@ -32,23 +32,14 @@ class Command(ApiCommand):
         add_json_option(parser)
 
     def handle(
-        self,
-        *,
-        question: str,
-        index: str,
-        pipeline: str | None,
-        filter: str | None,
-        limit: int | None,
-        json: bool,
-        **options: Any,
+        self, *, question: str, index: str, filter: str | None, json: bool, **options: Any
     ) -> None:
         body: dict[str, Any] = {"index": index, "query": question}
-        if pipeline is not None:
-            body["pipeline"] = pipeline
         if filter is not None:
             body["filter"] = parse_json(filter, "--filter")
-        if limit is not None:
-            body["limit"] = limit
+        for name in ("pipeline", "limit"):
+            if options[name] is not None:
+                body[name] = options[name]
         with open_api() as api:
             if json:
                 headers = {"Accept": "application/json"}
