@@ -110,15 +110,13 @@ class _FilterParser:
                     field=path,
                 )
             return self._parse_range(name, field_type, value, path)
+        if value == []:
+            raise InvalidInput(f"{name} must have at least one value.", field=path)
+        values = {path: value}
         if isinstance(value, list):
-            if not value:
-                raise InvalidInput(f"{name} must have at least one value.", field=path)
-            values = [
-                self._read_value(name, field_type, each, f"{path}.{number}")
-                for number, each in enumerate(value)
-            ]
-            return self._make_match(name, field_type, values)
-        return self._make_match(name, field_type, [self._read_value(name, field_type, value, path)])
+            values = {f"{path}.{number}": each for number, each in enumerate(value)}
+        read = [self._read_value(name, field_type, each, at) for at, each in values.items()]
+        return self._make_match(name, field_type, read)
 
     def _parse_range(
         self, name: str, field_type: str, bounds: Mapping[str, object], path: str

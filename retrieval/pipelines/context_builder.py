@@ -40,11 +40,7 @@ class ContextBuilder:
             is_repeated = any(text in context.text for context in contexts)
             if passage.hit.verdict == Verdict.STALE or is_repeated:
                 continue
-            truncated_text = (
-                text
-                if len(text) <= remaining_chars
-                else _truncate_at_sentence(text, remaining_chars)
-            )
+            truncated_text = _truncate_at_sentence(text, remaining_chars)
             if truncated_text:
                 contexts.append(AnswerContext(number, passage, truncated_text))
             if len(truncated_text) < len(text):
@@ -54,7 +50,10 @@ class ContextBuilder:
 
 
 def _truncate_at_sentence(text: str, max_chars: int) -> str:
-    """As many whole sentences from the start as fit; empty if fewer than MIN_CONTEXT_CHARS fit."""
+    """The text, or as many whole sentences from its start as fit; empty if fewer than
+    MIN_CONTEXT_CHARS fit."""
+    if len(text) <= max_chars:
+        return text
     end = 0
     for sentence in find_sentences(text):
         if sentence.end > max_chars:

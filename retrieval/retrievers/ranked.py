@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from indexing import embedding
-from retrieval.fusion import reciprocal_rank_fusion
 from retrieval.retrievers.base import MODE_OPTIONS, IndexRetriever
 from retrieval.retrievers.nodes import to_document_node, to_passage_nodes, to_summary_node
 from retrieval.search import (
@@ -26,6 +25,7 @@ from retrieval.search import (
 from retrieval.search.flat import drop_repeated_chunks, keep_best_of_each
 from retrieval.search.hierarchy import search_hierarchical
 from retrieval.search.multi_query import search_by_queries
+from retrieval.search.run import fuse_by_rank
 from retrieval.search.targets import find_builds
 from retrieval.search.vector_spaces import ARTIFACTS_PER_SPACE, TEXT_SPACE, answer_from_spaces
 
@@ -165,12 +165,7 @@ class QueriesRetriever(IndexRetriever[MultiQueryAnswer]):
         return search_by_queries(index, queries, options, self.grant)
 
     def to_nodes(self, answer: MultiQueryAnswer) -> list[NodeWithScore]:
-        hits: dict[str, Hit] = {}
-        for hit in (hit for ranking in answer.rankings for hit in ranking):
-            hits.setdefault(hit.passage_id, hit)
-        ids = [[hit.passage_id for hit in ranking] for ranking in answer.rankings]
-        fused = reciprocal_rank_fusion(ids)[: self.options.limit]
-        return to_passage_nodes([replace(hits[id], score=score) for id, score in fused])
+        return to_passage_nodes(fuse_by_rank(answer.rankings, self.options.limit))
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return self.to_nodes(self.search_queries(query_bundle.embedding_strs))

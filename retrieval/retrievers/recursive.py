@@ -1,12 +1,10 @@
 """Retriever of chunks by way of the summaries, questions and concepts above them."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from core.exceptions import InvalidInput
 from indexing.models import IndexBuild
-from retrieval.fusion import reciprocal_rank_fusion
 from retrieval.retrievers.base import MODE_OPTIONS
 from retrieval.retrievers.knowledge import ConceptRetriever
 from retrieval.retrievers.ranked import (
@@ -16,7 +14,7 @@ from retrieval.retrievers.ranked import (
     SummaryRetriever,
 )
 from retrieval.search import SearchAnswer
-from retrieval.search.run import add_up
+from retrieval.search.run import add_up, fuse_by_rank
 from retrieval.search.targets import find_builds
 
 _MAX_CONCEPTS = 30  # with three quotes each; a filter may compare 200 values
@@ -56,7 +54,13 @@ class RecursiveChunkRetriever(PassageRetriever):
                 restricted = options | {"filter": {"all_of": filters}}
                 chunks = ChunkRetriever(indexes, grant=self.grant, **restricted)
                 answers.append(chunks.search(query))
-        return self._fuse(answers)
+        builds = find_builds(self.indexes, self.grant)
+        return SearchAnswer(
+            builds={name: build.number if build else None for name, build in builds.items()},
+            score_kind="rrf",
+            hits=fuse_by_rank([answer.hits for answer in answers], self.options.limit),
+            **add_up(answers),
+        )
 
     def _group_indexes(self) -> dict[str, list[str | IndexBuild]]:
         """The indexes that hold each kind to begin with."""
@@ -97,15 +101,3 @@ class RecursiveChunkRetriever(PassageRetriever):
             artifacts = [hit.payload["artifact_id"] for hit in hits if not hit.payload["page_id"]]
             below = {"page_id": pages, "artifact_id": artifacts}
         return [{field: list(dict.fromkeys(ids))} for field, ids in below.items() if ids]
-
-    def _fuse(self, answers: Sequence[SearchAnswer]) -> SearchAnswer:
-        hits = {str(hit.node_id): hit for answer in answers for hit in answer.hits}
-        rankings = [[str(hit.node_id) for hit in answer.hits] for answer in answers]
-        fused = reciprocal_rank_fusion(rankings)[: self.options.limit]
-        builds = find_builds(self.indexes, self.grant)
-        return SearchAnswer(
-            builds={name: build.number if build else None for name, build in builds.items()},
-            score_kind="rrf",
-            hits=[replace(hits[id], score=score) for id, score in fused],
-            **add_up(answers),
-        )

@@ -234,15 +234,12 @@ def _check_entities(
     }
     entities = model.objects.filter(pk__in=ids)
     texts = {entity.pk: entity.text for entity in entities}
-    visible_ids = {
-        grant: texts.keys()
-        if grant.sees_all_documents
-        else set(entities.visible_to(grant).values_list("pk", flat=True))
-        for grant in {found.target.grant for found in group}
-    }
+    grant, visible_ids = group[0].target.grant, set(texts)
+    if not grant.sees_all_documents:
+        visible_ids = set(entities.visible_to(grant).values_list("pk", flat=True))
     return {
         found.key: _check_entity(found, texts[found.point.id])
-        if found.point.id in visible_ids[found.target.grant]
+        if found.point.id in visible_ids
         else HIDDEN
         for found in group
         if found.key in existing_keys and found.point.id in texts

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -14,7 +15,7 @@ from indexing import revisions
 from indexing.models import IndexBuild
 from indexing.spec import IndexSpec
 from indexing.stores import Payload
-from retrieval.fusion import Explanation
+from retrieval.fusion import Explanation, reciprocal_rank_fusion
 from retrieval.search.hit_checks import DroppedPoints, HitChecks, Verdict
 from retrieval.search.ranking import explain_candidates, fetch_points, measure_similarities
 from retrieval.search.request import SCORE_KINDS, Mode, SearchOptions, check_query, name_score
@@ -211,3 +212,12 @@ def add_up(answers: Sequence[AnyAnswer]) -> dict[str, Any]:
         },
         "notes": list(dict.fromkeys(note for answer in answers for note in answer.notes)),
     }
+
+
+def fuse_by_rank(rankings: Sequence[Sequence[Hit]], limit: int) -> list[Hit]:
+    """The best passages of several rankings, each once, with their fused reciprocal ranks."""
+    hits: dict[str, Hit] = {}
+    for hit in chain.from_iterable(rankings):
+        hits.setdefault(hit.passage_id, hit)
+    fused = reciprocal_rank_fusion([[hit.passage_id for hit in each] for each in rankings])
+    return [replace(hits[id], score=score) for id, score in fused[:limit]]
