@@ -22,9 +22,6 @@ _ROWS_AT_ONCE = 512  # of the matrix of similarities
 _SOURCES_PER_CONCEPT = 50  # nearest sources compared for a bridge
 MAX_BRIDGES_SHOWN = 5  # per pair
 
-# Similarity, and the matrix rows of the two concepts.
-_Pair = tuple[float, int, int]
-
 
 def compute_open_pairs(
     index: str, grant: Grant, *, min_similarity: float, limit: int, offset: int
@@ -83,9 +80,10 @@ def _find_closed_pairs(index: str, ids: Sequence[UUID]) -> NDArray[np.intp]:
 
 def _rank_pairs(
     vectors: NDArray[np.float32], closed: NDArray[np.intp], min_similarity: float, *, count: int
-) -> tuple[list[_Pair], int]:
-    """The ``count`` most similar pairs of rows, ties by row, and the number of all pairs."""
-    best: list[_Pair] = []
+) -> tuple[list[tuple[float, int, int]], int]:
+    """The ``count`` most similar pairs, as similarity and both rows, ties by row; and the number
+    of all pairs."""
+    best: list[tuple[float, int, int]] = []
     total = 0
     for start in range(0, len(vectors), _ROWS_AT_ONCE):
         similarities = vectors[start : start + _ROWS_AT_ONCE] @ vectors.T

@@ -129,17 +129,16 @@ def _find_ranks(question: AskRequest, found: PipelineHits, ids: set[str]) -> lis
 
 def _find_best_ranks(ranking: Sequence[Hit], ids: set[str]) -> dict[str, Any]:
     for rank, hit in enumerate(ranking, start=1):
-        if not _matching_ids(hit.payload, str(hit.node_id)) & ids:
-            continue
-        explanation = hit.explanation
-        assert explanation is not None
-        return {
-            "dense": explanation.dense and explanation.dense.rank,
-            "sparse": explanation.sparse and explanation.sparse.rank,
-            "fused": rank,
-            "similarity": hit.similarity,
-        }
-    return {"dense": None, "sparse": None, "fused": None, "similarity": None}
+        if _matching_ids(hit.payload, str(hit.node_id)) & ids:
+            explanation = hit.explanation
+            assert explanation is not None
+            return {
+                "dense": explanation.dense and explanation.dense.rank,
+                "sparse": explanation.sparse and explanation.sparse.rank,
+                "fused": rank,
+                "similarity": hit.similarity,
+            }
+    return dict.fromkeys(("dense", "sparse", "fused", "similarity"))
 
 
 def _find_losing_component(

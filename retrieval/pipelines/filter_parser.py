@@ -154,11 +154,7 @@ class FilterParser:
         return model_reading, []
 
     def _refuses(
-        self,
-        query: str,
-        parsed: ParsedQuestion,
-        model_reading: ModelReading | None,
-        target: Target,
+        self, query: str, parsed: ParsedQuestion, model_reading: ModelReading | None, target: Target
     ) -> tuple[bool, list[str]]:
         """Whether the question is irrelevant, and a note if that was not tested."""
         if not parsed.topic or find_identifier_spans(query, target.spec):

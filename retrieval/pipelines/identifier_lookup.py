@@ -52,15 +52,14 @@ class IdentifierLookup:
     @component.output_types(query=str, identified=list[dict[str, Any]], notes=list[str])
     def run(self, index: str, query: str, grant: Grant = EVERYTHING) -> dict[str, Any]:
         build = find_builds([index], grant)[index]
-        spec = None if build is None else build.spec
-        if spec is None or not spec.identifiers:
+        if build is None or not build.spec.identifiers:
             return {"query": query, "identified": [], "notes": []}
-        matches = find_identifier_matches(query, spec.identifiers)
+        matches = find_identifier_matches(query, build.spec.identifiers)
         notes = []
         if len(matches) > MAX_IDENTIFIERS:
             notes.append(f"Only the first {MAX_IDENTIFIERS} identifiers were looked up.")
         matches = matches[:MAX_IDENTIFIERS]
-        [target] = make_targets([build], [spec.kinds[0]])
+        [target] = make_targets([build], build.spec.kinds[:1])
         found = find_identified_documents(target, matches)
         texts = read_titles_and_openings(
             [UUID(payload["artifact_id"]) for payload in found.values()]

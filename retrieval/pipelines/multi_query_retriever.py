@@ -88,11 +88,7 @@ def _read_headings(rankings: Sequence[Sequence[Hit]]) -> dict[str, str]:
 
 
 def _make_passage(
-    query: str,
-    rank: int,
-    hit: Hit,
-    filter: Mapping[str, Any] | None,
-    headings: Mapping[str, str],
+    query: str, rank: int, hit: Hit, filter: Mapping[str, Any] | None, headings: Mapping[str, str]
 ) -> Passage:
     """Turn a hit of a query into a passage, with its ranks and scores as the first step."""
     explanation = hit.explanation

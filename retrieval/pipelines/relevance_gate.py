@@ -89,12 +89,11 @@ class RelevanceGate:
     def run(self, index: str, query: str, grant: Grant = EVERYTHING) -> dict[str, Any]:
         notes: list[str] = []
         build = find_builds([index], grant)[index]
-        spec = None if build is None else build.spec
-        if build is not None and spec is not None and not find_identifier_spans(query, spec):
+        if build is not None and not find_identifier_spans(query, build.spec):
             [target] = make_targets([build], [choose_passage_kind(build)])
             is_refused, notes = self.test.refuses(target, query)
             if is_refused:
-                return {"refusal": make_refusal(spec)}
+                return {"refusal": make_refusal(build.spec)}
         return {"query": query, "queries": [query], "notes": notes}
 
 

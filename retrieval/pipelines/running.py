@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -88,16 +88,11 @@ async def run_pipeline(question: AskRequest) -> AsyncGenerator[PipelineHits | st
 
 def find_hits(question: AskRequest) -> PipelineHits:
     """Run the pipeline in this thread, without writing an answer. Raises as ``run_pipeline``."""
-    from haystack.core.errors import PipelineRuntimeError
-
     loaded = check_ask_request(question)
     started_at = time.perf_counter()
     inputs = _make_inputs(loaded, replace(question, wants_answer=False))
-    try:
-        with keep_for_request():
-            outputs = loaded.haystack.run(inputs, include_outputs_from=set(loaded.execution_order))
-    except PipelineRuntimeError as error:
-        raise _unwrap_haystack_error(error) from error
+    with keep_for_request(), _raising_errors_of_components():
+        outputs = loaded.haystack.run(inputs, include_outputs_from=set(loaded.execution_order))
     return _make_pipeline_hits(
         loaded, question, outputs, {}, (time.perf_counter() - started_at) * 1_000
     )
@@ -175,20 +170,27 @@ async def _run_components(
     loaded: LoadedPipeline, inputs: Mapping[str, Mapping[str, Any]]
 ) -> AsyncGenerator[tuple[str, Mapping[str, Any]], None]:
     """Yield each component's name and outputs when it ends."""
-    from haystack.core.errors import PipelineRuntimeError
-
     ended: set[str] = set()
     running = loaded.haystack.run_async_generator(
         dict(inputs), include_outputs_from=set(loaded.execution_order)
     )
-    try:
+    with _raising_errors_of_components():
         async with aclosing(running) as partial_outputs:
             async for outputs in partial_outputs:  # the last repeats all outputs
                 for component in outputs.keys() - ended:
                     ended.add(component)
                     yield component, outputs[component]
+
+
+@contextmanager
+def _raising_errors_of_components() -> Iterator[None]:
+    """Raise the exception that a component raised, without Haystack's wrapper."""
+    from haystack.core.errors import PipelineRuntimeError
+
+    try:
+        yield
     except PipelineRuntimeError as error:
-        raise _unwrap_haystack_error(error) from error
+        raise error.__cause__ or error from error
 
 
 class _ComponentTimer:
@@ -258,9 +260,3 @@ def _require_hits(loaded: LoadedPipeline, has_hits: bool) -> None:
         raise InvalidPipeline(
             f"The pipeline {loaded.name} ended before its component {loaded.hits_component} ran."
         )
-
-
-def _unwrap_haystack_error(error: Exception) -> Exception:
-    """The exception that a component raised, without Haystack's wrapper."""
-    cause = error.__cause__
-    return cause if isinstance(cause, Exception) else error

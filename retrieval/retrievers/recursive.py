@@ -41,11 +41,7 @@ class RecursiveChunkRetriever(PassageRetriever):
         self.kinds = kinds
 
     def search(self, query: str) -> SearchAnswer:
-        """
-        Raises:
-            InvalidInput: an index holds no chunks, or none of the kinds above them.
-            And as ``ChunkRetriever.search``.
-        """
+        """Raises ``InvalidInput``: an index holds no chunks, or none of the kinds above them."""
         options = {name: getattr(self.options, name) for name in self.takes}
         answers = []
         for kind, indexes in self._group_indexes().items():
@@ -80,11 +76,7 @@ class RecursiveChunkRetriever(PassageRetriever):
         return groups
 
     def _find_below(
-        self,
-        kind: str,
-        indexes: Sequence[str | IndexBuild],
-        query: str,
-        options: Mapping[str, Any],
+        self, kind: str, indexes: Sequence[str | IndexBuild], query: str, options: Mapping[str, Any]
     ) -> list[dict[str, list[str]]]:
         """Filters for the chunks below the best nodes of one kind."""
         if kind == "concept":

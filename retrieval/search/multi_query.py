@@ -11,11 +11,7 @@ from retrieval.ledger import LiveBuild
 from retrieval.search.flat import drop_repeated_chunks
 from retrieval.search.request import SearchOptions
 from retrieval.search.run import AnyAnswer, Hit, SearchRun
-from retrieval.search.targets import (
-    Candidate,
-    Target,
-    get_passage_id,
-)
+from retrieval.search.targets import Candidate, Target, get_passage_id
 
 MAX_QUERIES = 10
 MAX_CANDIDATES = 1_000  # hits for each query

@@ -92,12 +92,14 @@ def _render_answer(
 
 
 def _render_artifact_group(artifact: ArtifactGroup, score_kind: str) -> dict[str, Any]:
+    summary = artifact.summary
+    text = None if summary is None else summary.payload.get("summary_text") or ""
     return {
         "artifact_id": artifact.artifact_id,
         "artifact_title": artifact.title,
         "file_name": artifact.file_name,
         "score": artifact.score,
-        "summary_snippet": _make_snippet(_get_summary_text(artifact.summary)),
+        "summary_snippet": _make_snippet(text),
         "pages": [_render_page_group(page, score_kind) for page in artifact.pages],
     }
 
@@ -146,10 +148,6 @@ def _render_ranked_passage(hit: ArtifactHit) -> dict[str, Any] | None:
     if passage is None:
         return None
     return render_chunk(passage, "rrf") | {"rank": hit.rank_by_space["text"]}
-
-
-def _get_summary_text(summary: Hit | None) -> str | None:
-    return None if summary is None else summary.payload.get("summary_text") or ""
 
 
 def _make_snippet(text: str | None) -> str | None:

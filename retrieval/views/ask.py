@@ -35,12 +35,7 @@ from access.grants import Scope
 from access.request_throttle import get_holder
 from access.usage_limits import StreamSlot, require_model_use, take_stream
 from core.openapi import ERROR, body_of
-from retrieval.answer_stream import (
-    AnswerEvent,
-    JoinedAnswer,
-    StreamPosition,
-    stream_answer,
-)
+from retrieval.answer_stream import AnswerEvent, JoinedAnswer, StreamPosition, stream_answer
 from retrieval.event_loop import run_in_thread
 from retrieval.passages import AskRequest, PipelineHits
 from retrieval.pipelines.running import check_ask_request

@@ -139,10 +139,7 @@ class EmergentPairViewSet(viewsets.ViewSet):
         return Response({**answer, "results": results})
 
     @operation(
-        "accept_emergent",
-        strata_types.Relationship,
-        body=requests.AcceptPairSerializer,
-        status=201,
+        "accept_emergent", strata_types.Relationship, body=requests.AcceptPairSerializer, status=201
     )
     def accept(self, request: Request, pair_id: UUID) -> Response:
         """Create a relationship from an emergent pair.
