@@ -76,7 +76,9 @@ class AnswerSynthesiser:
     ) -> dict[str, Any]:
         """Write the answer and call ``on_piece`` with each piece of text as it arrives. Raises
         ``LanguageModelError``: the model failed after it had begun."""
-        return asyncio.run(self.run_async(query, contexts, wants_answer, on_piece))
+        if not wants_answer:
+            return {}
+        return asyncio.run(self.run_async(query, contexts, on_piece=on_piece))
 
     @component.output_types(answer=Answer)
     async def run_async(

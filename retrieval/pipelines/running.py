@@ -23,7 +23,6 @@ from retrieval.search.request import check_query
 from retrieval.search.targets import find_builds
 from summaries import llm
 
-MAX_ANSWER_HITS: Final = MAX_LIMIT
 _DEFAULT_PIPELINE: Final = "plain"  # for an index without a live build, whose spec names one
 _END: Final = object()
 # Outputs of components that are fields of ``PipelineHits``; of several, the last counts.
@@ -38,8 +37,8 @@ Outputs = Mapping[str, Mapping[str, Any]]  # by component, by output
 def check_ask_request(question: AskRequest) -> LoadedPipeline:
     """The question's pipeline. Raises what ``run_pipeline`` raises before it yields anything."""
     check_query([question.index], question.query)
-    if not 1 <= question.limit <= MAX_ANSWER_HITS:
-        raise InvalidInput(f"limit must be between 1 and {MAX_ANSWER_HITS}.", field="limit")
+    if not 1 <= question.limit <= MAX_LIMIT:
+        raise InvalidInput(f"limit must be between 1 and {MAX_LIMIT}.", field="limit")
     build = find_builds([question.index], question.grant)[question.index]
     if build is None:
         return get_pipeline(question.pipeline or _DEFAULT_PIPELINE)

@@ -89,8 +89,7 @@ def request_model_filters(
         if field_spec.said_as
     ]
     rendered = render_prompt(prompt, question, index=spec, fields=fields, today=today.isoformat())
-    language_model = get_language_model(model)
-    answer = language_model.complete(
+    answer = get_language_model(model).complete(
         rendered.system,
         rendered.user,
         ModelReading,

@@ -22,8 +22,6 @@ from retrieval.serializers.requests import (
     join_alias,
 )
 
-DEFAULT_SUBGRAPH_SIMILARITY = 0.7
-DEFAULT_BRIDGE_SIMILARITY = 0.75
 MAX_WORDS = 10
 MAX_WORD_CHARS = 200
 
@@ -122,7 +120,7 @@ class BlendQuerySerializer(KnowledgeQuerySerializer):
 
 class SubgraphQuerySerializer(KnowledgeQuerySerializer):
     min_similarity = SimilarityField(
-        default=DEFAULT_SUBGRAPH_SIMILARITY, help_text="Show only concepts above this similarity."
+        default=0.7, help_text="Show only concepts above this similarity."
     )
     limit = serializers.IntegerField(
         default=50, min_value=1, max_value=MAX_LIMIT, help_text="At most this many of each kind."
@@ -171,7 +169,7 @@ class EmergentParametersSerializer(PagingSerializer):
         "are computed for this request."
     )
     bridge_similarity = SimilarityField(
-        default=DEFAULT_BRIDGE_SIMILARITY, help_text="Similarity of a source to both concepts."
+        default=0.75, help_text="Similarity of a source to both concepts."
     )
 
 

@@ -19,7 +19,6 @@ from core.serializers import (
 )
 from indexing.embedding.rdkit_model import MAX_SMILES_CHARS
 from retrieval.facets import MAX_FACET_VALUES
-from retrieval.pipelines.running import MAX_ANSWER_HITS
 from retrieval.questions.follow_ups import MAX_TURNS
 from retrieval.search import (
     MAX_ARTIFACTS,
@@ -244,7 +243,7 @@ class AskParametersSerializer(QuerySerializer):
         required=False, help_text="Applied in addition to the filters found in the question."
     )
     limit = serializers.IntegerField(
-        default=10, min_value=1, max_value=MAX_ANSWER_HITS, help_text="Maximum number of hits."
+        default=10, min_value=1, max_value=MAX_LIMIT, help_text="Maximum number of hits."
     )
     pipeline = serializers.CharField(
         required=False,

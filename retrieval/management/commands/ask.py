@@ -16,7 +16,7 @@ from indexing.management.api_client import (
     require_success,
 )
 from retrieval.management.answer_printing import AnswerPrinter, strip_control_characters
-from retrieval.pipelines.running import MAX_ANSWER_HITS
+from retrieval.search import MAX_LIMIT
 from summaries.models import EXTRACTIVE_MODEL_NAME
 
 
@@ -28,7 +28,7 @@ class Command(ApiCommand):
         parser.add_argument("--index", required=True)
         parser.add_argument("--pipeline", help="Default: the pipeline that the index's spec names.")
         parser.add_argument("--filter", help="A filter as JSON, as in the API.")
-        parser.add_argument("--limit", type=int, help=f"Passages, 1 to {MAX_ANSWER_HITS}.")
+        parser.add_argument("--limit", type=int, help=f"Passages, 1 to {MAX_LIMIT}.")
         add_json_option(parser)
 
     def handle(
