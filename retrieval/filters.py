@@ -71,7 +71,7 @@ class _FilterParser:
         parts = [
             self._parse_key(key, value, f"{path}.{key}", depth) for key, value in content.items()
         ]
-        return _all_of([part for part in parts if part is not None])
+        return all_of(*parts)
 
     def _parse_key(self, key: str, value: object, path: str, depth: int) -> Filter | None:
         if key in {"all_of", "any_of"}:
@@ -85,7 +85,7 @@ class _FilterParser:
                 number = parts.index(None)
                 raise InvalidInput("The filter is empty.", field=f"{path}.{number}")
             filters = [part for part in parts if part is not None]
-            return _all_of(filters) if key == "all_of" else _any_of(filters)
+            return all_of(*filters) if key == "all_of" else _any_of(filters)
         if key == "not":
             negated = self.parse_object(value, path, depth=depth + 1)
             if negated is None:
@@ -253,10 +253,10 @@ _READER_BY_FIELD_TYPE: dict[str, Callable[[object, str], Any]] = {
 }
 
 
-def _all_of(filters: Sequence[Filter]) -> Filter | None:
-    if not filters:
-        return None
-    return filters[0] if len(filters) == 1 else AllOf(filters)
+def all_of(*filters: Filter | None) -> Filter | None:
+    """A filter that matches what all of these match; None if there are none."""
+    given = [each for each in filters if each is not None]
+    return AllOf(given) if len(given) > 1 else next(iter(given), None)
 
 
 def _any_of(filters: Sequence[Filter]) -> Filter:

@@ -111,9 +111,9 @@ class PipelineHits:
     """The hits of a pipeline run, or the refusal, with everything that explains them.
 
     ``question``: what was asked; a follow-up as it was rewritten. ``query``: the query that was
-    searched; ``queries``: its wordings. ``filter``: the filter that
-    was applied; ``parsed``: the part of it read from the question. ``notes``: what could not be
-    done, each a sentence. ``took_ms``: by component, and ``total``.
+    searched; ``queries``: its wordings. ``filter``: the filter that was applied; ``parsed``: the
+    part of it read from the question. ``notes``: what could not be done, each a sentence.
+    ``took_ms``: by component, and ``total``.
     """
 
     pipeline: str

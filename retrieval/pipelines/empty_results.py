@@ -1,12 +1,12 @@
 """Say which condition of a filter left nothing to search."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from access.grants import Grant
-from indexing.stores import AllOf, Filter
-from retrieval.filters import parse_filter
+from indexing.stores import Filter
+from retrieval.filters import all_of, parse_filter
 from retrieval.search.multi_query import choose_passage_kind
 from retrieval.search.targets import Target, find_builds, make_targets
 from retrieval.visible_points import VisiblePoints
@@ -32,25 +32,25 @@ def describe_empty_result(index: str, filter: Mapping[str, Any] | None, grant: G
     if build is None or not filter:
         return []
     [target] = make_targets([build], [choose_passage_kind(build)])
-    of_kind = [] if target.filter is None else [target.filter]
     conditions = [
         (condition, parsed)
         for condition in split_conditions(filter)
         if (parsed := parse_filter(condition, target.spec, grant)) is not None
     ]
     for condition, parsed in conditions:
-        if not _has_match(target, [*of_kind, parsed]):
+        if not _has_match(target, parsed):
             return [f"No passage of this index matches the filter {_format(condition)}."]
     for number in range(2, len(conditions) + 1):
-        if not _has_match(target, [*of_kind, *(parsed for _, parsed in conditions[:number])]):
+        if not _has_match(target, *(parsed for _, parsed in conditions[:number])):
             *others, last = (_format(condition) for condition, _ in conditions[:number])
             together = " and ".join(others)
             return [f"No passage matches the filter {last} together with {together}."]
     return []
 
 
-def _has_match(target: Target, filters: Sequence[Filter]) -> bool:
-    return VisiblePoints(target.grant).count(target.collection, AllOf(filters)) > 0
+def _has_match(target: Target, *filters: Filter) -> bool:
+    condition = all_of(target.filter, *filters)
+    return VisiblePoints(target.grant).count(target.collection, condition) > 0
 
 
 def _format(condition: Mapping[str, Any]) -> str:

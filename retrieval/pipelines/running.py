@@ -92,9 +92,8 @@ def find_hits(question: AskRequest) -> PipelineHits:
     inputs = _make_inputs(loaded, replace(question, wants_answer=False))
     with keep_for_request(), _raising_errors_of_components():
         outputs = loaded.haystack.run(inputs, include_outputs_from=set(loaded.execution_order))
-    return _make_pipeline_hits(
-        loaded, question, outputs, {}, (time.perf_counter() - started_at) * 1_000
-    )
+    total_ms = (time.perf_counter() - started_at) * 1_000
+    return _make_pipeline_hits(loaded, question, outputs, {}, total_ms)
 
 
 # --- Inputs ----------------------------------------------------------------------------------

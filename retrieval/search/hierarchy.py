@@ -109,11 +109,8 @@ def search_hierarchical(
 
 def _require_summaries_and_chunks(builds: Iterable[LiveBuild | None]) -> None:
     for build in builds:
-        if build is None:
-            continue
-        kinds = build.spec.kinds
-        if not _has_summaries_and_chunks(kinds):
-            missing = "embedded chunks" if "chunk" not in kinds else "summaries"
+        if build is not None and not _has_summaries_and_chunks(build.spec.kinds):
+            missing = "embedded chunks" if "chunk" not in build.spec.kinds else "summaries"
             raise InvalidInput(
                 f"A hierarchical search needs summaries and chunks; {build.index} holds no "
                 f"{missing}.",

@@ -52,8 +52,11 @@ class HitCheck(NamedTuple):
     stale_id: UUID | None = None  # for a stale verdict: id of the artifact or standalone node
     is_hidden: bool = False  # the grant does not include it, even if its payload does
 
+    @property
+    def is_corrupt(self) -> bool:
+        return self.verdict is None and not self.is_hidden
 
-CORRUPT = HitCheck(None)
+
 HIDDEN = HitCheck(None, is_hidden=True)
 
 CheckFunction = Callable[[Sequence[Candidate]], dict[PointKey, HitCheck]]
@@ -71,8 +74,9 @@ class HitChecks:
 
     @property
     def dropped(self) -> DroppedPoints:
-        corrupt_count = sum(result == CORRUPT for result in self.results.values())
-        return DroppedPoints(orphans=len(self.orphans), integrity_errors=corrupt_count)
+        results = [result for result in self.results.values() if result is not None]
+        corrupt_count = sum(result.is_corrupt for result in results)
+        return DroppedPoints(len(self.results) - len(results), corrupt_count)
 
     @property
     def stale_ids(self) -> list[UUID]:
@@ -104,7 +108,7 @@ class HitChecks:
                 results = check(part)
                 for found in part:
                     result = self.results[found.key] = results.get(found.key)
-                    if result == CORRUPT:
+                    if result is not None and result.is_corrupt:
                         logger.error(
                             "Integrity error: point %s of %s does not hold the text that was "
                             "indexed",
@@ -253,7 +257,7 @@ check_relationship_types = partial(_check_entities, model=RelationshipType)
 def _check_entity(candidate: Candidate, text: str) -> HitCheck:
     payload = candidate.point.payload
     if not _text_matches_hash(payload):
-        return CORRUPT
+        return HitCheck(None)
     if payload["text"] == text:
         return HitCheck(Verdict.EXACT)
     return HitCheck(Verdict.STALE, candidate.point.id)
@@ -295,7 +299,7 @@ def check_drafts(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
             return HIDDEN
         payload = found.point.payload
         if not _text_matches_hash(payload):
-            return CORRUPT
+            return HitCheck(None)
         held = (str(node.point_id), payload["text_hash"], payload.get("source_hash"))
         if held in list_drafts(node.kind, node.artifact, node.build_id):
             return HitCheck(Verdict.EXACT)

@@ -186,11 +186,12 @@ class SearchRun:
         """Make the answer: what was found, and what every answer says of its search."""
         total = (time.perf_counter() - self._started_at) * 1_000
         took_ms = {name: round(ms, 3) for name, ms in {**self._took_ms, "total": total}.items()}
-        DROPPED_HITS.labels("orphan").inc(self.checks.dropped.orphans)
-        DROPPED_HITS.labels("integrity").inc(self.checks.dropped.integrity_errors)
+        dropped = self.checks.dropped
+        DROPPED_HITS.labels("orphan").inc(dropped.orphans)
+        DROPPED_HITS.labels("integrity").inc(dropped.integrity_errors)
         return answer_class(
             builds={name: build.number if build else None for name, build in self.builds.items()},
-            dropped=self.checks.dropped,
+            dropped=dropped,
             stale_ids=self.checks.stale_ids,
             took_ms=took_ms,
             notes=self.notes,

@@ -13,7 +13,6 @@ from indexing.models import Index, IndexBuild
 from indexing.spec import EmbeddingSpec, IndexSpec
 from indexing.spec.loaded import explain_missing_index
 from indexing.stores import (
-    AllOf,
     DenseVector,
     Filter,
     Match,
@@ -22,7 +21,7 @@ from indexing.stores import (
     SparseVector,
     encode_sparse_query,
 )
-from retrieval.filters import parse_filter
+from retrieval.filters import all_of, parse_filter
 from retrieval.fusion import HybridFusion, HybridRanking, mean_fusion
 from retrieval.hits import HIT_KINDS
 from retrieval.ledger import LiveBuild, read_live_builds
@@ -199,15 +198,11 @@ def make_targets(
         held_kinds = tuple(kind for kind in kinds if kind in spec.kinds)
         if not held_kinds:
             raise _make_missing_kinds_error(build, kinds, spec.kinds)
-        parsed_filter = parse_filter(filter, spec, build.grant)
-        kinds_in_collection = [
-            kind for kind in spec.kinds if KINDS[kind].collection == KINDS[held_kinds[0]].collection
-        ]
-        if len(held_kinds) < len(kinds_in_collection):
-            kind_filter = Match("kind", held_kinds)
-            parsed_filter = (
-                kind_filter if parsed_filter is None else AllOf([kind_filter, parsed_filter])
-            )
+        collection = KINDS[held_kinds[0]].collection
+        kinds_in_collection = [kind for kind in spec.kinds if KINDS[kind].collection == collection]
+        holds_others = len(held_kinds) < len(kinds_in_collection)
+        kind_filter = Match("kind", held_kinds) if holds_others else None
+        parsed_filter = all_of(kind_filter, parse_filter(filter, spec, build.grant))
         targets.append(
             Target(
                 build.index,
@@ -224,16 +219,21 @@ def make_targets(
 
 
 def set_query_vectors(mode: Mode, targets: Sequence[Target]) -> list[str]:
-    """Set the vectors of every target's query; embeds the queries of a model in one batch. In a
-    hybrid search, mark the collections of several indexes to be ranked together.
+    """Set what a search needs of every target's query. In a hybrid search, mark the collections of
+    several indexes to be ranked together.
 
     If the endpoint of a model fails, a hybrid search ranks the targets of this model by words only;
     the returned notes say so. A dense search raises ``EmbeddingUnavailable``."""
+    notes = [] if mode == Mode.SPARSE else _set_dense_vectors(mode, targets)
+    notes += set_query_terms(mode, targets)
+    return list(dict.fromkeys(notes))
+
+
+def _set_dense_vectors(mode: Mode, targets: Sequence[Target]) -> list[str]:
+    """Embeds the queries of a model in one batch."""
     notes: list[str] = []
-    is_scored_by_rank = mode == Mode.DENSE and len(_group_by_model(targets)) > 1
     vectors: dict[EmbeddingSpec, dict[str, DenseVector | None]] = {}
-    for target in targets if mode != Mode.SPARSE else ():
-        target.is_scored_by_rank = is_scored_by_rank
+    for target in targets:
         vectors.setdefault(target.embedding, {})[target.query_text] = None
     for model, texts in vectors.items():
         if mode == Mode.DENSE:
@@ -242,11 +242,12 @@ def set_query_vectors(mode: Mode, targets: Sequence[Target]) -> list[str]:
             embedded, new_notes = embed_queries_if_available(model, list(texts))
             vectors[model] = dict(zip(texts, embedded, strict=True))
             notes += new_notes
-    for target in targets if mode != Mode.SPARSE else ():
+    is_scored_by_rank = mode == Mode.DENSE and len(_group_by_model(targets)) > 1
+    for target in targets:
         target.dense = vectors[target.embedding][target.query_text]
+        target.is_scored_by_rank = is_scored_by_rank
         target.needs_ranks |= target.dense is None  # only one ranking, fused as two would be
-    notes += set_query_terms(mode, targets)
-    return list(dict.fromkeys(notes))
+    return notes
 
 
 def set_query_terms(mode: Mode, targets: Sequence[Target]) -> list[str]:
