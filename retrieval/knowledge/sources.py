@@ -100,7 +100,6 @@ def search_similar_sources(
         UnknownSource: there is no source with this id.
         NotYetIndexed: the store holds none of its chunks yet.
         InvalidInput: the chunks of these indexes are embedded by different models.
-        UnknownIndex: lists the known names.
     """
     source = Source.every_reading.select_related("artifact").filter(pk=source_id).first()
     if source is None or not source.artifact.is_visible_to(grant):

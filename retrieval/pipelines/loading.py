@@ -47,6 +47,7 @@ class LoadedPipeline:
 
 _pipelines: dict[str, LoadedPipeline] = {}
 _pipelines_lock = threading.Lock()  # held while Haystack is imported, never while a model loads
+_warm_names: set[str] = set()
 
 
 def get_pipeline(name: str) -> LoadedPipeline:
@@ -62,7 +63,9 @@ def get_pipeline(name: str) -> LoadedPipeline:
         if name not in _pipelines:
             _pipelines[name] = load_pipeline(read_declaration(name))
         loaded = _pipelines[name]
-    loaded.haystack.warm_up()
+    if name not in _warm_names:
+        loaded.haystack.warm_up()
+        _warm_names.add(name)
     return loaded
 
 

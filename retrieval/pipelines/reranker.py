@@ -118,11 +118,8 @@ class Reranker:
 
     @component.output_types(passages=list[Passage], notes=list[str])
     def run(self, query: str, passages: list[Passage]) -> dict[str, Any]:
-        """
-        Raises:
-            ModelLoading: the model is not loaded yet; retry helps.
-            ModelUnavailable: the model is unknown, or its files or package are missing.
-        """
+        """Raises ``ModelLoading``, for which retry helps, and ``ModelUnavailable``: the model is
+        unknown, or its files or package are missing."""
         if not passages or not self._name:
             return {"passages": passages, "notes": []}
         head, tail = passages[: self.candidates], passages[self.candidates :]

@@ -49,6 +49,7 @@ def stand_ins(monkeypatch):
     monkeypatch.setattr(declaring, "COMPONENTS", declaring.COMPONENTS | STAND_INS)
     monkeypatch.setattr(loading, "COMPONENTS", declaring.COMPONENTS | STAND_INS)
     monkeypatch.setattr(loading, "_pipelines", {})
+    monkeypatch.setattr(loading, "_warm_names", set())
 
 
 @pytest.fixture
