@@ -17,8 +17,8 @@ from core.exceptions import InvalidInput
 from documents.groups import is_visible
 from indexing.models import Node
 from retrieval.event_loop import run_in_thread
-from retrieval.passages import Answer
-from retrieval.pipelines.running import AskRequest, PipelineHits, run_pipeline
+from retrieval.passages import Answer, AskRequest, PipelineHits
+from retrieval.pipelines.running import run_pipeline
 
 logger = logging.getLogger(__name__)
 
@@ -145,7 +145,9 @@ async def stream_answer(
                 yield _make_chunk_event(answer_id, result, len(text))
     done_data = make_done_data(answer)
     finished = _StoredAnswer(caller, _hash_question(question), node_ids, text, done_data)
-    await _store(answer_id, finished)
+    # In a thread, because the cache may be a server and the event loop must not wait for it.
+    key = _cache_key(answer_id)
+    await asyncio.to_thread(cache.set, key, asdict(finished), RESUMABLE_SECONDS)
     yield AnswerEvent("done", done_data, StreamPosition(answer_id, None))
 
 
@@ -186,11 +188,6 @@ def _are_visible(node_ids: Sequence[str], grant: Grant) -> bool:
         return True
     nodes = Node.objects.filter(is_visible(grant, "artifact__"), point_id__in=node_ids)
     return nodes.values("point_id").distinct().count() == len(set(node_ids))
-
-
-async def _store(answer_id: str, stored: _StoredAnswer) -> None:
-    """In a thread, because the cache may be a server and the event loop must not wait for it."""
-    await asyncio.to_thread(cache.set, _cache_key(answer_id), asdict(stored), RESUMABLE_SECONDS)
 
 
 def _cache_key(answer_id: str) -> str:

@@ -81,37 +81,27 @@ def get_cross_encoder_loader(name: str, window: int | None = None) -> ModelLoade
 
 def _load_model(name: str) -> Any:
     with import_lock:
+        from fastembed.common.model_description import ModelSource
         from fastembed.rerank.cross_encoder import TextCrossEncoder
 
     folder = Path(name)
-    if folder.is_dir():
-        return _load_folder(folder)
-    names = {model["model"] for model in TextCrossEncoder.list_supported_models()}
-    if name not in names:
-        raise ModelUnavailable(
-            f"There is no cross-encoder and no folder named {name!r}.", field="model", allowed=names
-        )
-    return _make_encoder(name)
-
-
-def _load_folder(folder: Path) -> Any:
-    from fastembed.common.model_description import ModelSource
-    from fastembed.rerank.cross_encoder import TextCrossEncoder
-
-    if not (folder / "model.onnx").is_file():
-        raise ModelUnavailable(f"{folder} holds no model.onnx.", field="model")
-    name = f"strata/{folder.resolve()}"
+    options: dict[str, Any] = {}
     with _catalogue_lock:
-        if name not in {model["model"] for model in TextCrossEncoder.list_supported_models()}:
-            TextCrossEncoder.add_custom_model(
-                model=name, sources=ModelSource(hf=name), model_file="model.onnx"
+        known = {model["model"] for model in TextCrossEncoder.list_supported_models()}
+        if folder.is_dir():
+            if not (folder / "model.onnx").is_file():
+                raise ModelUnavailable(f"{folder} holds no model.onnx.", field="model")
+            name, options = f"strata/{folder.resolve()}", {"specific_model_path": str(folder)}
+            if name not in known:
+                TextCrossEncoder.add_custom_model(
+                    model=name, sources=ModelSource(hf=name), model_file="model.onnx"
+                )
+        elif name not in known:
+            raise ModelUnavailable(
+                f"There is no cross-encoder and no folder named {name!r}.",
+                field="model",
+                allowed=known,
             )
-    return _make_encoder(name, specific_model_path=str(folder))
-
-
-def _make_encoder(name: str, **options: Any) -> Any:
-    from fastembed.rerank.cross_encoder import TextCrossEncoder
-
     cache = Path(settings.STRATA_MODELS_DIR) / "fastembed"
     try:
         return TextCrossEncoder(
@@ -154,11 +144,8 @@ class RerankEndpoint:
         self, query: str, texts: Sequence[str], *, should_stop: Callable[[], bool] = lambda: False
     ) -> list[float]:
         """Score how well each text answers the query, in the given order, on the model's scale.
-        Scores are cached for an hour.
-
-        Raises:
-            ModelUnavailable: the endpoint failed now, or a moment ago.
-        """
+        Scores are cached for an hour. Raises ``ModelUnavailable``: the endpoint failed now, or a
+        moment ago."""
         keys = [
             "rerank:" + hash_text(json.dumps([self._url, self._model, query, text]))
             for text in texts

@@ -7,8 +7,9 @@ import strata_types
 from access.grants import Grant
 from documents.models import Artifact
 from indexing.models import IndexedDocument
-from indexing.stores import AllOf, Match, Not
-from retrieval.search.targets import Target, find_builds, make_targets, parse_recipe
+from indexing.stores import Match, Not
+from retrieval.filters import all_of
+from retrieval.search.targets import Target, find_builds, make_targets
 from retrieval.visible_points import VisiblePoints
 
 MAX_FACET_VALUES = 100
@@ -20,29 +21,22 @@ def count_field_values(
     index: str, filter: Mapping[str, Any] | None, limit: int, grant: Grant
 ) -> strata_types.FacetAnswer:
     """The most frequent values of each field. A field's own condition in ``filter`` does not apply
-    to its values, so that others can be chosen beside those already chosen.
-
-    Raises:
-        UnknownIndex, InvalidInput, PointsLost: as of a search.
-        StoreUnavailable: retry helps.
-    """
+    to its values, so that others can be chosen beside those already chosen. Raises as a search."""
     build = find_builds([index], grant)[index]
     if build is None:
         return {"index": index, "build": None, "kind": None, "facets": []}
-    spec = parse_recipe(build.recipe)
+    spec = build.spec
     [target] = make_targets([build], spec.kinds[:1], filter)  # refuses a wrong filter
     points = VisiblePoints(grant)
     hidden = _find_documents_just_hidden(points, target)
+    not_hidden = Not(Match("artifact_id", sorted(hidden))) if hidden else None
     facets: list[strata_types.Facet] = []
     for name, field in spec.metadata.items():
         if field.type not in READERS:
             continue
         others = {key: value for key, value in (filter or {}).items() if key != name}
         [target] = make_targets([build], spec.kinds[:1], others)
-        conditions = [] if target.filter is None else [target.filter]
-        if hidden:
-            conditions.append(Not(Match("artifact_id", sorted(hidden))))
-        condition = AllOf(conditions) if conditions else None
+        condition = all_of(target.filter, not_hidden)
         counts = points.facet(target.collection, name, limit=limit, filter=condition)
         read = READERS[field.type]
         values: list[strata_types.FacetValue] = [

@@ -71,7 +71,7 @@ class _FilterParser:
         parts = [
             self._parse_key(key, value, f"{path}.{key}", depth) for key, value in content.items()
         ]
-        return _all_of([part for part in parts if part is not None])
+        return all_of(*parts)
 
     def _parse_key(self, key: str, value: object, path: str, depth: int) -> Filter | None:
         if key in {"all_of", "any_of"}:
@@ -85,7 +85,7 @@ class _FilterParser:
                 number = parts.index(None)
                 raise InvalidInput("The filter is empty.", field=f"{path}.{number}")
             filters = [part for part in parts if part is not None]
-            return _all_of(filters) if key == "all_of" else _any_of(filters)
+            return all_of(*filters) if key == "all_of" else _any_of(filters)
         if key == "not":
             negated = self.parse_object(value, path, depth=depth + 1)
             if negated is None:
@@ -102,7 +102,6 @@ class _FilterParser:
                 allowed=[*fields, *COMBINATORS],
             )
         field_type = fields[name]
-        read_value = self._make_value_reader(name, field_type)
         if isinstance(value, Mapping):
             if field_type not in RANGE_FIELD_TYPES:
                 raise InvalidInput(
@@ -110,18 +109,17 @@ class _FilterParser:
                     "range.",
                     field=path,
                 )
-            return self._parse_range(name, value, path, read_value)
+            return self._parse_range(name, field_type, value, path)
+        if value == []:
+            raise InvalidInput(f"{name} must have at least one value.", field=path)
+        values = {path: value}
         if isinstance(value, list):
-            if not value:
-                raise InvalidInput(f"{name} must have at least one value.", field=path)
-            paths = [f"{path}.{number}" for number in range(len(value))]
-            return self._make_match(
-                name, field_type, [read_value(*pair) for pair in zip(value, paths, strict=True)]
-            )
-        return self._make_match(name, field_type, [read_value(value, path)])
+            values = {f"{path}.{number}": each for number, each in enumerate(value)}
+        read = [self._read_value(name, field_type, each, at) for at, each in values.items()]
+        return self._make_match(name, field_type, read)
 
     def _parse_range(
-        self, name: str, bounds: Mapping[str, object], path: str, read: Callable[[object, str], Any]
+        self, name: str, field_type: str, bounds: Mapping[str, object], path: str
     ) -> Filter:
         for operator in bounds:
             if operator not in RANGE_OPERATORS:
@@ -134,9 +132,11 @@ class _FilterParser:
             raise InvalidInput(
                 "A range must have at least one bound.", field=path, allowed=RANGE_OPERATORS
             )
-        return Range(
-            name, **{bound: read(value, f"{path}.{bound}") for bound, value in bounds.items()}
-        )
+        values = {
+            bound: self._read_value(name, field_type, value, f"{path}.{bound}")
+            for bound, value in bounds.items()
+        }
+        return Range(name, **values)
 
     def _make_match(self, name: str, field_type: str, values: Sequence[Any]) -> Filter:
         if field_type == "text":
@@ -147,21 +147,16 @@ class _FilterParser:
             values = [value for value in values if self.grant.shows_group(value)]
         return Match(name, values)
 
-    def _make_value_reader(self, name: str, field_type: str) -> Callable[[object, str], Any]:
-        """Make a function that checks a value of the field and converts it to the stored form."""
-        field_spec = self.spec.metadata.get(name)
-
-        def read(value: object, path: str) -> Any:
-            self.condition_count += 1
-            if self.condition_count > MAX_CONDITIONS:
-                raise InvalidInput(
-                    f"The filter compares more than {MAX_CONDITIONS} values.", field="filter"
-                )
-            if name in ID_FIELDS:
-                return _read_id(value, path)
-            return parse_value(value, field_type, path, field_spec)
-
-        return read
+    def _read_value(self, name: str, field_type: str, value: object, path: str) -> Any:
+        """Check a value of the field and convert it to the stored form."""
+        self.condition_count += 1
+        if self.condition_count > MAX_CONDITIONS:
+            raise InvalidInput(
+                f"The filter compares more than {MAX_CONDITIONS} values.", field="filter"
+            )
+        if name in ID_FIELDS:
+            return _read_id(value, path)
+        return parse_value(value, field_type, path, self.spec.metadata.get(name))
 
 
 def _normalise_value(value: Any, field_spec: FieldSpec, path: str) -> Any:
@@ -258,10 +253,10 @@ _READER_BY_FIELD_TYPE: dict[str, Callable[[object, str], Any]] = {
 }
 
 
-def _all_of(filters: Sequence[Filter]) -> Filter | None:
-    if not filters:
-        return None
-    return filters[0] if len(filters) == 1 else AllOf(filters)
+def all_of(*filters: Filter | None) -> Filter | None:
+    """A filter that matches what all of these match; None if there are none."""
+    given = [each for each in filters if each is not None]
+    return AllOf(given) if len(given) > 1 else next(iter(given), None)
 
 
 def _any_of(filters: Sequence[Filter]) -> Filter:

@@ -132,7 +132,16 @@ def find_text_languages(index: str, grant: Grant) -> TextLanguages:
 
 @lru_cache(maxsize=1_000)
 def _find_text_languages(index: str, grant: Grant, period: float) -> TextLanguages:
-    return _find_languages(_sample_texts(index, grant))
+    texts = _sample_texts(index, grant)
+    languages = Counter(guess_language(text, "") for text in texts)
+    latin_count = sum(is_latin(text) for text in texts)
+    common = {name for name, count in languages.items() if count >= MIN_SHARE * len(texts)}
+    is_recognised = 2 * languages[""] < len(texts)
+    return TextLanguages(
+        tuple(sorted(common - {""})) if is_recognised else (),
+        has_latin=latin_count >= MIN_SHARE * len(texts),
+        has_other_scripts=len(texts) - latin_count >= MIN_SHARE * len(texts),
+    )
 
 
 def describe_unread_texts(build: IndexBuild) -> str | None:
@@ -157,15 +166,3 @@ def _sample_texts(index: str, grant: Grant) -> list[str]:
     sources = Source.objects.filter(is_visible(grant, "artifact__"), artifact__index=index)
     newest = sources.filter(ordinal=0).order_by("-artifact__revision")
     return list(newest.values_list(Left("text", MAX_CHARS_SAMPLED), flat=True)[:SAMPLED_DOCUMENTS])
-
-
-def _find_languages(texts: list[str]) -> TextLanguages:
-    languages = Counter(guess_language(text, "") for text in texts)
-    latin_count = sum(is_latin(text) for text in texts)
-    common = {name for name, count in languages.items() if count >= MIN_SHARE * len(texts)}
-    is_recognised = 2 * languages[""] < len(texts)
-    return TextLanguages(
-        tuple(sorted(common - {""})) if is_recognised else (),
-        has_latin=latin_count >= MIN_SHARE * len(texts),
-        has_other_scripts=len(texts) - latin_count >= MIN_SHARE * len(texts),
-    )

@@ -17,16 +17,8 @@ from django.db import connection
 from access.grants import Grant
 from documents.models import Artifact, Page, Reading, Source
 from indexing.models import Index, IndexBuild, Node, SearchSettings
+from indexing.spec import IndexSpec, read_stored_spec
 from summaries.models import Summary
-
-
-class StoredSpec(NamedTuple):
-    """The JSON texts of a build's recipe, and of its index's search settings and store settings
-    (None if the index has none yet), which serve as a cache key."""
-
-    recipe: str
-    search_settings: str | None
-    store_settings: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +29,14 @@ class LiveBuild:
     id: int
     number: int
     has_lost_points: bool
-    recipe: StoredSpec
+    stored_spec: tuple[str, str | None, str | None]  # as ``IndexBuild.stored_spec``
     grant: Grant
+
+    @property
+    def spec(self) -> IndexSpec:
+        """The recipe together with the search settings of the index. Raises ``UnreadableRecipe``:
+        another release of Strata stored a recipe that this one cannot read."""
+        return read_stored_spec(*self.stored_spec)
 
 
 class LedgerRow(NamedTuple):
@@ -108,7 +106,7 @@ def read_live_builds(names: Collection[str], grant: Grant) -> dict[str, LiveBuil
     return {
         name: None
         if build_id is None
-        else LiveBuild(name, build_id, number, bool(is_lost), StoredSpec(*stored), grant)
+        else LiveBuild(name, build_id, number, bool(is_lost), tuple(stored), grant)
         for name, build_id, number, is_lost, *stored in rows
     }
 

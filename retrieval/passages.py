@@ -1,11 +1,13 @@
-"""Data types passed between pipeline components: passages, rankings, contexts, answers."""
+"""Data types of query pipelines: the request, what passes between components, and the results."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
+from uuid import UUID
 
 import strata_types
-from retrieval.search import Hit
+from access.grants import EVERYTHING, Grant
+from retrieval.search import DroppedPoints, Hit
 
 
 class NotCopied:
@@ -18,36 +20,28 @@ class NotCopied:
 
 
 @dataclass(frozen=True, slots=True)
-class PipelineStep:
-    """The ranks and scores that one component gave to a passage, as JSON-serialisable values."""
-
-    component: str
-    details: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
 class Passage(NotCopied):
     """A hit inside a pipeline. The last component set ``score``, on the scale that ``score_kind``
-    names; ``hit.score`` keeps the store's score. ``heading``: that of its source."""
+    names; ``hit.score`` keeps the store's score. ``steps``: what each component did to it, as JSON.
+    ``heading``: that of its source."""
 
     hit: Hit
     score: float
     score_kind: str
     similarity: float | None = None  # cosine to the query that found it, if it was measured
-    steps: tuple[PipelineStep, ...] = ()
+    steps: tuple[Mapping[str, Any], ...] = ()
     heading: str = ""
 
     @property
     def id(self) -> str:
         return str(self.hit.node_id)
 
-    def with_score(self, score: float, score_kind: str, step: PipelineStep) -> Self:
+    def with_score(
+        self, score: float, score_kind: str, component: str, details: Mapping[str, Any]
+    ) -> Self:
         """A copy with a new score and one more step."""
-        return replace(self, score=score, score_kind=score_kind, steps=(*self.steps, step))
-
-    def with_steps(self, steps: tuple[PipelineStep, ...]) -> Self:
-        """A copy with further steps appended."""
-        return replace(self, steps=(*self.steps, *steps))
+        steps = (*self.steps, {"component": component, **details})
+        return replace(self, score=score, score_kind=score_kind, steps=steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,3 +80,54 @@ class Refusal:
 
     detail: str
     fix: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AskRequest:
+    """A request to a query pipeline.
+
+    ``pipeline``: None for the pipeline that the live spec names. ``filter``: in the API's syntax.
+    ``why_not``: id of a node or an artifact; the result says where it was lost. ``history``: the
+    earlier questions of the conversation, the first first; ``run_pipeline`` rewrites the question
+    so that it needs none, and adds ``notes``.
+    """
+
+    index: str
+    query: str
+    filter: dict[str, Any] | None = None
+    limit: int = 10
+    pipeline: str | None = None
+    wants_answer: bool = True
+    explain: bool = False
+    why_not: UUID | None = None
+    grant: Grant = EVERYTHING
+    holder: str = ""  # whose calls of the language model are counted
+    history: Sequence[strata_types.Turn] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineHits:
+    """The hits of a pipeline run, or the refusal, with everything that explains them.
+
+    ``question``: what was asked; a follow-up as it was rewritten. ``query``: the query that was
+    searched; ``queries``: its wordings. ``filter``: the filter that was applied; ``parsed``: the
+    part of it read from the question. ``notes``: what could not be done, each a sentence.
+    ``took_ms``: by component, and ``total``.
+    """
+
+    pipeline: str
+    passages: list[Passage] = field(default_factory=list)
+    question: str = ""
+    query: str = ""
+    queries: list[str] = field(default_factory=list)
+    filter: dict[str, Any] | None = None
+    parsed: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    refusal: Refusal | None = None
+    identified: list[dict[str, Any]] = field(default_factory=list)
+    builds: dict[str, int | None] = field(default_factory=dict)
+    dropped: DroppedPoints = field(default_factory=DroppedPoints)
+    stale_ids: list[UUID] = field(default_factory=list)  # the caller enqueues planning for these
+    took_ms: dict[str, float] = field(default_factory=dict)
+    why_not: dict[str, Any] | None = None

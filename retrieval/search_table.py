@@ -10,12 +10,10 @@ from typing import Any
 from uuid import UUID
 
 from django.utils.module_loading import import_string
-from rest_framework.serializers import Serializer
 
 import strata_types
 from access.grants import Grant
 from concepts.serializers import EVIDENCE_DISCLAIMER
-from core.openapi import body_of
 from core.serializers import StrictSerializer
 from retrieval.request_cache import keep_for_request
 from retrieval.serializers import answers, knowledge_answers, requests
@@ -24,14 +22,14 @@ from retrieval.serializers import knowledge_requests as knowledge
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """``parameters`` are the query and the retriever's own arguments. ``answer`` describes the
-    output of ``render``, which converts the retriever's answer."""
+    """``parameters`` are the query and the retriever's own arguments. ``answer`` is the type of
+    what ``render`` makes of the retriever's answer."""
 
     operation_id: str
     retriever: str  # dotted path, because importing a retriever imports LlamaIndex
     parameters: type[StrictSerializer]
     render: Callable[[Any], dict[str, Any]]
-    answer: type[Serializer]
+    answer: Any
     summary: str
     description: str
 
@@ -51,7 +49,7 @@ SEARCHES: dict[str, Search] = {
         "retrieval.retrievers.ChunkRetriever",
         requests.PassageSearchParametersSerializer,
         render_chunks,
-        body_of(strata_types.PageSearchAnswer),
+        strata_types.PageSearchAnswer,
         "Search passages",
         "Passages that answer a query, best first, each compared with its document as it is now.",
     ),
@@ -60,7 +58,7 @@ SEARCHES: dict[str, Search] = {
         "retrieval.retrievers.SummaryRetriever",
         requests.SummarySearchParametersSerializer,
         partial(answers.render_search_answer, render_hit=answers.render_summary),
-        body_of(strata_types.SummarySearchAnswer),
+        strata_types.SummarySearchAnswer,
         "Search summaries",
         "Summaries of pages and artifacts that answer a query, best first.",
     ),
@@ -69,7 +67,7 @@ SEARCHES: dict[str, Search] = {
         "retrieval.retrievers.QuestionRetriever",
         requests.SearchParametersSerializer,
         answers.render_question_answer,
-        body_of(strata_types.QuestionSearchAnswer),
+        strata_types.QuestionSearchAnswer,
         "Search by question",
         "Passages by the questions they answer, each passage once, best first.",
     ),
@@ -78,7 +76,7 @@ SEARCHES: dict[str, Search] = {
         "retrieval.retrievers.HierarchicalRetriever",
         requests.HierarchicalParametersSerializer,
         answers.render_hierarchical_answer,
-        body_of(strata_types.HierarchicalAnswer),
+        strata_types.HierarchicalAnswer,
         "Search artifacts, pages and passages at once",
         "Artifacts that answer a query with their best pages, and up to three passages of each.",
     ),
@@ -87,7 +85,7 @@ SEARCHES: dict[str, Search] = {
         "retrieval.retrievers.RecursiveChunkRetriever",
         requests.RecursiveParametersSerializer,
         render_chunks,
-        body_of(strata_types.PageSearchAnswer),
+        strata_types.PageSearchAnswer,
         "Search passages by way of what is above them",
         "Passages below the summaries, questions and concepts that answer a query, best first.",
     ),
@@ -95,8 +93,8 @@ SEARCHES: dict[str, Search] = {
         "search_structures",
         "retrieval.retrievers.StructureRetriever",
         requests.StructureParametersSerializer,
-        answers.render_structure_answer,
-        body_of(strata_types.StructureSearchAnswer),
+        partial(answers.render_artifact_hits, space="structure"),
+        strata_types.StructureSearchAnswer,
         "Search by chemical structure",
         "Artifacts with structures similar to the given one, best first. With a query, artifacts "
         "whose passages answer it are ranked with them.",
@@ -105,8 +103,8 @@ SEARCHES: dict[str, Search] = {
         "search_images",
         "retrieval.retrievers.ImageRetriever",
         requests.ImageParametersSerializer,
-        answers.render_image_answer,
-        body_of(strata_types.ImageSearchAnswer),
+        partial(answers.render_artifact_hits, space="image"),
+        strata_types.ImageSearchAnswer,
         "Search images by what they show",
         "Artifacts whose images show what the query says, best first. Artifacts whose passages "
         "answer it are ranked with them, unless with_text is false.",
@@ -116,7 +114,7 @@ SEARCHES: dict[str, Search] = {
         "retrieval.retrievers.ConceptRetriever",
         knowledge.PagedKnowledgeQuerySerializer,
         knowledge_answers.render_hits,
-        body_of(strata_types.ConceptSearchAnswer),
+        strata_types.ConceptSearchAnswer,
         "Search concepts",
         f"Concepts by their meaning, each with quotes that support it. {EVIDENCE_DISCLAIMER}",
     ),
@@ -125,7 +123,7 @@ SEARCHES: dict[str, Search] = {
         "retrieval.retrievers.RelationshipTypeRetriever",
         knowledge.PagedKnowledgeQuerySerializer,
         knowledge_answers.render_hits,
-        body_of(strata_types.RelationshipTypeSearchAnswer),
+        strata_types.RelationshipTypeSearchAnswer,
         "Search relationships",
         "Relationship types by their meaning, each with its relationships.",
     ),
@@ -134,7 +132,7 @@ SEARCHES: dict[str, Search] = {
         "retrieval.retrievers.SourceRetriever",
         knowledge.SourceQuerySerializer,
         knowledge_answers.render_hits,
-        body_of(strata_types.SourceSearchAnswer),
+        strata_types.SourceSearchAnswer,
         "Search sources",
         "Sources by their matching chunks, with offsets to highlight.",
     ),
@@ -143,7 +141,7 @@ SEARCHES: dict[str, Search] = {
         "retrieval.retrievers.RoutingRetriever",
         knowledge.RouteQuerySerializer,
         knowledge_answers.render_routing,
-        body_of(strata_types.RoutingAnswer),
+        strata_types.RoutingAnswer,
         "Find the best entry point",
         "Concepts, sources and relationship types near a query, each with a limit and a minimum "
         "similarity of its own; `entry` names the nearest of all.",
@@ -153,7 +151,7 @@ SEARCHES: dict[str, Search] = {
         "retrieval.retrievers.BlendRetriever",
         knowledge.BlendQuerySerializer,
         knowledge_answers.render_blended_concepts,
-        body_of(strata_types.ConceptSearchAnswer),
+        strata_types.ConceptSearchAnswer,
         "Search concepts by meaning, sources and relationships",
         "Concepts by their meaning, by sources that quote them and by the types of their "
         "relationships; each once, by the sum of the weighted similarities. "
@@ -164,7 +162,7 @@ SEARCHES: dict[str, Search] = {
         "retrieval.retrievers.SubgraphRetriever",
         knowledge.SubgraphQuerySerializer,
         knowledge_answers.render_subgraph,
-        body_of(strata_types.SubgraphAnswer),
+        strata_types.SubgraphAnswer,
         "Read the subgraph around a query",
         "Concepts, sources and types over a threshold, and relationships of these concepts.",
     ),
@@ -177,12 +175,8 @@ def load_retriever(name: str) -> Any:
 
 
 def run_search(name: str, parameters: Any, grant: Grant) -> SearchResponse:
-    """Run a search with the API's parameters and render its answer in the API's format.
-
-    Raises:
-        InvalidInput: names the parameter.
-        And the errors of the retriever.
-    """
+    """Run a search with the API's parameters and render its answer in the API's format. Raises as
+    the retriever."""
     search = SEARCHES[name]
     fields = search.parameters.read(parameters)
     query = fields.pop("query")

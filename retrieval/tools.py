@@ -15,11 +15,11 @@ from typing import Any
 
 from access.grants import Grant
 from core.exceptions import InvalidInput
-from indexing.spec import FieldSpec, IndexSpec, SearchSpec, ToolSpec
+from indexing.spec import FieldSpec, IndexSpec, ToolSpec
 from retrieval.exceptions import UnavailableTool, UnknownTool
 from retrieval.filters import MAX_VALUE_CHARS, parse_value
 from retrieval.search import MAX_LIMIT, Hit, SearchAnswer
-from retrieval.search.targets import find_builds, parse_recipe
+from retrieval.search.targets import find_builds
 from summaries.extractive import match_field_values
 
 DEFAULT_LIMIT = 10
@@ -83,14 +83,9 @@ class ToolCall:
     is_question_search: bool
     grant: Grant
 
-    @property
-    def filter(self) -> dict[str, Any] | None:
-        """The filter of the first step."""
-        return next((filter for _, filter in self._list_filters()), None)
-
     def search(self) -> tuple[SearchAnswer, FilterStep | None]:
-        """Raises ``StoreUnavailable`` and ``EmbeddingUnavailable``: retry helps."""
-        for step, filter in self._list_filters():
+        """The answer, and the step that found its hits."""
+        for step, filter in self.list_filters():
             answer = self._search(self.limit, filter)
             if answer.hits:
                 return answer, step
@@ -100,7 +95,7 @@ class ToolCall:
         hits = _rank_mentions_higher(answer.hits, self.conditions)[: self.limit]
         return replace(answer, hits=hits), FilterStep.BOOST
 
-    def _list_filters(self) -> Iterator[tuple[FilterStep, dict[str, Any]]]:
+    def list_filters(self) -> Iterator[tuple[FilterStep, dict[str, Any]]]:
         if not self.conditions:
             return
         if all(condition.value is not None for condition in self.conditions):
@@ -132,16 +127,13 @@ def _rank_mentions_higher(hits: Sequence[Hit], conditions: Sequence[Condition]) 
     """Add to the score of a hit, for each condition that it mentions, what the first rank in one
     more ranking would add: a reciprocal rank, or half of the best sum of two standard scores."""
     best = max((hit.score for hit in hits), default=0.0)
-    boosted = [
-        replace(hit, score=hit.score + count * _weigh_mention(hit.spec.search, best))
-        for hit in hits
-        for count in [sum(_mentions(hit, condition) for condition in conditions)]
-    ]
+    boosted = []
+    for hit in hits:
+        search = hit.spec.search
+        weight = best / 2 if search.fusion == "scores" else 1 / (search.rrf_k + 1)
+        count = sum(_mentions(hit, condition) for condition in conditions)
+        boosted.append(replace(hit, score=hit.score + count * weight))
     return sorted(boosted, key=lambda hit: -hit.score)
-
-
-def _weigh_mention(search: SearchSpec, best: float) -> float:
-    return best / 2 if search.fusion == "scores" else 1 / (search.rrf_k + 1)
 
 
 def _mentions(hit: Hit, condition: Condition) -> bool:
@@ -233,7 +225,7 @@ def make_arguments_schema(tool: ToolSpec, spec: IndexSpec) -> dict[str, Any]:
 
 def _get_spec(index: str, grant: Grant) -> IndexSpec | None:
     build = find_builds([index], grant)[index]
-    return None if build is None else parse_recipe(build.recipe)
+    return None if build is None else build.spec
 
 
 def _make_condition(name: str, field: FieldSpec, value: object, parameter: str) -> Condition:
@@ -241,13 +233,12 @@ def _make_condition(name: str, field: FieldSpec, value: object, parameter: str) 
     if isinstance(value, str) and field.lowercase:
         value = value.lower()
     named = field.find_values(value) if isinstance(value, str) else []
+    wordings = [wording for each in named for wording in field.list_wordings(each)]
     if field.closed_values is not None and named and value not in field.closed_values:
-        wordings = [wording for each in named for wording in field.list_wordings(each)]
         return Condition(name, None, synonyms=tuple(named), wordings=tuple(wordings))
     read = parse_value(value, field.type, parameter, field)
     if not isinstance(read, str):
         return Condition(name, read)
-    wordings = [wording for each in named for wording in field.list_wordings(each)]
     wordings = list(dict.fromkeys([read, *wordings]))
     if field.closed_values is not None:
         return Condition(name, read, wordings=tuple(wordings))

@@ -72,8 +72,3 @@ def mask_spans(text: str, spans: Iterable[Span], char: str = MASK_CHAR) -> str:
 def split_word_set(words: str) -> frozenset[str]:
     """Split a space-separated string into a set of words."""
     return frozenset(words.split())
-
-
-MONTHS = split_word_set(
-    "january february march april may june july august september october november december"
-)

@@ -82,14 +82,9 @@ def is_supported_by(sentence_text: str, context: AnswerContext) -> bool:
     """Whether the passage or its title has enough of the sentence's terms: words without stop
     words and endings, as the index searches them."""
     hit = context.passage.hit
-    return (
-        measure_support(
-            sentence_text,
-            f"{hit.payload['artifact_title']}\n{context.text}",
-            get_bm25_encoder(hit.spec.sparse),
-        )
-        >= SUPPORTING_SHARE
-    )
+    passage_text = f"{hit.payload['artifact_title']}\n{context.text}"
+    support = measure_support(sentence_text, passage_text, get_bm25_encoder(hit.spec.sparse))
+    return support >= SUPPORTING_SHARE
 
 
 def measure_support(sentence_text: str, passage_text: str, encoder: "Bm25Encoder") -> float:

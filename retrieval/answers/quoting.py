@@ -54,15 +54,8 @@ _LEAD_IN_END: Final = regex.compile(r"[:：][\"'”’»›)\]}」』*_]*$")
 
 @dataclass(frozen=True, slots=True)
 class Quotation:
-    """A quoted sentence, with its position in the context's text."""
-
-    context: AnswerContext
-    sentence: LocatedSentence
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """``known_terms``: its own, and those of the title, the heading and the passage up to it."""
+    """A sentence that may be quoted, with its position in the context's text. ``known_terms``: its
+    own, and those of the title, the heading and the passage up to it."""
 
     context: AnswerContext
     sentence: LocatedSentence
@@ -100,7 +93,7 @@ def select_quotations(
 
 def _select(
     query: str,
-    candidates: Sequence[_Candidate],
+    candidates: Sequence[Quotation],
     max_sentences: int,
     embed: Embed,
     encoder: "Bm25Encoder",
@@ -119,18 +112,16 @@ def _select(
     others = choose_by_marginal_relevance(vectors, relevance, max_sentences)
     min_relevance = MIN_RELATIVE_RELEVANCE * relevance[best]
     rows = [best, *(row for row in others if row != best and relevance[row] >= min_relevance)]
-    return [
-        Quotation(embedded[row].context, embedded[row].sentence) for row in rows[:max_sentences]
-    ]
+    return [embedded[row] for row in rows[:max_sentences]]
 
 
 def _score_without_cosine(
-    query: str, candidates: Sequence[_Candidate], encoder: "Bm25Encoder"
+    query: str, candidates: Sequence[Quotation], encoder: "Bm25Encoder"
 ) -> list[float]:
     weights = _weigh_terms(_encode(encoder, _remove_stop_words(query)), candidates)
     total = sum(weights.values())
 
-    def score(candidate: _Candidate) -> float:
+    def score(candidate: Quotation) -> float:
         known = sum(weights[term] for term in weights.keys() & candidate.known_terms)
         return (
             TERMS_WEIGHT * (known / total if total else 0.0)
@@ -141,14 +132,14 @@ def _score_without_cosine(
     return [score(candidate) for candidate in candidates]
 
 
-def _find_rows(context: AnswerContext, encoder: "Bm25Encoder") -> Iterator[_Candidate]:
+def _find_rows(context: AnswerContext, encoder: "Bm25Encoder") -> Iterator[Quotation]:
     headings = "\n".join(_list_headings(context))
     for header, row in find_table_rows(context.text):
         terms = _encode(encoder, row.text)
-        yield _Candidate(context, row, terms, terms | _encode(encoder, f"{headings}\n{header}"))
+        yield Quotation(context, row, terms, terms | _encode(encoder, f"{headings}\n{header}"))
 
 
-def _find_sentences(context: AnswerContext, encoder: "Bm25Encoder") -> Iterator[_Candidate]:
+def _find_sentences(context: AnswerContext, encoder: "Bm25Encoder") -> Iterator[Quotation]:
     text, headings = context.text, _list_headings(context)
     said_before, read_until = _encode(encoder, "\n".join(headings)), 0
     for sentence in join_wrapped_lines(text, find_quotable_sentences(text)):
@@ -157,7 +148,7 @@ def _find_sentences(context: AnswerContext, encoder: "Bm25Encoder") -> Iterator[
         said_before |= _encode(encoder, text[read_until : sentence.start])
         read_until = sentence.start
         terms = _encode(encoder, sentence.text)
-        yield _Candidate(context, sentence, terms, terms | said_before)
+        yield Quotation(context, sentence, terms, terms | said_before)
 
 
 def _list_headings(context: AnswerContext) -> list[str]:
@@ -227,7 +218,7 @@ def _remove_stop_words(query: str) -> str:
     return " ".join(word for word in words if word.lower() not in stops) or query
 
 
-def _weigh_terms(terms: Terms, candidates: Sequence[_Candidate]) -> Mapping[int, float]:
+def _weigh_terms(terms: Terms, candidates: Sequence[Quotation]) -> Mapping[int, float]:
     """Each term's inverse document frequency, with sentences as documents.
 
     Source:

@@ -1,7 +1,8 @@
 """Searches concepts, relationship types and sources, which share one embedding space.
 
 Scores are cosine similarities, or weighted ones; the amount of evidence never enters a score.
-Every hit says how it was found.
+Every hit says how it was found. What embeds a query or reads points raises as
+``IndexRetriever.search``.
 
     query.py      one query, embedded once, against nodes of several kinds
     concepts.py   concepts and relationship types by meaning; the quotes of a concept, by

@@ -136,12 +136,7 @@ def rank_instances(
 ) -> list[tuple[Instance, float | None]]:
     """The quotes of a visible concept that are not lost, most similar to the query first, each with
     the similarity of the query to the best chunk that overlaps the quote: None without a query, or
-    while no such chunk is embedded. Quotes without a similarity come last, the oldest first.
-
-    Raises:
-        InvalidInput: the query is blank or too long.
-        StoreUnavailable, EmbeddingUnavailable: retry helps.
-    """
+    while no such chunk is embedded. Quotes without a similarity come last, the oldest first."""
     rows = concept.instances.not_lost().select_related("artifact", "source")
     instances = list(rows.order_by("created_at", "pk")[:MAX_RANKED_INSTANCES])
     build = IndexBuild.objects.live().filter(index=concept.index).first()

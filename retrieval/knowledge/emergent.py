@@ -22,9 +22,6 @@ _ROWS_AT_ONCE = 512  # of the matrix of similarities
 _SOURCES_PER_CONCEPT = 50  # nearest sources compared for a bridge
 MAX_BRIDGES_SHOWN = 5  # per pair
 
-# Similarity, and the matrix rows of the two concepts.
-_Pair = tuple[float, int, int]
-
 
 def compute_open_pairs(
     index: str, grant: Grant, *, min_similarity: float, limit: int, offset: int
@@ -32,12 +29,8 @@ def compute_open_pairs(
     """Compare the visible concepts of an index with one another; return one page of the pairs that
     are not dismissed and have no relationship, most similar first, and the number of all pairs.
 
-    A pair that is not stored is an unsaved row.
-
-    Raises:
-        InvalidInput: the index has too many concepts.
-        StoreUnavailable: retry helps.
-    """
+    A pair that is not stored is an unsaved row. Raises ``InvalidInput``: the index has too many
+    concepts."""
     concepts = Concept.objects.visible_to(grant).filter(index=index)
     if concepts.count() > MAX_CONCEPTS_COMPARED:
         raise InvalidInput(
@@ -87,9 +80,10 @@ def _find_closed_pairs(index: str, ids: Sequence[UUID]) -> NDArray[np.intp]:
 
 def _rank_pairs(
     vectors: NDArray[np.float32], closed: NDArray[np.intp], min_similarity: float, *, count: int
-) -> tuple[list[_Pair], int]:
-    """The ``count`` most similar pairs of rows, ties by row, and the number of all pairs."""
-    best: list[_Pair] = []
+) -> tuple[list[tuple[float, int, int]], int]:
+    """The ``count`` most similar pairs, as similarity and both rows, ties by row; and the number
+    of all pairs."""
+    best: list[tuple[float, int, int]] = []
     total = 0
     for start in range(0, len(vectors), _ROWS_AT_ONCE):
         similarities = vectors[start : start + _ROWS_AT_ONCE] @ vectors.T
@@ -129,11 +123,7 @@ def find_bridges(
 ) -> dict[UUID, list[Bridge]]:
     """For each pair, the sources more similar than ``min_similarity`` to both concepts, best first.
 
-    Bridges are searched on each call and not stored, so new documents are included at once.
-
-    Raises:
-        StoreUnavailable: retry helps.
-    """
+    Bridges are searched on each call and not stored, so new documents are included at once."""
     build = IndexBuild.objects.live().filter(index=index).first()
     if build is None or "chunk" not in build.spec.kinds:
         return {}

@@ -64,22 +64,19 @@ def find_paths(
     depth: int,
     limit: int,
     min_similarity: float | None = None,
-) -> tuple[list[ConceptPath], list[KnowledgeQuery]]:
+) -> tuple[list[ConceptPath], list[UUID]]:
     """Find chains of up to ``depth`` relationships from a concept, in either direction, whose types
     are similar to any of the words ``like``; most similar first, then shortest. A chain visits no
-    concept twice. The queries are returned too.
-
-    Raises:
-        InvalidInput: a word is blank.
-        StoreUnavailable, EmbeddingUnavailable: retry helps.
-    """
-    queries = [KnowledgeQuery([concept.index], word, grant=grant) for word in like]
+    concept twice. The ids of stale hits are returned too."""
+    stale_ids: list[UUID] = []
     options = SearchOptions(limit=_MAX_TYPES, min_similarity=min_similarity)
     type_similarities: dict[UUID, tuple[float, str]] = {}
-    for knowledge_query in queries:
+    for word in like:
+        knowledge_query = KnowledgeQuery([concept.index], word, grant=grant)
         for hit in knowledge_query.find("relationship_type", options):
             if hit.score > type_similarities.get(hit.node_id, (-2.0, ""))[0]:
-                type_similarities[hit.node_id] = (hit.score, knowledge_query.query)
+                type_similarities[hit.node_id] = (hit.score, word)
+        stale_ids += knowledge_query.checks.stale_ids
     frontier = [ConceptPath((), (concept.pk,))]
     found: list[ConceptPath] = []
     for _ in range(depth):
@@ -87,7 +84,7 @@ def find_paths(
             _extend_paths(frontier, type_similarities, grant), key=lambda path: path.sort_key
         )[:_BEAM_WIDTH]
         found += frontier
-    return sorted(found, key=lambda path: path.sort_key)[:limit], queries
+    return sorted(found, key=lambda path: path.sort_key)[:limit], stale_ids
 
 
 def search_subgraph(knowledge_query: KnowledgeQuery, options: SearchOptions) -> Subgraph:

@@ -1,7 +1,7 @@
 """A query that is embedded once and searches nodes of several kinds, and its answer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from access.grants import Grant
@@ -9,18 +9,16 @@ from core.stages import stage
 from indexing.models import IndexBuild
 from indexing.stores import DenseVector
 from retrieval.search.flat import MIN_REFILL_POINTS, count_final, drop_repeated_chunks
-from retrieval.search.ranking import fetch_points, measure_similarities
-from retrieval.search.request import Mode, SearchOptions, StaleHitPolicy
+from retrieval.search.query_vectors import embed_query
+from retrieval.search.ranking import measure_similarities
+from retrieval.search.request import Mode, SearchOptions
 from retrieval.search.run import AnyAnswer, Hit, SearchRun
 from retrieval.search.targets import (
     Candidate,
     PointKey,
-    Target,
-    make_targets,
     merge_candidates,
     require_same_model,
     set_query_terms,
-    set_query_vectors,
 )
 
 _EXTRA_HITS = 2  # hits fetched in addition, to replace dropped ones
@@ -28,12 +26,8 @@ _MAX_FETCHES = 8  # from the store, until enough chunks are similar enough
 
 
 class KnowledgeQuery(SearchRun):
-    """A query, or a vector of the indexes' model, that finds the nearest nodes of any kind.
-
-    Raises:
-        InvalidInput: the query is blank or too long; the indexes do not share a model.
-        UnknownIndex: lists the known names.
-    """
+    """A query, or a vector of the indexes' model, that finds the nearest nodes of any kind. Raises
+    ``InvalidInput`` also if the indexes do not share a model."""
 
     def __init__(
         self,
@@ -49,45 +43,34 @@ class KnowledgeQuery(SearchRun):
     @stage("retriever", "RETRIEVER")
     def find(self, kind: str, options: SearchOptions) -> list[Hit]:
         """The nearest nodes of a kind that can be served, best first; ties by id. ``limit``,
-        ``offset`` and ``min_similarity`` of the options apply.
-
-        Raises:
-            InvalidInput: an index holds no such nodes.
-            StoreUnavailable, EmbeddingUnavailable: retry helps.
-        """
-        targets = self._make_targets(kind, SearchOptions(mode=Mode.DENSE))
+        ``offset`` and ``min_similarity`` of the options apply."""
+        self._set_targets(kind, SearchOptions(mode=Mode.DENSE, min_score=options.min_similarity))
         count = fetched = options.offset + options.limit
-        lowest = options.min_similarity
-        served = self._find_served(targets, Mode.DENSE, fetched, lowest)
+        served = self._find_served(fetched)
         # The database, not the store, knows which concepts a grant includes. A bound would leave
         # fewer hits than there are, which shows that others are hidden.
-        while count_final(served, targets) < count and any(each.has_more for each in targets):
+        while count_final(served, self.targets) < count and self.has_more:
             # From the first again: equal scores may be ordered otherwise in a longer answer.
-            for target in targets:
+            for target in self.targets:
                 target.reset()
             fetched = max(2 * fetched, MIN_REFILL_POINTS)
-            served = self._find_served(targets, Mode.DENSE, fetched, lowest)
+            served = self._find_served(fetched)
         [hits] = self.make_hits(served[options.offset : count])
         return hits
 
     @stage("retriever", "RETRIEVER")
     def find_chunks(self, count: int, options: SearchOptions) -> list[tuple[Hit, float]]:
         """The ``count`` best chunks that can be served, by the scores of a mode, each with its
-        cosine. The same text, cut by several strategies, is one chunk.
-
-        Raises:
-            InvalidInput: an index holds no chunks, or the filter is wrong.
-            StoreUnavailable, EmbeddingUnavailable: retry helps.
-        """
+        cosine. The same text, cut by several strategies, is one chunk."""
         mode, min_similarity = options.mode, options.min_similarity
-        targets = self._make_targets("chunk", options)
-        for target in targets:
-            target.depth, target.needs_ranks = count, True
         lowest = min_similarity if mode == Mode.DENSE else None
+        self._set_targets("chunk", replace(options, min_score=lowest))
+        for target in self.targets:
+            target.depth, target.needs_ranks = count, True
         found: list[Candidate] = []
         similarities: dict[PointKey, float] = {}
         for _ in range(_MAX_FETCHES):
-            served = drop_repeated_chunks(self._find_served(targets, mode, count, lowest))
+            served = drop_repeated_chunks(self._find_served(count))
             if mode == Mode.DENSE:
                 similarities = {each.key: each.point.score for each in served}
             else:
@@ -99,45 +82,34 @@ class KnowledgeQuery(SearchRun):
                 if each.key in similarities
                 and (min_similarity is None or similarities[each.key] >= min_similarity)
             ]
-            if len(found) >= count or not any(target.has_more for target in targets):
+            if len(found) >= count or not self.has_more:
                 break
         [hits] = self.make_hits(found[:count])
         return [(hit, similarities[each.key]) for hit, each in zip(hits, found, strict=False)]
 
-    def _make_targets(self, kind: str, options: SearchOptions) -> list[Target]:
-        targets = make_targets(self.builds.values(), (kind,), options.filter)
+    def _set_targets(self, kind: str, options: SearchOptions) -> None:
+        self.options = options
+        self.targets = []
+        targets = self.add_targets([kind], self.query)
         require_same_model(targets)
         with self.stage("embed"):
             if self.vector is None and targets:
-                set_query_vectors(self.query, Mode.DENSE, targets[:1])
-                self.vector = targets[0].dense
+                self.vector = embed_query(targets[0].embedding, targets[0].query_text)
             for target in targets:
                 target.dense = self.vector  # in a sparse search too: its hits have a cosine
-            self.notes += set_query_terms(self.query, options.mode, targets)
-        return targets
+            self.notes += set_query_terms(options.mode, targets)
 
-    def _find_served(
-        self, targets: Sequence[Target], mode: Mode, count: int, min_score: float | None
-    ) -> list[Candidate]:
+    def _find_served(self, count: int) -> list[Candidate]:
         """Fetch the next ``count`` points, and return all points so far that can be served."""
-        ranking = self._fetch_and_check(targets, mode, count, min_score)
-        if orphans := {found.key for found in ranking} & self.checks.orphans:
-            # Most likely points were replaced between reading store and ledger. Search once more.
-            self.checks.orphans -= orphans
-            for target in targets:
-                target.reset()
-            ranking = self._fetch_and_check(targets, mode, count, min_score)
-        return [found for found in ranking if self.checks.is_served(found, StaleHitPolicy.FLAG)]
 
-    def _fetch_and_check(
-        self, targets: Sequence[Target], mode: Mode, count: int, min_score: float | None
-    ) -> list[Candidate]:
-        with self.stage("search"):
-            fetch_points(targets, mode, count + _EXTRA_HITS, min_score=min_score)
-            ranking = merge_candidates(targets)
-        with self.stage("verify"):
-            self.checks.check(ranking)
-        return ranking
+        def fetch_and_check() -> list[Candidate]:
+            with self.stage("search"):
+                self.fetch(self.targets, count + _EXTRA_HITS)
+                ranking = merge_candidates(self.targets)
+            with self.stage("verify"):
+                return self.keep_served(ranking)
+
+        return self.rank(fetch_and_check)
 
 
 Found = TypeVar("Found", covariant=True)

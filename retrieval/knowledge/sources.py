@@ -100,7 +100,6 @@ def search_similar_sources(
         UnknownSource: there is no source with this id.
         NotYetIndexed: the store holds none of its chunks yet.
         InvalidInput: the chunks of these indexes are embedded by different models.
-        UnknownIndex: lists the known names.
     """
     source = Source.every_reading.select_related("artifact").filter(pk=source_id).first()
     if source is None or not source.artifact.is_visible_to(grant):
@@ -118,7 +117,7 @@ def search_similar_sources(
         )
     names = [own_index] if index is None else index
     builds = find_builds([own_index, *names], grant)
-    require_same_model(make_targets(builds.values(), ("chunk",), None))
+    require_same_model(make_targets(builds.values(), ("chunk",)))
     mean = np.mean(list(vectors.values()), axis=0)
     knowledge_query = KnowledgeQuery(names, vector=mean / np.linalg.norm(mean), grant=grant)
     excluded = {"source_id": str(source_id)}

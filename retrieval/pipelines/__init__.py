@@ -1,7 +1,7 @@
 """Query pipelines: Haystack pipelines declared in YAML and built from Strata's own components.
 
 Each component is one module. It imports Haystack, which takes seconds, so no module that Django
-loads at startup may import a component.
+loads at startup may import a component. Components that search raise as ``IndexRetriever.search``.
 """
 
 import os

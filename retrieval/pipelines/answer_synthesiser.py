@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -38,6 +38,7 @@ OnPiece = Callable[[str], asyncio.Event | None]
 
 
 @component
+@dataclass(eq=False, repr=False)
 class AnswerSynthesiser:
     """Write an answer from the contexts and cite the context that supports each sentence.
 
@@ -51,26 +52,19 @@ class AnswerSynthesiser:
     ``model``: empty for the model of the settings. ``prompt``: a file in ``templates/prompts/``.
     """
 
-    def __init__(
-        self,
-        sentences: int = 4,
-        uses_model: bool = True,
-        model: str = "",
-        prompt: str = "answer",
-        max_tokens: int = 1_024,
-        patience_seconds: float = 30.0,
-    ) -> None:
-        if not 1 <= sentences <= 20:
+    sentences: int = 4
+    uses_model: bool = True
+    model: str = ""
+    prompt: str = "answer"
+    max_tokens: int = 1_024
+    patience_seconds: float = 30.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.sentences <= 20:
             raise InvalidInput("sentences must be between 1 and 20.", field="sentences")
-        if max_tokens < 1:
+        if self.max_tokens < 1:
             raise InvalidInput("max_tokens must be 1 or more.", field="max_tokens")
-        read_prompt_template(prompt)  # raises if there is no such prompt
-        self.sentences = sentences
-        self.uses_model = uses_model
-        self.model = model
-        self.prompt = prompt
-        self.max_tokens = max_tokens
-        self.patience_seconds = patience_seconds
+        read_prompt_template(self.prompt)  # raises if there is no such prompt
 
     @component.output_types(answer=Answer)
     def run(
@@ -80,12 +74,8 @@ class AnswerSynthesiser:
         wants_answer: bool = True,
         on_piece: OnPiece | None = None,
     ) -> dict[str, Any]:
-        """Write the answer and call ``on_piece`` with each piece of text as it arrives.
-
-        Raises:
-            EmbeddingUnavailable: retry helps.
-            LanguageModelError: the model failed after it had begun.
-        """
+        """Write the answer and call ``on_piece`` with each piece of text as it arrives. Raises
+        ``LanguageModelError``: the model failed after it had begun."""
         if not wants_answer:
             return {}
         return asyncio.run(self.run_async(query, contexts, on_piece=on_piece))
@@ -100,12 +90,12 @@ class AnswerSynthesiser:
     ) -> dict[str, Any]:
         """Like ``run``, without blocking the event loop. Cancelling it closes the connection to the
         language model. It stops reading from the model until the reader has read all pieces."""
-        emit_piece = on_piece or _ignore_piece
+        emit_piece = on_piece or (lambda _: None)
         if not wants_answer:
             return {}
+        quote = partial(self._quote, query, contexts, emit_piece)
         if not (contexts and self.uses_model and llm.is_configured()):
-            quoted = await asyncio.to_thread(self._answer_by_quoting, query, contexts, emit_piece)
-            return {"answer": quoted}
+            return {"answer": await asyncio.to_thread(quote)}
         model, prompt = self._prepare_model_call(query, contexts)
         text = ""
         pieces = model.astream(
@@ -123,8 +113,9 @@ class AnswerSynthesiser:
         except LanguageModelError as error:
             if text:
                 raise
-            quote = partial(self._answer_by_quoting, query, contexts, emit_piece, error)
-            return {"answer": await asyncio.to_thread(quote)}
+            why = f"because no model wrote it: {error.detail}"
+            notes = (f"The answer is quoted from the documents, {why}",)
+            return {"answer": replace(await asyncio.to_thread(quote), notes=notes)}
         cited = find_citations(text, contexts)
         answer = Answer(text, model.name, cited.citations, unknown_marks=cited.unknown_marks)
         return {"answer": answer}
@@ -144,20 +135,6 @@ class AnswerSynthesiser:
         fenced_text = "\n".join(f"{each['title']}\n{each['text']}" for each in passages)
         prompt = render_prompt(self.prompt, fenced_text, passages=passages, question=query)
         return llm.get_language_model(self.model), prompt
-
-    def _answer_by_quoting(
-        self,
-        query: str,
-        contexts: Sequence[AnswerContext],
-        on_piece: OnPiece,
-        error: LanguageModelError | None = None,
-    ) -> Answer:
-        """``error``: why the language model wrote no answer, which becomes a note."""
-        answer = self._quote(query, contexts, on_piece)
-        if error is None:
-            return answer
-        note = f"The answer is quoted from the documents, because no model wrote it: {error.detail}"
-        return replace(answer, notes=(note,))
 
     def _quote(self, query: str, contexts: Sequence[AnswerContext], on_piece: OnPiece) -> Answer:
         if not contexts:
@@ -205,7 +182,3 @@ def _answer_in_one_piece(text: str, on_piece: OnPiece) -> Answer:
 
 def _embed(spec: EmbeddingSpec, query: str, texts: Sequence[str]) -> tuple[Vectors, Vectors]:
     return embed_query(spec, query), embedding.get_embedder(spec).embed_documents(texts)
-
-
-def _ignore_piece(piece: str) -> None:
-    pass

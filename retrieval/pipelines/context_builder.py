@@ -1,5 +1,6 @@
 """Pipeline component that picks the final hits and the contexts an answer is written from."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from haystack import component
@@ -13,6 +14,7 @@ MIN_CONTEXT_CHARS = 200  # of a truncated passage; a shorter text is of little u
 
 
 @component
+@dataclass(eq=False, repr=False)
 class ContextBuilder:
     """Keep the best ``limit`` passages as hits, and as many of them as fit in ``max_chars`` as
     contexts, best first.
@@ -22,10 +24,11 @@ class ContextBuilder:
     Stale hits give no context.
     """
 
-    def __init__(self, max_chars: int = 12_000) -> None:
-        if max_chars < MIN_CONTEXT_CHARS:
+    max_chars: int = 12_000
+
+    def __post_init__(self) -> None:
+        if self.max_chars < MIN_CONTEXT_CHARS:
             raise InvalidInput(f"max_chars must be {MIN_CONTEXT_CHARS} or more.", field="max_chars")
-        self.max_chars = max_chars
 
     @component.output_types(passages=list[Passage], contexts=list[AnswerContext])
     def run(self, query: str, passages: list[Passage], limit: int = 10) -> dict[str, Any]:
@@ -33,15 +36,11 @@ class ContextBuilder:
         contexts: list[AnswerContext] = []
         remaining_chars = self.max_chars
         for number, passage in enumerate(hits, start=1):
-            text = get_context_text(passage)
+            text = passage.hit.passage_text
             is_repeated = any(text in context.text for context in contexts)
             if passage.hit.verdict == Verdict.STALE or is_repeated:
                 continue
-            truncated_text = (
-                text
-                if len(text) <= remaining_chars
-                else _truncate_at_sentence(text, remaining_chars)
-            )
+            truncated_text = _truncate_at_sentence(text, remaining_chars)
             if truncated_text:
                 contexts.append(AnswerContext(number, passage, truncated_text))
             if len(truncated_text) < len(text):
@@ -50,14 +49,11 @@ class ContextBuilder:
         return {"passages": hits, "contexts": contexts}
 
 
-def get_context_text(passage: Passage) -> str:
-    """The passage's text; for a question node, the text of its chunk."""
-    payload = passage.hit.payload
-    return str(payload["chunk_text"] if payload.get("kind") == "question" else payload["text"])
-
-
 def _truncate_at_sentence(text: str, max_chars: int) -> str:
-    """As many whole sentences from the start as fit; empty if fewer than MIN_CONTEXT_CHARS fit."""
+    """The text, or as many whole sentences from its start as fit; empty if fewer than
+    MIN_CONTEXT_CHARS fit."""
+    if len(text) <= max_chars:
+        return text
     end = 0
     for sentence in find_sentences(text):
         if sentence.end > max_chars:

@@ -1,6 +1,7 @@
 """Pipeline component that removes redundancy: maximal marginal relevance (MMR) over passages."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,14 @@ from numpy.typing import NDArray
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from retrieval.event_loop import add_run_async
-from retrieval.passages import Passage, PipelineStep
+from retrieval.passages import Passage
 from retrieval.search.targets import find_builds, make_targets
 from retrieval.visible_points import VisiblePoints
 
 
 @component
 @add_run_async
+@dataclass(eq=False, repr=False)
 class Diversity:
     """Select passages by maximal marginal relevance; ``relevance`` 1 turns this off.
 
@@ -24,16 +26,16 @@ class Diversity:
     similarity to the passages selected before it.
     """
 
-    def __init__(self, relevance: float = 1.0) -> None:
-        if not 0 <= relevance <= 1:
+    relevance: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.relevance <= 1:
             raise InvalidInput("relevance must be between 0 and 1.", field="relevance")
-        self.relevance = relevance
 
     @component.output_types(passages=list[Passage])
     def run(
         self, passages: list[Passage], limit: int = 10, grant: Grant = EVERYTHING
     ) -> dict[str, Any]:
-        """Raises ``StoreUnavailable``: retry helps."""
         if self.relevance == 1 or len(passages) < 2:
             return {"passages": passages}
         vectors = fetch_vectors(passages, grant)
@@ -46,9 +48,7 @@ class Diversity:
         return {
             "passages": [
                 passages[number].with_score(
-                    value,
-                    "mmr",
-                    PipelineStep("diversity", {"rank_before": number + 1, "mmr": value}),
+                    value, "mmr", "diversity", {"rank_before": number + 1, "mmr": value}
                 )
                 for number, value in picked
             ]
@@ -104,7 +104,7 @@ def fetch_vectors(passages: Sequence[Passage], grant: Grant) -> Mapping[str, NDA
     ids = [passage.hit.node_id for passage in passages]
     vectors: dict[str, NDArray[np.float32]] = {}
     builds = find_builds([hit.index], grant).values()
-    for target in make_targets(builds, [hit.payload["kind"]], None):
+    for target in make_targets(builds, [hit.payload["kind"]]):
         stored = VisiblePoints(grant).retrieve(target.collection, ids, with_vectors=True)
         vectors |= {str(id): point.dense for id, point in stored.items() if point.dense is not None}
     return vectors

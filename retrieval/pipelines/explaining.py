@@ -1,8 +1,7 @@
 """Explain a pipeline's result: the steps of a passage, and which component lost a missing one."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from access.grants import Grant
@@ -12,78 +11,76 @@ from indexing.models import Node
 from indexing.stores import AllOf, Match, Payload
 from retrieval.filters import parse_filter
 from retrieval.ledger import LiveBuild
-from retrieval.passages import Passage, QueryRanking, Refusal
+from retrieval.passages import AskRequest, Passage, PipelineHits, QueryRanking
 from retrieval.pipelines.empty_results import split_conditions
 from retrieval.pipelines.loading import LoadedPipeline
 from retrieval.search import MAX_CANDIDATES, Hit
-from retrieval.search.targets import Target, find_builds, make_targets, parse_recipe
+from retrieval.search.multi_query import choose_passage_kind
+from retrieval.search.targets import Target, find_builds, make_targets
 from retrieval.visible_points import VisiblePoints
 
 MAX_NODES: Final = 1_000  # nodes of an artifact searched for in the rankings
 
 
-def explain_passage(passage: Passage) -> list[dict[str, Any]]:
-    """What each component did to the passage, in order, as JSON values."""
-    return [{"component": step.component, **step.details} for step in passage.steps]
-
-
-@dataclass(frozen=True, slots=True)
-class _Loss:
+class _Loss(NamedTuple):
     """``stage`` is the component that lost it, or ``question``, ``index``, ``ledger``, ``store`` or
-    ``filter``; None for a hit."""
+    ``filter``; None for a hit. ``more``: further fields of the result."""
 
     stage: str | None
     reason: str
-
-    def as_json(self, sought_id: UUID, **extra: Any) -> dict[str, Any]:
-        return {"id": str(sought_id), "lost_at": self.stage, "reason": self.reason, **extra}
+    more: Mapping[str, Any] = {}
 
 
 def explain_absence(
     loaded: LoadedPipeline,
     outputs: Mapping[str, Mapping[str, Any]],
-    *,
-    index: str,
-    grant: Grant,
-    sought_id: UUID,
-    filter: Mapping[str, Any] | None,
-    queries: Sequence[str],
-    refusal: Refusal | None,
+    question: AskRequest,
+    found: PipelineHits,
 ) -> dict[str, Any]:
-    """Find where a node or an artifact was lost, from the outputs of all components.
+    """Find where the node or the artifact ``question.why_not`` was lost, from the outputs of all
+    components.
 
     The ``ranks`` of the result hold, for each query, the best dense, sparse and fused rank among
-    MAX_CANDIDATES; None if the ranking does not contain it.
+    MAX_CANDIDATES; None if the ranking does not contain it."""
+    assert question.why_not is not None
+    loss = _find_loss(loaded, outputs, question, found, question.why_not)
+    sought_id = str(question.why_not)
+    return {"id": sought_id, "lost_at": loss.stage, "reason": loss.reason, **loss.more}
 
-    Raises:
-        StoreUnavailable, EmbeddingUnavailable: retry helps.
-    """
-    if refusal is not None:
-        return _Loss("question", f"The question was refused: {refusal.detail}").as_json(sought_id)
+
+def _find_loss(
+    loaded: LoadedPipeline,
+    outputs: Mapping[str, Mapping[str, Any]],
+    question: AskRequest,
+    found: PipelineHits,
+    sought_id: UUID,
+) -> _Loss:
+    if found.refusal is not None:
+        return _Loss("question", f"The question was refused: {found.refusal.detail}")
+    index, grant = question.index, question.grant
     build = find_builds([index], grant)[index]
     nodes = [] if build is None else _find_nodes(build, sought_id)
     if build is None or not nodes:
-        return _explain_not_indexed(index, sought_id, grant).as_json(sought_id)
-    [target] = make_targets([build], [nodes[0].kind], None)
+        return _explain_not_indexed(index, sought_id, grant)
     if unsynced := _explain_unsynced(nodes):
-        return unsynced.as_json(sought_id)
-    points = VisiblePoints(grant)
-    if not points.retrieve(target.collection, [node.point_id for node in nodes]):
+        return unsynced
+    [target] = make_targets([build], [nodes[0].kind])
+    if not VisiblePoints(grant).retrieve(target.collection, [node.point_id for node in nodes]):
         reason = "Its ledger row is synced, but it has no point; run strata verify --repair."
-        return _Loss("store", reason).as_json(sought_id)
-    if condition := _find_failing_condition(target, nodes, filter):
+        return _Loss("store", reason)
+    if condition := _find_failing_condition(target, nodes, found.filter):
         reason = f"The filter excludes it: {condition}"
-        return _Loss("filter", reason).as_json(sought_id, condition=condition)
+        return _Loss("filter", reason, {"condition": condition})
     ids = {str(node.point_id) for node in nodes} | {str(sought_id)}
-    ranks = _find_ranks(index, grant, ids, filter, queries)
-    loss = _find_loss(loaded, outputs, ids, str(nodes[0].artifact_id), ranks)
-    return loss.as_json(sought_id, ranks=ranks)
+    ranks = _find_ranks(question, found, ids)
+    loss = _find_losing_component(loaded, outputs, ids, str(nodes[0].artifact_id), ranks)
+    return loss._replace(more={"ranks": ranks})
 
 
 def _find_nodes(build: LiveBuild, sought_id: UUID) -> list[Node]:
     """The node with this id, or the artifact's nodes, of the kind that pipelines search."""
-    kind = "chunk" if "chunk" in parse_recipe(build.recipe).kinds else "question"
-    rows = Node.objects.filter(is_visible(build.grant, "artifact__"), build=build.id, kind=kind)
+    nodes = Node.objects.filter(build=build.id, kind=choose_passage_kind(build))
+    rows = nodes.filter(is_visible(build.grant, "artifact__"))
     return list(rows.filter(point_id=sought_id) or rows.filter(artifact=sought_id)[:MAX_NODES])
 
 
@@ -118,41 +115,33 @@ def _find_failing_condition(
     return None
 
 
-def _find_ranks(
-    index: str,
-    grant: Grant,
-    ids: set[str],
-    filter: Mapping[str, Any] | None,
-    queries: Sequence[str],
-) -> list[dict[str, Any]]:
+def _find_ranks(question: AskRequest, found: PipelineHits, ids: set[str]) -> list[dict[str, Any]]:
     from retrieval.retrievers import QueriesRetriever  # imports LlamaIndex
 
-    retriever = QueriesRetriever(
-        index, grant=grant, limit=MAX_CANDIDATES, multiplier=1, filter=filter
-    )
-    answer = retriever.search_queries(queries)
+    options: dict[str, Any] = {"limit": MAX_CANDIDATES, "multiplier": 1, "filter": found.filter}
+    retriever = QueriesRetriever(question.index, grant=question.grant, **options)
+    rankings = retriever.search_queries(found.queries).rankings
     return [
         {"query": query, **_find_best_ranks(ranking, ids)}
-        for query, ranking in zip(queries, answer.rankings, strict=True)
+        for query, ranking in zip(found.queries, rankings, strict=True)
     ]
 
 
 def _find_best_ranks(ranking: Sequence[Hit], ids: set[str]) -> dict[str, Any]:
     for rank, hit in enumerate(ranking, start=1):
-        if not _matching_ids(hit.payload, str(hit.node_id)) & ids:
-            continue
-        explanation = hit.explanation
-        assert explanation is not None
-        return {
-            "dense": explanation.dense and explanation.dense.rank,
-            "sparse": explanation.sparse and explanation.sparse.rank,
-            "fused": rank,
-            "similarity": hit.similarity,
-        }
-    return {"dense": None, "sparse": None, "fused": None, "similarity": None}
+        if _matching_ids(hit.payload, str(hit.node_id)) & ids:
+            explanation = hit.explanation
+            assert explanation is not None
+            return {
+                "dense": explanation.dense and explanation.dense.rank,
+                "sparse": explanation.sparse and explanation.sparse.rank,
+                "fused": rank,
+                "similarity": hit.similarity,
+            }
+    return dict.fromkeys(("dense", "sparse", "fused", "similarity"))
 
 
-def _find_loss(
+def _find_losing_component(
     loaded: LoadedPipeline,
     outputs: Mapping[str, Mapping[str, Any]],
     ids: set[str],
@@ -162,38 +151,28 @@ def _find_loss(
     """Find the component after the last one that returned the node or artifact."""
     last_seen: tuple[str, int] | None = None  # last component that returned it, and its rank there
     lost_by: tuple[str, list[Sequence[Passage]]] | None = None
-    for component in loaded.execution_order:
-        rankings = list(_iter_rankings(outputs.get(component, {})))
+    for name in loaded.execution_order:
+        rankings = list(_iter_rankings(outputs.get(name, {})))
         rank = min((r for ranking in rankings if (r := _find_rank(ranking, ids))), default=None)
         if rank is not None:
-            last_seen, lost_by = (component, rank), None
+            last_seen, lost_by = (name, rank), None
         elif rankings and lost_by is None:
-            lost_by = component, rankings
-    if lost_by is not None:
-        return _explain_loss(lost_by[0], last_seen, lost_by[1], artifact_id, ranks)
-    assert last_seen is not None  # the hits component always returns a ranking
-    return _Loss(None, f"It is hit number {last_seen[1]}.")
-
-
-def _explain_loss(
-    component: str,
-    last_seen: tuple[str, int] | None,
-    rankings: Sequence[Sequence[Passage]],
-    artifact_id: str,
-    ranks: Sequence[Mapping[str, Any]],
-) -> _Loss:
+            lost_by = name, rankings
+    if lost_by is None:
+        assert last_seen is not None  # the hits component always returns a ranking
+        return _Loss(None, f"It is hit number {last_seen[1]}.")
+    component, rankings = lost_by
     returned_count = max(len(ranking) for ranking in rankings)
-    if last_seen is not None and any(
-        passage.hit.payload["artifact_id"] == artifact_id
-        for ranking in rankings
-        for passage in ranking
-    ):
-        return _Loss(component, "Another passage of its document was kept instead.")
     if last_seen is not None:
-        returned = f"{last_seen[0]} returned it at rank {last_seen[1]}"
-        reason = f"{returned}; it is not among the best {returned_count} that {component} returned."
-        return _Loss(component, reason)
-    best = min((found["fused"] for found in ranks if found["fused"]), default=None)
+        returned = [passage for ranking in rankings for passage in ranking]
+        if any(passage.hit.payload["artifact_id"] == artifact_id for passage in returned):
+            return _Loss(component, "Another passage of its document was kept instead.")
+        return _Loss(
+            component,
+            f"{last_seen[0]} returned it at rank {last_seen[1]}; it is not among the best "
+            f"{returned_count} that {component} returned.",
+        )
+    best = min((each["fused"] for each in ranks if each["fused"]), default=None)
     if best is None:
         return _Loss(component, f"It is not among the best {MAX_CANDIDATES} passages of any query.")
     return _Loss(

@@ -1,8 +1,7 @@
 """Pipeline component that reads filters out of a question and refuses irrelevant questions."""
 
 import re
-from datetime import date
-from functools import partial
+from dataclasses import dataclass
 from typing import Any, Final
 
 from django.utils import timezone
@@ -25,7 +24,7 @@ from retrieval.questions.values import (
     VALUES_CACHE_SECONDS,
     get_value_lookups,
 )
-from retrieval.search.targets import Target, find_builds, make_targets, parse_recipe
+from retrieval.search.targets import Target, find_builds, make_targets
 from retrieval.visible_points import VisiblePoints
 from summaries.exceptions import LanguageModelError
 from summaries.extractive.languages import load_stop_word_lists
@@ -41,6 +40,7 @@ NUMBER_LIKE_A_YEAR: Final = re.compile(r"(?<![\w.-])(?:19|20)\d\d(?![\w-])")
 
 @component
 @add_run_async
+@dataclass(eq=False, repr=False)
 class FilterParser:
     """Read filters out of a question for the spec's fields with ``said_as``: years, persons,
     names, marks. A filter that cannot be applied gets a note and stays in the query.
@@ -57,22 +57,18 @@ class FilterParser:
     is an exact title is always relevant, and so is any question to an empty index.
     """
 
-    def __init__(
-        self,
-        min_similarity: float = 0.0,
-        uses_model: bool = True,
-        model: str = "",
-        prompt: str = "filters",
-        patience_seconds: float = 8.0,
-        languages: list[str] | None = None,
-        embedding_model: str = "",
-    ) -> None:
-        read_prompt_template(prompt)  # raises if there is no such prompt
-        self.test = RelevanceTest(min_similarity, tuple(languages or ()), embedding_model)
-        self.uses_model = uses_model
-        self.model = model
-        self.prompt = prompt
-        self.patience_seconds = patience_seconds
+    min_similarity: float = 0.0
+    uses_model: bool = True
+    model: str = ""
+    prompt: str = "filters"
+    patience_seconds: float = 8.0
+    languages: list[str] | None = None
+    embedding_model: str = ""
+
+    def __post_init__(self) -> None:
+        read_prompt_template(self.prompt)  # raises if there is no such prompt
+        languages = tuple(self.languages or ())
+        self.test = RelevanceTest(self.min_similarity, languages, self.embedding_model)
 
     def warm_up(self) -> None:
         """Load the stop words of all languages."""
@@ -93,28 +89,26 @@ class FilterParser:
         grant: Grant = EVERYTHING,
     ) -> dict[str, Any]:
         """Return the given ``filter`` combined with the filters read from the question, which are
-        also in ``parsed``.
-
-        Raises:
-            UnknownIndex, InvalidInput: ``filter`` is wrong.
-            StoreUnavailable, EmbeddingUnavailable: retry helps.
-        """
+        also in ``parsed``."""
         build = find_builds([index], grant)[index]
         if build is None:
             return {"query": query, "filter": filter, "parsed": {}, "notes": []}
-        spec = parse_recipe(build.recipe)
+        spec = build.spec
         parse_filter(filter, spec)
-        [target] = make_targets([build], spec.kinds[:1], None)
-        reading, is_relevant_to_model, notes = self._parse(query, target, timezone.localdate())
-        is_refused, more_notes = self._refuses(query, reading, is_relevant_to_model, target)
+        [target] = make_targets([build], spec.kinds[:1])
+        model_reading, model_notes = self._request_model_filters(query, target)
+        reading = self._parse(query, target, model_reading)
+        is_refused, test_notes = self._refuses(query, reading, model_reading, target)
         if is_refused:
             return {"refusal": make_refusal(spec)}
-        notes = [*notes, *more_notes]
+        notes = [*model_notes, *reading.notes, *test_notes]
+        if model_reading is None and not reading.filter and _has_unread_year(query, spec):
+            notes.insert(len(model_notes), NOT_ENGLISH_NOTE)
         joined = join_filters([filter or {}, reading.filter])
         try:
             parse_filter(joined, spec)
         except InvalidInput as error:  # the combined filter exceeds the limits of a filter
-            notes = [*notes, f"No filter of the question is used: {error.detail}"]
+            notes.append(f"No filter of the question is used: {error.detail}")
             return {"query": query, "filter": filter, "parsed": {}, "notes": notes}
         return {
             "query": reading.query,
@@ -124,39 +118,23 @@ class FilterParser:
         }
 
     def _parse(
-        self, query: str, target: Target, today: date
-    ) -> tuple[ParsedQuestion, bool | None, list[str]]:
-        """Return the parsed question, the language model's verdict on relevance (None if it was not
-        asked), and all notes."""
-        model_reading, notes = self._request_model_filters(query, target, today)
-        read = partial(self._parse_once, query, target, today, model_reading)
-        reading = read(VALUES_CACHE_SECONDS)
-        if reading.has_unknown_name:  # the name may be newer than the cached values
-            reading = read(UNKNOWN_NAME_CACHE_SECONDS)
-        if model_reading is None and not reading.filter and _has_unread_year(query, target.spec):
-            notes = [*notes, NOT_ENGLISH_NOTE]
-        is_relevant_to_model = None if model_reading is None else model_reading.is_relevant
-        return reading, is_relevant_to_model, [*notes, *reading.notes]
-
-    def _parse_once(
-        self,
-        query: str,
-        target: Target,
-        today: date,
-        model_reading: ModelReading | None,
-        max_age_seconds: float,
+        self, query: str, target: Target, model_reading: ModelReading | None
     ) -> ParsedQuestion:
-        points = VisiblePoints(target.grant)
-        values = get_value_lookups(
-            target.spec, target.collection, points, max_age_seconds=max_age_seconds
-        )
-        collector = parse_question(query, target.spec, values, today)
-        if model_reading is not None:
-            add_model_filters(collector, model_reading.filters, target.spec, values, today)
+        points, today = VisiblePoints(target.grant), timezone.localdate()
+        # A name that the cached values lack may be newer than they are.
+        for max_age_seconds in (VALUES_CACHE_SECONDS, UNKNOWN_NAME_CACHE_SECONDS):
+            values = get_value_lookups(
+                target.spec, target.collection, points, max_age_seconds=max_age_seconds
+            )
+            collector = parse_question(query, target.spec, values, today)
+            if model_reading is not None:
+                add_model_filters(collector, model_reading.filters, target.spec, values, today)
+            if not collector.has_unknown_name:
+                break
         return collector.make_parsed_question()
 
     def _request_model_filters(
-        self, query: str, target: Target, today: date
+        self, query: str, target: Target
     ) -> tuple[ModelReading | None, list[str]]:
         if not self.uses_model or not is_configured():
             return None, []
@@ -166,7 +144,7 @@ class FilterParser:
                 query,
                 target.spec,
                 values,
-                today,
+                timezone.localdate(),
                 model=self.model,
                 prompt=self.prompt,
                 patience_seconds=self.patience_seconds,
@@ -176,14 +154,14 @@ class FilterParser:
         return model_reading, []
 
     def _refuses(
-        self, query: str, parsed: ParsedQuestion, is_relevant_to_model: bool | None, target: Target
+        self, query: str, parsed: ParsedQuestion, model_reading: ModelReading | None, target: Target
     ) -> tuple[bool, list[str]]:
         """Whether the question is irrelevant, and a note if that was not tested."""
-        if is_relevant_to_model or not parsed.topic or find_identifier_spans(query, target.spec):
+        if not parsed.topic or find_identifier_spans(query, target.spec):
             return False, []
-        if is_relevant_to_model is False:
-            return not _is_artifact_title(query, target), []
-        return self.test.refuses(target, parsed.topic)
+        if model_reading is None:
+            return self.test.refuses(target, parsed.topic)
+        return not (model_reading.is_relevant or _is_artifact_title(query, target)), []
 
 
 def _has_unread_year(query: str, spec: IndexSpec) -> bool:

@@ -1,19 +1,18 @@
 """Pipeline component that fuses the rankings of several queries into one."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from haystack import component
 
 from core.exceptions import InvalidInput
-from retrieval.fusion import RRF_K, FusedId, reciprocal_rank_fusion, similarity_and_rank_fusion
-from retrieval.passages import Passage, PipelineStep, QueryRanking
-
-UniqueBy = Literal["artifact", "passage"]
-FusionMethod = Literal["similarity_and_rank", "reciprocal_rank"]
+from retrieval.fusion import RRF_K, FusedId, similarity_and_rank_fusion
+from retrieval.passages import Passage, QueryRanking
 
 
 @component
+@dataclass(eq=False, repr=False)
 class Fusion:
     """Fuse the rankings of several queries into one.
 
@@ -23,25 +22,19 @@ class Fusion:
     diversity component can choose from them.
     """
 
-    def __init__(
-        self,
-        method: FusionMethod = "similarity_and_rank",
-        w: float = 0.5,
-        rrf_k: int = RRF_K,
-        multiplier: int = 5,
-        unique: UniqueBy = "passage",
-    ) -> None:
-        if not 0 <= w <= 1:
+    method: Literal["similarity_and_rank", "reciprocal_rank"] = "similarity_and_rank"
+    w: float = 0.5
+    rrf_k: int = RRF_K
+    multiplier: int = 5
+    unique: Literal["artifact", "passage"] = "passage"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.w <= 1:
             raise InvalidInput("w must be between 0 and 1.", field="w")
-        if rrf_k < 1:
+        if self.rrf_k < 1:
             raise InvalidInput("rrf_k must be 1 or more.", field="rrf_k")
-        if multiplier < 1:
+        if self.multiplier < 1:
             raise InvalidInput("multiplier must be 1 or more.", field="multiplier")
-        self.method = method
-        self.w = w
-        self.rrf_k = rrf_k
-        self.multiplier = multiplier
-        self.unique = unique
 
     @component.output_types(passages=list[Passage])
     def run(self, rankings: list[QueryRanking], limit: int = 10) -> dict[str, Any]:
@@ -69,11 +62,9 @@ class Fusion:
             for ranking in unique_rankings
         ]
         fused = similarity_and_rank_fusion(measured, w=self.w, k=self.rrf_k)
-        if self.method == "similarity_and_rank":
-            return fused
-        by_key = {each.id: each for each in fused}
-        order = reciprocal_rank_fusion([list(ranking) for ranking in unique_rankings], k=self.rrf_k)
-        return [by_key[name] for name, _ in order]
+        if self.method == "reciprocal_rank":
+            fused.sort(key=lambda each: (-each.rrf, each.id))
+        return fused
 
     def _merge_passages(
         self,
@@ -84,7 +75,7 @@ class Fusion:
         """The best-ranked passage of one key, with the steps of all its passages."""
         by_rank = sorted(fused.ranks.items(), key=lambda place: (place[1], place[0]))
         first, *others = [unique_rankings[number][fused.id] for number, _ in by_rank]
-        steps = tuple(step for other in others for step in other.steps)
+        steps = (*first.steps, *(step for other in others for step in other.steps))
         is_rrf = self.method == "reciprocal_rank"
         details: dict[str, Any] = {
             "method": self.method,
@@ -103,8 +94,9 @@ class Fusion:
                     "rank": (1 - self.w) * fused.rrf_normalised,
                 },
             }
-        return first.with_steps(steps).with_score(
+        return replace(first, steps=steps).with_score(
             fused.rrf if is_rrf else fused.score,
             "rrf" if is_rrf else "similarity_and_rank",
-            PipelineStep("fusion", details),
+            "fusion",
+            details,
         )

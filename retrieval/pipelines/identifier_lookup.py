@@ -14,8 +14,9 @@ from documents.models import Artifact, Page
 from indexing.spec import IdentifierSpec
 from indexing.stores import Match, Payload, Query
 from retrieval.event_loop import add_run_async
+from retrieval.questions.english.rules import compile_whole_word
 from retrieval.search import MAX_QUERY_CHARS
-from retrieval.search.targets import Target, find_builds, make_targets, parse_recipe
+from retrieval.search.targets import Target, find_builds, make_targets
 from retrieval.visible_points import VisiblePoints
 
 MAX_IDENTIFIERS = 5  # looked up per question
@@ -50,17 +51,15 @@ class IdentifierLookup:
 
     @component.output_types(query=str, identified=list[dict[str, Any]], notes=list[str])
     def run(self, index: str, query: str, grant: Grant = EVERYTHING) -> dict[str, Any]:
-        """Raises ``UnknownIndex``, or ``StoreUnavailable``: retry helps."""
         build = find_builds([index], grant)[index]
-        spec = None if build is None else parse_recipe(build.recipe)
-        if spec is None or not spec.identifiers:
+        if build is None or not build.spec.identifiers:
             return {"query": query, "identified": [], "notes": []}
-        matches = find_identifier_matches(query, spec.identifiers)
+        matches = find_identifier_matches(query, build.spec.identifiers)
         notes = []
         if len(matches) > MAX_IDENTIFIERS:
             notes.append(f"Only the first {MAX_IDENTIFIERS} identifiers were looked up.")
         matches = matches[:MAX_IDENTIFIERS]
-        [target] = make_targets([build], [spec.kinds[0]], None)
+        [target] = make_targets([build], build.spec.kinds[:1])
         found = find_identified_documents(target, matches)
         texts = read_titles_and_openings(
             [UUID(payload["artifact_id"]) for payload in found.values()]
@@ -89,19 +88,15 @@ def find_identifier_matches(
 ) -> list[IdentifierMatch]:
     """Identifiers in a question, in order. Of overlapping ones the first, then longest, is kept."""
     matches = [
-        (match.start(), -match.end(), match, identifier.field)
+        (match, identifier.field)
         for identifier in identifiers.values()
-        for match in re.finditer(
-            rf"(?<!\w)(?:{identifier.pattern})(?!\w)", query, flags=re.IGNORECASE
-        )
+        for match in compile_whole_word(identifier.pattern).finditer(query)
     ]
     kept: list[IdentifierMatch] = []
-    for start, negative_end, match, field in sorted(matches, key=lambda found: found[:2]):
-        if kept and start < kept[-1].end:
-            continue
-        kept.append(
-            IdentifierMatch(match[0], field, *_include_url_or_prefix(query, start, -negative_end))
-        )
+    for match, field in sorted(matches, key=lambda found: (found[0].start(), -found[0].end())):
+        if not kept or match.start() >= kept[-1].end:
+            span = _include_url_or_prefix(query, *match.span())
+            kept.append(IdentifierMatch(match[0], field, *span))
     return kept
 
 

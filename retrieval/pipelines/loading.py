@@ -42,7 +42,6 @@ class LoadedPipeline:
     execution_order: tuple[str, ...]
     senders: Mapping[str, frozenset[str]]
     run_inputs: Mapping[str, tuple[str, ...]]
-    component_types: Mapping[str, str]
     hits_component: str
 
 
@@ -84,15 +83,14 @@ def load_pipeline(declaration: PipelineDeclaration) -> LoadedPipeline:
         pipeline.add_component(name, instance)
     for connection in declaration.connections:
         _connect(declaration.name, pipeline, connection.sender, connection.receiver)
-    types = {name: component.type_name for name, component in declaration.components.items()}
-    [hits] = [name for name, type_name in types.items() if type_name == HITS_COMPONENT_TYPE]
+    components = declaration.components
+    [hits] = [name for name, each in components.items() if each.type_name == HITS_COMPONENT_TYPE]
     return LoadedPipeline(
         name=declaration.name,
         haystack=pipeline,
         execution_order=tuple(declaration.execution_order),
-        senders={name: frozenset(pipeline.graph.predecessors(name)) for name in types},
+        senders={name: frozenset(pipeline.graph.predecessors(name)) for name in components},
         run_inputs=_find_run_inputs(declaration.name, pipeline),
-        component_types=types,
         hits_component=hits,
     )
 

@@ -1,7 +1,7 @@
 """Pipeline component that searches all wordings of a question at once."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
@@ -11,19 +11,18 @@ from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from documents.models import Source
 from retrieval.event_loop import add_run_async
-from retrieval.passages import Passage, PipelineStep, QueryRanking
+from retrieval.passages import Passage, QueryRanking
 from retrieval.pipelines.empty_results import describe_empty_result
 from retrieval.retrievers import QueriesRetriever
 from retrieval.search import MAX_CANDIDATES, DroppedPoints, Hit, Mode
-from retrieval.search.multi_query import choose_passage_kind
 from retrieval.search.request import name_score
-from retrieval.search.targets import find_builds, make_targets
 
 MAX_MULTIPLIER = 100
 
 
 @component
 @add_run_async
+@dataclass(eq=False, repr=False)
 class MultiQueryRetriever:
     """Run one hybrid search per query, with the spec's weights, and verify every hit.
 
@@ -31,12 +30,13 @@ class MultiQueryRetriever:
     If none returns any, a note says which condition of the filter left nothing.
     """
 
-    def __init__(self, multiplier: int = 5) -> None:
-        if not 1 <= multiplier <= MAX_MULTIPLIER:
+    multiplier: int = 5
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.multiplier <= MAX_MULTIPLIER:
             raise InvalidInput(
                 f"multiplier must be between 1 and {MAX_MULTIPLIER}.", field="multiplier"
             )
-        self.multiplier = multiplier
 
     @component.output_types(
         rankings=list[QueryRanking],
@@ -53,7 +53,6 @@ class MultiQueryRetriever:
         limit: int = 10,
         grant: Grant = EVERYTHING,
     ) -> dict[str, Any]:
-        """Raises as ``QueriesRetriever.search``."""
         multiplier = min(self.multiplier, max(1, MAX_CANDIDATES // limit))
         retriever = QueriesRetriever(
             index, grant=grant, limit=limit, multiplier=multiplier, filter=filter
@@ -62,7 +61,7 @@ class MultiQueryRetriever:
         headings = _read_headings(answer.rankings)
         notes = answer.notes
         if not any(answer.rankings):
-            notes = [*notes, *_describe_empty_result(index, filter, grant)]
+            notes = [*notes, *describe_empty_result(index, filter, grant)]
         return {
             "rankings": [
                 QueryRanking(
@@ -88,25 +87,14 @@ def _read_headings(rankings: Sequence[Sequence[Hit]]) -> dict[str, str]:
     return {str(source_id): heading for source_id, heading in found}
 
 
-def _describe_empty_result(index: str, filter: dict[str, Any] | None, grant: Grant) -> list[str]:
-    build = find_builds([index], grant)[index]
-    if build is None or not filter:
-        return []
-    [target] = make_targets([build], [choose_passage_kind(build)], None)
-    return describe_empty_result(target, filter)
-
-
 def _make_passage(
-    query: str,
-    rank: int,
-    hit: Hit,
-    filter: Mapping[str, Any] | None,
-    headings: Mapping[str, str],
+    query: str, rank: int, hit: Hit, filter: Mapping[str, Any] | None, headings: Mapping[str, str]
 ) -> Passage:
     """Turn a hit of a query into a passage, with its ranks and scores as the first step."""
     explanation = hit.explanation
     assert explanation is not None
-    details = {
+    step = {
+        "component": "multi_query_retriever",
         "query": query,
         "filter": filter,
         "rank": rank,
@@ -120,6 +108,6 @@ def _make_passage(
         score=hit.score,
         score_kind=name_score(Mode.HYBRID, hit.spec.search.fusion),
         similarity=hit.similarity,
-        steps=(PipelineStep("multi_query_retriever", details),),
+        steps=(step,),
         heading=headings.get(hit.payload["source_id"], ""),
     )

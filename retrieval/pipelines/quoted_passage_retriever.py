@@ -6,9 +6,9 @@ from haystack import component
 
 from access.grants import EVERYTHING, Grant
 from retrieval.event_loop import add_run_async
-from retrieval.passages import Passage, PipelineStep, QueryRanking
+from retrieval.passages import Passage, QueryRanking
 from retrieval.retrievers import RecursiveChunkRetriever
-from retrieval.search.targets import find_builds, parse_recipe
+from retrieval.search.targets import find_builds
 
 
 @component
@@ -30,25 +30,20 @@ class QuotedPassageRetriever:
         limit: int = 10,
         grant: Grant = EVERYTHING,
     ) -> dict[str, Any]:
-        """Raises as ``RecursiveChunkRetriever.search``."""
         build = find_builds([index], grant)[index]
-        if build is None or not {"chunk", "concept"} <= set(parse_recipe(build.recipe).kinds):
+        if build is None or not {"chunk", "concept"} <= set(build.spec.kinds):
             return {"rankings": rankings}
         retriever = RecursiveChunkRetriever(
             index, kinds=["concept"], grant=grant, limit=limit, filter=filter
         )
-        passages = [
-            Passage(
-                hit=hit,
-                score=hit.score,
-                score_kind="rrf",
-                steps=(
-                    PipelineStep(
-                        "quoted_passage_retriever",
-                        {"query": query, "filter": filter, "rank": rank, "score": hit.score},
-                    ),
-                ),
-            )
-            for rank, hit in enumerate(retriever.search(query).hits, start=1)
-        ]
+        passages = []
+        for rank, hit in enumerate(retriever.search(query).hits, start=1):
+            step = {
+                "component": "quoted_passage_retriever",
+                "query": query,
+                "filter": filter,
+                "rank": rank,
+                "score": hit.score,
+            }
+            passages.append(Passage(hit, hit.score, "rrf", steps=(step,)))
         return {"rankings": [*rankings, QueryRanking(f"concepts: {query}", passages)]}

@@ -1,6 +1,7 @@
 """Pipeline component that writes several wordings of a question to search with."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
 from haystack import component
@@ -17,7 +18,7 @@ from retrieval.questions.wordings import (
 )
 from retrieval.retrievers import ChunkRetriever, QuestionRetriever
 from retrieval.search import MAX_QUERIES
-from retrieval.search.targets import find_builds, parse_recipe
+from retrieval.search.targets import find_builds
 from summaries.exceptions import LanguageModelError
 from summaries.llm import is_configured
 from summaries.prompts import read_prompt_template
@@ -27,6 +28,7 @@ MAX_MODEL_QUERY_CHARS: Final = 2_000  # of the question, shown to the language m
 
 @component
 @add_run_async
+@dataclass(eq=False, repr=False)
 class Reformulator:
     """Return the question itself, then other wordings of it: at most ``count`` in total.
 
@@ -39,58 +41,51 @@ class Reformulator:
     says how many and why.
     """
 
-    def __init__(
-        self,
-        count: int = 3,
-        uses_model: bool = True,
-        uses_titles: bool = False,
-        model: str = "",
-        prompt: str = "reformulation",
-        patience_seconds: float = 8.0,
-    ) -> None:
-        if not 1 <= count <= MAX_QUERIES:
+    count: int = 3
+    uses_model: bool = True
+    uses_titles: bool = False
+    model: str = ""
+    prompt: str = "reformulation"
+    patience_seconds: float = 8.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.count <= MAX_QUERIES:
             raise InvalidInput(f"count must be between 1 and {MAX_QUERIES}.", field="count")
-        read_prompt_template(prompt)  # raises if there is no such prompt
-        self.count = count
-        self.uses_model = uses_model
-        self.uses_titles = uses_titles
-        self.model = model
-        self.prompt = prompt
-        self.patience_seconds = patience_seconds
+        read_prompt_template(self.prompt)  # raises if there is no such prompt
 
     @component.output_types(queries=list[str], notes=list[str])
     def run(self, index: str, query: str, grant: Grant = EVERYTHING) -> dict[str, Any]:
-        """Raises ``UnknownIndex``, ``StoreUnavailable`` and ``EmbeddingUnavailable``. Retry helps
-        with the last two."""
         build = find_builds([index], grant)[index]
         if build is None or self.count == 1:
             return {"queries": [query], "notes": []}
-        why = "without a language model, rules write no more"
-        if self.uses_model and is_configured():
-            try:
-                reformulations = request_wordings(
-                    query[:MAX_MODEL_QUERY_CHARS],
-                    parse_recipe(build.recipe),
-                    self.count - 1,
-                    model=self.model,
-                    prompt=self.prompt,
-                    patience_seconds=self.patience_seconds,
-                )
-            except LanguageModelError:
-                why = "the language model did not answer, and rules write no more"
-            else:
-                why = "the language model wrote no more that differ"
-                return self._make_outputs(query, reformulations, why)
-        by_rules = self._reformulate_by_rules(query, build, grant)
-        return self._make_outputs(query, by_rules, why)
-
-    def _make_outputs(self, query: str, others: Iterable[str], why: str) -> dict[str, Any]:
+        others, why = self._reformulate_by_model(query, build)
+        if others is None:
+            others = self._reformulate_by_rules(query, build, grant)
         queries = drop_near_duplicates(query, others, self.count)
         notes = []
         if len(queries) < self.count:
             wordings = "1 wording" if len(queries) == 1 else f"{len(queries)} wordings"
             notes.append(f"Searched in {wordings} instead of {self.count}: {why}.")
         return {"queries": queries, "notes": notes}
+
+    def _reformulate_by_model(
+        self, query: str, build: LiveBuild
+    ) -> tuple[Iterable[str] | None, str]:
+        """What the model writes, or None; and why there are no other wordings."""
+        if not (self.uses_model and is_configured()):
+            return None, "without a language model, rules write no more"
+        try:
+            written = request_wordings(
+                query[:MAX_MODEL_QUERY_CHARS],
+                build.spec,
+                self.count - 1,
+                model=self.model,
+                prompt=self.prompt,
+                patience_seconds=self.patience_seconds,
+            )
+        except LanguageModelError:
+            return None, "the language model did not answer, and rules write no more"
+        return written, "the language model wrote no more that differ"
 
     def _reformulate_by_rules(self, query: str, build: LiveBuild, grant: Grant) -> Iterator[str]:
         if is_question(query):
@@ -101,7 +96,7 @@ class Reformulator:
 
 def find_best_title(query: str, build: LiveBuild, grant: Grant) -> str:
     """Title of the first hit of one hybrid search; empty if there is none."""
-    kinds = parse_recipe(build.recipe).kinds
+    kinds = build.spec.kinds
     retriever = ChunkRetriever if "chunk" in kinds else QuestionRetriever
     options: dict[str, Any] = {"grant": grant, "limit": 1, "verify": False}
     hits = retriever(build.index, **options).search(query).hits

@@ -15,8 +15,8 @@ from retrieval.languages import is_in_languages
 from retrieval.passages import Refusal
 from retrieval.questions.english.rules import find_identifier_spans
 from retrieval.search.multi_query import choose_passage_kind
-from retrieval.search.query_vectors import embed_query_if_available
-from retrieval.search.targets import Target, find_builds, make_targets, parse_recipe
+from retrieval.search.query_vectors import embed_queries_if_available
+from retrieval.search.targets import Target, find_builds, make_targets
 from retrieval.visible_points import VisiblePoints
 from summaries.extractive.languages import STOP_WORD_LANGUAGES, load_stop_word_lists
 
@@ -46,8 +46,7 @@ class RelevanceTest:
                 )
 
     def refuses(self, target: Target, question: str) -> tuple[bool, list[str]]:
-        """Whether the question has nothing to do with the index, and a note if that was not tested.
-        Raises ``StoreUnavailable`` and ``EmbeddingUnavailable``: retry helps."""
+        """Whether the question has nothing to do with the index, and a note if not tested."""
         if not self.min_similarity:
             return False, []
         untested = "It was not tested whether this index is about the question: the test is for"
@@ -63,6 +62,7 @@ class RelevanceTest:
 
 @component
 @add_run_async
+@dataclass(eq=False, repr=False)
 class RelevanceGate:
     """Let a question pass, or refuse it if it has nothing to do with the index: then the only
     output is ``refusal``, so no later component runs.
@@ -73,13 +73,13 @@ class RelevanceGate:
     has the same test, for pipelines that read filters.
     """
 
-    def __init__(
-        self,
-        min_similarity: float = 0.0,
-        languages: list[str] | None = None,
-        embedding_model: str = "",
-    ) -> None:
-        self.test = RelevanceTest(min_similarity, tuple(languages or ()), embedding_model)
+    min_similarity: float = 0.0
+    languages: list[str] | None = None
+    embedding_model: str = ""
+
+    def __post_init__(self) -> None:
+        languages = tuple(self.languages or ())
+        self.test = RelevanceTest(self.min_similarity, languages, self.embedding_model)
 
     def warm_up(self) -> None:
         """Load the stop words of all languages."""
@@ -87,31 +87,21 @@ class RelevanceGate:
 
     @component.output_types(query=str, queries=list[str], notes=list[str], refusal=Refusal)
     def run(self, index: str, query: str, grant: Grant = EVERYTHING) -> dict[str, Any]:
-        """
-        Raises:
-            UnknownIndex: there is no such index.
-            StoreUnavailable, EmbeddingUnavailable: retry helps.
-        """
         notes: list[str] = []
         build = find_builds([index], grant)[index]
-        spec = None if build is None else parse_recipe(build.recipe)
-        if build is not None and spec is not None and not find_identifier_spans(query, spec):
-            [target] = make_targets([build], [choose_passage_kind(build)], None)
+        if build is not None and not find_identifier_spans(query, build.spec):
+            [target] = make_targets([build], [choose_passage_kind(build)])
             is_refused, notes = self.test.refuses(target, query)
             if is_refused:
-                return {"refusal": make_refusal(spec)}
+                return {"refusal": make_refusal(build.spec)}
         return {"query": query, "queries": [query], "notes": notes}
 
 
 def is_relevant(target: Target, query: str, min_similarity: float) -> bool | None:
     """Whether some point has at least ``min_similarity`` (a cosine) to the question, or contains
     all of its content words (embeddings place names and abbreviations badly). The embedding model
-    must read the question's language. None if the model's endpoint fails.
-
-    Raises:
-        StoreUnavailable: retry helps.
-    """
-    dense, _ = embed_query_if_available(target.spec.embedding, query)
+    must read the question's language. None if the model's endpoint fails."""
+    [dense], _ = embed_queries_if_available(target.spec.embedding, [query])
     if dense is None:
         return None
     points = VisiblePoints(target.grant)

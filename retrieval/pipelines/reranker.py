@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal
 
@@ -21,7 +22,7 @@ from retrieval.cross_encoders import (
     get_cross_encoder_loader,
 )
 from retrieval.event_loop import add_run_async
-from retrieval.passages import Passage, PipelineStep
+from retrieval.passages import Passage
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +42,7 @@ class _Skipped(Exception):
 
 @component
 @add_run_async
+@dataclass(eq=False, repr=False)
 class Reranker:
     """Rerank the best ``candidates``; the passages after them keep their order.
 
@@ -51,85 +53,73 @@ class Reranker:
     to load a model is not counted.
     """
 
-    def __init__(
-        self,
-        model: str = "",
-        window: int | None = None,
-        endpoint: str = "",
-        api_key_variable: str = "",
-        texts_field: Literal["documents", "texts"] = "documents",
-        postprocessor: str = "",
-        options: dict[str, Any] | None = None,
-        candidates: int = 50,
-        budget_ms: int = 1_000,
-    ) -> None:
-        if (model or endpoint) and postprocessor:
-            raise InvalidInput(
-                "Give a model, an endpoint or a postprocessor.", field="postprocessor"
+    model: str = ""
+    window: int | None = None
+    endpoint: str = ""
+    api_key_variable: str = ""
+    texts_field: Literal["documents", "texts"] = "documents"
+    postprocessor: str = ""
+    options: dict[str, Any] | None = None
+    candidates: int = 50
+    budget_ms: int = 1_000
+
+    def __post_init__(self) -> None:
+        self._check()
+        self._endpoint = self._loader = None
+        if self.endpoint:
+            self._endpoint = RerankEndpoint(
+                self.model,
+                self.endpoint,
+                api_key_variable=self.api_key_variable,
+                texts_field=self.texts_field,
+                seconds=self.budget_ms / 1_000,
             )
-        if endpoint and window is not None:
-            raise InvalidInput("An endpoint cuts the texts itself.", field="window")
-        for_endpoints = {"api_key_variable": api_key_variable, "texts_field": texts_field}
-        for name, given in for_endpoints.items():
-            if not endpoint and given not in {"", "documents"}:
-                raise InvalidInput(f"{name} is for an endpoint, and none is given.", field=name)
-        if postprocessor and postprocessor not in POSTPROCESSORS:
-            raise InvalidInput(
-                f"There is no postprocessor {postprocessor!r}.",
-                field="postprocessor",
-                allowed=POSTPROCESSORS,
+        elif self.model:
+            self._loader = get_cross_encoder_loader(self.model, self.window)
+        elif self.postprocessor:
+            make = partial(
+                make_postprocessor, self.postprocessor, self.options or {}, self.candidates
             )
-        for option in options or {}:
-            if not postprocessor or option not in POSTPROCESSORS[postprocessor]:
-                raise InvalidInput(
-                    f"There is no option {option!r}.",
-                    field="options",
-                    allowed=POSTPROCESSORS.get(postprocessor, ()),
-                )
-        for name, value in (("candidates", candidates), ("budget_ms", budget_ms)):
-            if value < 1:
-                raise InvalidInput(f"{name} must be 1 or more.", field=name)
-        self.model = model
-        self.window = window
-        self.postprocessor = postprocessor
-        self.options = options
-        self.candidates = candidates
-        self.budget_ms = budget_ms
-        self._endpoint = (
-            RerankEndpoint(
-                model,
-                endpoint,
-                api_key_variable=api_key_variable,
-                texts_field=texts_field,
-                seconds=budget_ms / 1_000,
-            )
-            if endpoint
-            else None
-        )
-        self._loader: ModelLoader[Any] = (
-            get_cross_encoder_loader(model, window)
-            if model and not endpoint
-            else ModelLoader(
-                f"The postprocessor {postprocessor}",
-                partial(make_postprocessor, postprocessor, options or {}, candidates),
-            )
-        )
-        self._name = model or endpoint or postprocessor
+            self._loader = ModelLoader(f"The postprocessor {self.postprocessor}", make)
+        self._name = self.model or self.endpoint or self.postprocessor
         # One at a time: two rerankings in parallel would each take twice as long.
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reranker")
 
+    def _check(self) -> None:
+        if (self.model or self.endpoint) and self.postprocessor:
+            raise InvalidInput(
+                "Give a model, an endpoint or a postprocessor.", field="postprocessor"
+            )
+        if self.endpoint and self.window is not None:
+            raise InvalidInput("An endpoint cuts the texts itself.", field="window")
+        for name, default in (("api_key_variable", ""), ("texts_field", "documents")):
+            if not self.endpoint and getattr(self, name) != default:
+                raise InvalidInput(f"{name} is for an endpoint, and none is given.", field=name)
+        if self.postprocessor and self.postprocessor not in POSTPROCESSORS:
+            raise InvalidInput(
+                f"There is no postprocessor {self.postprocessor!r}.",
+                field="postprocessor",
+                allowed=POSTPROCESSORS,
+            )
+        allowed = POSTPROCESSORS.get(self.postprocessor, frozenset())
+        for option in self.options or {}:
+            if option not in allowed:
+                raise InvalidInput(
+                    f"There is no option {option!r}.", field="options", allowed=allowed
+                )
+        for name in ("candidates", "budget_ms"):
+            if getattr(self, name) < 1:
+                raise InvalidInput(f"{name} must be 1 or more.", field=name)
+
     def warm_up(self) -> None:
         """Load the model before the first question needs it. Raises what ``run`` raises."""
-        if self._name and self._endpoint is None:
+        if self._loader is not None:
             self._loader.get()
 
     @component.output_types(passages=list[Passage], notes=list[str])
     def run(self, query: str, passages: list[Passage]) -> dict[str, Any]:
-        """
-        Raises:
-            ModelLoading: the model is not loaded yet; retry helps.
-            ModelUnavailable: the model is unknown, or its files or package are missing.
-        """
+        """Raises ``ModelLoading``, for which retry helps, and ``ModelUnavailable``: the model is
+        unknown, or its files or package are missing."""
         if not passages or not self._name:
             return {"passages": passages, "notes": []}
         head, tail = passages[: self.candidates], passages[self.candidates :]
@@ -153,14 +143,13 @@ class Reranker:
 
     def _add_step(self, passage: Passage, score: float | None, before: int, after: int) -> Passage:
         details = {"by": self._name, "rank_before": before, "rank": after, "score": score}
-        step = PipelineStep("reranker", details)
         if score is None:
-            return passage.with_score(passage.score, passage.score_kind, step)
+            return passage.with_score(passage.score, passage.score_kind, "reranker", details)
         score_kind = self.postprocessor or "cross_encoder"
-        return passage.with_score(score, score_kind, step)
+        return passage.with_score(score, score_kind, "reranker", details)
 
     def _make_rerank_call(self, query: str, passages: Sequence[Passage]) -> RerankCall:
-        loaded = self._endpoint or self._loader.get()
+        loaded: Any = self._endpoint if self._loader is None else self._loader.get()
         if not self.postprocessor:
             return lambda should_stop: score_passages(loaded, query, passages, should_stop)
         return lambda should_stop: postprocess_passages(loaded, query, passages)
@@ -227,6 +216,5 @@ def postprocess_passages(
 
 def get_rerank_text(passage: Passage) -> str:
     """The text a reranker scores: document title and passage."""
-    payload = passage.hit.payload
-    text = payload.get("chunk_text") or payload.get("text") or ""
-    return f"{payload.get('artifact_title') or ''}\n{text}".strip()
+    title = passage.hit.payload.get("artifact_title") or ""
+    return f"{title}\n{passage.hit.passage_text}".strip()

@@ -2,92 +2,49 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
-from uuid import UUID
 
-import strata_types
-from access.grants import EVERYTHING, Grant
 from access.usage_limits import add_model_use
 from core.exceptions import InvalidInput
 from retrieval.event_loop import run_in_thread
 from retrieval.exceptions import InvalidPipeline
 from retrieval.filters import parse_filter
-from retrieval.passages import Answer, Passage, Refusal
+from retrieval.passages import Answer, AskRequest, PipelineHits
 from retrieval.pipelines.explaining import explain_absence
 from retrieval.pipelines.loading import LoadedPipeline, get_pipeline
 from retrieval.questions.follow_ups import rewrite_follow_up
 from retrieval.request_cache import keep_for_request
-from retrieval.search import MAX_LIMIT, DroppedPoints
+from retrieval.search import MAX_LIMIT
 from retrieval.search.request import check_query
-from retrieval.search.targets import find_builds, parse_recipe
+from retrieval.search.targets import find_builds
 from summaries import llm
 
-MAX_ANSWER_HITS: Final = MAX_LIMIT
 _DEFAULT_PIPELINE: Final = "plain"  # for an index without a live build, whose spec names one
 _END: Final = object()
+# Outputs of components that are fields of ``PipelineHits``; of several, the last counts.
+MERGED_OUTPUTS: Final = (
+    "query", "queries", "filter", "parsed", "refusal", "identified", "dropped", "stale_ids",
+)  # fmt: skip
 FOLLOW_UP: Final = "follow_up"  # what comes before the components, if there is a history
 
 Outputs = Mapping[str, Mapping[str, Any]]  # by component, by output
 
 
-@dataclass(frozen=True, slots=True)
-class AskRequest:
-    """A request to a query pipeline.
-
-    ``pipeline``: None for the pipeline that the live spec names. ``filter``: in the API's syntax.
-    ``why_not``: id of a node or an artifact; the result says where it was lost. ``history``: the
-    earlier questions of the conversation, the first first; ``run_pipeline`` rewrites the question
-    so that it needs none, and adds ``notes``.
-    """
-
-    index: str
-    query: str
-    filter: dict[str, Any] | None = None
-    limit: int = 10
-    pipeline: str | None = None
-    wants_answer: bool = True
-    explain: bool = False
-    why_not: UUID | None = None
-    grant: Grant = EVERYTHING
-    holder: str = ""  # whose calls of the language model are counted
-    history: Sequence[strata_types.Turn] = ()
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class PipelineHits:
-    """The hits of a pipeline run, or the refusal, with everything that explains them.
-
-    ``question``: what was asked; a follow-up as it was rewritten. ``query``: the query that was
-    searched; ``queries``: its wordings. ``filter``: the filter that
-    was applied; ``parsed``: the part of it read from the question. ``notes``: what could not be
-    done, each a sentence. ``took_ms``: by component, and ``total``.
-    """
-
-    pipeline: str
-    passages: list[Passage] = field(default_factory=list)
-    question: str = ""
-    query: str = ""
-    queries: list[str] = field(default_factory=list)
-    filter: dict[str, Any] | None = None
-    parsed: dict[str, Any] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    refusal: Refusal | None = None
-    identified: list[dict[str, Any]] = field(default_factory=list)
-    builds: dict[str, int | None] = field(default_factory=dict)
-    dropped: DroppedPoints = field(default_factory=DroppedPoints)
-    stale_ids: list[UUID] = field(default_factory=list)  # the caller enqueues planning for these
-    took_ms: dict[str, float] = field(default_factory=dict)
-    why_not: dict[str, Any] | None = None
-
-
-def check_ask_request(question: AskRequest) -> None:
-    """Raise the errors that ``run_pipeline`` would raise before it yields anything."""
-    _check_and_load(question)
+def check_ask_request(question: AskRequest) -> LoadedPipeline:
+    """The question's pipeline. Raises what ``run_pipeline`` raises before it yields anything."""
+    check_query([question.index], question.query)
+    if not 1 <= question.limit <= MAX_LIMIT:
+        raise InvalidInput(f"limit must be between 1 and {MAX_LIMIT}.", field="limit")
+    build = find_builds([question.index], question.grant)[question.index]
+    if build is None:
+        return get_pipeline(question.pipeline or _DEFAULT_PIPELINE)
+    spec = build.spec
+    parse_filter(question.filter, spec)  # so that an error names the caller's own filter
+    return get_pipeline(question.pipeline or spec.search.pipeline)
 
 
 async def run_pipeline(question: AskRequest) -> AsyncGenerator[PipelineHits | str | Answer, None]:
@@ -130,41 +87,21 @@ async def run_pipeline(question: AskRequest) -> AsyncGenerator[PipelineHits | st
 
 def find_hits(question: AskRequest) -> PipelineHits:
     """Run the pipeline in this thread, without writing an answer. Raises as ``run_pipeline``."""
-    from haystack.core.errors import PipelineRuntimeError
-
-    loaded = _check_and_load(question)
+    loaded = check_ask_request(question)
     started_at = time.perf_counter()
-    inputs = _make_inputs(loaded, question, wants_answer=False)
-    try:
-        with keep_for_request():
-            outputs = loaded.haystack.run(inputs, include_outputs_from=set(loaded.execution_order))
-    except PipelineRuntimeError as error:
-        raise _unwrap_haystack_error(error) from error
-    return _make_pipeline_hits(
-        loaded, question, outputs, {}, (time.perf_counter() - started_at) * 1_000
-    )
+    inputs = _make_inputs(loaded, replace(question, wants_answer=False))
+    with keep_for_request(), _raising_errors_of_components():
+        outputs = loaded.haystack.run(inputs, include_outputs_from=set(loaded.execution_order))
+    total_ms = (time.perf_counter() - started_at) * 1_000
+    return _make_pipeline_hits(loaded, question, outputs, {}, total_ms)
 
 
 # --- Inputs ----------------------------------------------------------------------------------
 
 
-def _check_and_load(question: AskRequest) -> LoadedPipeline:
-    check_query([question.index], question.query)
-    if not 1 <= question.limit <= MAX_ANSWER_HITS:
-        raise InvalidInput(f"limit must be between 1 and {MAX_ANSWER_HITS}.", field="limit")
-    build = find_builds([question.index], question.grant)[question.index]
-    if build is None:
-        return get_pipeline(question.pipeline or _DEFAULT_PIPELINE)
-    spec = parse_recipe(build.recipe)
-    parse_filter(question.filter, spec)  # so that an error names the caller's own filter
-    return get_pipeline(question.pipeline or spec.search.pipeline)
-
-
 def _make_inputs(
     loaded: LoadedPipeline,
     question: AskRequest,
-    *,
-    wants_answer: bool,
     on_piece: Callable[[str], asyncio.Event] | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Component -> its inputs: in a flat mapping, Haystack warns about inputs that none takes."""
@@ -175,7 +112,7 @@ def _make_inputs(
         "queries": [question.query],
         "filter": question.filter,
         "limit": question.limit,
-        "wants_answer": wants_answer,
+        "wants_answer": question.wants_answer,
         "on_piece": on_piece,
     }
     return {
@@ -189,7 +126,7 @@ def _make_inputs(
 
 async def _run_and_emit(question: AskRequest, emit: Callable[[Any], asyncio.Event]) -> None:
     """Run the pipeline to its end and ``emit`` the hits, the answer's pieces and the answer."""
-    loaded = await run_in_thread(_check_and_load, question)
+    loaded = await run_in_thread(check_ask_request, question)
     timer = _ComponentTimer(loaded)
     outputs: dict[str, Mapping[str, Any]] = {}
     has_hits = False
@@ -199,14 +136,17 @@ async def _run_and_emit(question: AskRequest, emit: Callable[[Any], asyncio.Even
             query, notes = await run_in_thread(rewrite)
             question = replace(question, query=query, notes=notes)
             timer.mark_ended(FOLLOW_UP)
-        inputs = _make_inputs(loaded, question, wants_answer=question.wants_answer, on_piece=emit)
+        inputs = _make_inputs(loaded, question, emit)
         async with aclosing(_run_components(loaded, inputs)) as components:
             async for component, content in components:
                 outputs[component] = content
                 timer.mark_ended(component)
                 if not has_hits and (component == loaded.hits_component or "refusal" in content):
                     has_hits = True
-                    emit(await _make_hits_async(loaded, question, outputs, timer))
+                    times = timer.took_ms, timer.total_ms
+                    make = partial(_make_pipeline_hits, loaded, question, dict(outputs), *times)
+                    # To find where something was lost, the store is asked.
+                    emit(make() if question.why_not is None else await run_in_thread(make))
                 if "answer" in content:
                     emit(content["answer"])
     _require_hits(loaded, has_hits)
@@ -228,31 +168,27 @@ async def _run_components(
     loaded: LoadedPipeline, inputs: Mapping[str, Mapping[str, Any]]
 ) -> AsyncGenerator[tuple[str, Mapping[str, Any]], None]:
     """Yield each component's name and outputs when it ends."""
-    from haystack.core.errors import PipelineRuntimeError
-
     ended: set[str] = set()
     running = loaded.haystack.run_async_generator(
         dict(inputs), include_outputs_from=set(loaded.execution_order)
     )
-    try:
+    with _raising_errors_of_components():
         async with aclosing(running) as partial_outputs:
             async for outputs in partial_outputs:  # the last repeats all outputs
                 for component in outputs.keys() - ended:
                     ended.add(component)
                     yield component, outputs[component]
+
+
+@contextmanager
+def _raising_errors_of_components() -> Iterator[None]:
+    """Raise the exception that a component raised, without Haystack's wrapper."""
+    from haystack.core.errors import PipelineRuntimeError
+
+    try:
+        yield
     except PipelineRuntimeError as error:
-        raise _unwrap_haystack_error(error) from error
-
-
-async def _make_hits_async(
-    loaded: LoadedPipeline, question: AskRequest, outputs: Outputs, timer: "_ComponentTimer"
-) -> PipelineHits:
-    make = partial(
-        _make_pipeline_hits, loaded, question, dict(outputs), timer.took_ms, timer.total_ms
-    )
-    if question.why_not is None:
-        return make()
-    return await run_in_thread(make)
+        raise error.__cause__ or error from error
 
 
 class _ComponentTimer:
@@ -287,53 +223,34 @@ def _make_pipeline_hits(
     total_ms: float,
 ) -> PipelineHits:
     in_order = [outputs[component] for component in loaded.execution_order if component in outputs]
-    merged_outputs = _merge_mappings(in_order)
-    refusal = merged_outputs.get("refusal")
-    if refusal is None:
+    merged = {
+        "query": question.query,
+        "queries": [question.query],
+        "filter": question.filter,
+        **{name: value for content in in_order for name, value in content.items()},
+    }
+    if "refusal" not in merged:
         _require_hits(loaded, loaded.hits_component in outputs)
-    passages = (
-        outputs[loaded.hits_component]["passages"] if loaded.hits_component in outputs else []
-    )
-    return PipelineHits(
+    took_ms = {**component_ms, "total": total_ms}
+    found = PipelineHits(
         pipeline=loaded.name,
-        passages=list(passages),
+        passages=outputs.get(loaded.hits_component, {}).get("passages", []),
         question=question.query,
-        query=merged_outputs.get("query", question.query),
-        queries=list(merged_outputs.get("queries", [question.query])),
-        filter=merged_outputs.get("filter", question.filter),
-        parsed=dict(merged_outputs.get("parsed") or {}),
         notes=[
             *question.notes,
             *(note for content in in_order for note in content.get("notes", ())),
         ],
-        refusal=refusal,
-        identified=list(merged_outputs.get("identified", ())),
-        builds=_merge_mappings(content.get("builds", {}) for content in in_order),
-        dropped=merged_outputs.get("dropped", DroppedPoints()),
-        stale_ids=list(merged_outputs.get("stale_ids", ())),
-        took_ms={
-            name: round(took, 3) for name, took in {**component_ms, "total": total_ms}.items()
+        builds={
+            index: number
+            for content in in_order
+            for index, number in content.get("builds", {}).items()
         },
-        why_not=None
-        if question.why_not is None
-        else explain_absence(
-            loaded,
-            outputs,
-            index=question.index,
-            grant=question.grant,
-            sought_id=question.why_not,
-            filter=merged_outputs.get("filter", question.filter),
-            queries=list(merged_outputs.get("queries", [question.query])),
-            refusal=refusal,
-        ),
+        took_ms={name: round(took, 3) for name, took in took_ms.items()},
+        **{name: merged[name] for name in MERGED_OUTPUTS if name in merged},
     )
-
-
-def _merge_mappings(mappings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    merged: dict[str, Any] = {}
-    for mapping in mappings:
-        merged |= mapping
-    return merged
+    if question.why_not is None:
+        return found
+    return replace(found, why_not=explain_absence(loaded, outputs, question, found))
 
 
 def _require_hits(loaded: LoadedPipeline, has_hits: bool) -> None:
@@ -341,9 +258,3 @@ def _require_hits(loaded: LoadedPipeline, has_hits: bool) -> None:
         raise InvalidPipeline(
             f"The pipeline {loaded.name} ended before its component {loaded.hits_component} ran."
         )
-
-
-def _unwrap_haystack_error(error: Exception) -> Exception:
-    """The exception that a component raised, without Haystack's wrapper."""
-    cause = error.__cause__
-    return cause if isinstance(cause, Exception) else error

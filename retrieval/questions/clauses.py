@@ -79,14 +79,12 @@ class ParsedQuestion:
 
     ``query``: the text to search; the whole question if only filters are left. ``topic``: that
     text without the filters that could not be applied; empty if the question has only filters.
-    ``notes``: filters that could not be applied, each a sentence. ``has_unknown_name``: a name
-    is not among the known values."""
+    ``notes``: filters that could not be applied, each a sentence."""
 
     query: str
     filter: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     topic: str = ""
-    has_unknown_name: bool = False
 
 
 def join_filters(filters: Iterable[RequestFilter]) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from retrieval.languages import is_in_other_language
 from retrieval.questions.clauses import Clause, unwrap_single
 from retrieval.questions.english.names import MAX_NAMESAKES
 from retrieval.questions.english.rules import ClauseCollector
-from retrieval.questions.values import NameLookup, ValueLookups
-from retrieval.words import Span, fold_words, split_word_set, split_words
+from retrieval.questions.values import ValueLookups
+from retrieval.words import Span, fold_words, split_word_set
 from summaries.llm import get_language_model
 from summaries.llm.response_schemas import max_chars, max_items
 from summaries.prompts import render_prompt
@@ -77,11 +77,7 @@ def request_model_filters(
     patience_seconds: float,
 ) -> ModelReading:
     """Ask the language model for a question's filters and relevance; the result is unchecked.
-
-    Raises:
-        LanguageModelError: by kind, as ``LanguageModel.complete``.
-        InvalidSpec: there is no such prompt.
-    """
+    Raises ``LanguageModelError`` as ``LanguageModel.complete``."""
     fields = [
         {
             "name": name,
@@ -93,8 +89,7 @@ def request_model_filters(
         if field_spec.said_as
     ]
     rendered = render_prompt(prompt, question, index=spec, fields=fields, today=today.isoformat())
-    language_model = get_language_model(model)
-    answer = language_model.complete(
+    answer = get_language_model(model).complete(
         rendered.system,
         rendered.user,
         ModelReading,
@@ -148,11 +143,12 @@ def _add_model_filter(
     except _UnknownValue as unknown:
         collector.add_unknown(span, str(unknown), model_filter.field)
         return
-    is_negated = _follows_negation(collector.question, span[0])
+    before = fold_words(collector.question[: span[0]])
+    is_negated = bool(before) and before[-1] in {"not", "except", "excluding", "without"}
     if (
         model_filter.is_excluded
         and not is_negated
-        and not _has_negation(collector.question)
+        and _NEGATIONS.isdisjoint(fold_words(collector.question))
         and not is_in_other_language(collector.question, ["en"])
     ):
         raise _Rejected("the question excludes nothing")
@@ -183,15 +179,6 @@ def _locate_words(collector: ClauseCollector, words: str) -> Span | None:
     return next(
         (span for span in spans if collector.is_unparsed(*span)), spans[0] if spans else None
     )
-
-
-def _follows_negation(question: str, start: int) -> bool:
-    before = split_words(question[:start])
-    return bool(before) and before[-1].folded in {"not", "except", "excluding", "without"}
-
-
-def _has_negation(question: str) -> bool:
-    return any(word in _NEGATIONS for word in fold_words(question))
 
 
 def _is_named_by(value: str, words: Sequence[str]) -> bool:
@@ -256,7 +243,8 @@ def _read_names(
 ) -> dict[str, Any]:
     words = fold_words(text)
     names = values.names(model_filter.field)
-    named = _find_all_names(names, words)
+    matches = (names.find(words, start) for start in range(len(words)))
+    named = {value for match in matches if match is not None for value in match.values}
     found = []
     for value in model_filter.values:
         folded = fold_words(value)
@@ -270,11 +258,6 @@ def _read_names(
     if not model_filter.is_every:
         found = [list(dict.fromkeys(value for those in found for value in those))] if found else []
     return _make_condition(model_filter, found)
-
-
-def _find_all_names(names: NameLookup, words: Sequence[str]) -> set[str]:
-    found = (names.find(words, start) for start in range(len(words)))
-    return {value for each in found if each is not None for value in each.values}
 
 
 def _read_marks(

@@ -195,7 +195,12 @@ def _get_field_lookup(
     try:
         cached = fields.get(key)
         if cached is None or _age(cached) >= max_age_seconds:
-            cached = fields[key] = _refresh_lookup(name, field, collection, points, cached)
+            counts = points.facet(collection, name, limit=MAX_VALUES)
+            if cached is not None and cached.counts.keys() == counts.keys():
+                lookup = cached.lookup
+            else:
+                lookup = _make_lookup(field, counts)
+            cached = fields[key] = _CachedLookup(time.monotonic(), counts, lookup)
             for unused in [
                 other for other, each in fields.items() if _age(each) > UNUSED_CACHE_SECONDS
             ]:
@@ -203,19 +208,6 @@ def _get_field_lookup(
         return cached.lookup
     finally:
         _refresh_lock.release()
-
-
-def _refresh_lookup(
-    name: str,
-    field: FieldSpec,
-    collection: str,
-    points: VisiblePoints,
-    cached: _CachedLookup | None,
-) -> _CachedLookup:
-    counts = points.facet(collection, name, limit=MAX_VALUES)
-    is_same = cached is not None and cached.counts.keys() == counts.keys()
-    known = cached.lookup if cached is not None and is_same else _make_lookup(field, counts)
-    return _CachedLookup(time.monotonic(), counts, known)
 
 
 def _age(cached: _CachedLookup) -> float:

@@ -34,12 +34,8 @@ class ModelWordings(BaseModel):
 def request_wordings(
     query: str, spec: IndexSpec, count: int, *, model: str, prompt: str, patience_seconds: float
 ) -> list[str]:
-    """Ask a language model for other wordings of a query; they are unchecked.
-
-    Raises:
-        LanguageModelError: by kind, as ``LanguageModel.complete``.
-        InvalidSpec: there is no such prompt.
-    """
+    """Ask a language model for other wordings of a query; they are unchecked. Raises
+    ``LanguageModelError`` as ``LanguageModel.complete``."""
     rendered = render_prompt(prompt, query, index=spec, count=count)
     language_model = get_language_model(model)
     return language_model.complete(

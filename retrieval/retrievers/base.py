@@ -10,7 +10,8 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from access.grants import EVERYTHING, Grant
 from indexing.models import IndexBuild
 from retrieval.event_loop import run_in_thread
-from retrieval.search import SearchOptions
+from retrieval.search import SearchAnswer, SearchOptions
+from retrieval.search.flat import search_nodes
 
 Answer = TypeVar("Answer")
 
@@ -59,6 +60,12 @@ class IndexRetriever(BaseRetriever, Generic[Answer]):
     @abstractmethod
     def to_nodes(self, answer: Answer) -> list[NodeWithScore]:
         """The hits of an answer as LlamaIndex nodes."""
+
+    def _search_nodes(
+        self, query: str, kinds: Sequence[str], options: SearchOptions, **how: Any
+    ) -> SearchAnswer:
+        """Rank the nodes of these kinds."""
+        return search_nodes(self.indexes, query, kinds, options, self.grant, **how)
 
     async def asearch(self, query: str) -> Answer:
         """``search`` in a thread, because embedding, database and store block."""

@@ -151,12 +151,8 @@ def _find_positions(
         build__in={hit.build_id for hit in hits},
         source__in={UUID(hit.payload["source_id"]) for hit in hits},
     )
-    return {
-        (build_id, source_id, strategy, chunk_index): chunk_id
-        for build_id, source_id, strategy, chunk_index, chunk_id in rows.values_list(
-            "build_id", "source_id", "strategy", "chunk_index", id_field
-        )
-    }
+    names = ("build_id", "source_id", "strategy", "chunk_index", id_field)
+    return {tuple(position): chunk_id for *position, chunk_id in rows.values_list(*names)}
 
 
 def _make_relationships(

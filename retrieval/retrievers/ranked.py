@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from indexing import embedding
-from retrieval.fusion import reciprocal_rank_fusion
 from retrieval.retrievers.base import MODE_OPTIONS, IndexRetriever
 from retrieval.retrievers.nodes import to_document_node, to_passage_nodes, to_summary_node
 from retrieval.search import (
@@ -23,16 +22,12 @@ from retrieval.search import (
     SearchOptions,
     SummaryType,
 )
-from retrieval.search.flat import drop_repeated_chunks, keep_best_of_each, search_nodes
+from retrieval.search.flat import drop_repeated_chunks, keep_best_of_each
 from retrieval.search.hierarchy import search_hierarchical
 from retrieval.search.multi_query import search_by_queries
+from retrieval.search.run import fuse_by_rank
 from retrieval.search.targets import find_builds
-from retrieval.search.vector_spaces import (
-    ARTIFACTS_PER_SPACE,
-    TEXT_SPACE,
-    answer_from_fused_spaces,
-    answer_from_one_space,
-)
+from retrieval.search.vector_spaces import ARTIFACTS_PER_SPACE, TEXT_SPACE, answer_from_spaces
 
 _RANKED_OPTIONS = MODE_OPTIONS | {"offset", "min_score", "with_similarity"}
 _QUESTIONS_PER_CHUNK = 3  # questions fetched for each wanted chunk: they rank close together
@@ -64,14 +59,8 @@ class ChunkRetriever(PassageRetriever):
 
     def search(self, query: str) -> SearchAnswer:
         best_of_each = partial(keep_best_of_each, f"{self.group_by}_id")
-        return search_nodes(
-            self.indexes,
-            query,
-            ["chunk"],
-            self.options,
-            self.grant,
-            keep_distinct=best_of_each if self.group_by else drop_repeated_chunks,
-        )
+        keep_distinct = best_of_each if self.group_by else drop_repeated_chunks
+        return self._search_nodes(query, ["chunk"], self.options, keep_distinct=keep_distinct)
 
 
 class QuestionRetriever(PassageRetriever):
@@ -82,12 +71,10 @@ class QuestionRetriever(PassageRetriever):
     """
 
     def search(self, query: str) -> SearchAnswer:
-        return search_nodes(
-            self.indexes,
+        return self._search_nodes(
             query,
             ["question"],
             self.options,
-            self.grant,
             keep_distinct=partial(keep_best_of_each, "chunk_id"),
             points_per_hit=_QUESTIONS_PER_CHUNK,
         )
@@ -105,7 +92,7 @@ class SummaryRetriever(IndexRetriever[SearchAnswer]):
         self.type = SummaryType(type)
 
     def search(self, query: str) -> SearchAnswer:
-        return search_nodes(self.indexes, query, self.type.kinds, self.options, self.grant)
+        return self._search_nodes(query, self.type.kinds, self.options)
 
     def to_nodes(self, answer: SearchAnswer) -> list[NodeWithScore]:
         return [to_summary_node(hit) for hit in answer.hits]
@@ -178,12 +165,7 @@ class QueriesRetriever(IndexRetriever[MultiQueryAnswer]):
         return search_by_queries(index, queries, options, self.grant)
 
     def to_nodes(self, answer: MultiQueryAnswer) -> list[NodeWithScore]:
-        hits: dict[str, Hit] = {}
-        for hit in (hit for ranking in answer.rankings for hit in ranking):
-            hits.setdefault(hit.passage_id, hit)
-        ids = [[hit.passage_id for hit in ranking] for ranking in answer.rankings]
-        fused = reciprocal_rank_fusion(ids)[: self.options.limit]
-        return to_passage_nodes([replace(hits[id], score=score) for id, score in fused])
+        return to_passage_nodes(fuse_by_rank(answer.rankings, self.options.limit))
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return self.to_nodes(self.search_queries(query_bundle.embedding_strs))
@@ -201,27 +183,18 @@ class SpaceRetriever(IndexRetriever[ArtifactsAnswer]):
     def search_space_and_passages(self, query: str, text: str | None) -> ArtifactsAnswer:
         """Search the space for ``query``, and passages for ``text`` if it is given."""
         options = replace(self.options, mode=Mode.DENSE)
-        if text is None:
-            found = self._search(self.kind, query, options)
-            return answer_from_one_space(self.space, found, options)
-        options = replace(options, limit=ARTIFACTS_PER_SPACE, offset=0)
-        of_passages = replace(options, mode=Mode.HYBRID, min_score=None)
-        answers = {
-            self.space: self._search(self.kind, query, options),
-            TEXT_SPACE: self._search("chunk", text, of_passages),
-        }
-        return answer_from_fused_spaces(answers, self.options)
+        if text is not None:
+            options = replace(options, limit=ARTIFACTS_PER_SPACE, offset=0)
+        answers = {self.space: self._search(self.kind, query, options)}
+        if text is not None:
+            of_passages = replace(options, mode=Mode.HYBRID, min_score=None)
+            answers[TEXT_SPACE] = self._search("chunk", text, of_passages)
+        return answer_from_spaces(answers, self.options)
 
     def _search(self, kind: str, query: str, options: SearchOptions) -> SearchAnswer:
         """The best node of each artifact."""
-        return search_nodes(
-            self.indexes,
-            query,
-            [kind],
-            options,
-            self.grant,
-            keep_distinct=partial(keep_best_of_each, "artifact_id"),
-        )
+        best_of_each = partial(keep_best_of_each, "artifact_id")
+        return self._search_nodes(query, [kind], options, keep_distinct=best_of_each)
 
     def to_nodes(self, answer: ArtifactsAnswer) -> list[NodeWithScore]:
         """For each artifact, the best node of the space, or its best passage if there is none."""

@@ -34,7 +34,7 @@ def open_vector_store(
             fix="Search with a retriever of retrieval.retrievers.",
         )
     store = get_store()
-    targets = make_targets(find_builds([index], grant).values(), (kind,), None)
+    targets = make_targets(find_builds([index], grant).values(), (kind,))
     if not targets:
         raise InvalidInput(f"The index {index} has no live build.", field="index")
     if not isinstance(store, QdrantStore):

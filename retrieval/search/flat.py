@@ -39,17 +39,11 @@ def search_nodes(
     the ones that ``keep_distinct`` keeps are returned; it decides by the candidates before each.
 
     Pages of results do not overlap: ``offset`` counts served hits, after failed checks are dropped.
-
-    Raises:
-        InvalidInput: names the parameter; also if an index holds no such nodes.
-        UnknownIndex: lists the known names.
-        NotYetIndexed: ``min_revision`` was not reached in time.
-        StoreUnavailable, EmbeddingUnavailable: retry helps.
     """
     options.check()
     run = SearchRun(indexes, [query], options, grant)
-    run.add_targets(kinds)
-    run.embed(query)
+    run.add_targets(kinds, query)
+    run.embed()
     wanted_count = options.offset + options.limit
 
     def rank() -> list[Candidate]:
@@ -62,8 +56,7 @@ def search_nodes(
                 ranking = merge_candidates(run.targets)
             with run.stage("verify"):
                 ranking = keep_distinct(run.keep_served(ranking))
-            is_filled = count_final(ranking, run.targets) >= wanted_count
-            if is_filled or not any(target.has_more for target in run.targets):
+            if count_final(ranking, run.targets) >= wanted_count or not run.has_more:
                 break
             count = min(max(2 * count, MIN_REFILL_POINTS), _MAX_FETCHED)
         return ranking

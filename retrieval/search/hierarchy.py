@@ -1,5 +1,6 @@
 """Hierarchical search: summaries and chunks at once, grouped by artifact and page."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -15,7 +16,7 @@ from retrieval.ledger import LiveBuild
 from retrieval.search.flat import drop_repeated_chunks
 from retrieval.search.request import SearchOptions, SummaryType
 from retrieval.search.run import AnyAnswer, Hit, SearchRun
-from retrieval.search.targets import Candidate, merge_candidates, parse_recipe
+from retrieval.search.targets import Candidate, list_live_indexes, merge_candidates
 from summaries.models import EXTRACTIVE_MODEL_NAME, Summary
 
 MAX_ARTIFACTS = 50
@@ -30,7 +31,6 @@ class PageGroup:
     page_id: str
     page_index: int | None
     score: float
-    score_sum: float = 0.0  # sum of the scores of all its hits; breaks ties
     summary: Hit | None = None
     summary_text: str | None = None
     chunks: list[Hit] = field(default_factory=list)  # best first
@@ -56,7 +56,6 @@ class ArtifactGroup:
     file_name: str | None
     index: str
     score: float
-    score_sum: float = 0.0  # sum of the scores of all its hits; breaks ties
     summary: Hit | None = None
     pages: list[PageGroup] = field(default_factory=list)  # best first
 
@@ -76,19 +75,13 @@ def search_hierarchical(
     Artifacts are ranked by the best 50 summaries and the best 50 chunks, after hits that fail
     their check are dropped. An artifact or page has its summary, its chunks, or both. ``limit``
     counts artifacts.
-
-    Raises:
-        InvalidInput: names the parameter; also if an index lacks summaries or chunks.
-        UnknownIndex: lists the known names.
-        NotYetIndexed: ``min_revision`` was not reached in time.
-        StoreUnavailable, EmbeddingUnavailable: retry helps.
     """
     options.check(max_limit=MAX_ARTIFACTS)
     run = SearchRun(indexes, [query], options, grant)
     _require_summaries_and_chunks(run.builds.values())
-    summaries = run.add_targets(SummaryType.ALL.kinds)
-    chunks = run.add_targets(["chunk"])
-    run.embed(query)
+    summaries = run.add_targets(SummaryType.ALL.kinds, query)
+    chunks = run.add_targets(["chunk"], query)
+    run.embed()
 
     def rank() -> list[Candidate]:
         """The candidates to show: summaries best first, then chunks best first."""
@@ -116,20 +109,13 @@ def search_hierarchical(
 
 def _require_summaries_and_chunks(builds: Iterable[LiveBuild | None]) -> None:
     for build in builds:
-        if build is None:
-            continue
-        kinds = parse_recipe(build.recipe).kinds
-        if not _has_summaries_and_chunks(kinds):
-            missing = "embedded chunks" if "chunk" not in kinds else "summaries"
+        if build is not None and not _has_summaries_and_chunks(build.spec.kinds):
+            missing = "embedded chunks" if "chunk" not in build.spec.kinds else "summaries"
             raise InvalidInput(
                 f"A hierarchical search needs summaries and chunks; {build.index} holds no "
                 f"{missing}.",
                 field="index",
-                allowed=[
-                    live.index_id
-                    for live in build.grant.limit(IndexBuild.objects.live()).readable()
-                    if _has_summaries_and_chunks(live.spec.kinds)
-                ],
+                allowed=list_live_indexes(build.grant, _has_summaries_and_chunks),
             )
 
 
@@ -142,57 +128,52 @@ def _counts(payload: Payload) -> bool:
     return payload.get("model_name") != EXTRACTIVE_MODEL_NAME
 
 
+def _rank(scored: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Each id with the score of its best hit, best first; ties go to the larger sum of scores."""
+    scores: defaultdict[str, list[float]] = defaultdict(list)
+    for id, score in scored:
+        scores[id].append(score)
+    ranked = sorted(scores, key=lambda id: (-max(scores[id]), -sum(scores[id]), id))
+    return {id: max(scores[id]) for id in ranked}
+
+
 def _keep_best_artifacts(candidates: Sequence[Candidate], limit: int) -> list[Candidate]:
     """Keep the hits of the best ``limit`` artifacts, in the given order, so that only hits that
     are shown are checked. Ranks artifacts as ``group_by_artifact`` does."""
-    scores: dict[str, tuple[float, float]] = {}
-    for point in (each.point for each in candidates if _counts(each.point.payload)):
-        artifact_id, score = point.payload["artifact_id"], point.score
-        best, score_sum = scores.get(artifact_id, (score, 0.0))
-        scores[artifact_id] = max(best, score), score_sum + score
-    ranked = sorted(scores, key=lambda key: (-scores[key][0], -scores[key][1], key))
-    shown = set(ranked[:limit])
+    counted = (each.point for each in candidates if _counts(each.point.payload))
+    ranked = _rank((point.payload["artifact_id"], point.score) for point in counted)
+    shown = set(list(ranked)[:limit])
     return [each for each in candidates if each.point.payload["artifact_id"] in shown]
 
 
 def group_by_artifact(hits: Sequence[Hit]) -> list[ArtifactGroup]:
     """Group hits by artifact and page, best first. Summaries and chunks are given best first."""
+    counted = [hit for hit in hits if _counts(hit.payload)]
+    of_pages = [hit for hit in counted if hit.payload["kind"] != "artifact_summary"]
+    by_artifact = {hit.payload["artifact_id"]: hit for hit in reversed(counted)}
+    by_page = {hit.payload["page_id"]: hit for hit in reversed(of_pages)}
     artifacts: dict[str, ArtifactGroup] = {}
+    for pk, score in _rank((hit.payload["artifact_id"], hit.score) for hit in counted).items():
+        hit, payload = by_artifact[pk], by_artifact[pk].payload
+        artifacts[pk] = ArtifactGroup(
+            pk, payload["artifact_title"], payload.get("file_name"), hit.index, score
+        )
     pages: dict[str, PageGroup] = {}
-    for hit in (each for each in hits if _counts(each.payload)):
-        payload, score = hit.payload, hit.score
-        artifact_id, page_id, kind = payload["artifact_id"], payload["page_id"], payload["kind"]
-        artifact = artifacts.get(artifact_id)
-        if artifact is None:
-            artifact = artifacts[artifact_id] = ArtifactGroup(
-                artifact_id, payload["artifact_title"], payload.get("file_name"), hit.index, score
-            )
-        artifact.score = max(artifact.score, score)
-        artifact.score_sum += score
+    for pk, score in _rank((hit.payload["page_id"], hit.score) for hit in of_pages).items():
+        payload = by_page[pk].payload
+        pages[pk] = PageGroup(pk, payload["page_index"], score)
+        artifacts[payload["artifact_id"]].pages.append(pages[pk])
+    for hit in hits:
+        payload, kind = hit.payload, hit.payload["kind"]
         if kind == "artifact_summary":
-            artifact.summary = hit
-            continue
-        page = pages.get(page_id)
-        if page is None:
-            page = pages[page_id] = PageGroup(page_id, payload["page_index"], score)
-            artifact.pages.append(page)
-        page.score = max(page.score, score)
-        page.score_sum += score
-        if kind == "page_summary":
-            page.summary = hit
-        elif len(page.chunks) < CHUNKS_PER_PAGE:
-            page.chunks.append(hit)
-    for hit in (each for each in hits if not _counts(each.payload)):
-        if hit.payload["kind"] == "artifact_summary":
-            if artifact := artifacts.get(hit.payload["artifact_id"]):
+            if artifact := artifacts.get(payload["artifact_id"]):
                 artifact.summary = hit
-        elif page := pages.get(hit.payload["page_id"]):
-            page.summary = hit
-    for artifact in artifacts.values():
-        artifact.pages.sort(key=lambda each: (-each.score, -each.score_sum, each.page_id))
-    return sorted(
-        artifacts.values(), key=lambda each: (-each.score, -each.score_sum, each.artifact_id)
-    )
+        elif page := pages.get(payload["page_id"]):
+            if kind == "page_summary":
+                page.summary = hit
+            elif len(page.chunks) < CHUNKS_PER_PAGE:
+                page.chunks.append(hit)
+    return list(artifacts.values())
 
 
 def _read_page_summaries(artifacts: Sequence[ArtifactGroup], build_ids: Collection[int]) -> None:

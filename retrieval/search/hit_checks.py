@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -52,26 +52,43 @@ class HitCheck(NamedTuple):
     stale_id: UUID | None = None  # for a stale verdict: id of the artifact or standalone node
     is_hidden: bool = False  # the grant does not include it, even if its payload does
 
+    @property
+    def is_corrupt(self) -> bool:
+        return self.verdict is None and not self.is_hidden
+
 
 HIDDEN = HitCheck(None, is_hidden=True)
 
 CheckFunction = Callable[[Sequence[Candidate]], dict[PointKey, HitCheck]]
 
 
+@dataclass
 class HitChecks:
-    def __init__(self) -> None:
-        self.verdicts: dict[PointKey, Verdict] = {}
-        self.orphans: set[PointKey] = set()
-        self.corrupt: set[PointKey] = set()
-        self.hidden: set[PointKey] = set()  # not returned and not counted
-        self.stale_ids: set[UUID] = set()
+    """The results of all checks of a search; None for an orphan."""
+
+    results: dict[PointKey, HitCheck | None] = field(default_factory=dict)
+
+    @property
+    def orphans(self) -> set[PointKey]:
+        return {key for key, result in self.results.items() if result is None}
 
     @property
     def dropped(self) -> DroppedPoints:
-        return DroppedPoints(orphans=len(self.orphans), integrity_errors=len(self.corrupt))
+        results = [result for result in self.results.values() if result is not None]
+        corrupt_count = sum(result.is_corrupt for result in results)
+        return DroppedPoints(len(self.results) - len(results), corrupt_count)
+
+    @property
+    def stale_ids(self) -> list[UUID]:
+        results = (result for result in self.results.values() if result is not None)
+        return sorted({result.stale_id for result in results if result.stale_id is not None})
+
+    def get_verdict(self, candidate: Candidate) -> Verdict | None:
+        result = self.results.get(candidate.key)
+        return None if result is None else result.verdict
 
     def is_served(self, candidate: Candidate, stale: StaleHitPolicy) -> bool:
-        verdict = self.verdicts.get(candidate.key)
+        verdict = self.get_verdict(candidate)
         return verdict == Verdict.EXACT or (
             verdict == Verdict.STALE and stale == StaleHitPolicy.FLAG
         )
@@ -84,34 +101,20 @@ class HitChecks:
         """
         unchecked: dict[CheckFunction, list[Candidate]] = {}
         for found in ranking:
-            key = found.key
-            if any(
-                key in done for done in (self.verdicts, self.orphans, self.corrupt, self.hidden)
-            ):
-                continue
-            unchecked.setdefault(get_hit_check(found.target.kinds[0]), []).append(found)
+            if found.key not in self.results:
+                unchecked.setdefault(get_hit_check(found.target.kinds[0]), []).append(found)
         for check, group in unchecked.items():
             for part in slices(group, CANDIDATES_PER_QUERY):
-                hit_checks = check(part)
+                results = check(part)
                 for found in part:
-                    self._add_check(found, hit_checks.get(found.key))
-
-    def _add_check(self, candidate: Candidate, check: HitCheck | None) -> None:
-        if check is None:
-            self.orphans.add(candidate.key)
-        elif check.is_hidden:
-            self.hidden.add(candidate.key)
-        elif check.verdict is None:
-            self.corrupt.add(candidate.key)
-            logger.error(
-                "Integrity error: point %s of %s does not hold the text that was indexed",
-                candidate.point.id,
-                candidate.target.collection,
-            )
-        else:
-            self.verdicts[candidate.key] = check.verdict
-            if check.stale_id is not None:
-                self.stale_ids.add(check.stale_id)
+                    result = self.results[found.key] = results.get(found.key)
+                    if result is not None and result.is_corrupt:
+                        logger.error(
+                            "Integrity error: point %s of %s does not hold the text that was "
+                            "indexed",
+                            found.point.id,
+                            found.target.collection,
+                        )
 
 
 def _make_check(verdict: Verdict | None, row: LedgerRow | SummaryRow, grant: Grant) -> HitCheck:
@@ -132,27 +135,19 @@ def _check_passages(
 ) -> dict[PointKey, HitCheck]:
     """The fields of the payloads hold the passage's text and the text's hash."""
     rows = {(row.build_id, row.point_int): row for row in read_ledger_rows(*_collect_ids(group))}
-    texts = {
-        row.source_int: row.source_text
-        for row in rows.values()
-        if row.source_int is not None and row.source_text is not None
-    }
+    texts = {row.source_int: row.source_text for row in rows.values()}
     # Offsets count in the source that the payload names; the row may already name another one.
-    source_id_by_key = {
+    source_ids = {
         key: _get_source_id(found.point.payload) for found in group if (key := found.key) in rows
     }
-    source_id_by_int = {
-        source_id.int: source_id for source_id in source_id_by_key.values() if source_id is not None
-    }
-    if missing_sources := source_id_by_int.keys() - texts.keys():
-        found_sources = Source.every_reading.filter(
-            pk__in=[source_id_by_int[source] for source in missing_sources]
-        )
-        texts |= {pk.int: text for pk, text in found_sources.values_list("pk", "text")}
+    named = {source_id for source_id in source_ids.values() if source_id is not None}
+    if unread := [source_id for source_id in named if texts.get(source_id.int) is None]:
+        others = Source.every_reading.filter(pk__in=unread).values_list("pk", "text")
+        texts |= {pk.int: text for pk, text in others}
     sources = {
-        source: (text, hash_text(text))
-        for source, text in texts.items()
-        if source in source_id_by_int
+        source_id: (text, hash_text(text))
+        for source_id in named
+        if (text := texts.get(source_id.int)) is not None
     }
 
     def compare(payload: Payload, source_id: UUID | None) -> Verdict | None:
@@ -163,10 +158,10 @@ def _check_passages(
 
     return {
         key: _make_check(
-            compare(found.point.payload, source_id_by_key[key]), rows[key], found.target.grant
+            compare(found.point.payload, source_ids[key]), rows[key], found.target.grant
         )
         for found in group
-        if (key := found.key) in source_id_by_key
+        if (key := found.key) in source_ids
     }
 
 
@@ -182,14 +177,14 @@ def _get_source_id(payload: Payload) -> UUID | None:
 
 
 def _compare_with_source(
-    payload: Payload, text: str, source_id: UUID | None, sources: Mapping[int, tuple[str, str]]
+    payload: Payload, text: str, source_id: UUID | None, sources: Mapping[UUID, tuple[str, str]]
 ) -> Verdict | None:
     start, end = payload.get("start_offset"), payload.get("end_offset")
     if source_id is None or not isinstance(start, int) or not isinstance(end, int):
         return None
-    if source_id.int not in sources:
+    if source_id not in sources:
         return Verdict.STALE  # an edit removed the source
-    source_text, source_hash = sources[source_id.int]
+    source_text, source_hash = sources[source_id]
     if payload.get("source_hash") not in (None, source_hash):
         return Verdict.STALE
     if source_text[start:end] == text:
@@ -243,15 +238,12 @@ def _check_entities(
     }
     entities = model.objects.filter(pk__in=ids)
     texts = {entity.pk: entity.text for entity in entities}
-    visible_ids = {
-        grant: texts.keys()
-        if grant.sees_all_documents
-        else set(entities.visible_to(grant).values_list("pk", flat=True))
-        for grant in {found.target.grant for found in group}
-    }
+    grant, visible_ids = group[0].target.grant, set(texts)
+    if not grant.sees_all_documents:
+        visible_ids = set(entities.visible_to(grant).values_list("pk", flat=True))
     return {
         found.key: _check_entity(found, texts[found.point.id])
-        if found.point.id in visible_ids[found.target.grant]
+        if found.point.id in visible_ids
         else HIDDEN
         for found in group
         if found.key in existing_keys and found.point.id in texts

@@ -9,16 +9,9 @@ from core.stages import stage
 from indexing.models import IndexBuild
 from retrieval.ledger import LiveBuild
 from retrieval.search.flat import drop_repeated_chunks
-from retrieval.search.query_vectors import add_synonyms, embed_queries_if_available
-from retrieval.search.request import Mode, SearchOptions
+from retrieval.search.request import SearchOptions
 from retrieval.search.run import AnyAnswer, Hit, SearchRun
-from retrieval.search.targets import (
-    Candidate,
-    Target,
-    get_passage_id,
-    parse_recipe,
-    set_query_terms,
-)
+from retrieval.search.targets import Candidate, Target, get_passage_id
 
 MAX_QUERIES = 10
 MAX_CANDIDATES = 1_000  # hits for each query
@@ -44,11 +37,6 @@ def search_by_queries(
 
     The queries are embedded in one batch and searched in one request to the store. Every hit has
     its explanation.
-
-    Raises:
-        InvalidInput: names the parameter.
-        UnknownIndex: lists the known names.
-        StoreUnavailable, EmbeddingUnavailable: retry helps.
     """
     if not 1 <= len(queries) <= MAX_QUERIES:
         raise InvalidInput(f"Give 1 to {MAX_QUERIES} queries.", field="queries")
@@ -59,9 +47,10 @@ def search_by_queries(
     if build is None:
         return run.finish(MultiQueryAnswer, rankings=[[] for _ in queries])
     kinds = [choose_passage_kind(build)]
-    targets = [run.add_targets(kinds)[0] for _ in queries]
-    with run.stage("embed"):
-        run.notes = _set_query_vectors(queries, options, targets)
+    targets = [run.add_targets(kinds, query)[0] for query in queries]
+    run.embed()
+    for target in targets:
+        target.depth = options.limit
 
     def rank() -> list[list[Candidate]]:
         """The passages of each query that can be served, ``limit`` of each."""
@@ -87,22 +76,8 @@ def search_by_queries(
 
 def choose_passage_kind(build: LiveBuild) -> str:
     """The kind of node by which passages of this build are found."""
-    kinds = parse_recipe(build.recipe).kinds
+    kinds = build.spec.kinds
     return "question" if "chunk" not in kinds and "question" in kinds else "chunk"
-
-
-def _set_query_vectors(
-    queries: Sequence[str], options: SearchOptions, targets: Sequence[Target]
-) -> list[str]:
-    """Set each query's vectors on its target; embeds the queries in one batch. Returns a note if
-    they are searched by words only."""
-    texts = [add_synonyms(query, targets[0].spec.search) for query in queries]
-    vectors, notes = embed_queries_if_available(targets[0].embedding, texts)
-    for row, (target, text) in enumerate(zip(targets, queries, strict=True)):
-        target.dense = None if vectors is None else vectors[row]
-        notes += set_query_terms(text, Mode.HYBRID, [target])
-        target.depth, target.needs_ranks = options.limit, True
-    return list(dict.fromkeys(notes))
 
 
 def _keep_best_per_passage(target: Target) -> list[Candidate]:

@@ -27,36 +27,22 @@ def embed_query(spec: EmbeddingSpec, query: str) -> DenseVector:
     return once((spec, query), lambda: embedding.get_embedder(spec).embed_query(text))
 
 
-def embed_query_if_available(
-    spec: EmbeddingSpec, query: str
-) -> tuple[DenseVector | None, list[str]]:
-    """The vector of a query; if the model's endpoint fails, None and a note that says so. Raises
-    ``ModelLoading`` and ``ModelUnavailable``: of a model on this machine."""
-    try:
-        return embed_query(spec, query), []
-    except (EmbeddingUnavailable, ModelUnavailable) as error:
-        return None, _note_failure(spec, error)
-
-
 def embed_queries_if_available(
     spec: EmbeddingSpec, queries: Sequence[str]
-) -> tuple[Sequence[DenseVector] | None, list[str]]:
-    """As ``embed_query_if_available``, of several queries in one batch."""
-    if len(queries) == 1:
-        vector, notes = embed_query_if_available(spec, queries[0])
-        return None if vector is None else [vector], notes
+) -> tuple[Sequence[DenseVector | None], list[str]]:
+    """The vectors of queries, several in one batch; if the model's endpoint fails, Nones and a note
+    that says so. Raises ``ModelLoading`` and ``ModelUnavailable``: of a model on this machine."""
     try:
+        if len(queries) == 1:
+            return [embed_query(spec, queries[0])], []
         texts = [spell_out_fiscal_years(query) for query in queries]
         return list(embedding.get_embedder(spec).embed_queries(texts)), []
     except (EmbeddingUnavailable, ModelUnavailable) as error:
-        return None, _note_failure(spec, error)
-
-
-def _note_failure(spec: EmbeddingSpec, error: Exception) -> list[str]:
-    if spec.provider != "openai":
-        raise error
-    logger.warning("A query is searched by words only: %s", error)
-    return [f"{NOTE_START}the endpoint of the embedding model {spec.model} failed."]
+        if spec.provider != "openai":
+            raise
+        logger.warning("A query is searched by words only: %s", error)
+        note = f"{NOTE_START}the endpoint of the embedding model {spec.model} failed."
+        return [None] * len(queries), [note]
 
 
 def require_vectors(notes: Collection[str]) -> None:

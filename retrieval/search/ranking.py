@@ -11,25 +11,18 @@ from dataclasses import replace
 from itertools import chain
 from uuid import UUID
 
-from access.grants import Grant
 from indexing.embedding.vectors import cosine
 from indexing.losses import has_lost_collection, make_loss_error
 from indexing.stores import Query, RankFusion, ScoredPoint, StoredPoint
 from retrieval.fusion import RRF_K, CollectionRankings, Explanation, ScoreShare, fuse_collections
-from retrieval.search.request import Mode
+from retrieval.search.request import Mode, SearchOptions
 from retrieval.search.targets import Candidate, PointKey, SharedRanking, Target
 from retrieval.visible_points import VisiblePoints
 
 
-def fetch_points(
-    targets: Iterable[Target], mode: Mode, count: int, *, min_score: float | None = None
-) -> None:
-    """Add the next ``count`` points to each target that has more.
-
-    Raises:
-        StoreUnavailable: retry helps.
-        PointsLost: nothing was found because the store has lost the collection.
-    """
+def fetch_points(targets: Iterable[Target], options: SearchOptions, count: int) -> None:
+    """Add the next ``count`` points to each target that has more. Raises ``PointsLost``: nothing
+    was found because the store has lost the collection."""
     by_store: list[Target] = []
     fused_here: list[Target] = []
     for target in targets:
@@ -39,26 +32,20 @@ def fetch_points(
                 or target.needs_ranks
                 or target.shared_ranking is not None
             )
-            is_fused_here &= mode == Mode.HYBRID
+            is_fused_here &= options.mode == Mode.HYBRID
             (fused_here if is_fused_here else by_store).append(target)
-    _search(by_store, [each for each in fused_here if each.ranking is None], mode, count, min_score)
-    _read_ranked_points(fused_here, count, min_score)
+    _search(by_store, [each for each in fused_here if each.ranking is None], options, count)
+    _read_ranked_points(fused_here, options.min_score, count)
     for target in (*by_store, *fused_here):
         if not target.points and has_lost_collection(target.build_id, target.collection):
             raise make_loss_error(target.index)
 
 
 def _search(
-    by_store: Sequence[Target],
-    unranked: Sequence[Target],
-    mode: Mode,
-    count: int,
-    min_score: float | None,
+    by_store: Sequence[Target], unranked: Sequence[Target], options: SearchOptions, count: int
 ) -> None:
     """Send all queries to the store in one batch."""
-    requests = [
-        (target.collection, _make_query(target, mode, count, min_score)) for target in by_store
-    ]
+    requests = [(target.collection, _make_query(target, options, count)) for target in by_store]
     for target in unranked:
         requests += [(target.collection, query) for query in _make_ranking_queries(target)]
     if not requests:
@@ -96,8 +83,8 @@ def _fuse(rankings: Mapping[Target, CollectionRankings]) -> None:
             target.ranking = replace(fusion, fused=own)
 
 
-def _make_query(target: Target, mode: Mode, count: int, min_score: float | None) -> Query:
-    fusion = target.fusion
+def _make_query(target: Target, options: SearchOptions, count: int) -> Query:
+    fusion, mode = target.fusion, options.mode
     return Query(
         dense=None if mode == Mode.SPARSE else target.dense,
         sparse=None if mode == Mode.DENSE else target.sparse,
@@ -105,7 +92,7 @@ def _make_query(target: Target, mode: Mode, count: int, min_score: float | None)
         filter=target.filter,
         limit=count,
         offset=target.fetched_count,
-        min_score=min_score,
+        min_score=options.min_score,
         ef=target.spec.store.hnsw.ef,
         required_ids=target.required_ids,
     )
@@ -129,10 +116,10 @@ def _make_ranking_queries(target: Target) -> list[Query]:
     ]
 
 
-def _read_ranked_points(targets: Sequence[Target], count: int, min_score: float | None) -> None:
+def _read_ranked_points(targets: Sequence[Target], min_score: float | None, count: int) -> None:
     """Read the payloads of the next points; points deleted meanwhile are left out."""
     page_by_target: list[tuple[Target, list[tuple[UUID, float]]]] = []
-    ids_by_collection: dict[tuple[str, Grant], dict[UUID, None]] = {}
+    ids_by_collection: dict[str, dict[UUID, None]] = {}
     for target in targets:
         assert target.ranking is not None
         fused = target.ranking.fused
@@ -145,17 +132,16 @@ def _read_ranked_points(targets: Sequence[Target], count: int, min_score: float 
         target.fetched_count = min(next_count, len(fused))
         target.has_more = next_count < len(fused) and len(page) == count
         page_by_target.append((target, page))
-        ids_by_collection.setdefault((target.collection, target.grant), {}).update(
-            (id, None) for id, _ in page
-        )
-    stored = _retrieve(ids_by_collection)
+        ids_by_collection.setdefault(target.collection, {}).update((id, None) for id, _ in page)
+    if not targets:
+        return
+    visible = VisiblePoints(targets[0].grant)
+    stored = _retrieve(visible, ids_by_collection)
     # A replica that has just come back may lack what another ranked.
-    is_any_missing = any(
-        len(stored[name]) < len(ids) for (name, _), ids in ids_by_collection.items()
-    )
-    required = [target for target in targets if target.required_ids]
-    if is_any_missing and required and VisiblePoints(required[0].grant).wait_for_replicas():
-        stored = _retrieve(ids_by_collection)
+    is_any_missing = any(len(stored[name]) < len(ids) for name, ids in ids_by_collection.items())
+    is_any_required = any(target.required_ids for target in targets)
+    if is_any_missing and is_any_required and visible.wait_for_replicas():
+        stored = _retrieve(visible, ids_by_collection)
     for target, page in page_by_target:
         points = stored[target.collection]
         target.points += [
@@ -164,11 +150,14 @@ def _read_ranked_points(targets: Sequence[Target], count: int, min_score: float 
 
 
 def _retrieve(
-    ids_by_collection: Mapping[tuple[str, Grant], Mapping[UUID, None]],
+    points: VisiblePoints,
+    ids_by_collection: Mapping[str, Mapping[UUID, None]],
+    *,
+    with_vectors: bool = False,
 ) -> dict[str, Mapping[UUID, StoredPoint]]:
     return {
-        collection: VisiblePoints(grant).retrieve(collection, list(ids))
-        for (collection, grant), ids in ids_by_collection.items()
+        collection: points.retrieve(collection, list(ids), with_vectors=with_vectors)
+        for collection, ids in ids_by_collection.items()
     }
 
 
@@ -197,36 +186,29 @@ def explain_candidates(mode: Mode, candidates: Sequence[Candidate]) -> dict[Poin
 def measure_similarities(rankings: Sequence[Sequence[Candidate]]) -> list[dict[PointKey, float]]:
     """For each ranking, the cosines of its candidates to the query of their target. Most are scores
     of the dense ranking. For the others, one request to each collection reads the vectors. Without
-    a dense query, or if the store no longer has the point, a candidate has none.
-
-    Raises:
-        StoreUnavailable: retry helps.
-    """
-    unmeasured: dict[tuple[str, Grant], dict[UUID, None]] = {}
-    for found in chain.from_iterable(rankings):
+    a dense query, or if the store no longer has the point, a candidate has none."""
+    unmeasured: dict[str, dict[UUID, None]] = {}
+    candidates = list(chain.from_iterable(rankings))
+    for found in candidates:
         if found.target.dense is not None and _get_dense_score(found) is None:
-            unmeasured.setdefault(_get_collection_and_grant(found), {})[found.point.id] = None
-    stored = {
-        (collection, grant): VisiblePoints(grant).retrieve(collection, list(ids), with_vectors=True)
-        for (collection, grant), ids in unmeasured.items()
-    }
+            unmeasured.setdefault(found.target.collection, {})[found.point.id] = None
+    stored = {}
+    if unmeasured:
+        points = VisiblePoints(candidates[0].target.grant)
+        stored = _retrieve(points, unmeasured, with_vectors=True)
     measured: list[dict[PointKey, float]] = []
     for ranking in rankings:
         similarities: dict[PointKey, float] = {}
         for found in ranking:
             score = _get_dense_score(found)
             if score is None and found.target.dense is not None:
-                point = stored[_get_collection_and_grant(found)].get(found.point.id)
+                point = stored[found.target.collection].get(found.point.id)
                 if point is not None and point.dense is not None:
                     score = cosine(found.target.dense, point.dense)
             if score is not None:
                 similarities[found.key] = score
         measured.append(similarities)
     return measured
-
-
-def _get_collection_and_grant(candidate: Candidate) -> tuple[str, Grant]:
-    return candidate.target.collection, candidate.target.grant
 
 
 def _get_dense_score(candidate: Candidate) -> float | None:

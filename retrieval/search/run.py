@@ -4,29 +4,29 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, TypeVar
 from uuid import UUID
 
 from access.grants import Grant
 from core.metrics import DROPPED_HITS
 from core.stages import describe, describe_documents, stage
+from indexing import revisions
 from indexing.models import IndexBuild
 from indexing.spec import IndexSpec
 from indexing.stores import Payload
-from retrieval.fusion import Explanation
+from retrieval.fusion import Explanation, reciprocal_rank_fusion
 from retrieval.search.hit_checks import DroppedPoints, HitChecks, Verdict
 from retrieval.search.ranking import explain_candidates, fetch_points, measure_similarities
-from retrieval.search.request import SearchOptions, check_query
+from retrieval.search.request import SCORE_KINDS, Mode, SearchOptions, check_query, name_score
 from retrieval.search.targets import (
     Candidate,
     PointKey,
     Target,
     find_builds,
     get_passage_id,
-    get_score_kind,
     make_targets,
     set_query_vectors,
-    wait_for_revision,
 )
 
 STAGES = ("embed", "search", "verify", "total")
@@ -52,6 +52,12 @@ class Hit:
         """The chunk's id: the same for all questions of one chunk."""
         return get_passage_id(self.node_id, self.payload)
 
+    @property
+    def passage_text(self) -> str:
+        """The text of the chunk."""
+        is_question = self.payload.get("kind") == "question"
+        return str(self.payload["chunk_text" if is_question else "text"])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnyAnswer:
@@ -65,12 +71,7 @@ class AnyAnswer:
 
 
 class SearchRun:
-    """One search: the builds and targets it reads, its checks, and the time of each stage.
-
-    Raises:
-        InvalidInput: a query is blank or too long.
-        UnknownIndex: lists the known names.
-    """
+    """One search: the builds and targets it reads, its checks, and the time of each stage."""
 
     def __init__(
         self,
@@ -96,40 +97,44 @@ class SearchRun:
         """One of ``STAGES``, until the block ends; its time is part of the answer."""
         return stage(name, took_ms=self._took_ms)
 
-    def add_targets(self, kinds: Sequence[str]) -> list[Target]:
+    def add_targets(self, kinds: Sequence[str], query: str) -> list[Target]:
         """Search the collections that hold these kinds. Raises ``InvalidInput``: a build holds no
         nodes of these kinds, or the filter is wrong."""
-        targets = make_targets(self.builds.values(), kinds, self.options.filter)
+        targets = make_targets(self.builds.values(), kinds, self.options.filter, query)
         self.targets += targets
         return targets
 
-    def embed(self, query: str) -> None:
-        """Set the query on every target.
-
-        Raises:
-            NotYetIndexed: ``min_revision`` was not reached in time.
-            EmbeddingUnavailable: retry helps.
-        """
-        wait_for_revision(self.targets, self.options.min_revision)
+    def embed(self) -> None:
+        """Set the vectors of every target's query, once ``min_revision`` is reached."""
+        if (revision := self.options.min_revision) is not None:
+            for target in self.targets:
+                written = target.index, target.build_id, target.kinds, revision
+                revisions.wait_for_revision(*written)
+                target.required_ids = revisions.find_last_points(*written)
         with self.stage("embed"):
-            self.notes = set_query_vectors(query, self.options.mode, self.targets)
+            self.notes = set_query_vectors(self.options.mode, self.targets)
         for target in self.targets:
             target.needs_ranks |= self.options.explain
 
     def rank(self, rank: Callable[[], T]) -> T:
         """Call ``rank``, which fetches and checks points, and once more if points were replaced."""
+        known = HitChecks(dict(self.checks.results))
         found = rank()
-        if self.checks.orphans:
+        if self.checks.orphans - known.orphans:
             # Most likely points were replaced between reading store and ledger.
-            self.checks = HitChecks()
+            self.checks = known
             for target in self.targets:
                 target.reset()
             found = rank()
         return found
 
+    @property
+    def has_more(self) -> bool:
+        return any(target.has_more for target in self.targets)
+
     def fetch(self, targets: Iterable[Target], count: int) -> None:
         """Add the next ``count`` points to each target that has more."""
-        fetch_points(targets, self.options.mode, count, min_score=self.options.min_score)
+        fetch_points(targets, self.options, count)
 
     def keep_served(self, ranking: Sequence[Candidate]) -> list[Candidate]:
         """Check candidates, and keep those that can be served."""
@@ -144,54 +149,50 @@ class SearchRun:
         if self.options.with_similarity:
             with self.stage("search"):
                 similarities = measure_similarities(rankings)
-        hits = [
-            self._make_hits(ranking, similarity_by_key)
-            for ranking, similarity_by_key in zip(rankings, similarities, strict=True)
-        ]
+        hits = []
+        for ranking, similarity_by_key in zip(rankings, similarities, strict=True):
+            explanations: Mapping[PointKey, Explanation] = {}
+            if self.options.explain:
+                explanations = explain_candidates(self.options.mode, ranking)
+            hits.append(
+                [
+                    Hit(
+                        node_id=found.point.id,
+                        index=found.target.index,
+                        build_id=found.target.build_id,
+                        score=found.point.score,
+                        payload=found.point.payload,
+                        verdict=self.checks.get_verdict(found),
+                        spec=found.target.spec,
+                        explanation=explanations.get(found.key),
+                        similarity=similarity_by_key.get(found.key),
+                    )
+                    for found in ranking
+                ]
+            )
         describe({"strata.index": list(self.builds)})
         described = ((hit.node_id, hit.score) for ranking in hits for hit in ranking)
         describe_documents("retrieval.documents", described)
         return hits
 
-    def _make_hits(
-        self, ranking: Sequence[Candidate], similarities: Mapping[PointKey, float]
-    ) -> list[Hit]:
-        explanations: Mapping[PointKey, Explanation] = {}
-        if self.options.explain:
-            explanations = explain_candidates(self.options.mode, ranking)
-        return [
-            Hit(
-                node_id=found.point.id,
-                index=found.target.index,
-                build_id=found.target.build_id,
-                score=found.point.score,
-                payload=found.point.payload,
-                verdict=self.checks.verdicts.get(found.key),
-                spec=found.target.spec,
-                explanation=explanations.get(found.key),
-                similarity=similarities.get(found.key),
-            )
-            for found in ranking
-        ]
-
-    @property
-    def stale_ids(self) -> list[UUID]:
-        return sorted(self.checks.stale_ids)
-
     @property
     def score_kind(self) -> str:
-        return get_score_kind(self.options.mode, self.targets)
+        if any(target.is_scored_by_rank for target in self.targets):
+            return SCORE_KINDS[Mode.HYBRID]  # cosines of unlike models are not comparable
+        method = self.targets[0].fusion.method if self.targets else "ranks"
+        return name_score(self.options.mode, method)
 
     def finish(self, answer_class: type[Answer], **found: Any) -> Answer:
         """Make the answer: what was found, and what every answer says of its search."""
         total = (time.perf_counter() - self._started_at) * 1_000
         took_ms = {name: round(ms, 3) for name, ms in {**self._took_ms, "total": total}.items()}
-        DROPPED_HITS.labels("orphan").inc(self.checks.dropped.orphans)
-        DROPPED_HITS.labels("integrity").inc(self.checks.dropped.integrity_errors)
+        dropped = self.checks.dropped
+        DROPPED_HITS.labels("orphan").inc(dropped.orphans)
+        DROPPED_HITS.labels("integrity").inc(dropped.integrity_errors)
         return answer_class(
             builds={name: build.number if build else None for name, build in self.builds.items()},
-            dropped=self.checks.dropped,
-            stale_ids=self.stale_ids,
+            dropped=dropped,
+            stale_ids=self.checks.stale_ids,
             took_ms=took_ms,
             notes=self.notes,
             **found,
@@ -212,3 +213,12 @@ def add_up(answers: Sequence[AnyAnswer]) -> dict[str, Any]:
         },
         "notes": list(dict.fromkeys(note for answer in answers for note in answer.notes)),
     }
+
+
+def fuse_by_rank(rankings: Sequence[Sequence[Hit]], limit: int) -> list[Hit]:
+    """The best passages of several rankings, each once, with their fused reciprocal ranks."""
+    hits: dict[str, Hit] = {}
+    for hit in chain.from_iterable(rankings):
+        hits.setdefault(hit.passage_id, hit)
+    fused = reciprocal_rank_fusion([[hit.passage_id for hit in each] for each in rankings])
+    return [replace(hits[id], score=score) for id, score in fused[:limit]]

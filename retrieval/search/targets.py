@@ -1,20 +1,18 @@
 """The collections to search, and the candidates that they return."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
 from access.grants import Grant
 from core.exceptions import InvalidInput, UnknownIndex
-from indexing import revisions
 from indexing.kinds import KINDS
 from indexing.losses import make_loss_error
 from indexing.models import Index, IndexBuild
-from indexing.spec import EmbeddingSpec, IndexSpec, read_stored_spec
+from indexing.spec import EmbeddingSpec, IndexSpec
 from indexing.spec.loaded import explain_missing_index
 from indexing.stores import (
-    AllOf,
     DenseVector,
     Filter,
     Match,
@@ -23,18 +21,14 @@ from indexing.stores import (
     SparseVector,
     encode_sparse_query,
 )
-from retrieval.filters import parse_filter
+from retrieval.filters import all_of, parse_filter
 from retrieval.fusion import HybridFusion, HybridRanking, mean_fusion
 from retrieval.hits import HIT_KINDS
-from retrieval.ledger import LiveBuild, StoredSpec, read_live_builds
+from retrieval.ledger import LiveBuild, read_live_builds
 from retrieval.request_cache import once
-from retrieval.search.query_vectors import (
-    add_synonyms,
-    embed_query,
-    embed_query_if_available,
-)
+from retrieval.search.query_vectors import add_synonyms, embed_queries_if_available, embed_query
 from retrieval.search.query_weights import BOTH_READ, QueryWeights, weigh_rankings
-from retrieval.search.request import SCORE_KINDS, Mode, name_score
+from retrieval.search.request import Mode
 
 # Build id and point id; the point id as an integer, which hashes ten times as fast as a UUID.
 PointKey = tuple[int, int]
@@ -58,6 +52,7 @@ class Target:
     collection: str
     grant: Grant
     filter: Filter | None = None
+    query: str = ""
     dense: DenseVector | None = None
     sparse: SparseVector | None = None
     required_ids: Sequence[UUID] = ()  # points that the store must know; see ``Query``
@@ -74,6 +69,11 @@ class Target:
     @property
     def embedding(self) -> EmbeddingSpec:
         return self.spec.embedding_spec_for(self.kinds[0])
+
+    @property
+    def query_text(self) -> str:
+        """The query with its synonyms, which is searched."""
+        return add_synonyms(self.query, self.spec.search)
 
     @property
     def space(self) -> Hashable:
@@ -156,12 +156,8 @@ def merge_candidates(targets: Iterable[Target]) -> list[Candidate]:
 
 
 def find_builds(indexes: Sequence[str | IndexBuild], grant: Grant) -> dict[str, LiveBuild | None]:
-    """Map each index name to the build to search, None where no build is live.
-
-    Raises:
-        UnknownIndex: lists the known names.
-        PointsLost: the store has lost points of one of them.
-    """
+    """Map each index name to the build to search, None where no build is live. Raises
+    ``PointsLost``: the store has lost points of one of them."""
     names = {index for index in indexes if isinstance(index, str)}
     visible = {name for name in names if grant.includes(name)}
     live = (
@@ -187,7 +183,10 @@ def find_builds(indexes: Sequence[str | IndexBuild], grant: Grant) -> dict[str, 
 
 
 def make_targets(
-    builds: Iterable[LiveBuild | None], kinds: Sequence[str], filter: Mapping[str, Any] | None
+    builds: Iterable[LiveBuild | None],
+    kinds: Sequence[str],
+    filter: Mapping[str, Any] | None = None,
+    query: str = "",
 ) -> list[Target]:
     """Make one target for each build. All ``kinds`` must be stored in the same collection. Raises
     ``InvalidInput``: a build holds no nodes of these kinds, or the filter is wrong."""
@@ -195,87 +194,73 @@ def make_targets(
     for build in builds:
         if build is None:
             continue
-        spec = parse_recipe(build.recipe)
+        spec = build.spec
         held_kinds = tuple(kind for kind in kinds if kind in spec.kinds)
         if not held_kinds:
             raise _make_missing_kinds_error(build, kinds, spec.kinds)
-        parsed_filter = parse_filter(filter, spec, build.grant)
-        kinds_in_collection = [
-            kind for kind in spec.kinds if KINDS[kind].collection == KINDS[held_kinds[0]].collection
-        ]
-        if len(held_kinds) < len(kinds_in_collection):
-            kind_filter = Match("kind", held_kinds)
-            parsed_filter = (
-                kind_filter if parsed_filter is None else AllOf([kind_filter, parsed_filter])
-            )
-        collection = f"{spec.collection_alias(held_kinds[0])}.{build.number}"
+        collection = KINDS[held_kinds[0]].collection
+        kinds_in_collection = [kind for kind in spec.kinds if KINDS[kind].collection == collection]
+        holds_others = len(held_kinds) < len(kinds_in_collection)
+        kind_filter = Match("kind", held_kinds) if holds_others else None
+        parsed_filter = all_of(kind_filter, parse_filter(filter, spec, build.grant))
         targets.append(
-            Target(build.index, build.id, spec, held_kinds, collection, build.grant, parsed_filter)
+            Target(
+                build.index,
+                build.id,
+                spec,
+                held_kinds,
+                f"{spec.collection_alias(held_kinds[0])}.{build.number}",
+                build.grant,
+                parsed_filter,
+                query,
+            )
         )
     return targets
 
 
-def wait_for_revision(targets: Iterable[Target], revision: int | None) -> None:
-    """Wait until all targets have indexed everything written up to ``revision``, and make their
-    queries require the points of the last writes.
-
-    Raises:
-        NotYetIndexed: a target did not reach it in time.
-    """
-    if revision is not None:
-        for target in targets:
-            revisions.wait_for_revision(target.index, target.build_id, target.kinds, revision)
-            target.required_ids = revisions.find_last_points(
-                target.index, target.build_id, target.kinds, revision
-            )
-
-
-def set_query_vectors(query: str, mode: Mode, targets: Sequence[Target]) -> list[str]:
-    """Set the query's vectors on every target; embeds the query once for each model. In a hybrid
-    search, mark the collections of several indexes to be ranked together.
+def set_query_vectors(mode: Mode, targets: Sequence[Target]) -> list[str]:
+    """Set what a search needs of every target's query. In a hybrid search, mark the collections of
+    several indexes to be ranked together.
 
     If the endpoint of a model fails, a hybrid search ranks the targets of this model by words only;
-    the returned notes say so.
-
-    Raises:
-        EmbeddingUnavailable: of a dense search; retry helps.
-    """
-    vectors: dict[tuple[EmbeddingSpec, str], DenseVector | None] = {}
-    notes: list[str] = []
-    is_scored_by_rank = mode == Mode.DENSE and len(_group_by_model(targets)) > 1
-    for target in targets:
-        target.is_scored_by_rank = is_scored_by_rank
-        if mode != Mode.SPARSE:
-            model, text = target.embedding, add_synonyms(query, target.spec.search)
-            if (model, text) not in vectors:
-                vectors[model, text], new_notes = _embed_query(model, text, mode)
-                notes += new_notes
-            target.dense = vectors[model, text]
-            target.needs_ranks |= target.dense is None  # only one ranking, fused as two would be
-    notes += set_query_terms(query, mode, targets)
+    the returned notes say so. A dense search raises ``EmbeddingUnavailable``."""
+    notes = [] if mode == Mode.SPARSE else _set_dense_vectors(mode, targets)
+    notes += set_query_terms(mode, targets)
     return list(dict.fromkeys(notes))
 
 
-def _embed_query(
-    model: EmbeddingSpec, query: str, mode: Mode
-) -> tuple[DenseVector | None, list[str]]:
-    if mode == Mode.DENSE:
-        return embed_query(model, query), []
-    return embed_query_if_available(model, query)
+def _set_dense_vectors(mode: Mode, targets: Sequence[Target]) -> list[str]:
+    """Embeds the queries of a model in one batch."""
+    notes: list[str] = []
+    vectors: dict[EmbeddingSpec, dict[str, DenseVector | None]] = {}
+    for target in targets:
+        vectors.setdefault(target.embedding, {})[target.query_text] = None
+    for model, texts in vectors.items():
+        if mode == Mode.DENSE:
+            vectors[model] = {text: embed_query(model, text) for text in texts}
+        else:
+            embedded, new_notes = embed_queries_if_available(model, list(texts))
+            vectors[model] = dict(zip(texts, embedded, strict=True))
+            notes += new_notes
+    is_scored_by_rank = mode == Mode.DENSE and len(_group_by_model(targets)) > 1
+    for target in targets:
+        target.dense = vectors[target.embedding][target.query_text]
+        target.is_scored_by_rank = is_scored_by_rank
+        target.needs_ranks |= target.dense is None  # only one ranking, fused as two would be
+    return notes
 
 
-def set_query_terms(query: str, mode: Mode, targets: Sequence[Target]) -> list[str]:
+def set_query_terms(mode: Mode, targets: Sequence[Target]) -> list[str]:
     """Set what a sparse or hybrid search needs beside the query's dense vectors. Returns a note for
     each ranking that cannot read the query."""
     for target in targets if mode != Mode.DENSE else ():
-        text = add_synonyms(query, target.spec.search)
-        target.sparse = encode_sparse_query(target.spec.sparse, text)
+        target.sparse = encode_sparse_query(target.spec.sparse, target.query_text)
     if mode != Mode.HYBRID:
         return []
     for target in targets:
         if target.has_two_rankings:  # a ranking that is the only one keeps its weight
             target.query_weights = weigh_rankings(
-                target.spec, target.embedding, query, target.grant
+                target.spec, target.embedding, target.query, target.grant
             )
     _unite_indexes(targets)
     notes = (target.query_weights.note for target in targets)
@@ -288,30 +273,15 @@ def _unite_indexes(targets: Iterable[Target]) -> None:
     for target in targets:
         by_collection.setdefault(KINDS[target.kinds[0]].collection, []).append(target)
     for united in by_collection.values():
-        if len(united) > 1:
+        if len({target.build_id for target in united}) > 1:
             shared = SharedRanking(mean_fusion([target.own_fusion for target in united]))
             for target in united:
                 target.shared_ranking = shared
 
 
-def get_score_kind(mode: Mode, targets: Sequence[Target]) -> str:
-    """Name the kind of the targets' scores: reciprocal ranks replace cosines of unlike models."""
-    if any(target.is_scored_by_rank for target in targets):
-        return SCORE_KINDS[Mode.HYBRID]
-    return name_score(mode, targets[0].fusion.method if targets else "ranks")
-
-
-def parse_recipe(stored: StoredSpec) -> IndexSpec:
-    """Read a build's recipe together with the search settings of its index. Raises
-    ``UnreadableRecipe``: another release of Strata stored a recipe that this one cannot read."""
-    return read_stored_spec(*stored)
-
-
 def _to_live_build(build: IndexBuild, grant: Grant) -> LiveBuild:
-    stored = StoredSpec(*build.stored_spec)
-    return LiveBuild(
-        build.index_id, build.pk, build.number, build.lost_at is not None, stored, grant
-    )
+    is_lost = build.lost_at is not None
+    return LiveBuild(build.index_id, build.pk, build.number, is_lost, build.stored_spec, grant)
 
 
 def require_same_model(targets: Sequence[Target]) -> None:
@@ -344,13 +314,15 @@ def _make_missing_kinds_error(
     return InvalidInput(
         f"The index {build.index} holds no {missing}.",
         field="index",
-        allowed=[
-            live.index_id
-            for live in build.grant.limit(IndexBuild.objects.live()).readable()
-            if any(kind in live.spec.kinds for kind in kinds)
-        ],
+        allowed=list_live_indexes(build.grant, lambda held: any(kind in held for kind in kinds)),
         fix=_name_searches(held_kinds),
     )
+
+
+def list_live_indexes(grant: Grant, has_kinds: Callable[[Collection[str]], bool]) -> list[str]:
+    """The indexes whose live build holds these kinds."""
+    builds = grant.limit(IndexBuild.objects.live()).readable()
+    return [build.index_id for build in builds if has_kinds(build.spec.kinds)]
 
 
 def _name_searches(kinds: Sequence[str]) -> str:

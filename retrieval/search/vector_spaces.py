@@ -33,27 +33,23 @@ class ArtifactsAnswer(AnyAnswer):
     hits: list[ArtifactHit]
 
 
-def answer_from_one_space(
-    space: str, answer: SearchAnswer, options: SearchOptions
-) -> ArtifactsAnswer:
-    """Convert the answer of one space; scores and ranks stay."""
-    hits = [
-        ArtifactHit(hit.score, {space: hit}, {space: rank})
-        for rank, hit in enumerate(answer.hits, start=options.offset + 1)
-    ]
-    return ArtifactsAnswer(
-        builds=answer.builds, score_kind=answer.score_kind, hits=hits, **add_up([answer])
-    )
-
-
-def answer_from_fused_spaces(
+def answer_from_spaces(
     answers: Mapping[str, SearchAnswer], options: SearchOptions
 ) -> ArtifactsAnswer:
-    """Fuse the rankings of several spaces by reciprocal rank."""
+    """The artifacts of one space with its scores, or of several, fused by reciprocal rank."""
+    first, *others = answers.values()
+    if others:
+        hits = _fuse_spaces(answers)[options.offset : options.offset + options.limit]
+    else:
+        [space] = answers
+        hits = [
+            ArtifactHit(hit.score, {space: hit}, {space: rank})
+            for rank, hit in enumerate(first.hits, start=options.offset + 1)
+        ]
     return ArtifactsAnswer(
-        builds=next(iter(answers.values())).builds,
-        score_kind=SCORE_KINDS[Mode.HYBRID],
-        hits=_fuse_spaces(answers)[options.offset : options.offset + options.limit],
+        builds=first.builds,
+        score_kind=SCORE_KINDS[Mode.HYBRID] if others else first.score_kind,
+        hits=hits,
         **add_up(list(answers.values())),
     )
 

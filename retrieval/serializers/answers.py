@@ -12,9 +12,7 @@ from documents.models import Source
 from documents.serializers import render_reference
 from retrieval.fusion import Explanation
 from retrieval.hits import get_hit_renderer
-from retrieval.passages import Passage
-from retrieval.pipelines.explaining import explain_passage
-from retrieval.pipelines.running import AskRequest, PipelineHits
+from retrieval.passages import AskRequest, Passage, PipelineHits
 from retrieval.search import (
     ArtifactGroup,
     ArtifactHit,
@@ -29,6 +27,11 @@ from retrieval.tools import FilterStep, ToolCall
 from summaries.writers import QUESTIONS_FIX
 
 SNIPPET_CHARS = 300
+# Of hits that only one space has: the fields of the payload that are shown.
+SPACE_FIELDS = {
+    "structure": {"smiles": "text"},
+    "image": {"media_type": "media_type", "sha256": "source_hash"},
+}
 
 HitRenderer = Callable[[Hit, str], dict[str, Any]]
 
@@ -62,25 +65,6 @@ def render_hierarchical_answer(answer: HierarchicalAnswer) -> dict[str, Any]:
     return _render_answer(answer, "artifacts", groups, [each.index for each in answer.artifacts])
 
 
-def render_structure_answer(answer: ArtifactsAnswer) -> dict[str, Any]:
-    """As ``render_search_answer``, each hit an artifact."""
-    return _render_artifact_hits(
-        answer, "structure", lambda hit: {"smiles": hit.payload.get("text")}
-    )
-
-
-def render_image_answer(answer: ArtifactsAnswer) -> dict[str, Any]:
-    """As ``render_search_answer``, each hit an artifact."""
-    return _render_artifact_hits(
-        answer,
-        "image",
-        lambda hit: {
-            "media_type": hit.payload.get("media_type"),
-            "sha256": hit.payload.get("source_hash"),
-        },
-    )
-
-
 def render_answer_head(
     builds: Mapping[str, int | None], took_ms: Mapping[str, float]
 ) -> dict[str, Any]:
@@ -108,12 +92,14 @@ def _render_answer(
 
 
 def _render_artifact_group(artifact: ArtifactGroup, score_kind: str) -> dict[str, Any]:
+    summary = artifact.summary
+    text = None if summary is None else summary.payload.get("summary_text") or ""
     return {
         "artifact_id": artifact.artifact_id,
         "artifact_title": artifact.title,
         "file_name": artifact.file_name,
         "score": artifact.score,
-        "summary_snippet": _make_snippet(_get_summary_text(artifact.summary)),
+        "summary_snippet": _make_snippet(text),
         "pages": [_render_page_group(page, score_kind) for page in artifact.pages],
     }
 
@@ -128,17 +114,15 @@ def _render_page_group(page: PageGroup, score_kind: str) -> dict[str, Any]:
     }
 
 
-def _render_artifact_hits(
-    answer: ArtifactsAnswer, space: str, describe: Callable[[Hit], dict[str, Any]]
-) -> dict[str, Any]:
-    """``describe`` returns the fields that only hits of this space have."""
+def render_artifact_hits(answer: ArtifactsAnswer, space: str) -> dict[str, Any]:
+    """As ``render_search_answer``, each hit an artifact."""
     hits = [
         {
             "score": hit.score,
             "score_kind": answer.score_kind,
             "artifact": render_artifact_reference(hit.any_hit.payload),
             "metadata": hit.any_hit.payload.get("metadata") or {},
-            space: _render_space_hit(hit, space, describe),
+            space: _render_space_hit(hit, space),
             "passage": _render_ranked_passage(hit),
         }
         for hit in answer.hits
@@ -146,15 +130,13 @@ def _render_artifact_hits(
     return _render_answer(answer, "hits", hits, [hit.any_hit.index for hit in answer.hits])
 
 
-def _render_space_hit(
-    hit: ArtifactHit, space: str, describe: Callable[[Hit], dict[str, Any]]
-) -> dict[str, Any] | None:
+def _render_space_hit(hit: ArtifactHit, space: str) -> dict[str, Any] | None:
     found = hit.hit_by_space.get(space)
     if found is None:
         return None
     return {
         "node_id": str(found.node_id),
-        **describe(found),
+        **{name: found.payload.get(field) for name, field in SPACE_FIELDS[space].items()},
         "similarity": found.score,
         "rank": hit.rank_by_space[space],
         "verdict": found.verdict,
@@ -163,15 +145,9 @@ def _render_space_hit(
 
 def _render_ranked_passage(hit: ArtifactHit) -> dict[str, Any] | None:
     passage = hit.hit_by_space.get("text")
-    return (
-        None
-        if passage is None
-        else render_chunk(passage, "rrf") | {"rank": hit.rank_by_space["text"]}
-    )
-
-
-def _get_summary_text(summary: Hit | None) -> str | None:
-    return None if summary is None else summary.payload.get("summary_text") or ""
+    if passage is None:
+        return None
+    return render_chunk(passage, "rrf") | {"rank": hit.rank_by_space["text"]}
 
 
 def _make_snippet(text: str | None) -> str | None:
@@ -191,39 +167,32 @@ def clip_text(text: str, limit: int = SNIPPET_CHARS) -> str:
 # --- Questions -------------------------------------------------------------------------------
 
 
-def render_pipeline_hits(question: AskRequest, pipeline_hits: PipelineHits) -> dict[str, Any]:
+def render_pipeline_hits(question: AskRequest, found: PipelineHits) -> dict[str, Any]:
     """Render what a pipeline found for a question, before an answer is written."""
-    content = render_answer_head(
-        pipeline_hits.builds or {question.index: None}, pipeline_hits.took_ms
-    )
-    content |= {
-        "pipeline": pipeline_hits.pipeline,
-        "relevant": pipeline_hits.refusal is None,
-        "refusal": None if pipeline_hits.refusal is None else asdict(pipeline_hits.refusal),
-        "hits": [
-            _render_pipeline_passage(passage, explain=question.explain)
-            for passage in pipeline_hits.passages
-        ],
-        "filters": pipeline_hits.filter,
-        "parsed": pipeline_hits.parsed,
-        "question": pipeline_hits.question,
-        "query": pipeline_hits.query,
-        "queries": pipeline_hits.queries,
-        "identified": pipeline_hits.identified,
-        "notes": pipeline_hits.notes,
-        "dropped": asdict(pipeline_hits.dropped),
+    content = {
+        **render_answer_head(found.builds or {question.index: None}, found.took_ms),
+        "pipeline": found.pipeline,
+        "relevant": found.refusal is None,
+        "refusal": found.refusal and asdict(found.refusal),
+        "hits": [_render_pipeline_passage(each, question.explain) for each in found.passages],
+        "filters": found.filter,
+        "parsed": found.parsed,
+        "question": found.question,
+        "query": found.query,
+        "queries": found.queries,
+        "identified": found.identified,
+        "notes": found.notes,
+        "dropped": asdict(found.dropped),
     }
-    if question.why_not is not None:
-        content["why_not"] = pipeline_hits.why_not
-    return content
+    return content if question.why_not is None else content | {"why_not": found.why_not}
 
 
-def _render_pipeline_passage(passage: Passage, *, explain: bool) -> dict[str, Any]:
+def _render_pipeline_passage(passage: Passage, explain: bool) -> dict[str, Any]:
     """Render a passage as a hit with the pipeline's score; ``explain`` lists its steps."""
     hit = replace(passage.hit, score=passage.score, explanation=None)
     render_hit = get_hit_renderer(hit.payload.get("kind", "chunk"))
     content = render_hit(hit, passage.score_kind) | {"similarity": passage.similarity}
-    return content | {"explain": explain_passage(passage)} if explain else content
+    return content | {"explain": list(passage.steps)} if explain else content
 
 
 # --- Hits ------------------------------------------------------------------------------------

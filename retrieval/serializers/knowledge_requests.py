@@ -5,7 +5,6 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from core.exceptions import InvalidInput
 from core.openapi import with_example
 from core.serializers import FlagField, PagingSerializer, StrictSerializer, StringField
 from retrieval.knowledge.graph import MAX_DEPTH
@@ -20,10 +19,9 @@ from retrieval.serializers.requests import (
     SourceParametersSerializer,
     StringsField,
     describe_strings,
+    join_alias,
 )
 
-DEFAULT_SUBGRAPH_SIMILARITY = 0.7
-DEFAULT_BRIDGE_SIMILARITY = 0.75
 MAX_WORDS = 10
 MAX_WORD_CHARS = 200
 
@@ -32,14 +30,16 @@ MAX_WORD_CHARS = 200
     describe_strings(MAX_WORDS, MAX_WORD_CHARS, "Words with commas between them, or a list.")
 )
 class WordsField(StringsField):
-    default_error_messages = {
-        "invalid": f"The value must be a list of 1 to {MAX_WORDS} words, each of at most "
-        f"{MAX_WORD_CHARS} characters."
-    }
+    default_error_messages = dict.fromkeys(
+        ("invalid", "too_many"),
+        f"The value must be a list of 1 to {MAX_WORDS} words, each of at most {MAX_WORD_CHARS} "
+        "characters.",
+    )
+    max_count = MAX_WORDS
 
     def to_internal_value(self, data: Any) -> Any:
         words = super().to_internal_value(data)
-        if len(words) > MAX_WORDS or any(len(word) > MAX_WORD_CHARS for word in words):
+        if any(len(word) > MAX_WORD_CHARS for word in words):
             self.fail("invalid")
         return words
 
@@ -54,12 +54,7 @@ class KnowledgeQuerySerializer(QuerySerializer):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         attrs = super().validate(attrs)
-        collection = attrs.pop("collection", None)
-        if collection is not None and "index" in attrs:
-            raise InvalidInput("Give index or collection, not both.", field="collection")
-        attrs.setdefault("index", collection)
-        if attrs["index"] is None:
-            raise InvalidInput("Give an index.", field="index")
+        join_alias(attrs, "index", "collection", missing="Give an index.")
         return attrs
 
 
@@ -125,7 +120,7 @@ class BlendQuerySerializer(KnowledgeQuerySerializer):
 
 class SubgraphQuerySerializer(KnowledgeQuerySerializer):
     min_similarity = SimilarityField(
-        default=DEFAULT_SUBGRAPH_SIMILARITY, help_text="Show only concepts above this similarity."
+        default=0.7, help_text="Show only concepts above this similarity."
     )
     limit = serializers.IntegerField(
         default=50, min_value=1, max_value=MAX_LIMIT, help_text="At most this many of each kind."
@@ -174,7 +169,7 @@ class EmergentParametersSerializer(PagingSerializer):
         "are computed for this request."
     )
     bridge_similarity = SimilarityField(
-        default=DEFAULT_BRIDGE_SIMILARITY, help_text="Similarity of a source to both concepts."
+        default=0.75, help_text="Similarity of a source to both concepts."
     )
 
 

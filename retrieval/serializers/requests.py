@@ -1,7 +1,7 @@
 """Reads and checks the parameters of searches."""
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from django.http import QueryDict
 from drf_spectacular.utils import extend_schema_field
@@ -19,7 +19,6 @@ from core.serializers import (
 )
 from indexing.embedding.rdkit_model import MAX_SMILES_CHARS
 from retrieval.facets import MAX_FACET_VALUES
-from retrieval.pipelines.running import MAX_ANSWER_HITS
 from retrieval.questions.follow_ups import MAX_TURNS
 from retrieval.search import (
     MAX_ARTIFACTS,
@@ -50,7 +49,10 @@ def describe_strings(count: int, chars: int, description: str) -> dict[str, Any]
 
 
 class StringsField(serializers.Field):
-    """Strings separated by commas, or a list of strings; none of them is blank."""
+    """Strings separated by commas, or a list of strings; none of them is blank. Too many are the
+    error ``too_many``."""
+
+    max_count: ClassVar[int]
 
     def to_internal_value(self, data: Any) -> Any:
         strings = data.split(",") if isinstance(data, str) else data
@@ -59,6 +61,8 @@ class StringsField(serializers.Field):
         strings = [each.strip() for each in strings]
         if not strings or "" in strings:
             self.fail("invalid")
+        if len(strings) > self.max_count:
+            self.fail("too_many")
         return strings
 
 
@@ -68,12 +72,7 @@ class IndexNamesField(StringsField):
         "invalid": "The value must be the name of an index, or a list of names.",
         "too_many": f"A search takes at most {MAX_INDEXES} indexes.",
     }
-
-    def to_internal_value(self, data: Any) -> Any:
-        names = super().to_internal_value(data)
-        if len(names) > MAX_INDEXES:
-            self.fail("too_many")
-        return names
+    max_count = MAX_INDEXES
 
 
 @extend_schema_field({"type": "string", "maxLength": MAX_NAME_CHARS})
@@ -115,6 +114,16 @@ class SimilarityField(FiniteFloatField):
         super().__init__(min_value=-1.0, max_value=1.0, help_text=help_text, **kwargs)
 
 
+def join_alias(attrs: dict[str, Any], name: str, alias: str, *, missing: str) -> None:
+    """Read a parameter that has two names. Raises ``InvalidInput``: both are given, or none."""
+    if name in attrs and alias in attrs:
+        raise InvalidInput(f"Give {name} or {alias}, not both.", field=alias)
+    if alias in attrs:
+        attrs[name] = attrs.pop(alias)
+    if name not in attrs:
+        raise InvalidInput(missing, field=name)
+
+
 class QuerySerializer(StrictSerializer):
     """The parameters of every search, and of a question."""
 
@@ -124,12 +133,7 @@ class QuerySerializer(StrictSerializer):
     limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        query, q = attrs.get("query"), attrs.pop("q", None)
-        if query is not None and q is not None:
-            raise InvalidInput("Give query or q, not both.", field="q")
-        attrs["query"] = q if query is None else query
-        if attrs["query"] is None:
-            raise InvalidInput("Give a query.", field="query")
+        join_alias(attrs, "query", "q", missing="Give a query.")
         return attrs
 
 
@@ -239,7 +243,7 @@ class AskParametersSerializer(QuerySerializer):
         required=False, help_text="Applied in addition to the filters found in the question."
     )
     limit = serializers.IntegerField(
-        default=10, min_value=1, max_value=MAX_ANSWER_HITS, help_text="Maximum number of hits."
+        default=10, min_value=1, max_value=MAX_LIMIT, help_text="Maximum number of hits."
     )
     pipeline = serializers.CharField(
         required=False,

@@ -13,6 +13,7 @@ import json
 import logging
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from django.core.handlers.asgi import ASGIRequest
@@ -34,14 +35,10 @@ from access.grants import Scope
 from access.request_throttle import get_holder
 from access.usage_limits import StreamSlot, require_model_use, take_stream
 from core.openapi import ERROR, body_of
-from retrieval.answer_stream import (
-    AnswerEvent,
-    JoinedAnswer,
-    StreamPosition,
-    stream_answer,
-)
+from retrieval.answer_stream import AnswerEvent, JoinedAnswer, StreamPosition, stream_answer
 from retrieval.event_loop import run_in_thread
-from retrieval.pipelines.running import AskRequest, PipelineHits, check_ask_request
+from retrieval.passages import AskRequest, PipelineHits
+from retrieval.pipelines.running import check_ask_request
 from retrieval.serializers.answers import render_pipeline_hits
 from retrieval.serializers.requests import (
     AskBodySerializer,
@@ -78,22 +75,18 @@ class _JsonErrors(BaseContentNegotiation):
         return renderers[0], renderers[0].media_type
 
 
+@dataclass(eq=False, repr=False)
 class _ReadQuestion(HttpResponse):
     """A checked question, returned from the thread that read it to the event loop. ``slot``: to be
     freed at the end of the answer."""
 
-    def __init__(
-        self,
-        question: AskRequest,
-        caller: str,
-        resume_from: StreamPosition | None,
-        slot: StreamSlot,
-    ) -> None:
+    question: AskRequest
+    caller: str
+    resume_from: StreamPosition | None
+    slot: StreamSlot
+
+    def __post_init__(self) -> None:
         super().__init__()
-        self.question = question
-        self.caller = caller
-        self.resume_from = resume_from
-        self.slot = slot
 
 
 class _AnswerStream(StreamingHttpResponse):
@@ -206,27 +199,20 @@ async def _answer_as_json(events: AsyncGenerator[AnswerEvent, None]) -> HttpResp
             async for event in events:
                 answer.add(event.kind, event.data)
     except Exception as error:
-        response = _describe_error(error)
-        if response is None:
+        described = _describe_error(error)
+        if described is None:
             raise
         if not answer.content:
+            response = _json_response(described.data, status=described.status_code)
+            for name, value in described.headers.items():
+                response.headers.setdefault(name, value)
             return response
         answer.break_off(error)
     return _json_response(answer.as_json())
 
 
-def _describe_error(error: Exception) -> HttpResponse | None:
+def _describe_error(error: Exception) -> Response | None:
     """The API's response for an error; None for an unexpected exception."""
-    described = _handle_error(error)
-    if described is None:
-        return None
-    response = _json_response(described.data, status=described.status_code)
-    for name, value in described.headers.items():
-        response.headers.setdefault(name, value)
-    return response
-
-
-def _handle_error(error: Exception) -> Response | None:
     handler: Any = api_settings.EXCEPTION_HANDLER
     response: Response | None = handler(error, {})
     return response
@@ -245,7 +231,7 @@ async def _end_with_error_event(
             async for event in events:
                 yield event
         except Exception as error:
-            described = _handle_error(error)
+            described = _describe_error(error)
             if described is None:
                 logger.exception("A question could not be answered")
                 yield AnswerEvent("error", {"code": "server_error", "detail": SERVER_ERROR})

@@ -83,9 +83,8 @@ class ConceptKnowledgeViewSet(viewsets.ViewSet):
         parameters = requests.PathParametersSerializer.read(request.query_params)
         grant = get_grant(request)
         concept = Concept.objects.require(concept_id, grant)
-        paths, queries = graph.find_paths(concept, grant=grant, **parameters)
-        for knowledge_query in queries:
-            enqueue_planning_of_stale_hits(knowledge_query.stale_ids)
+        paths, stale_ids = graph.find_paths(concept, grant=grant, **parameters)
+        enqueue_planning_of_stale_hits(stale_ids)
         return self._respond(concept, paths=answers.render_paths(paths))
 
     def _respond(self, concept: Concept, **content: Any) -> Response:
@@ -140,10 +139,7 @@ class EmergentPairViewSet(viewsets.ViewSet):
         return Response({**answer, "results": results})
 
     @operation(
-        "accept_emergent",
-        strata_types.Relationship,
-        body=requests.AcceptPairSerializer,
-        status=201,
+        "accept_emergent", strata_types.Relationship, body=requests.AcceptPairSerializer, status=201
     )
     def accept(self, request: Request, pair_id: UUID) -> Response:
         """Create a relationship from an emergent pair.

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.conf import settings
 from django.core.cache import cache
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiExample, OpenApiRequest, extend_schema, extend_schema_view
+from drf_spectacular.utils import OpenApiExample, OpenApiRequest, extend_schema_view
 from rest_framework import viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 import strata_types
 from access.authentication import get_grant
 from access.grants import Scope
-from core.openapi import ERROR, operation
+from core.openapi import operation
 from core.paging import render_whole_list
 from documents.models import Artifact
 from indexing.models import Node
@@ -49,24 +49,24 @@ class SearchView(APIView):
 def make_search_view(name: str) -> type[SearchView]:
     """Make the view of one search, with GET and POST described in the OpenAPI document."""
     search = SEARCHES[name]
-    responses = {200: search.answer, 404: ERROR, 409: ERROR}
     view = type(f"{name.title()}SearchView", (SearchView,), {"name": name})
+    described: dict[str, Any] = {
+        "errors": [404, 409], "description": search.description, "tags": ["Search"]
+    }  # fmt: skip
     describe: Callable[[type[SearchView]], type[SearchView]] = extend_schema_view(
-        get=extend_schema(
-            operation_id=search.operation_id,
+        get=operation(
+            search.operation_id,
+            search.answer,
+            query=search.parameters,
             summary=search.summary,
-            description=search.description,
-            tags=["Search"],
-            parameters=[search.parameters],
-            responses=responses,
+            **described,
         ),
-        post=extend_schema(
-            operation_id=f"{search.operation_id}_by_body",
+        post=operation(
+            f"{search.operation_id}_by_body",
+            search.answer,
+            body=search.parameters,
             summary=f"{search.summary}, with the parameters in the body",
-            description=search.description,
-            tags=["Search"],
-            request=search.parameters,
-            responses=responses,
+            **described,
         ),
     )
     return describe(view)

@@ -27,10 +27,7 @@ class SourceView(APIView):
     scopes = Scope.SEARCH
 
     @operation(
-        "read_source",
-        strata_types.Source,
-        query=SourceParametersSerializer,
-        tags=["Documents"],
+        "read_source", strata_types.Source, query=SourceParametersSerializer, tags=["Documents"]
     )
     def get(self, request: Request, source_id: UUID) -> Response:
         """Read a source with its neighbours."""

@@ -9,8 +9,7 @@ from core.exceptions import InvalidInput
 from indexing.spec import IndexSpec
 from retrieval import answer_stream
 from retrieval.answer_stream import AnswerEvent, StreamPosition
-from retrieval.passages import Answer, Passage, Refusal
-from retrieval.pipelines.running import AskRequest, PipelineHits
+from retrieval.passages import Answer, AskRequest, Passage, PipelineHits, Refusal
 from retrieval.search import Hit
 
 QUESTION = AskRequest(index="plain", query="What is it?")

@@ -152,19 +152,19 @@ class TestPrepareToolCall:
         call = self.ask("search_by_muscle_group", group="lower_back")
 
         assert call.query == "lower back physical therapy"
-        assert call.filter == {"all_of": [{"muscle_groups": "lower_back"}]}
+        assert next(call.list_filters())[1] == {"all_of": [{"muscle_groups": "lower_back"}]}
 
     def test_filters_by_every_field_it_names(self, physio):
         call = self.ask("search_by_review", since=2019, reviewed=True, q="tendon")
 
         assert call.query == "tendon 2019 true"
-        assert call.filter == {"all_of": [{"year": 2019}, {"reviewed": True}]}
+        assert next(call.list_filters())[1] == {"all_of": [{"year": 2019}, {"reviewed": True}]}
 
     def test_accepts_a_declared_synonym_of_a_closed_value(self, physio):
         call = self.ask("search_by_muscle_group", group="Cervical")
 
         assert call.query == "neck physical therapy"
-        assert call.filter == {"all_of": [{"muscle_groups": ["neck"]}]}
+        assert next(call.list_filters())[1] == {"all_of": [{"muscle_groups": ["neck"]}]}
 
     @pytest.mark.parametrize("query", ["{query}", "{0}", "{", "}}", "{query.__class__}", "%s"])
     def test_treats_braces_as_text(self, physio, query):

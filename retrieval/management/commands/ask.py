@@ -16,7 +16,7 @@ from indexing.management.api_client import (
     require_success,
 )
 from retrieval.management.answer_printing import AnswerPrinter, strip_control_characters
-from retrieval.pipelines.running import MAX_ANSWER_HITS
+from retrieval.search import MAX_LIMIT
 from summaries.models import EXTRACTIVE_MODEL_NAME
 
 
@@ -28,27 +28,18 @@ class Command(ApiCommand):
         parser.add_argument("--index", required=True)
         parser.add_argument("--pipeline", help="Default: the pipeline that the index's spec names.")
         parser.add_argument("--filter", help="A filter as JSON, as in the API.")
-        parser.add_argument("--limit", type=int, help=f"Passages, 1 to {MAX_ANSWER_HITS}.")
+        parser.add_argument("--limit", type=int, help=f"Passages, 1 to {MAX_LIMIT}.")
         add_json_option(parser)
 
     def handle(
-        self,
-        *,
-        question: str,
-        index: str,
-        pipeline: str | None,
-        filter: str | None,
-        limit: int | None,
-        json: bool,
-        **options: Any,
+        self, *, question: str, index: str, filter: str | None, json: bool, **options: Any
     ) -> None:
         body: dict[str, Any] = {"index": index, "query": question}
-        if pipeline is not None:
-            body["pipeline"] = pipeline
         if filter is not None:
             body["filter"] = parse_json(filter, "--filter")
-        if limit is not None:
-            body["limit"] = limit
+        for name in ("pipeline", "limit"):
+            if options[name] is not None:
+                body[name] = options[name]
         with open_api() as api:
             if json:
                 headers = {"Accept": "application/json"}

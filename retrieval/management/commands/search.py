@@ -1,4 +1,3 @@
-from collections.abc import Sequence
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -29,27 +28,17 @@ class Command(AnswerCommand):
         add_json_option(parser)
 
     def handle(
-        self,
-        *,
-        query: str,
-        index: str,
-        kind: str,
-        mode: str | None,
-        limit: int,
-        filter: str | None,
-        parameter: Sequence[str],
-        json: bool,
-        **options: Any,
+        self, *, query: str, kind: str, filter: str | None, json: bool, **options: Any
     ) -> None:
         fields = SEARCHES[kind].parameters().fields
         parameters: dict[str, Any] = {
-            "index": index,
-            "limit": limit,
+            "index": options["index"],
+            "limit": options["limit"],
             "structure" if "structure" in fields else "query": query,
-            **parse_assignments(parameter, "--parameter"),
+            **parse_assignments(options["parameter"], "--parameter"),
         }
-        if mode is not None:
-            parameters["mode"] = mode
+        if options["mode"] is not None:
+            parameters["mode"] = options["mode"]
         if filter is not None:
             parameters["filter"] = parse_json(filter, "--filter")
         with open_api() as api:

@@ -35,7 +35,7 @@ class ClauseCollector:
     clauses: list[Clause] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     unapplied_spans: list[Span] = field(default_factory=list)  # filters that only get a note
-    has_unknown_name: bool = False
+    has_unknown_name: bool = False  # a name is not among the known values
 
     def add_clauses(self, clauses: Sequence[Clause]) -> None:
         self.clauses += clauses
@@ -70,7 +70,6 @@ class ClauseCollector:
             filter=join_filters(clause.condition for clause in self.clauses),
             notes=tuple(dict.fromkeys(self.notes)),
             topic=extract_topic(self.question, [*applied_spans, *self.unapplied_spans]),
-            has_unknown_name=self.has_unknown_name,
         )
 
 
@@ -111,12 +110,12 @@ def find_identifier_spans(question: str, spec: IndexSpec) -> list[Span]:
     return [
         found.span()
         for each in spec.identifiers.values()
-        for found in _compile_whole_word(each.pattern).finditer(question)
+        for found in compile_whole_word(each.pattern).finditer(question)
     ]
 
 
 @lru_cache(maxsize=256)
-def _compile_whole_word(pattern: str) -> re.Pattern[str]:
+def compile_whole_word(pattern: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{pattern})(?!\w)", re.IGNORECASE)
 
 

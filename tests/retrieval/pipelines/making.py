@@ -4,7 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from indexing.spec import IndexSpec
-from retrieval.passages import Passage, PipelineStep, QueryRanking
+from retrieval.passages import Passage, QueryRanking
 from retrieval.search import Hit, Verdict
 
 SPEC = IndexSpec(name="notes")
@@ -34,9 +34,8 @@ def make_passage(
         verdict=Verdict.EXACT,
         spec=SPEC,
     )
-    return Passage(
-        hit, score, "rrf", similarity, (PipelineStep("multi_query_retriever", {"of": name}),)
-    )
+    step = {"component": "multi_query_retriever", "of": name}
+    return Passage(hit, score, "rrf", similarity, (step,))
 
 
 def make_ranking(query: str, *passages: Passage) -> QueryRanking:

@@ -71,7 +71,7 @@ class TestDiversity:
         titles = [each.hit.payload["artifact_title"] for each in diverse]
         assert titles[0] == by_title[0]
         assert titles[1] == "Three"
-        assert diverse[1].steps[-1].details["rank_before"] == 3
+        assert diverse[1].steps[-1]["rank_before"] == 3
         assert {each.score_kind for each in diverse} == {"mmr"}
 
     def test_keeps_passages_that_are_no_longer_in_the_index(self, build):

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from retrieval.pipelines.running import AskRequest, find_hits
+from retrieval.passages import AskRequest
+from retrieval.pipelines.running import find_hits
 from tests.factories import give, sync
 from tests.written import make_build
 

@@ -7,8 +7,8 @@ from uuid import uuid4
 import pytest
 
 from indexing.models import Index, Node
-from retrieval.pipelines.explaining import explain_passage
-from retrieval.pipelines.running import AskRequest, find_hits
+from retrieval.passages import AskRequest
+from retrieval.pipelines.running import find_hits
 from tests.factories import PARAGRAPHS, give, sync
 from tests.retrieval.pipelines.conftest import ASKING, index_notes
 from tests.written import make_build
@@ -32,7 +32,7 @@ class TestExplainPassage:
     def test_returns_the_steps_of_a_hit_in_order(self, notes):
         [first, *_] = find_hits(ASKED).passages
 
-        *retrieved, fused = explain_passage(first)
+        *retrieved, fused = first.steps
 
         assert {step["component"] for step in retrieved} == {"multi_query_retriever"}
         assert retrieved[0]["query"] == ASKED.query

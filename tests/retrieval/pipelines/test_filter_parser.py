@@ -138,13 +138,12 @@ def test_by_refers_to_the_first_field_of_people():
 def test_a_surname_that_too_many_people_share_is_no_filter(spec):
     values = ValueLookups({"authors": PersonLookup(f"A{n} Wang" for n in range(61))})
 
-    reading = parse_question(
-        "papers by Wang since 2019", spec, values, TODAY
-    ).make_parsed_question()
+    collector = parse_question("papers by Wang since 2019", spec, values, TODAY)
+    reading = collector.make_parsed_question()
 
     assert reading.filter == {"year": {"gte": 2019}}
     assert "more than 60 authors have this name" in reading.notes[0]
-    assert not reading.has_unknown_name
+    assert not collector.has_unknown_name
 
 
 def assert_noted(notes: Any, case: dict[str, Any]) -> None:

@@ -81,9 +81,9 @@ class TestFusion:
         [fused] = fuse(make_ranking("q", make_passage("a")), make_ranking("r", make_passage("a")))
 
         *found, fusion = fused.steps
-        assert [step.component for step in found] == ["multi_query_retriever"] * 2
-        assert fusion.details["ranks"] == {"q": 1, "r": 1}
-        assert sum(fusion.details["contributions"].values()) == pytest.approx(fused.score)
+        assert [step["component"] for step in found] == ["multi_query_retriever"] * 2
+        assert fusion["ranks"] == {"q": 1, "r": 1}
+        assert sum(fusion["contributions"].values()) == pytest.approx(fused.score)
 
     def test_returns_nothing_for_an_empty_ranking(self):
         assert fuse(make_ranking("q")) == []

@@ -10,8 +10,8 @@ from django.conf import settings as django_settings
 from core import enqueueing
 from documents.models import Source
 from indexing.spec import parse_spec
-from retrieval.passages import Answer
-from retrieval.pipelines.running import AskRequest, PipelineHits, run_pipeline
+from retrieval.passages import Answer, AskRequest, PipelineHits
+from retrieval.pipelines.running import run_pipeline
 from tests.factories import give, sync
 from tests.written import make_build
 

@@ -3,9 +3,10 @@ import pytest
 from concepts.instances import add_instance
 from concepts.services import create_concept
 from indexing.services import sync_nodes
+from retrieval.passages import AskRequest
 from retrieval.pipelines.multi_query_retriever import MultiQueryRetriever
 from retrieval.pipelines.quoted_passage_retriever import QuotedPassageRetriever
-from retrieval.pipelines.running import AskRequest, find_hits
+from retrieval.pipelines.running import find_hits
 from tests.factories import PARAGRAPHS, give, load_index, sync
 
 pytestmark = pytest.mark.django_db
@@ -33,7 +34,7 @@ def test_adds_the_passages_that_the_nearest_concept_quotes(quoted):
     *kept, own = added["rankings"]
     assert kept == rankings
     assert [each.hit.payload["artifact_id"] for each in own.passages] == [str(quoted.pk)]
-    assert own.passages[0].steps[0].component == "quoted_passage_retriever"
+    assert own.passages[0].steps[0]["component"] == "quoted_passage_retriever"
 
 
 def test_keeps_the_rankings_of_an_index_without_concepts(store, embedder):
@@ -53,6 +54,6 @@ def test_a_question_to_the_preset_knowledge_finds_what_its_concepts_quote(quoted
     assert found.pipeline == "knowledge"
     [passage] = found.passages
     assert passage.hit.payload["artifact_id"] == str(quoted.pk)
-    steps = [step.component for step in passage.steps]
+    steps = [step["component"] for step in passage.steps]
     assert steps == ["multi_query_retriever", "quoted_passage_retriever", "fusion"]
     assert found.why_not["reason"] == "It is hit number 1."

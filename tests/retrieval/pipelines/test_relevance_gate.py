@@ -3,8 +3,9 @@ from typing import Any
 import pytest
 
 from core.exceptions import InvalidInput, UnknownIndex
+from retrieval.passages import AskRequest
 from retrieval.pipelines.relevance_gate import RelevanceGate
-from retrieval.pipelines.running import AskRequest, find_hits
+from retrieval.pipelines.running import find_hits
 from tests.factories import give, sync
 from tests.written import make_build
 

@@ -57,8 +57,8 @@ class TestReranker:
     def test_stores_its_step_in_each_passage(self, model):
         first = rerank(model=model)["passages"][0]
 
-        assert first.steps[-1].component == "reranker"
-        assert first.steps[-1].details == {"by": model, "rank_before": 4, "rank": 1, "score": 2}
+        step = {"component": "reranker", "by": model, "rank_before": 4, "rank": 1, "score": 2}
+        assert first.steps[-1] == step
 
     def test_keeps_the_order_of_passages_after_the_candidates(self, model):
         assert names(rerank(model=model, candidates=2)["passages"]) == [

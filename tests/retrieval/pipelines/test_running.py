@@ -9,14 +9,8 @@ from indexing.exceptions import StoreUnavailable
 from indexing.models import Index
 from indexing.stores import get_store
 from retrieval.exceptions import UnknownPipeline
-from retrieval.passages import Answer
-from retrieval.pipelines.running import (
-    AskRequest,
-    PipelineHits,
-    check_ask_request,
-    find_hits,
-    run_pipeline,
-)
+from retrieval.passages import Answer, AskRequest, PipelineHits
+from retrieval.pipelines.running import check_ask_request, find_hits, run_pipeline
 from tests.factories import PARAGRAPHS, give
 from tests.retrieval.pipelines.components import AnswerSynthesiser
 from tests.retrieval.pipelines.conftest import ASKING, index_notes

@@ -6,7 +6,8 @@ from access.grants import EVERYTHING
 from evaluation.systems import make_system
 from indexing import embedding
 from indexing.exceptions import EmbeddingUnavailable, ModelUnavailable
-from retrieval.pipelines.running import AskRequest, find_hits
+from retrieval.passages import AskRequest
+from retrieval.pipelines.running import find_hits
 from retrieval.retrievers import ChunkRetriever, HierarchicalRetriever
 from retrieval.search import Mode
 from retrieval.search_table import run_search

@@ -20,7 +20,7 @@ from core.circuit_breaker import PAUSE_SECONDS
 from documents.models import Artifact
 from indexing.models import IndexBuild
 from retrieval.answer_stream import AnswerEvent, StreamPosition
-from retrieval.pipelines.running import AskRequest
+from retrieval.passages import AskRequest
 from retrieval.views import ask as ask_views
 from tests import factories
 from tests.faults.armed import armed
