@@ -19,9 +19,7 @@ from audit.serializers import AuditFilterSerializer, AuditPageSerializer, iter_c
 from audit.services import erase_subjects, iter_rows, verify_chain
 from core.http_formats import IgnoreAcceptHeader
 from core.openapi import operation
-from core.paging import paginate
-
-LOOK_UPS = {"since": "at__gte", "until": "at__lt", "index": "index", "key": "subject__number"}
+from core.paging import narrow, paginate
 
 
 @extend_schema(tags=["Audit"])
@@ -73,7 +71,8 @@ class AuditViewSet(NeedsEverything, viewsets.ViewSet):
 
 
 def _select_rows(parameters: dict[str, Any]) -> QuerySet[AuditRow]:
-    chosen = {LOOK_UPS[name]: parameters[name] for name in LOOK_UPS.keys() & parameters.keys()}
+    rows = AuditRow.objects.select_related("subject")
     if "key" in parameters:
-        chosen["subject__kind"] = Subject.Kind.KEY
-    return AuditRow.objects.filter(**chosen).select_related("subject")
+        rows = rows.filter(subject__kind=Subject.Kind.KEY)
+    lookups = {"since": "at__gte", "until": "at__lt", "key": "subject__number"}
+    return narrow(rows, parameters, "index", **lookups)

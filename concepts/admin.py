@@ -20,7 +20,7 @@ from concepts.models import (
 from core.admin import ReadOnlyAdmin, ServiceRowAdmin, UndeletableRowAdmin, select_rows
 from core.enqueueing import enqueue_on_commit
 from core.exceptions import StrataError
-from documents.admin import ArtifactIndexFilter, IndexFilter
+from documents.admin import IndexFilter
 from indexing.models import IndexBuild
 
 
@@ -79,10 +79,6 @@ class EvidenceFilter(admin.SimpleListFilter):
         concepts: Any = queryset
         amount = self.value()
         return concepts if amount is None else concepts.with_evidence(amount)
-
-
-class RelationshipIndexFilter(IndexFilter):
-    lookup = "source__index"
 
 
 class AddableRowAdmin(ServiceRowAdmin):
@@ -165,7 +161,8 @@ class RelationshipForm(forms.ModelForm):
 class RelationshipAdmin(AddableRowAdmin):
     form = RelationshipForm
     list_display = ["source", "type", "target"]
-    list_filter = [RelationshipIndexFilter]
+    list_filter = [IndexFilter]
+    index_lookup = "source__index"
     list_select_related = ["source", "type", "target"]
     search_fields = ["source__label", "target__label", "type__name"]
     raw_id_fields = ["source", "type", "target"]
@@ -185,24 +182,17 @@ class ReviewFilter(admin.SimpleListFilter):
         return pairs.dismissed() if self.value() == "dismissed" else pairs
 
 
-class PairIndexFilter(IndexFilter):
-    lookup = "first__index"
-
-
 @admin.register(EmergentPair)
 class EmergentPairAdmin(UndeletableRowAdmin):
     """Read-only: the page *Concepts* relates or dismisses pairs. A deleted pair would be found
     again."""
 
     list_display = ["__str__", "similarity", "found_at", "dismissed_at"]
-    list_filter = [ReviewFilter, PairIndexFilter]
+    list_filter = [ReviewFilter, IndexFilter]
+    index_lookup = "first__index"
     list_select_related = ["first", "second"]
     search_fields = ["first__label", "second__label"]
     id_fields = ["pk", "first", "second"]
-
-
-class ExtractionIndexFilter(IndexFilter):
-    lookup = "source__artifact__index"
 
 
 @admin.register(Extraction)
@@ -211,7 +201,8 @@ class ExtractionAdmin(UndeletableRowAdmin):
         "source", "state", "model_name", "concept_count", "refused_count", "attempts",
         "written_at",
     ]  # fmt: skip
-    list_filter = ["state", ExtractionIndexFilter]
+    list_filter = ["state", IndexFilter]
+    index_lookup = "source__artifact__index"
     list_select_related = ["source__artifact"]
     search_fields = ["source__artifact__title", "last_error"]
     search_help_text = "Title, error, or the id of the source or its document."
@@ -233,7 +224,8 @@ class InstanceAdmin(ReadOnlyAdmin):
     """Read-only, because the API and imports add quotes and locate them in the text."""
 
     list_display = ["__str__", "concept", "artifact", "is_lost"]
-    list_filter = ["is_lost", ArtifactIndexFilter]
+    list_filter = ["is_lost", IndexFilter]
+    index_lookup = "artifact__index"
     list_select_related = ["concept", "artifact"]
     search_fields = ["quote", "concept__label"]
     search_help_text = "Quote, label, or the id of the instance, its concept or its document."

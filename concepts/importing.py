@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
@@ -126,13 +125,11 @@ def _create_or_complete(model: type[E], index: str, name: str, **texts: Any) -> 
 
 
 def _import_quote(
-    index: str, concept: Concept, quote: str, document: str | None = None, **place: UUID
+    index: str, concept: Concept, quote: str, document: str | None = None, **place: Any
 ) -> bool:
     if document is not None:
-        place["artifact"] = _find_document(index, document).pk
-    _, is_new = add_instance(
-        concept.pk, quote, source_id=place.get("source"), artifact_id=place.get("artifact")
-    )
+        place["artifact_id"] = _find_document(index, document).pk
+    _, is_new = add_instance(concept.pk, quote, **place)
     return is_new
 
 

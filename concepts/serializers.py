@@ -1,6 +1,8 @@
 """Reads the requests of the concepts API and renders its answers."""
 
+from collections import Counter
 from collections.abc import Collection
+from itertools import chain
 from typing import Any
 from uuid import UUID
 
@@ -36,10 +38,13 @@ EVIDENCE_DISCLAIMER = (
 class QuoteSerializer(StrictSerializer):
     quote = TitleField(max_length=MAX_QUOTE_CHARS)
     source = serializers.UUIDField(  # type: ignore[assignment]
-        required=False, help_text="The source of the quote. Give this or artifact."
+        required=False,
+        source="source_id",
+        help_text="The source of the quote. Give this or artifact.",
     )
     artifact = serializers.UUIDField(
         required=False,
+        source="artifact_id",
         help_text="The artifact: the quote is located in its first source that contains it.",
     )
 
@@ -84,9 +89,11 @@ class RelationshipTypeInputSerializer(RelationshipTypePatchSerializer):
     }
 )
 class RelationshipInputSerializer(StrictSerializer):
-    source = serializers.UUIDField(help_text="The first concept.")  # type: ignore[assignment]
-    type = serializers.UUIDField()
-    target = serializers.UUIDField(help_text="The second concept.")
+    source = serializers.UUIDField(  # type: ignore[assignment]
+        source="source_id", help_text="The first concept."
+    )
+    type = serializers.UUIDField(source="type_id")
+    target = serializers.UUIDField(source="target_id", help_text="The second concept.")
 
 
 class ConceptFilterSerializer(PagingSerializer):
@@ -129,21 +136,17 @@ def render_concepts(concepts: Collection[Concept], grant: Grant) -> list[dict[st
             "description": concept.description,
             "search_terms": concept.search_terms,
             "evidence_count": evidence.get(concept.pk, 0),
-            "relationship_count": degrees.get(concept.pk, 0),
+            "relationship_count": degrees[concept.pk],
             "revision": concept.revision,
         }
         for concept in concepts
     ]
 
 
-def count_relationships(concept_ids: Collection[UUID], grant: Grant) -> dict[UUID, int]:
-    """Number of visible relationships of each concept; concepts without any are absent."""
-    degrees: dict[UUID, int] = {}
-    edges = Relationship.objects.involving(concept_ids)
-    for ends in edges.visible_to(grant).order_by().values_list("source_id", "target_id"):
-        for end in ends:
-            degrees[end] = degrees.get(end, 0) + 1
-    return degrees
+def count_relationships(concept_ids: Collection[UUID], grant: Grant) -> Counter[UUID]:
+    """Number of visible relationships of each concept."""
+    edges = Relationship.objects.involving(concept_ids).visible_to(grant).order_by()
+    return Counter(chain.from_iterable(edges.values_list("source_id", "target_id")))
 
 
 def render_instance(instance: Instance) -> dict[str, Any]:

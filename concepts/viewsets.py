@@ -33,7 +33,7 @@ from concepts.serializers import (
     render_relationship_type,
 )
 from core.openapi import operation
-from core.paging import paginate
+from core.paging import narrow, paginate
 from core.serializers import PagingSerializer, StrictSerializer
 from documents.index_catalog import require_index
 
@@ -166,9 +166,7 @@ class ConceptViewSet(EntityViewSet):
     def narrow(self, rows: Any, parameters: dict[str, Any]) -> Any:
         if "evidence" in parameters:
             rows = rows.with_evidence(parameters["evidence"])
-        if "label" in parameters:
-            rows = rows.filter(label__icontains=parameters["label"])
-        return rows
+        return narrow(rows, parameters, label="label__icontains")
 
     def render(self, entities: Iterable[Any]) -> list[dict[str, Any]]:
         return render_concepts([*entities], get_grant(self.request))
@@ -197,13 +195,7 @@ class ConceptViewSet(EntityViewSet):
         201: the quote was added. 200: it exists already.
         """
         data = QuoteSerializer.read(request.data)
-        instance, is_new = instances.add_instance(
-            concept_id,
-            data["quote"],
-            source_id=data.get("source"),
-            artifact_id=data.get("artifact"),
-            grant=get_grant(request),
-        )
+        instance, is_new = instances.add_instance(concept_id, **data, grant=get_grant(request))
         code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
         return Response(render_instance(instance), status=code)
 
@@ -275,9 +267,7 @@ class RelationshipViewSet(viewsets.ViewSet):
         edges = edges.with_concepts_and_type()
         if "concept" in parameters:
             edges = edges.involving([parameters["concept"]])
-        if "type" in parameters:
-            edges = edges.filter(type=parameters["type"])
-        page, answer = paginate(request, edges, parameters)
+        page, answer = paginate(request, narrow(edges, parameters, "type"), parameters)
         return Response({**answer, "results": [render_relationship(edge) for edge in page]})
 
     @operation(
@@ -293,9 +283,7 @@ class RelationshipViewSet(viewsets.ViewSet):
         """
         require_index(index)
         data = RelationshipInputSerializer.read(request.data)
-        edge, is_new = services.relate_concepts(
-            index, data["source"], data["type"], data["target"], get_grant(request)
-        )
+        edge, is_new = services.relate_concepts(index, **data, grant=get_grant(request))
         code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
         return Response(self._render(edge.pk), status=code)
 

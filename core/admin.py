@@ -42,6 +42,7 @@ class ServiceRowAdmin(admin.ModelAdmin):
     show_facets = admin.ShowFacets.NEVER  # each would count the whole table
     long_fields: Sequence[str] = ()  # loaded only when a row is opened
     id_fields: Sequence[str] = ()  # fields that an id in the search box is compared with
+    index_lookup = "index"  # the name of a row's index, for a filter
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).defer(*self.long_fields)

@@ -19,6 +19,7 @@ from drf_spectacular.plumbing import (
 from drf_spectacular.utils import (
     Direction,
     OpenApiExample,
+    OpenApiParameter,
     extend_schema,
     extend_schema_serializer,
 )
@@ -135,6 +136,7 @@ def operation(
     operation_id: str | None,
     answer: Any = None,
     *,
+    path: Sequence[OpenApiParameter] = (),
     query: type[serializers.Serializer] | None = None,
     body: Any = None,
     status: int | Sequence[int] = 200,
@@ -142,12 +144,13 @@ def operation(
     **described: Any,
 ) -> Callable[[F], F]:
     """Describe an operation of a view: the type of its answer, what reads its parameters and its
-    body, and the errors that these do not imply. ``described``: as in ``extend_schema``."""
+    body, and the errors that these do not imply. ``path``: the parameters of the route whose types
+    its converters do not name. ``described``: as in ``extend_schema``."""
     statuses = [status] if isinstance(status, int) else status
     answered = answer and body_of(answer)
     return extend_schema(
         operation_id,
-        parameters=None if query is None else [query],
+        parameters=[*path, *filter(None, [query])],
         request=body,
         responses=dict.fromkeys(statuses, answered) | dict.fromkeys(errors, ERROR),
         **described,

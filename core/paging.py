@@ -1,16 +1,29 @@
 """Paging of lists by limit and offset."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from rest_framework.request import Request
 from rest_framework.utils.urls import remove_query_param, replace_query_param
+
+Row = TypeVar("Row", bound=Model)
 
 
 def render_whole_list(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """A list that has only one page."""
     return {"count": len(rows), "next": None, "previous": None, "results": rows}
+
+
+def narrow(
+    rows: QuerySet[Row], parameters: Mapping[str, Any], *names: str, **lookups: str
+) -> QuerySet[Row]:
+    """The rows that have the values of these parameters, as far as they are given. ``lookups``: for
+    parameters that are not compared with the field of the same name."""
+    lookups |= {name: name for name in names}
+    return rows.filter(
+        **{lookup: parameters[name] for name, lookup in lookups.items() if name in parameters}
+    )
 
 
 def paginate(

@@ -8,25 +8,24 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from core.admin import ReadOnlyAdmin, UndeletableRowAdmin, select_rows
+from documents.exceptions import UnknownArtifact
 from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page, Source
 from documents.services import remove_artifact, set_hold
 
 
 class IndexFilter(admin.SimpleListFilter):
+    """By the ``index_lookup`` of a ``ServiceRowAdmin``."""
+
     title = parameter_name = "index"
-    lookup = "index"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        self.lookup = model_admin.index_lookup
         return [(name, name) for name in sorted(get_catalog().index_names())]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         name = self.value()
         return queryset if name is None else queryset.filter(**{self.lookup: name})
-
-
-class ArtifactIndexFilter(IndexFilter):
-    lookup = "artifact__index"
 
 
 @admin.register(Artifact)
@@ -51,12 +50,12 @@ class ArtifactAdmin(ReadOnlyAdmin):
         return names, {str(self.opts.verbose_name_plural): len(names)}, set(), held
 
     def delete_model(self, request: HttpRequest, obj: Artifact) -> None:
-        with suppress(Artifact.DoesNotExist):
+        with suppress(UnknownArtifact):
             remove_artifact(obj.pk)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Artifact]) -> None:
         for artifact_id in list(queryset.values_list("pk", flat=True)):
-            with suppress(Artifact.DoesNotExist):
+            with suppress(UnknownArtifact):
                 remove_artifact(artifact_id)
 
     @admin.action(description="Begin a legal hold", permissions=["queue"])
@@ -73,7 +72,8 @@ class ArtifactAdmin(ReadOnlyAdmin):
 class ArtifactPartAdmin(UndeletableRowAdmin):
     """Pages and sources, which are added and deleted with their artifact."""
 
-    list_filter = [ArtifactIndexFilter]
+    list_filter = [IndexFilter]
+    index_lookup = "artifact__index"
     list_select_related = ["artifact"]
     long_fields = ["text", *(f"artifact__{name}" for name in ArtifactAdmin.long_fields)]
     id_fields = ["pk", "artifact"]

@@ -43,10 +43,7 @@ class BatchResponse(StreamingHttpResponse):
     """The verdicts of a batch. ``config.request_handling`` makes them in threads of their own."""
 
     def __init__(self, verdicts: Iterator[bytes], slot: str) -> None:
-        """
-        Args:
-            slot: as ``take_batch`` returned it; it is freed at the end.
-        """
+        """``slot``: as ``take_batch`` returned it; it is freed at the end."""
         self.slot = ExitStack()
         self.slot.callback(free_slot, slot)
         super().__init__(self._send(verdicts, slot), content_type=NDJSON)

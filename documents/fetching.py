@@ -90,10 +90,7 @@ async def _save(response: httpx.Response) -> FileContent:
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     name = PurePosixPath(unquote(response.url.path)).name or response.url.host
     incoming = IncomingFile(add_missing_suffix(name, media_type))
-    try:
+    with incoming.discarded_on_error():  # also when the time is over
         async for chunk in response.aiter_bytes():
             incoming.write(chunk)
-    except BaseException:  # also when the time is over
-        incoming.discard()
-        raise
     return incoming.finish()

@@ -47,11 +47,8 @@ def covers_groups(groups: Collection[str], others: Collection[str]) -> bool:
 
 
 def clean_groups(groups: Sequence[Any]) -> list[str]:
-    """Sort the names and remove repeated ones.
-
-    Raises:
-        InvalidInput: there are too many, or a name is empty, too long or has forbidden characters.
-    """
+    """Sort the names and remove repeated ones. Raises ``InvalidInput``: there are too many, or a
+    name is empty, too long or has forbidden characters."""
     names = sorted(set(groups)) if all(isinstance(name, str) for name in groups) else []
     if len(names) > MAX_GROUPS:
         raise InvalidInput(f"A document may have at most {MAX_GROUPS} groups.", field="groups")

@@ -9,10 +9,8 @@ from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
-from django.db.models import QuerySet
-
 from core.exceptions import UnknownIndex
-from documents.models import Artifact
+from documents.models import ArtifactQuerySet
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,32 +56,22 @@ class IndexCatalog(Protocol):
         """Whether the index accepts image files."""
 
     def clean_metadata(self, index: str, metadata: dict[str, Any]) -> dict[str, Any]:
-        """The metadata as it is stored.
-
-        Raises:
-            InvalidInput: a declared field has a value that is not allowed.
-        """
+        """The metadata as it is stored. Raises ``InvalidInput``: a declared field has a value that
+        is not allowed."""
 
     def with_status(
-        self, artifacts: QuerySet[Artifact], index: str | None = None
-    ) -> QuerySet[Artifact]:
-        """Annotate ``status``: received, parsing, indexing, ready or failed.
-
-        Args:
-            index: the index of all these artifacts, if they have one in common; it makes the query
-                much cheaper.
-        """
+        self, artifacts: ArtifactQuerySet, index: str | None = None
+    ) -> ArtifactQuerySet:
+        """Annotate ``status``: received, parsing, indexing, ready or failed. ``index``: that of all
+        these artifacts, if they have one in common; it makes the query much cheaper."""
 
     def get_indexing_progress(
         self, artifact_ids: Iterable[UUID]
     ) -> dict[UUID, IndexingProgress]: ...
 
     def remove_artifact_points(self, artifact_ids: Collection[UUID], index: str) -> PointRemoval:
-        """Remove the points of deleted artifacts.
-
-        Raises:
-            StoreUnavailable: the reconciliation removes the points later.
-        """
+        """Remove the points of deleted artifacts. Raises ``StoreUnavailable``: the reconciliation
+        removes them later."""
 
 
 _catalog: IndexCatalog | None = None
@@ -101,10 +89,7 @@ def get_catalog() -> IndexCatalog:
 
 
 def require_index(name: str) -> None:
-    """
-    Raises:
-        UnknownIndex: there is no such index; lists the names.
-    """
+    """Raises ``UnknownIndex``, with the names of all indexes: there is no such index."""
     names = get_catalog().index_names()
     if name not in names:
         raise UnknownIndex.named(name, names, get_catalog().explain_missing_index(name))

@@ -8,9 +8,10 @@ from typing import Any, TypeVar
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
 
-from access.grants import Grant
+from access.grants import EVERYTHING, Grant
 from core.leases import LeasedQuerySet, LeasedRow
 from core.text import hash_text
+from documents.exceptions import UnknownArtifact
 from documents.groups import is_visible
 
 
@@ -26,8 +27,14 @@ class ArtifactQuerySet(LeasedQuerySet["Artifact"]):
 
     def visible_to(self, grant: Grant) -> "ArtifactQuerySet":
         """Artifacts of the grant's indexes that have no groups or share one with the grant."""
-        artifacts = self.filter(is_visible(grant))
-        return artifacts if grant.indexes is None else artifacts.filter(index__in=grant.indexes)
+        return grant.limit(self.filter(is_visible(grant)))
+
+    def require(self, artifact_id: uuid.UUID, grant: Grant = EVERYTHING) -> "Artifact":
+        """Raises ``UnknownArtifact``: the grant includes none with this id."""
+        artifact = self.visible_to(grant).filter(pk=artifact_id).first()
+        if artifact is None:
+            raise UnknownArtifact(f"There is no artifact {artifact_id}.")
+        return artifact
 
     def removable(self) -> "ArtifactQuerySet":
         """Artifacts without a legal hold on them or on one of their parts."""

@@ -11,14 +11,13 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from django.conf import settings
-from django.core.files.uploadedfile import UploadedFile
 from django.core.files.uploadhandler import FileUploadHandler
 from django.db import transaction
 
@@ -50,7 +49,8 @@ class FileContent:
 
 
 class IncomingFile:
-    """A file that is written to the data folder while it is received.
+    """A file that is written to the data folder while it is received. Of a form, Django closes it
+    when the request ends, which deletes it.
 
     Raises:
         DiskFull: writing it would leave less than ``STRATA_MIN_FREE_BYTES``.
@@ -59,7 +59,7 @@ class IncomingFile:
 
     def __init__(self, file_name: str) -> None:
         self.name = clean_text(Path(file_name).name)[:500]
-        self.byte_count = 0
+        self.size = 0  # in bytes
         self._digest = hashlib.sha256()
         self._folder = Path(settings.STRATA_FILES_DIR)
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -67,12 +67,20 @@ class IncomingFile:
         self.path = Path(path)
         self._file = os.fdopen(descriptor, "wb")
 
+    @contextmanager
+    def discarded_on_error(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.discard()
+            raise
+
     def write(self, chunk: bytes) -> None:
         """Add a chunk; an error discards the file."""
-        try:
+        with self.discarded_on_error():
             require_free_disk(self._folder, len(chunk))
-            self.byte_count += len(chunk)
-            if self.byte_count > settings.STRATA_MAX_UPLOAD_BYTES:
+            self.size += len(chunk)
+            if self.size > settings.STRATA_MAX_UPLOAD_BYTES:
                 limit = settings.STRATA_MAX_UPLOAD_BYTES // 2**20
                 raise TooLarge(
                     f"The file is larger than {limit} MiB.",
@@ -81,20 +89,14 @@ class IncomingFile:
                 )
             self._digest.update(chunk)
             self._file.write(chunk)
-        except BaseException:
-            self.discard()
-            raise
 
     def finish(self) -> FileContent:
         """The whole file; on return it survives a power cut."""
-        try:
+        with self.discarded_on_error():
             self._file.flush()
             os.fsync(self._file.fileno())
             self._file.close()
-        except BaseException:
-            self.discard()
-            raise
-        return FileContent(self.name, self._digest.hexdigest(), self.byte_count, self.path)
+        return FileContent(self.name, self._digest.hexdigest(), self.size, self.path)
 
     def discard(self) -> None:
         """Delete it; an artifact that uses the file has its own."""
@@ -102,26 +104,11 @@ class IncomingFile:
         with suppress(OSError):  # what could not be written is not needed
             self._file.close()
 
-
-class ReceivedFile(UploadedFile):
-    """A file of a form. Django closes it when the request ends, which deletes it."""
-
-    def __init__(self, incoming: IncomingFile, content_type: str | None) -> None:
-        super().__init__(
-            name=incoming.name, content_type=content_type or "", size=incoming.byte_count
-        )
-        self._incoming = incoming
-
-    def finish(self) -> FileContent:
-        """The whole file; on return it survives a power cut."""
-        return self._incoming.finish()
-
-    def close(self) -> None:
-        self._incoming.discard()
+    close = discard
 
 
 class IncomingFileHandler(FileUploadHandler):
-    """Errors of ``IncomingFile`` end the request."""
+    """Receives the files of forms. Errors of ``IncomingFile`` end the request."""
 
     incoming: IncomingFile | None = None
 
@@ -133,10 +120,10 @@ class IncomingFileHandler(FileUploadHandler):
         assert self.incoming is not None
         self.incoming.write(raw_data)
 
-    def file_complete(self, file_size: int) -> ReceivedFile:
+    def file_complete(self, file_size: int) -> IncomingFile:  # type: ignore[override]
         incoming, self.incoming = self.incoming, None
         assert incoming is not None
-        return ReceivedFile(incoming, self.content_type)
+        return incoming
 
     def upload_interrupted(self) -> None:
         if self.incoming is not None:
@@ -188,12 +175,9 @@ class IncomingParts:
 def save_incoming_file(file_name: str, chunks: Iterable[bytes]) -> FileContent:
     """Write a file to the data folder; raises as ``IncomingFile``."""
     incoming = IncomingFile(file_name)
-    try:
+    with incoming.discarded_on_error():  # also if the chunks cannot be read to their end
         for chunk in chunks:
             incoming.write(chunk)
-    except BaseException:  # also if the chunks cannot be read to their end
-        incoming.discard()
-        raise
     return incoming.finish()
 
 

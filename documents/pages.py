@@ -99,36 +99,21 @@ def delete_readings(readings: QuerySet[Reading]) -> int:
     deleted = Reading.objects.filter(pk__in=artifact_ids)
     is_deleted = Exists(deleted.filter(artifact=OuterRef("artifact"), number=OuterRef("reading")))
     for model in (Source, Page):
-        rows = model.every_reading.filter(is_deleted, artifact__in=artifact_ids.values())
-        rows.delete()
+        model.every_reading.filter(is_deleted, artifact__in=artifact_ids.values()).delete()
     deleted.delete()
     return len(artifact_ids)
 
 
 def _write_pages(page_rows: Sequence[Page], source_rows: Sequence[Source]) -> None:
-    Page.objects.bulk_create(
-        page_rows,
-        update_conflicts=True,
-        unique_fields=["id"],
-        update_fields=["index", "label", "text", "ocr_lines", "content_hash", "is_current"],
-        batch_size=500,
-    )
-    Source.objects.bulk_create(
-        source_rows,
-        update_conflicts=True,
-        unique_fields=["id"],
-        update_fields=[
-            "page",
-            "ordinal",
-            "start",
-            "end",
-            "heading",
-            "text",
-            "content_hash",
-            "is_current",
-        ],
-        batch_size=500,
-    )
+    rows: Any
+    for model, rows in ((Page, page_rows), (Source, source_rows)):
+        model._default_manager.bulk_create(
+            rows,
+            update_conflicts=True,
+            unique_fields=["id"],
+            update_fields=[each.name for each in model._meta.fields if each.name != "id"],
+            batch_size=500,
+        )
 
 
 def cut_pages(

@@ -130,15 +130,7 @@ class MetadataTextField(MetadataField):
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         if not isinstance(data, str):
             self.fail("invalid")
-        if not data.strip():
-            return {}
-        return super().to_internal_value(load_json(data))
-
-    def run_validation(self, data: Any = serializers.empty) -> Any:
-        try:
-            return super().run_validation(data)
-        except InvalidInput as error:
-            raise InvalidInput(error.detail, field=self.field_name) from None
+        return super().to_internal_value(_load_json_text(self, data)) if data.strip() else {}
 
 
 class GroupsField(serializers.ListField):
@@ -158,10 +150,15 @@ class GroupsTextField(GroupsField):
     """Groups in a form, where every field is text."""
 
     def to_internal_value(self, data: Any) -> list[Any]:
-        try:
-            return super().to_internal_value(load_json(data) if isinstance(data, str) else data)
-        except InvalidInput as error:
-            raise InvalidInput(error.detail, field=self.field_name) from None
+        is_text = isinstance(data, str)
+        return super().to_internal_value(_load_json_text(self, data) if is_text else data)
+
+
+def _load_json_text(field: serializers.Field, text: str) -> Any:
+    try:
+        return load_json(text)
+    except InvalidInput as error:
+        raise InvalidInput(error.detail, field=field.field_name) from None
 
 
 # --- Requests --------------------------------------------------------------------------------
@@ -237,11 +234,8 @@ class TextArtifactSerializer(TextContentSerializer):
 
 
 def validate_text_artifact(data: Any) -> dict[str, Any]:
-    """Validate a JSON document and return it as arguments of ``services.add_artifact``.
-
-    Raises:
-        InvalidInput: names the first wrong field.
-    """
+    """Validate a JSON document and return it as arguments of ``services.add_artifact``. Raises
+    ``InvalidInput``, which names the first wrong field."""
     fields = TextArtifactSerializer.read(data)
     return {"content": TextContent(tuple(fields["pages"])), **select_attributes(fields)}
 
@@ -355,10 +349,7 @@ def render_reference(artifact: Artifact) -> dict[str, Any]:
 def render_artifacts(
     artifacts: Sequence[Artifact], grant: Grant = EVERYTHING
 ) -> list[dict[str, Any]]:
-    """
-    Args:
-        artifacts: read through the catalog's ``with_status``.
-    """
+    """``artifacts``: read through the catalog's ``with_status``."""
     catalog = get_catalog()
     ids = [artifact.pk for artifact in artifacts]
     progress = catalog.get_indexing_progress(ids)

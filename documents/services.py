@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.db.models.functions import Now
 
@@ -27,23 +27,10 @@ from core.text import clean_text, hash_text
 from documents.exceptions import ContentConflict, DocumentHeld, UnknownArtifact
 from documents.groups import choose_changed_groups, choose_groups_of_new_document, is_visible
 from documents.index_catalog import get_catalog
-from documents.models import (
-    Artifact,
-    Page,
-    PendingRevision,
-    RevisedRow,
-)
-from documents.originals import (
-    FileContent,
-    delete_original_on_commit,
-    require_free_disk,
-)
+from documents.models import Artifact, Page, PendingRevision, RevisedRow
+from documents.originals import FileContent, delete_original_on_commit, require_free_disk
 from documents.pages import replace_pages
-from documents.parsing import (
-    ParsedPage,
-    ocr,
-    title_from_file_name,
-)
+from documents.parsing import ParsedPage, ocr, title_from_file_name
 from documents.storage import get_storage
 
 logger = logging.getLogger(__name__)
@@ -124,11 +111,8 @@ def add_artifact(
 
 
 def require_page(page_id: uuid.UUID, grant: Grant) -> Page:
-    """The page with its artifact's id, without its text.
-
-    Raises:
-        UnknownArtifact: the grant includes no page with this id.
-    """
+    """The page with its artifact's id, without its text. Raises ``UnknownArtifact``: the grant
+    includes no page with this id."""
     visible = grant.limit(Page.objects.filter(is_visible(grant, "artifact__")), "artifact__index")
     page = visible.filter(pk=page_id).only("artifact_id").first()
     if page is None:
@@ -154,7 +138,7 @@ def replace_content(
     """
     try:
         with _check_space_then_discard(content), transaction.atomic():
-            artifact = _lock_visible(artifact_id, grant)
+            artifact = Artifact.objects.select_for_update().require(artifact_id, grant)
             if artifact.sha256 == content.sha256:
                 return artifact, AddOutcome.UNCHANGED
             require_not_held(artifact)
@@ -191,7 +175,7 @@ def update_artifact(
         ContentConflict: another artifact of the index has this external id.
     """
     with transaction.atomic():
-        artifact = _lock_visible(artifact_id, grant)
+        artifact = Artifact.objects.select_for_update().require(artifact_id, grant)
         attributes = _clean_attributes(artifact.index, title=title, metadata=metadata, url=url)
         if groups is not None:
             attributes["groups"] = choose_changed_groups(grant, artifact.groups, groups)
@@ -227,13 +211,9 @@ def set_hold(artifacts: QuerySet[Artifact], is_held: bool) -> int:
 
 def remove_artifact(artifact_id: uuid.UUID, grant: Grant = EVERYTHING) -> int:
     """Delete an artifact with its parts, pages, sources and original; return the revision of the
-    deletion.
-
-    Raises:
-        DocumentHeld: it or one of its parts is under a legal hold.
-    """
+    deletion. Raises ``DocumentHeld``: it or one of its parts is under a legal hold."""
     with transaction.atomic():
-        artifact = _lock_visible(artifact_id, grant)
+        artifact = Artifact.objects.select_for_update().require(artifact_id, grant)
         require_not_held(artifact)
         if artifact.part_of_id is None:  # a part has none
             remove_parts(artifact)
@@ -246,11 +226,8 @@ def remove_artifact(artifact_id: uuid.UUID, grant: Grant = EVERYTHING) -> int:
 
 def remove_parts(artifact: Artifact, kept: Collection[uuid.UUID] = ()) -> dict[uuid.UUID, int]:
     """Delete the parts of an artifact, whose row the caller has locked, but for those to keep;
-    return the revision of each deletion by the part's id.
-
-    Raises:
-        DocumentHeld: one of them is under a legal hold.
-    """
+    return the revision of each deletion by the part's id. Raises ``DocumentHeld``: one of them is
+    under a legal hold."""
     parts = Artifact.objects.filter(part_of=artifact.pk).exclude(pk__in=kept)
     if held := parts.filter(is_held=True).first():
         raise DocumentHeld(f"{held.external_id} is under a legal hold and cannot be deleted.")
@@ -258,16 +235,9 @@ def remove_parts(artifact: Artifact, kept: Collection[uuid.UUID] = ()) -> dict[u
 
 
 def require_not_held(artifact: Artifact) -> None:
-    """
-    Raises:
-        DocumentHeld: the artifact, whose row the caller has locked, is under a legal hold.
-    """
+    """Raises ``DocumentHeld`` if the artifact, whose row the caller has locked, is under a hold."""
     if artifact.is_held:
         raise DocumentHeld
-
-
-def _lock_visible(artifact_id: uuid.UUID, grant: Grant) -> Artifact:
-    return Artifact.objects.visible_to(grant).select_for_update().get(pk=artifact_id)
 
 
 def assign_next_revision(row: RevisedRow) -> None:
@@ -279,21 +249,6 @@ def assign_next_revision(row: RevisedRow) -> None:
     row.revision = change.pk
 
 
-def _add_pending_revisions(artifacts: QuerySet[Artifact]) -> None:
-    """Add a pending revision for each artifact in one statement, and lock the artifacts until the
-    caller's transaction ends. The caller assigns the revisions."""
-    rows = artifacts.select_for_update().order_by().annotate(noted_at=Now())
-    select, parameters = rows.values_list("index", "pk", "noted_at").query.sql_with_params()
-    columns = ", ".join(
-        connection.ops.quote_name(name) for name in ("index", "changed_id", "created_at")
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"INSERT INTO {PendingRevision._meta.db_table} ({columns}) {select}",
-            parameters,
-        )
-
-
 def retry_parsing(artifacts: QuerySet[Artifact]) -> int:
     """Reset failed file artifacts so that they are parsed again; return how many.
 
@@ -302,7 +257,10 @@ def retry_parsing(artifacts: QuerySet[Artifact]) -> int:
     failed = artifacts.filter(state=Artifact.State.FAILED, has_file=True)
     newest = PendingRevision.objects.filter(changed_id=OuterRef("pk")).order_by("-pk")
     with transaction.atomic():
-        _add_pending_revisions(failed)
+        rows = failed.select_for_update().order_by().values_list("index", "pk")
+        PendingRevision.objects.bulk_create(
+            PendingRevision(index=index, changed_id=pk) for index, pk in rows
+        )
         return failed.update(
             state=Artifact.State.RECEIVED, error_code="", error_detail="", warnings=[], **FRESH,
             updated_at=Now(),

@@ -4,7 +4,6 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
-from itertools import chain
 
 MIN_WORDS = 500
 MAX_WORDS = 1_500
@@ -15,12 +14,11 @@ MAX_JOINED_CHARS = 150  # of the lines of a heading
 # the unspaced scripts of South-East Asia about 4.
 _QUARTERS = 4
 _QUARTERS_PER_CHAR = {"ideographs": 2, "syllables": 1}
+_IDEOGRAPHS = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_SYLLABLES = r"\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u19df"
 _WORD = re.compile(
-    r"(?P<ideographs>[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-    r"\U00020000-\U0003ffff]+)"
-    r"|(?P<syllables>[\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u19df]+)"
-    r"|[^\s\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-    r"\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u19df]+"
+    rf"(?P<ideographs>[{_IDEOGRAPHS}]+)|(?P<syllables>[{_SYLLABLES}]+)"
+    rf"|[^\s{_IDEOGRAPHS}{_SYLLABLES}]+"
 )
 _PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*")
 _LINE = re.compile(r"\n\s*")
@@ -52,44 +50,18 @@ def split_into_sources(page_text: str, *, start: int = 0, overlap: int = 0) -> l
     paragraphs, sentences, lines or words, with at least 500 words on both sides if possible; a
     token that is too long is cut between characters.
     """
-    words = _WordCounts(page_text)
-    places = _SplitPoints(page_text)
+    page = _PageSplitter(page_text)
     spans: list[SourceSpan] = []
     start = _skip_space(page_text, start)
     while start < len(page_text):
-        cut = _find_split(page_text, start, words, places)
+        cut = page.find_split(start)
         end = start + len(page_text[start:cut].rstrip())
-        heading = places.heading_at(start)
+        heading = page.places.heading_at(start)
         if overlap and spans:
-            start = _find_overlap_start(page_text, start, spans[-1].start, overlap, words, places)
+            start = page.find_overlap_start(start, spans[-1].start, overlap)
         spans.append(SourceSpan(start, end, heading))
         start = _skip_space(page_text, cut)
     return spans
-
-
-def _find_overlap_start(
-    text: str,
-    start: int,
-    previous_start: int,
-    overlap: int,
-    words: "_WordCounts",
-    places: "_SplitPoints",
-) -> int:
-    """Where a passage begins that repeats at most ``overlap`` words before ``start``: at the first
-    sentence among them, else at the first word."""
-    first = words.position_at(max(0, words.count_before(start) - overlap * _QUARTERS))
-    first = max(first, previous_start + 1)
-    *between_sentences, between_words = places.by_rank
-    for ranks in (between_sentences, [between_words]):
-        for place in sorted(
-            chain.from_iterable(
-                ranked[bisect_left(ranked, first) : bisect_left(ranked, start)] for ranked in ranks
-            )
-        ):
-            # A token that is cut at ``start`` counts in what is repeated, but not before it.
-            if count_words(text[place:start]) <= overlap:
-                return place
-    return start
 
 
 def count_words(text: str) -> int:
@@ -97,22 +69,46 @@ def count_words(text: str) -> int:
     return -(-_WordCounts(text).total // _QUARTERS)
 
 
-def _find_split(text: str, start: int, words: "_WordCounts", places: "_SplitPoints") -> int:
-    done = words.count_before(start)
-    remaining = words.total - done
-    if remaining <= MAX_WORDS * _QUARTERS and len(text) - start <= MAX_CHARS:
-        return len(text)
-    most = MAX_WORDS * _QUARTERS
-    if remaining > most:
-        most = min(most, remaining - MIN_WORDS * _QUARTERS)
-    last = min(words.position_at(done + most), start + MAX_CHARS, len(text))
-    first = words.position_at(done + MIN_WORDS * _QUARTERS)
-    for lowest in (first, start + 1):
-        for ranked in places.by_rank:
-            at = bisect_right(ranked, last) - 1
-            if at >= 0 and ranked[at] >= lowest and ranked[at] > start:
-                return ranked[at]
-    return _split_between_characters(text, start, last)
+class _PageSplitter:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.words = _WordCounts(text)
+        self.places = _SplitPoints(text)
+
+    def find_overlap_start(self, start: int, previous_start: int, overlap: int) -> int:
+        """Where a passage begins that repeats at most ``overlap`` words before ``start``: at the
+        first sentence among them, else at the first word."""
+        most = overlap * _QUARTERS
+        first = self.words.position_at(max(0, self.words.count_before(start) - most))
+        first = max(first, previous_start + 1)
+        *between_sentences, between_words = self.places.by_rank
+        for ranks in (between_sentences, [between_words]):
+            for place in sorted(
+                place
+                for ranked in ranks
+                for place in ranked[bisect_left(ranked, first) : bisect_left(ranked, start)]
+            ):
+                # A token that is cut at ``start`` counts in what is repeated, but not before it.
+                if count_words(self.text[place:start]) <= overlap:
+                    return place
+        return start
+
+    def find_split(self, start: int) -> int:
+        done = self.words.count_before(start)
+        remaining = self.words.total - done
+        most = MAX_WORDS * _QUARTERS
+        if remaining <= most and len(self.text) - start <= MAX_CHARS:
+            return len(self.text)
+        if remaining > most:
+            most = min(most, remaining - MIN_WORDS * _QUARTERS)
+        last = min(self.words.position_at(done + most), start + MAX_CHARS, len(self.text))
+        first = self.words.position_at(done + MIN_WORDS * _QUARTERS)
+        for lowest in (first, start + 1):
+            for ranked in self.places.by_rank:
+                at = bisect_right(ranked, last) - 1
+                if at >= 0 and ranked[at] >= lowest and ranked[at] > start:
+                    return ranked[at]
+        return _split_between_characters(self.text, start, last)
 
 
 def _split_between_characters(text: str, start: int, cut: int) -> int:

@@ -5,9 +5,9 @@ from uuid import UUID
 
 from celery import shared_task
 
-from core.exceptions import DiskFull
+from core.exceptions import StrataError
 from documents import reading
-from documents.exceptions import OriginalsUnavailable, ReaderUnavailable, ScannerUnavailable
+from documents.exceptions import ReaderUnavailable, ScannerUnavailable
 from documents.models import Artifact
 from documents.originals import delete_abandoned_files, delete_removed_originals
 from documents.parsing import docling_serve
@@ -15,7 +15,6 @@ from documents.virus_scan import is_scanner_configured, ping_scanner
 
 logger = logging.getLogger(__name__)
 
-SERVICES_AWAY = (ScannerUnavailable, OriginalsUnavailable, ReaderUnavailable)
 RECONCILE_LIMIT = 1_000  # artifacts enqueued by one reconciliation
 
 
@@ -24,7 +23,7 @@ def parse_artifact(*, artifact_id: str) -> None:
     """Parse one artifact's file, unless that is done or under way."""
     try:
         reading.parse_artifact(UUID(artifact_id))
-    except (*SERVICES_AWAY, DiskFull, OSError) as error:
+    except (StrataError, OSError) as error:  # a service or a disk is away
         logger.warning("The file of %s is not read yet: %s", artifact_id, error)
 
 

@@ -31,8 +31,8 @@ from audit.serializers import render_change
 from audit.services import identify, select_changes, write_rows
 from core.exceptions import StrataError
 from core.http_formats import IgnoreAcceptHeader, JSONParser, max_json_bytes
-from core.openapi import ERROR, body_of
-from core.paging import paginate
+from core.openapi import ERROR, body_of, operation
+from core.paging import narrow, paginate
 from core.routes import describe_route
 from core.serializers import PagingSerializer
 from documents import reading, services
@@ -80,28 +80,15 @@ ARTIFACT_ID = OpenApiParameter("artifact_id", OpenApiTypes.UUID, OpenApiParamete
 PAGE_INDEX = OpenApiParameter(
     "page_index", OpenApiTypes.INT, OpenApiParameter.PATH, description="Counted from 0."
 )
-ADD_RESPONSES = {200: body_of(strata_types.Artifact), 202: body_of(strata_types.Artifact)}
 
 
 @extend_schema(tags=["Documents"])
 class ArtifactViewSet(viewsets.ViewSet):
     """Artifacts of an index: add and list by index, read and change by id."""
 
-    scopes = {
-        "list": Scope.SEARCH,
-        "create": Scope.WRITE,
-        "batch": Scope.WRITE,
-        "retrieve": Scope.SEARCH,
-        "partial_update": Scope.WRITE,
-        "destroy": Scope.WRITE,
-        "content": Scope.WRITE,
-        "pages": Scope.SEARCH,
-        "changes": Scope.SEARCH,
-        "page": Scope.SEARCH,
-        "picture": Scope.SEARCH,
-        "boxes": Scope.SEARCH,
-        "original": Scope.SEARCH,
-    }
+    reads = ("list", "retrieve", "pages", "changes", "page", "picture", "boxes", "original")
+    writes = ("create", "batch", "partial_update", "destroy", "content")
+    scopes = dict.fromkeys(reads, Scope.SEARCH) | dict.fromkeys(writes, Scope.WRITE)
     parser_classes = [JSONParser, MultiPartParser]
 
     @staticmethod
@@ -110,11 +97,7 @@ class ArtifactViewSet(viewsets.ViewSet):
             return int(settings.STRATA_MAX_UPLOAD_BYTES) + FORM_OVERHEAD_BYTES
         return max_json_bytes(content_type)
 
-    @extend_schema(
-        operation_id="list_artifacts",
-        parameters=[ArtifactFilterSerializer],
-        responses=body_of(strata_types.ArtifactList),
-    )
+    @operation("list_artifacts", strata_types.ArtifactList, query=ArtifactFilterSerializer)
     def list(self, request: Request, index: str) -> Response:
         """List the artifacts of an index."""
         require_index(index)
@@ -122,22 +105,17 @@ class ArtifactViewSet(viewsets.ViewSet):
         grant = get_grant(request)
         documents = Artifact.objects.visible_to(grant).filter(index=index)
         artifacts = get_catalog().with_status(documents, index)
-        for name in ("status", "external_id", "media_type", "part_of"):
-            if name in parameters:
-                artifacts = artifacts.filter(**{name: parameters[name]})
-        if "title" in parameters:
-            artifacts = artifacts.filter(title__icontains=parameters["title"])
-        artifacts = artifacts.order_by(parameters["ordering"], "id")
-        page, answer = paginate(request, artifacts, parameters)
+        names = ("status", "external_id", "media_type", "part_of")
+        rows = narrow(artifacts, parameters, *names, title="title__icontains")
+        page, answer = paginate(request, rows.order_by(parameters["ordering"], "id"), parameters)
         return Response({**answer, "results": render_artifacts(list(page), grant)})
 
-    @extend_schema(
-        operation_id="add_artifact",
-        request={
-            FORM: FileArtifactSerializer,
-            "application/json": TextArtifactSerializer,
-        },
-        responses={**ADD_RESPONSES, 409: ERROR},
+    @operation(
+        "add_artifact",
+        strata_types.Artifact,
+        body={FORM: FileArtifactSerializer, "application/json": TextArtifactSerializer},
+        status=(200, 202),
+        errors=[409],
     )
     def create(self, request: Request, index: str) -> Response:
         """Add a file or a text to an index, or a file that the service fetches.
@@ -196,11 +174,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         response["X-Accel-Buffering"] = "no"  # proxies must not buffer the verdicts
         return response
 
-    @extend_schema(
-        operation_id="read_artifact",
-        parameters=[ARTIFACT_ID],
-        responses=body_of(strata_types.Artifact),
-    )
+    @operation("read_artifact", strata_types.Artifact, path=[ARTIFACT_ID])
     def retrieve(self, request: Request, artifact_id: str) -> Response:
         """Read an artifact.
 
@@ -208,11 +182,12 @@ class ArtifactViewSet(viewsets.ViewSet):
         """
         return Response(_load_and_render(_parse_artifact_id(artifact_id), get_grant(request)))
 
-    @extend_schema(
-        operation_id="update_artifact",
-        parameters=[ARTIFACT_ID],
-        request={"application/json": ArtifactUpdateSerializer},
-        responses={200: body_of(strata_types.Artifact), 409: ERROR},
+    @operation(
+        "update_artifact",
+        strata_types.Artifact,
+        path=[ARTIFACT_ID],
+        body={"application/json": ArtifactUpdateSerializer},
+        errors=[409],
     )
     def partial_update(self, request: Request, artifact_id: str) -> Response:
         """Change title, URL, metadata or groups, or give an external id to an artifact without one.
@@ -223,18 +198,15 @@ class ArtifactViewSet(viewsets.ViewSet):
         data = ArtifactUpdateSerializer.read(request.data)
         if "is_held" in data:
             grant = require_larger_scope(request, Scope.MANAGE)
-        with _raise_unknown_artifact(pk):
-            services.update_artifact(pk, **data, grant=grant)
+        services.update_artifact(pk, **data, grant=grant)
         return Response(_load_and_render(pk, grant))
 
-    @extend_schema(
-        operation_id="remove_artifact",
-        parameters=[ARTIFACT_ID],
-        responses={
-            200: body_of(strata_types.Removal),
-            202: body_of(strata_types.Removal),
-            409: ERROR,
-        },
+    @operation(
+        "remove_artifact",
+        strata_types.Removal,
+        path=[ARTIFACT_ID],
+        status=(200, 202),
+        errors=[409],
     )
     def destroy(self, request: Request, artifact_id: str) -> Response:
         """Delete an artifact with its pages and its points; a ZIP or an e-mail with its files.
@@ -242,11 +214,9 @@ class ArtifactViewSet(viewsets.ViewSet):
         200: no point of it is left in the vector store. 202: some may be left and are removed
         later; `waits_for` names the replicas that may still hold one.
         """
-        pk = _parse_artifact_id(artifact_id)
-        with _raise_unknown_artifact(pk):
-            artifact = _get_visible(pk, get_grant(request))
-            part_ids = list(artifact.parts.values_list("pk", flat=True))
-            revision = services.remove_artifact(pk, get_grant(request))
+        artifact = _get_visible(request, artifact_id)
+        pk, part_ids = artifact.pk, list(artifact.parts.values_list("pk", flat=True))
+        revision = services.remove_artifact(pk, get_grant(request))
         answer: dict[str, Any] = {
             "id": str(pk), "deleted": True, "revision": revision, "parts": list(map(str, part_ids)),
             "points": None, "collections": {}, "waits_for": [],
@@ -262,14 +232,13 @@ class ArtifactViewSet(viewsets.ViewSet):
         answer["detail"] = POINTS_AWAIT_REPLICAS if answer["waits_for"] else POINTS_AWAIT_REMOVAL
         return Response(answer, status=status.HTTP_202_ACCEPTED)
 
-    @extend_schema(
-        operation_id="replace_content",
-        parameters=[ARTIFACT_ID],
-        request={
-            FORM: FileContentSerializer,
-            "application/json": TextContentSerializer,
-        },
-        responses={**ADD_RESPONSES, 409: ERROR},
+    @operation(
+        "replace_content",
+        strata_types.Artifact,
+        path=[ARTIFACT_ID],
+        body={FORM: FileContentSerializer, "application/json": TextContentSerializer},
+        status=(200, 202),
+        errors=[409],
     )
     def content(self, request: Request, artifact_id: str) -> Response:
         """Replace the content of an artifact.
@@ -277,58 +246,43 @@ class ArtifactViewSet(viewsets.ViewSet):
         Its id, title, metadata and groups stay. 202: a new revision is being indexed. 200: the
         content is unchanged.
         """
-        pk, grant, holder = _parse_artifact_id(artifact_id), get_grant(request), get_holder(request)
-        _get_visible(pk, grant)  # check before a file is written
+        pk = _get_visible(request, artifact_id).pk  # before a file is written
+        grant, holder = get_grant(request), get_holder(request)
         content: Content
         if _is_form(request.content_type):
             _require_room_for_upload(holder)
             content = FileContentSerializer.read(request.data)["file"].finish()
         else:
             content = TextContent(tuple(TextContentSerializer.read(request.data)["pages"]))
-        with _raise_unknown_artifact(pk):
-            return _add_response(*services.replace_content(pk, content, grant, holder), grant)
+        return _add_response(*services.replace_content(pk, content, grant, holder), grant)
 
-    @extend_schema(
-        operation_id="list_pages",
-        parameters=[ARTIFACT_ID, PagingSerializer],
-        responses=body_of(strata_types.PageList),
-    )
+    @operation("list_pages", strata_types.PageList, path=[ARTIFACT_ID], query=PagingSerializer)
     def pages(self, request: Request, artifact_id: str) -> Response:
         """List the pages of an artifact, without their text."""
-        pk = _parse_artifact_id(artifact_id)
         parameters = PagingSerializer.read(request.query_params)
-        artifact = _get_visible(pk, get_grant(request))
+        artifact = _get_visible(request, artifact_id)
         pages = artifact.pages.order_by("index").annotate(char_count=Length("text"))
         page, answer = paginate(request, pages.defer("text"), parameters)
         return Response({**answer, "results": [_render_page(row, row.char_count) for row in page]})
 
-    @extend_schema(
-        operation_id="read_page",
-        parameters=[ARTIFACT_ID, PAGE_INDEX],
-        responses=body_of(strata_types.Page),
-    )
+    @operation("read_page", strata_types.Page, path=[ARTIFACT_ID, PAGE_INDEX])
     def page(self, request: Request, artifact_id: str, page_index: str) -> Response:
         """Read a page.
 
         Offsets of sources are positions in its text.
         """
-        artifact = _get_visible(_parse_artifact_id(artifact_id), get_grant(request))
-        page = _get_page(artifact, page_index)
+        page = _get_page(request, artifact_id, page_index)
         rendered = _render_page(page, len(page.text))
-        return Response({**rendered, "artifact_id": str(artifact.pk), "text": page.text})
+        return Response({**rendered, "artifact_id": str(page.artifact_id), "text": page.text})
 
-    @extend_schema(
-        operation_id="list_changes",
-        parameters=[ARTIFACT_ID, PagingSerializer],
-        responses=body_of(strata_types.ChangeList),
-    )
+    @operation("list_changes", strata_types.ChangeList, path=[ARTIFACT_ID], query=PagingSerializer)
     def changes(self, request: Request, artifact_id: str) -> Response:
         """List the changes of an artifact, newest first.
 
         They are rows of the audit log, which keeps them for a time and has none for what a command
         wrote to the database itself. Names are only for callers with the scope `manage`.
         """
-        artifact = _get_visible(_parse_artifact_id(artifact_id), get_grant(request))
+        artifact = _get_visible(request, artifact_id)
         parameters = PagingSerializer.read(request.query_params)
         page, answer = paginate(request, select_changes(str(artifact.pk)), parameters)
         with_name = get_scope(request) == Scope.MANAGE
@@ -345,18 +299,20 @@ class ArtifactViewSet(viewsets.ViewSet):
 
         At most 1,600 pixels wide and high.
         """
-        artifact = _get_visible(_parse_artifact_id(artifact_id), get_grant(request))
-        page = _get_page(artifact, page_index)
+        page = _get_page(request, artifact_id, page_index)
+        artifact = page.artifact
         if artifact.media_type != PDF_TYPE and not artifact.media_type.startswith("image/"):
             raise NotFound("Only pages of PDFs and images can be drawn.", code="no_picture")
         with _reading_original(artifact) as path:
             picture = draw_page(path, artifact.file_name, artifact.media_type, page.index)
         return HttpResponse(picture, content_type=PICTURE_TYPE)
 
-    @extend_schema(
-        operation_id="find_passage_boxes",
-        parameters=[ARTIFACT_ID, PAGE_INDEX, PassageSerializer],
-        responses={200: body_of(strata_types.PassageBoxes), 422: ERROR},
+    @operation(
+        "find_passage_boxes",
+        strata_types.PassageBoxes,
+        path=[ARTIFACT_ID, PAGE_INDEX],
+        query=PassageSerializer,
+        errors=[422],
     )
     def boxes(self, request: Request, artifact_id: str, page_index: str) -> Response:
         """Find where a passage stands on a page of a PDF or an image.
@@ -364,9 +320,9 @@ class ArtifactViewSet(viewsets.ViewSet):
         No box means that the place is not certain: the page's text is in disorder. On a page that
         OCR read, the boxes are those of whole lines.
         """
-        artifact = _get_visible(_parse_artifact_id(artifact_id), get_grant(request))
         passage = PassageSerializer.read(request.query_params)
-        page = _get_page(artifact, page_index)
+        page = _get_page(request, artifact_id, page_index)
+        artifact = page.artifact
         boxes = find_line_boxes(page.text, page.ocr_lines, **passage)
         with _reading_original(artifact) as path:
             if artifact.media_type == PDF_TYPE and not page.ocr_lines:
@@ -389,7 +345,7 @@ class ArtifactViewSet(viewsets.ViewSet):
 
         If a virus scanner is configured, it has checked the file.
         """
-        artifact = _get_visible(_parse_artifact_id(artifact_id), get_grant(request))
+        artifact = _get_visible(request, artifact_id)
         with _reading_original(artifact) as path:
             file = path.open("rb")
         name = "".join(char if char.isprintable() else "_" for char in artifact.file_name)
@@ -430,23 +386,14 @@ def _parse_artifact_id(artifact_id: str) -> UUID:
         raise UnknownArtifact from None
 
 
-@contextmanager
-def _raise_unknown_artifact(artifact_id: UUID) -> Iterator[None]:
-    try:
-        yield
-    except Artifact.DoesNotExist:
-        raise UnknownArtifact(f"There is no artifact {artifact_id}.") from None
+def _get_visible(request: Request, artifact_id: str) -> Artifact:
+    return Artifact.objects.require(_parse_artifact_id(artifact_id), get_grant(request))
 
 
-def _get_visible(artifact_id: UUID, grant: Grant) -> Artifact:
-    with _raise_unknown_artifact(artifact_id):
-        return Artifact.objects.visible_to(grant).get(pk=artifact_id)
-
-
-def _get_page(artifact: Artifact, page_index: str) -> Page:
-    page = None
+def _get_page(request: Request, artifact_id: str, page_index: str) -> Page:
+    artifact, page = _get_visible(request, artifact_id), None
     if page_index.isascii() and page_index.isdigit() and len(page_index) < 10:
-        page = Page.objects.filter(artifact=artifact, index=int(page_index)).first()
+        page = artifact.pages.filter(index=int(page_index)).first()
     if page is None:
         raise NotFound("The artifact has no such page.", code="unknown_page")
     return page
@@ -478,11 +425,9 @@ def _reading_original(artifact: Artifact) -> Iterator[Path]:
 
 
 def _load_and_render(artifact_id: UUID, grant: Grant) -> dict[str, Any]:
-    with _raise_unknown_artifact(artifact_id):
-        documents = Artifact.objects.visible_to(grant).filter(pk=artifact_id)
-        index = documents.values_list("index", flat=True).get()
-        artifact = get_catalog().with_status(documents, index).get()
-    [rendered] = render_artifacts([artifact], grant)
+    index = Artifact.objects.require(artifact_id, grant).index
+    artifacts = get_catalog().with_status(Artifact.objects.visible_to(grant), index)
+    [rendered] = render_artifacts([artifacts.require(artifact_id)], grant)
     return rendered
 
 

@@ -42,16 +42,12 @@ def compare_builds(
         InvalidInput: the golden queries cannot be read, or no judged document is in the index.
         StoreUnavailable, EmbeddingUnavailable: retry helps.
     """
-    kinds = [
-        kind for kind in MODE_BY_KIND if kind in live.spec.kinds and kind in new_build.spec.kinds
-    ]
-    if not kinds:
+    both = set(live.spec.kinds) & set(new_build.spec.kinds)
+    kind = next((kind for kind in MODE_BY_KIND if kind in both), None)
+    if kind is None:
         return None
-    kind = kinds[0]
-    judged = _sample_golden_queries(live)
-    is_golden = judged is not None
-    if judged is None and kind == "chunk":
-        judged = _sample_hypothetical_queries(live)
+    golden = _sample_golden_queries(live)
+    judged = golden or (_sample_hypothetical_queries(live) if kind == "chunk" else None)
     if judged is None:
         return None
     systems = [ModeSystem(MODE_BY_KIND[kind], build) for build in (live, new_build)]
@@ -63,8 +59,8 @@ def compare_builds(
         for name, values in in_live.values_by_measure.items()
     }
     return {
-        "source": "golden_queries" if is_golden else "hypothetical_questions",
-        "is_optimistic": not is_golden,
+        "source": "golden_queries" if golden else "hypothetical_questions",
+        "is_optimistic": golden is None,
         "kind": kind,
         "live_build": live.number,
         "query_count": len(judged.queries),

@@ -65,9 +65,5 @@ def _merge_judgements(from_folder: JudgedQueries, index: str) -> JudgedQueries:
             name = format_page_name(name, each.page_index)
         judged[name] = max(judged.get(name, 0), 1) if each.is_good else 0
     # A query without a relevant document cannot be measured.
-    measurable = [
-        query_id
-        for query_id, judged in qrels.items()
-        if any(grade > 0 for grade in judged.values())
-    ]
+    measurable = (query_id for query_id, judged in qrels.items() if max(judged.values()) > 0)
     return JudgedQueries(queries, qrels).select(measurable)

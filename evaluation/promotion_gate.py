@@ -58,25 +58,23 @@ def decide_promotion(
     if requested is None:
         return False
     if requested.promotion == Promotion.FORCED:
-        comparison = requested.comparison or _make_unmeasured_comparison()
-        return _promote_and_store(requested, comparison, "it was forced.")
+        return _promote_and_store(requested, requested.comparison, "it was forced.")
     if count_missing(requested) or not update_collections(requested, is_complete=True):
         return False
     failed = _count_newly_failed_artifacts(requested)
     failed += count_newly_failed_standalone_nodes(requested)
     if failed:
         reason = f"{failed} documents failed in it but not in the live build."
-        return _refuse_and_store(requested, _make_unmeasured_comparison(), reason)
+        return _refuse_and_store(requested, None, reason)
     live = requested.index.live_build
     measured = _find_recent_comparison(requested)
     try:
         if measured is None and live is not None:
             measured = compare_builds(live, requested, before_each_answer=before_each_answer)
     except InvalidInput as error:
-        return _refuse_and_store(requested, _make_unmeasured_comparison(), error.with_fix())
+        return _refuse_and_store(requested, None, error.with_fix())
     if measured is None:
-        reason = "there were no queries to measure it with."
-        return _promote_and_store(requested, _make_unmeasured_comparison(), reason)
+        return _promote_and_store(requested, None, "there were no queries to measure it with.")
     if measured["is_loss"]:
         return _refuse_and_store(requested, measured, _describe_loss(measured))
     return _promote_and_store(requested, measured, "no measure is significantly worse.")
@@ -132,7 +130,8 @@ def _describe_loss(measured: Mapping[str, Any]) -> str:
 # --- Deciding --------------------------------------------------------------------------------
 
 
-def _promote_and_store(build: IndexBuild, comparison: Mapping[str, Any], reason: str) -> bool:
+def _promote_and_store(build: IndexBuild, measured: dict[str, Any] | None, reason: str) -> bool:
+    comparison = measured or _make_unmeasured_comparison()
     try:
         with transaction.atomic():
             if not _lock_if_undecided(build):
@@ -148,7 +147,8 @@ def _promote_and_store(build: IndexBuild, comparison: Mapping[str, Any], reason:
     return True
 
 
-def _refuse_and_store(build: IndexBuild, comparison: Mapping[str, Any], reason: str) -> bool:
+def _refuse_and_store(build: IndexBuild, measured: dict[str, Any] | None, reason: str) -> bool:
+    comparison = measured or _make_unmeasured_comparison()
     with transaction.atomic():
         if _lock_if_undecided(build):
             IndexBuild.objects.filter(pk=build.pk).update(

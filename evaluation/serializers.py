@@ -5,8 +5,10 @@ from typing import Any
 from rest_framework import serializers
 
 from access.grants import Grant
+from core.exceptions import InvalidInput
 from core.openapi import with_example
 from core.serializers import MAX_NAME_CHARS, PagingSerializer, StrictSerializer, StringField
+from evaluation.judged_queries import make_judged_queries
 from evaluation.measuring import DEFAULT_MEASURES
 from evaluation.models import EvaluationRun, Judgement
 from retrieval.search import MAX_QUERY_CHARS
@@ -33,6 +35,7 @@ class EvaluationRequestSerializer(StrictSerializer):
     )
     against = StringField(
         required=False,
+        source="baseline",
         max_length=MAX_NAME_CHARS,
         help_text="The system that the others are compared with.",
     )
@@ -56,14 +59,24 @@ class EvaluationRequestSerializer(StrictSerializer):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if ("queries" in attrs) != ("qrels" in attrs):
-            raise serializers.ValidationError(
-                {"qrels": ["queries and qrels must be given together."]}
-            )
+            raise InvalidInput("queries and qrels must be given together.", field="qrels")
+        if "qrels" in attrs:
+            attrs["judged"] = make_judged_queries(attrs.pop("queries"), attrs.pop("qrels"))
         return attrs
 
 
 class EvaluationListParametersSerializer(PagingSerializer):
     index = StringField(required=False, max_length=MAX_NAME_CHARS)
+
+
+class VerdictField(serializers.ChoiceField):
+    """Gives ``is_good``."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(["good", "bad"], source="is_good", **options)
+
+    def to_internal_value(self, data: Any) -> bool:  # type: ignore[override]
+        return bool(super().to_internal_value(data) == "good")
 
 
 @with_example(
@@ -81,7 +94,7 @@ class JudgementRequestSerializer(StrictSerializer):
     artifact_id = serializers.UUIDField(
         required=False, help_text="The judged artifact, instead of a hit."
     )
-    verdict = serializers.ChoiceField(choices=["good", "bad"])
+    verdict = VerdictField()
 
 
 class JudgementListParametersSerializer(PagingSerializer):
@@ -89,7 +102,7 @@ class JudgementListParametersSerializer(PagingSerializer):
     query = StringField(
         required=False, max_length=MAX_QUERY_CHARS, help_text="The exact query text."
     )
-    verdict = serializers.ChoiceField(choices=["good", "bad"], required=False)
+    verdict = VerdictField(required=False)
 
 
 def render_run(run: EvaluationRun) -> dict[str, Any]:

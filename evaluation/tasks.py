@@ -28,20 +28,18 @@ class PromotionWorker(MeasuringWorker):
 
     def run(self) -> bool:
         """Decide every requested promotion; return whether a build was promoted."""
-        with self._try_acquire() as has_lock:
-            return has_lock and self._decide_promotions()
-
-    def _decide_promotions(self) -> bool:
         is_promoted = False
-        for build in promotion_gate.find_builds_to_promote().order_by("pk"):
-            try:
-                is_promoted |= promotion_gate.decide_promotion(
-                    build, before_each_answer=self._raise_if_stop_requested
-                )
-            except StopRequested:
-                break
-            except StrataError as error:
-                logger.warning("The promotion of %s waits: %s", build, error)
+        builds = promotion_gate.find_builds_to_promote().order_by("pk")
+        with self._try_acquire() as has_lock:
+            for build in builds if has_lock else ():
+                try:
+                    is_promoted |= promotion_gate.decide_promotion(
+                        build, before_each_answer=self._raise_if_stop_requested
+                    )
+                except StopRequested:
+                    break
+                except StrataError as error:
+                    logger.warning("The promotion of %s waits: %s", build, error)
         return is_promoted
 
 

@@ -15,11 +15,9 @@ from access.request_throttle import get_holder
 from core.enqueueing import enqueue_on_commit
 from core.http_formats import max_json_bytes
 from core.openapi import operation
-from core.paging import paginate
+from core.paging import narrow, paginate
 from documents.groups import is_visible
 from evaluation import tasks
-from evaluation.judged_queries import make_judged_queries
-from evaluation.measuring import DEFAULT_MEASURES
 from evaluation.models import EvaluationRun, Judgement
 from evaluation.report import REPORT_POLICY, render_report
 from evaluation.runs import create_run, get_run
@@ -56,9 +54,7 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
         """List evaluation runs, newest first."""
         parameters = EvaluationListParametersSerializer.read(request.query_params)
         rows = get_grant(request).limit(EvaluationRun.objects.without_large_fields())
-        if index := parameters.get("index"):
-            rows = rows.filter(index=index)
-        page, answer = paginate(request, rows, parameters)
+        page, answer = paginate(request, narrow(rows, parameters, "index"), parameters)
         return Response(answer | {"results": [render_run(run) for run in page]})
 
     @operation(
@@ -75,14 +71,7 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
         """
         data = EvaluationRequestSerializer.read(request.data)
         get_grant(request).require(data["index"])
-        run = create_run(
-            data["index"],
-            systems=data.get("systems", ()),
-            baseline=data.get("against", ""),
-            measures=data.get("measures", DEFAULT_MEASURES),
-            judged=make_judged_queries(data["queries"], data["qrels"]) if "qrels" in data else None,
-            asked_by=get_holder(request),
-        )
+        run = create_run(**data, asked_by=get_holder(request))
         enqueue_on_commit(tasks.measure_run, run_id=str(run.pk))
         return Response(render_run(run), status=status.HTTP_202_ACCEPTED)
 
@@ -143,12 +132,7 @@ class JudgementViewSet(viewsets.ViewSet):
         parameters = JudgementListParametersSerializer.read(request.query_params)
         grant = get_grant(request)
         rows = grant.limit(Judgement.objects.filter(is_visible(grant, "artifact__")))
-        if "index" in parameters:
-            rows = rows.filter(index=parameters["index"])
-        if "query" in parameters:
-            rows = rows.filter(query=parameters["query"])
-        if "verdict" in parameters:
-            rows = rows.filter(is_good=parameters["verdict"] == "good")
+        rows = narrow(rows, parameters, "index", "query", "is_good")
         page, answer = paginate(request, rows, parameters)
         results = [render_judgement(each, grant, str(request.user)) for each in page]
         return Response(answer | {"results": results})
@@ -168,15 +152,7 @@ class JudgementViewSet(viewsets.ViewSet):
         data = JudgementRequestSerializer.read(request.data)
         grant = get_grant(request)
         grant.require(data["index"])
-        judgement, is_new = save_judgement(
-            data["index"],
-            data["query"],
-            is_good=data["verdict"] == "good",
-            judged_by=str(request.user),
-            node_id=data.get("node_id"),
-            artifact_id=data.get("artifact_id"),
-            grant=grant,
-        )
+        judgement, is_new = save_judgement(**data, judged_by=str(request.user), grant=grant)
         answered = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
         rendered = render_judgement(judgement, grant, str(request.user))
         return Response(rendered, status=answered)

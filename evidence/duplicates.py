@@ -106,8 +106,7 @@ class DuplicateFinder:
         self._groups = sorted(grant.groups or ())  # of the findings to be added
         self._threshold = threshold
         self.read_recent()
-        self._added: dict[UUID, Vectors] = {}
-        self._outdated_ids: set[UUID] = set()  # findings removed or added since they were read
+        self._outdated_ids: set[UUID] = set()  # of the store: removed or changed since the search
         self._near_in_store: list[dict[UUID, float]] = []  # for each finding to be added
 
     def read_recent(self) -> None:
@@ -115,15 +114,14 @@ class DuplicateFinder:
         space = hash_vector_space(self.build.spec)
         of_index = RecentEvidence.objects.filter(artifact__index=self.build.index_id)
         rows = of_index.filter(is_visible(self.grant, "artifact__"))
-        findings = {
+        found = {
             row.pk: row.read_vectors()
             if row.vector_space_hash == space
             else embed_artifact(row.artifact, self.build)  # another build has become live
             for row in rows.select_related("artifact").order_by("pk")
         }
-        self._recent_vectors = _VectorMatrix(
-            {pk: vectors for pk, vectors in findings.items() if len(vectors)}
-        )
+        self._recent = {pk: vectors for pk, vectors in found.items() if len(vectors)}
+        self._stacked: Vectors | None = None
 
     def search_store(self, findings: Sequence[Vectors]) -> None:
         """Search the vector store for duplicates of all these findings at once;
@@ -156,7 +154,7 @@ class DuplicateFinder:
         current_ids = set(
             Artifact.objects.visible_to(self.grant)
             .filter(index=self.build.index_id, pk__in=candidates)
-            .exclude(pk__in=self._recent_vectors.artifact_ids & candidates)
+            .exclude(pk__in=self._recent.keys() & candidates)
             .values_list("pk", flat=True)
         )
         self._near_in_store = [
@@ -174,11 +172,10 @@ class DuplicateFinder:
 
     def find_near(self, position: int, content: TextContent, vectors: Vectors) -> NearFindings:
         """The findings from the threshold on."""
-        similarities = self._recent_vectors.compare(vectors) | self._near_in_store[position]
+        in_store = self._near_in_store[position]
         for pk in self._outdated_ids:
-            similarities.pop(pk, None)
-        for pk, added_vectors in self._added.items():
-            similarities[pk] = float((added_vectors @ vectors.T).max(axis=0).min())
+            in_store.pop(pk, None)
+        similarities = in_store | self._compare_recent(vectors)
         near = {
             pk: StoredFinding(pk, min(score, 1.0))
             for pk, score in similarities.items()
@@ -194,6 +191,17 @@ class DuplicateFinder:
         )
         return NearFindings(next(repeated, None), ordered)
 
+    def _compare_recent(self, vectors: Vectors) -> dict[UUID, float]:
+        """By one multiplication with the stacked vectors of all recent findings."""
+        counts = [len(each) for each in self._recent.values()]
+        if not counts:
+            return {}
+        if self._stacked is None:
+            self._stacked = np.vstack(list(self._recent.values()))
+        cosines = self._stacked @ vectors.T  # (their chunks, its chunks)
+        best = np.maximum.reduceat(cosines, np.cumsum([0, *counts[:-1]]), axis=0)
+        return dict(zip(self._recent, best.min(axis=1).tolist(), strict=True))
+
     def _read_texts(self, artifact_ids: Collection[UUID]) -> dict[UUID, str]:
         """The texts of those findings that everyone sees who will see the new ones."""
         pages = Page.objects.filter(artifact__in=list(artifact_ids)).order_by("index")
@@ -205,30 +213,14 @@ class DuplicateFinder:
 
     def add(self, artifact_id: UUID, vectors: Vectors) -> None:
         """Add a finding, or replace its earlier vectors."""
-        self._outdated_ids.add(artifact_id)
-        self._added[artifact_id] = vectors
+        self.remove(artifact_id)
+        self._recent[artifact_id] = vectors
 
     def remove(self, artifact_id: UUID) -> None:
         """Exclude a finding from all further comparisons."""
         self._outdated_ids.add(artifact_id)
-        self._added.pop(artifact_id, None)
-
-
-class _VectorMatrix:
-    """The vectors of many findings stacked in one matrix, compared by one multiplication."""
-
-    def __init__(self, findings: dict[UUID, Vectors]) -> None:
-        self.artifact_ids = findings.keys()
-        self._vectors = np.vstack(list(findings.values())) if findings else None
-        counts = [len(vectors) for vectors in findings.values()]
-        self._starts = np.cumsum([0, *counts[:-1]])
-
-    def compare(self, vectors: Vectors) -> dict[UUID, float]:
-        if self._vectors is None:
-            return {}
-        cosines = self._vectors @ vectors.T  # (their chunks, its chunks)
-        best = np.maximum.reduceat(cosines, self._starts, axis=0)
-        return dict(zip(self.artifact_ids, best.min(axis=1).tolist(), strict=True))
+        self._recent.pop(artifact_id, None)
+        self._stacked = None
 
 
 def _best_by_artifact(points: Sequence[ScoredPoint]) -> dict[UUID, float]:

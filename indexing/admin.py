@@ -22,10 +22,6 @@ from indexing.models import NOT_SYNCED, Index, IndexBuild, Node, SearchSettings
 ERROR_CHARS = 200  # of an error, in a list
 
 
-class IndexOfBuildFilter(IndexFilter):
-    lookup = "build__index"
-
-
 class KindFilter(admin.SimpleListFilter):
     title = parameter_name = "kind"
 
@@ -107,7 +103,8 @@ class IndexBuildAdmin(UndeletableRowAdmin):
 @admin.register(Node)
 class NodeAdmin(UndeletableRowAdmin):
     list_display = ["point_id", "kind", "title", "build", "state", "attempts", "error", "synced_at"]
-    list_filter = ["state", KindFilter, IndexOfBuildFilter]
+    list_filter = ["state", KindFilter, IndexFilter]
+    index_lookup = "build__index"
     list_select_related = ["build"]
     search_fields = ["artifact__title"]
     search_help_text = "Title, or the id of the point, its artifact or its source."

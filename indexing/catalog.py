@@ -5,11 +5,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Case, CharField, F, Min, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models import Case, CharField, F, Min, OuterRef, Q, Subquery, Value, When
 
 from core.exceptions import InvalidInput
 from documents.index_catalog import IndexingProgress, PointRemoval
-from documents.models import Artifact
+from documents.models import Artifact, ArtifactQuerySet
 from indexing import embedding
 from indexing.drafting.own_spaces import list_structures
 from indexing.hooks import find_text_faults
@@ -49,8 +49,8 @@ class LedgerIndexCatalog:
         return cleaned
 
     def with_status(
-        self, artifacts: QuerySet[Artifact], index: str | None = None
-    ) -> QuerySet[Artifact]:
+        self, artifacts: ArtifactQuerySet, index: str | None = None
+    ) -> ArtifactQuerySet:
         documents = IndexedDocument.objects.in_live_builds().filter(artifact=OuterRef("pk"))
         if index is not None:
             documents = documents.filter(build__live_of=index)

@@ -16,7 +16,7 @@ from django.dispatch import Signal
 from django.utils import timezone
 
 from core.exceptions import StrataError, UnknownIndex
-from documents.exceptions import DocumentHeld
+from documents.exceptions import DocumentHeld, UnknownArtifact
 from documents.index_catalog import PointRemoval
 from documents.models import Artifact, PendingRevision
 from documents.services import remove_artifact
@@ -219,7 +219,7 @@ def _continue_removal(index: Index, deadline: float) -> None:
     artifacts = Artifact.objects.removable().filter(index=index.pk).order_by("pk")
     while ids := list(artifacts.values_list("pk", flat=True)[:ARTIFACT_BATCH_SIZE]):
         for artifact_id in ids:
-            with suppress(Artifact.DoesNotExist, DocumentHeld):
+            with suppress(UnknownArtifact, DocumentHeld):
                 remove_artifact(artifact_id)
         if time.monotonic() >= deadline:
             return

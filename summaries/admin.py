@@ -10,8 +10,8 @@ from django.http import HttpRequest
 
 from core.admin import UndeletableRowAdmin, select_rows
 from core.enqueueing import enqueue_on_commit
-from documents.admin import ArtifactAdmin
-from indexing.admin import ERROR_CHARS, IndexOfBuildFilter
+from documents.admin import ArtifactAdmin, IndexFilter
+from indexing.admin import ERROR_CHARS
 from indexing.models import IndexBuild
 from summaries import services, tasks
 from summaries.models import Annotation, Summary
@@ -22,6 +22,7 @@ SUMMARY_PREVIEW_CHARS = 120  # in a list of summaries
 class WrittenTextAdmin(UndeletableRowAdmin):
     """Base class for rows that a writer or a person writes."""
 
+    index_lookup = "build__index"
     list_select_related = ["artifact", "page", "build"]
     long_fields = [
         "last_error",
@@ -52,7 +53,7 @@ class SummaryAdmin(WrittenTextAdmin):
     list_display = [
         "artifact", "page", "build", "state", "model_name", "is_by_hand", "error", "written_at",
     ]  # fmt: skip
-    list_filter = ["state", IndexOfBuildFilter, ("page", admin.EmptyFieldListFilter), "is_by_hand"]
+    list_filter = ["state", IndexFilter, ("page", admin.EmptyFieldListFilter), "is_by_hand"]
     search_fields = ["artifact__title", "=model_name"]
     search_help_text = "Title, name of the model, or the id of the artifact or the page."
     long_fields = [*WrittenTextAdmin.long_fields, "text", "citations"]
@@ -67,7 +68,7 @@ class AnnotationAdmin(WrittenTextAdmin):
         "artifact", "page", "chunk_index", "line", "build", "state", "model_name", "is_by_hand",
         "error", "written_at",
     ]  # fmt: skip
-    list_filter = ["state", IndexOfBuildFilter, "is_by_hand"]
+    list_filter = ["state", IndexFilter, "is_by_hand"]
     search_fields = ["artifact__title", "heading", "=model_name"]
     search_help_text = (
         "Title, heading, name of the model, or the id of the chunk, its artifact, page or source."

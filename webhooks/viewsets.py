@@ -17,7 +17,7 @@ import strata_types
 from access.all_documents import NeedsEverything
 from access.grants import Scope
 from core.openapi import operation
-from core.paging import paginate, render_whole_list
+from core.paging import narrow, paginate, render_whole_list
 from core.serializers import PagingSerializer
 from webhooks import services, tasks
 from webhooks.models import Delivery
@@ -37,8 +37,8 @@ class WebhookViewSet(NeedsEverything, viewsets.ViewSet):
     def list(self, request: Request) -> Response:
         """List the receivers of webhooks, and deliveries to them, newest first."""
         parameters = DeliveryFilterSerializer.read(request.query_params)
-        states = {"state": parameters["state"]} if "state" in parameters else {}
-        page, answer = paginate(request, Delivery.objects.filter(**states), parameters)
+        rows = narrow(Delivery.objects.all(), parameters, "state")
+        page, answer = paginate(request, rows, parameters)
         answer["receivers"] = [_hide_secrets(url) for url in settings.STRATA_WEBHOOK_URLS]
         return Response({**answer, "results": [_render_delivery(row) for row in page]})
 

@@ -112,11 +112,8 @@ def make_xml_parser(*, recover: bool = False) -> etree.XMLParser:
 
 
 def parse_xml_part(archive: zipfile.ZipFile, name: str) -> etree._Element:
-    """The root element of a part; entities are neither expanded nor fetched.
-
-    Raises:
-        Unparsable: ``damaged_file``.
-    """
+    """The root element of a part; entities are neither expanded nor fetched. Raises ``Unparsable``:
+    ``damaged_file``."""
     root = None
     with suppress(KeyError, etree.XMLSyntaxError):
         root = etree.fromstring(archive.read(name), make_xml_parser(recover=True))

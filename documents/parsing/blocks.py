@@ -5,7 +5,8 @@ they are under; so are tables, a line for each row.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
 from typing import NamedTuple
@@ -69,11 +70,18 @@ def add_sections(draft: DocumentDraft, blocks: Iterable[Block]) -> None:
         draft.add_page(join_blocks(section), label)
 
 
-def add_pages(draft: DocumentDraft, pages: Mapping[int, Iterable[Block]], count: int = 0) -> None:
-    """Add numbered pages, also those without blocks, up to ``count``; or sections, if the only
-    number is 0."""
+def add_pages(
+    draft: DocumentDraft, parts: Iterable[tuple[int | None, Iterable[Block]]], count: int = 0
+) -> None:
+    """Add parts of pages, each with the number of its page, or None for that of the part before;
+    also pages without blocks, up to ``count``. If no part has a number, add sections."""
+    pages: dict[int, list[Block]] = defaultdict(list)
+    last = 0
+    for number, blocks in parts:
+        last = number or last
+        pages[last] += blocks
     if not count and not any(pages):
-        add_sections(draft, pages.get(0, ()))
+        add_sections(draft, pages[0])
         return
     top = [block.text for blocks in pages.values() for block in blocks if block.level == 1]
     draft.propose_title(top[0] if len(top) == 1 else "")

@@ -30,7 +30,7 @@ from documents.exceptions import Unparsable
 from documents.parsing import ocr
 from documents.parsing.added_readers import read_with
 from documents.parsing.confinement import confine
-from documents.parsing.document import DocumentDraft, Limits, ParsedDocument
+from documents.parsing.document import DocumentDraft, Limits, PageReader, ParsedDocument
 from documents.parsing.formats import detect_format, guess_media_type
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ MAX_LOG_BYTES = 2**20  # only standard error is written to a file
 
 Request = dict[str, Any]
 Reply = dict[str, Any]
+Send = Callable[[Reply], None]  # a message before the reply
 
 
 def main() -> None:
@@ -68,7 +69,7 @@ def main() -> None:
         if request["task"] == "confinement":
             reply: Reply = {"confinement": confinement}
         else:
-            reply = _read_file(request, limits, reply_fd)
+            reply = _read_file(request, limits, partial(_send_reply, reply_fd))
         has_reached_limit = count == MAX_FILES or _peak_bytes(status) > MAX_PEAK_BYTES
         reply["is_last"] = reply.get("is_last", False) or has_reached_limit
         _send_reply(reply_fd, reply)
@@ -110,26 +111,23 @@ def _load_recognised(path: str | None) -> dict[int, ocr.Recognised]:
     return pages
 
 
-def _read_picture(
-    known: dict[int, ocr.Recognised],
-    limits: Limits,
-    reply_fd: int,
-    index: int,
-    page_count: int,
-    render: Callable[[], "Image"],
-) -> ocr.Recognised:
-    """Read a page by OCR, with the time limit of a file, and report it at once, so that it is not
-    read again if this process is killed."""
-    if index not in known:
-        _apply_limits(limits)
-        known[index] = ocr.read_picture(render())
-        page = {"index": index, **known[index]._asdict()}
-        _send_reply(reply_fd, {"recognised": page, "page_count": page_count})
-        _apply_limits(limits)
-    return known[index]
+def _make_page_reader(known: dict[int, ocr.Recognised], limits: Limits, send: Send) -> PageReader:
+    """Reads each page by OCR with the time limit of a file, and reports it at once, so that it is
+    not read again if this process is killed."""
+
+    def read_page(index: int, page_count: int, render: Callable[[], "Image"]) -> ocr.Recognised:
+        if index not in known:
+            _apply_limits(limits)
+            known[index] = ocr.read_picture(render())
+            page = {"index": index, **known[index]._asdict()}
+            send({"recognised": page, "page_count": page_count})
+            _apply_limits(limits)
+        return known[index]
+
+    return read_page
 
 
-def _read_file(request: Request, limits: Limits, reply_fd: int) -> Reply:
+def _read_file(request: Request, limits: Limits, send: Send) -> Reply:
     """Do a task; turn every exception of a library into an error with a code."""
     try:
         with Path(request["path"]).open("rb") as file:
@@ -137,7 +135,7 @@ def _read_file(request: Request, limits: Limits, reply_fd: int) -> Reply:
     except OSError as error:  # a reason that is not in the file: a retry may help
         return {"os_error": (error.errno, error.strerror or str(error)), "is_last": True}
     try:
-        return _do_task(request, limits, reply_fd)
+        return _do_task(request, limits, send)
     except Unparsable as error:
         return _error_reply(error.code, error.detail, error.fix)
     except MemoryError:
@@ -157,10 +155,10 @@ def _read_file(request: Request, limits: Limits, reply_fd: int) -> Reply:
         )
 
 
-def _do_task(request: Request, limits: Limits, reply_fd: int) -> Reply:
+def _do_task(request: Request, limits: Limits, send: Send) -> Reply:
     path = Path(request["path"])
     if request["task"] == "parse":
-        return {"document": asdict(_parse(path, request, limits, reply_fd))}
+        return {"document": asdict(_parse(path, request, limits, send))}
     pictures = importlib.import_module("documents.parsing.page_pictures")  # loads PDFium
     if request["task"] == "draw_page":
         picture = pictures.draw(path, request["media_type"], request["page_index"])
@@ -169,13 +167,14 @@ def _do_task(request: Request, limits: Limits, reply_fd: int) -> Reply:
     return {"boxes": pictures.find_boxes(path, *(request[name] for name in names))}
 
 
-def _parse(path: Path, request: Request, limits: Limits, reply_fd: int) -> ParsedDocument:
+def _parse(path: Path, request: Request, limits: Limits, send: Send) -> ParsedDocument:
     draft = DocumentDraft(limits, suffix=Path(request["file_name"]).suffix.lower())
     if ocr.is_installed():
-        recognised = _load_recognised(request["recognised"])
-        draft.ocr = partial(_read_picture, recognised, limits, reply_fd)
+        draft.ocr = _make_page_reader(_load_recognised(request["recognised"]), limits, send)
     if request["takes_files"]:
-        draft.send_file = partial(_send_file, reply_fd)
+        draft.send_file = lambda name, block: send(
+            {"file": name, "block": base64.b64encode(block).decode("ascii")}
+        )
     if request["reader"]:
         read_with(request["reader"], path, draft)
         return draft.finish(guess_media_type(request["file_name"]))
@@ -184,10 +183,6 @@ def _parse(path: Path, request: Request, limits: Limits, reply_fd: int) -> Parse
     if path.stat().st_size:
         resolve_name(f"documents.parsing.{format_.reader}")(path, draft)
     return draft.finish(format_.media_type)
-
-
-def _send_file(reply_fd: int, name: str, block: bytes) -> None:
-    _send_reply(reply_fd, {"file": name, "block": base64.b64encode(block).decode("ascii")})
 
 
 def _out_of_memory_reply() -> Reply:

@@ -4,7 +4,6 @@ answer comes from docling-serve.
 Source of the format: the model DoclingDocument of docling-core 2."""
 
 import json
-from collections import defaultdict
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
@@ -45,12 +44,11 @@ def make_refusal(reason: str) -> Unparsable:
 
 
 def _add_pages(document: Json, draft: DocumentDraft) -> None:
-    pages: dict[int, list[Block]] = defaultdict(list)
-    number = 0  # until an item has another; in formats without pages, none has
-    for item, blocks in _walk(document, document["body"]["children"]):
-        number = item["prov"][0]["page_no"] if item.get("prov") else number
-        pages[number] += blocks
-    add_pages(draft, pages, max(map(int, document["pages"]), default=0))
+    parts = (
+        (item["prov"][0]["page_no"] if item.get("prov") else None, blocks)
+        for item, blocks in _walk(document, document["body"]["children"])
+    )
+    add_pages(draft, parts, max(map(int, document["pages"]), default=0))
 
 
 def _walk(

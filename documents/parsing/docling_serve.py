@@ -62,10 +62,7 @@ def convert(path: Path, suffix: str, answer: Path) -> None:
 
 
 def ping() -> None:
-    """
-    Raises:
-        ReaderUnavailable: docling-serve does not answer.
-    """
+    """Raises ``ReaderUnavailable``: docling-serve does not answer."""
     with _connected() as client:
         _check(client.get("/health"))
 

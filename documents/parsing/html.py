@@ -61,7 +61,6 @@ class HtmlText:
         self.blocks: list[Block] = []
         self.title = ""
         self._parts: list[str] = []
-        self._has_text = False  # among the parts
         self._hidden_depth = 0  # depth inside a hidden element
         self._pre_depth = 0
         self._cell_depth = 0
@@ -126,7 +125,6 @@ class HtmlText:
             text = " ".join("".join(self._parts).split())
             self.title = self.title or text
             self._parts.clear()
-            self._has_text = False
         elif tag in _HEADINGS:
             self._end_block()
             self._level = 0
@@ -150,7 +148,6 @@ class HtmlText:
     def data(self, data: str) -> None:
         if not self._hidden_depth:
             self._parts.append(data if self._pre_depth else _SPACE.sub(" ", data))
-            self._has_text = self._has_text or not data.isspace()
 
     def close(self) -> None:
         self._end_table()
@@ -175,7 +172,6 @@ class HtmlText:
     def _take_text(self) -> str:
         text = "".join(self._parts)
         self._parts.clear()
-        self._has_text = False
         if self._pre_depth:
             return text.lstrip("\n").rstrip()
         lines = (_SPACE.sub(" ", line).strip(" |") for line in text.split("\n"))

@@ -34,7 +34,7 @@ from documents.parsing.document import (
     ParsedPage,
     ParseWarning,
 )
-from documents.parsing.formats import FORMATS
+from documents.parsing.formats import guess_media_type
 
 logger = logging.getLogger(__name__)
 
@@ -142,9 +142,7 @@ def _read_converted(path: Path, request: dict[str, Any], limits: Limits) -> dict
         except subprocess.TimeoutExpired:
             raise _timeout_error(limits) from None
         reply = _read_file(converted, {**request, "file_name": converted.name}, limits)
-    reply["document"]["media_type"] = next(
-        format_.media_type for format_ in FORMATS if suffix in format_.suffixes
-    )
+    reply["document"]["media_type"] = guess_media_type(request["file_name"])
     return reply
 
 

@@ -76,13 +76,9 @@ def decode_text(data: bytes, draft: DocumentDraft, *, declared: str | None = Non
             return _decode_as(encoding, data, draft)
     if wide := _sniff_wide(data):
         return _decode_as(wide, data, draft)
-    if _is_iso_2022_jp(data):
+    if b"\x1b$" in data and data.isascii() and _try_decode(data, "iso2022_jp") is not None:
         return _decode_as("iso2022_jp", data, draft)
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError:
-        pass
-    else:
+    if (text := _try_decode(data, "utf-8")) is not None:
         _refuse_binary(data)
         draft.encoding = "ascii" if text.isascii() else "utf-8"
         return text
@@ -101,13 +97,19 @@ def decode_text(data: bytes, draft: DocumentDraft, *, declared: str | None = Non
 
 def _decode_as(encoding: str, data: bytes, draft: DocumentDraft) -> str:
     draft.encoding = encoding.removesuffix("-sig")
-    try:
-        return data.decode(encoding)
-    except UnicodeDecodeError:
-        text = data.decode(encoding, errors="replace")
+    if (text := _try_decode(data, encoding)) is not None:
+        return text
+    text = data.decode(encoding, errors="replace")
     invalid_count = text.count(REPLACEMENT)
     draft.warn("invalid_bytes", f"{invalid_count:,} places are not valid {encoding}.")
     return text
+
+
+def _try_decode(data: bytes, encoding: str) -> str | None:
+    try:
+        return data.decode(encoding)
+    except UnicodeError:
+        return None
 
 
 def _decode_declared(data: bytes, declared: str, draft: DocumentDraft) -> str | None:
@@ -154,16 +156,6 @@ def _block_of(character: str) -> int:
     if 0x4E <= block <= 0x9F or block in {0x30, 0xFF}:
         return 0x4E
     return 0xAC if 0xAC <= block <= 0xD7 else block
-
-
-def _is_iso_2022_jp(data: bytes) -> bool:
-    if b"\x1b$" not in data or not data.isascii():
-        return False
-    try:
-        data.decode("iso2022_jp")
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _has_many_controls(data: bytes) -> bool:

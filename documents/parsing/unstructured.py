@@ -1,6 +1,5 @@
 """The elements that the library unstructured finds in a file, written as in other formats."""
 
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,9 @@ from documents.parsing.html import HtmlText
 
 
 def read(path: Path, draft: DocumentDraft) -> None:
-    pages: dict[int, list[Block]] = defaultdict(list)
-    number = 0  # until an element has another; of most formats, none has
     with path.open("rb") as file:
-        for element in partition(file=file, metadata_filename=f"file{draft.suffix}"):
-            number = element.metadata.page_number or number
-            pages[number] += _make_blocks(element)
-    add_pages(draft, pages)
+        elements = partition(file=file, metadata_filename=f"file{draft.suffix}")
+        add_pages(draft, ((each.metadata.page_number, _make_blocks(each)) for each in elements))
 
 
 def _make_blocks(element: Any) -> list[Block]:

@@ -8,7 +8,12 @@ from core.exceptions import DiskFull, InvalidInput
 from core.leases import release_all_leases
 from core.text import hash_text
 from documents import reading, services
-from documents.exceptions import ContentConflict, OriginalsUnavailable, Unparsable
+from documents.exceptions import (
+    ContentConflict,
+    OriginalsUnavailable,
+    UnknownArtifact,
+    Unparsable,
+)
 from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page, Source
 from documents.originals import FileContent, save_incoming_file
@@ -336,7 +341,7 @@ class TestRemoveArtifact:
         assert len(kept(files)) == 1
 
     def test_raises_an_error_for_an_unknown_artifact(self):
-        with pytest.raises(Artifact.DoesNotExist):
+        with pytest.raises(UnknownArtifact):
             services.remove_artifact(uuid.uuid4())
 
 
