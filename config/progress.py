@@ -3,6 +3,7 @@
 import sys
 import threading
 import time
+from collections.abc import Iterator
 
 from django.db import DatabaseError, connections
 from rich.console import Console
@@ -13,6 +14,9 @@ from core.progress_bars import make_bars
 from indexing.progress import get_index_progress
 
 POLL_SECONDS = 1.0
+# Counting takes longer the more documents there are. The pause after it is so many times its
+# processor time, so that it takes at most a hundredth of a processor.
+WAIT_PER_SECOND = 100
 LOG_LINE_SECONDS = 10.0  # between two lines without a terminal
 
 
@@ -31,8 +35,8 @@ def show_indexing_progress(stop_event: threading.Event) -> None:
 def _draw_bars(console: Console, stop_event: threading.Event) -> None:
     bars = make_bars(console)
     shown: dict[str, TaskID] = {}
-    while not stop_event.wait(POLL_SECONDS):
-        unfinished = {progress["name"]: progress for progress in _unfinished_indexes()}
+    for found in _watch_unfinished_indexes(stop_event):
+        unfinished = {progress["name"]: progress for progress in found}
         for name in [*shown]:
             if name not in unfinished:
                 bars.remove_task(shown.pop(name))
@@ -53,8 +57,7 @@ def _write_lines(stop_event: threading.Event) -> None:
     started_at: float | None = None
     synced_before = 0
     last_line_at = 0.0
-    while not stop_event.wait(POLL_SECONDS):
-        unfinished = _unfinished_indexes()
+    for unfinished in _watch_unfinished_indexes(stop_event):
         now = time.monotonic()
         if not unfinished:
             if started_at is not None and not _unfinished_indexes():
@@ -74,6 +77,15 @@ def _write_lines(stop_event: threading.Event) -> None:
         unplanned = f"; {waiting} documents not planned yet" if waiting else ""
         line = f"Indexing: {synced} nodes synced, {pending} to go{left}{unplanned}"
         print(line, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _watch_unfinished_indexes(stop_event: threading.Event) -> Iterator[list[strata_types.Index]]:
+    wait_seconds = POLL_SECONDS
+    while not stop_event.wait(wait_seconds):
+        used_before = time.thread_time()
+        unfinished = _unfinished_indexes()
+        wait_seconds = max(POLL_SECONDS, (time.thread_time() - used_before) * WAIT_PER_SECOND)
+        yield unfinished
 
 
 def _unfinished_indexes() -> list[strata_types.Index]:

@@ -428,6 +428,8 @@ def _set_content(artifact: Artifact, content: Content, added_by: str) -> None:
     pages = [ParsedPage(text=page, label="") for page in content.pages]
     if not any(page.text.strip() for page in pages):
         artifact.warnings = [{"code": "no_text", "detail": "There is no text in it to search."}]
+    is_new = artifact._state.adding
     artifact.save()  # the pages need the row; receivers wait for the commit
-    remove_parts(artifact)
+    if not is_new:
+        remove_parts(artifact)
     replace_pages(artifact, pages)

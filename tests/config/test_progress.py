@@ -1,3 +1,4 @@
+import time
 from collections.abc import Callable
 
 import pytest
@@ -14,8 +15,10 @@ class Ticks:
 
     def __init__(self, *deeds: Callable[[], object]) -> None:
         self.deeds = list(deeds)
+        self.waits: list[float] = []
 
     def wait(self, seconds: float) -> bool:
+        self.waits.append(seconds)
         if not self.deeds:
             return True
         self.deeds.pop(0)()
@@ -38,3 +41,22 @@ class TestWriteLines:
 
         assert "Indexed" not in said[0]
         assert capsys.readouterr().err == "Indexed: every node is synced.\n"
+
+
+class TestWatchUnfinishedIndexes:
+    def test_waits_longer_if_counting_takes_long(self, monkeypatch):
+        def count() -> list[object]:
+            until = time.thread_time() + 0.05
+            while time.thread_time() < until:
+                pass
+            return []
+
+        monkeypatch.setattr(progress, "_unfinished_indexes", count)
+        ticks = Ticks(lambda: None)
+
+        watched = list(progress._watch_unfinished_indexes(ticks))
+
+        assert watched == [[]]
+        first, second = ticks.waits
+        assert first == progress.POLL_SECONDS
+        assert second >= 5.0
