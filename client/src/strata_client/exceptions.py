@@ -145,15 +145,11 @@ def error_from_response(status: int, content: bytes, retry_after: float | None) 
 
 def error_from_event(data: Mapping[str, Any]) -> StrataError:
     error_class = Unavailable if data.get("code") in UNAVAILABLE_CODES else StrataError
-    return _build_error(error_class, data, status=None, retry_after=None)
+    return _build_error(error_class, data)
 
 
 def _build_error(
-    error_class: type[StrataError],
-    data: Mapping[str, Any],
-    *,
-    status: int | None,
-    retry_after: float | None,
+    error_class: type[StrataError], data: Mapping[str, Any], **facts: Any
 ) -> StrataError:
     return error_class(
         data.get("detail") or "Something went wrong.",
@@ -161,6 +157,5 @@ def _build_error(
         field=data.get("field"),
         allowed=data.get("allowed"),
         fix=data.get("fix"),
-        status=status,
-        retry_after=retry_after,
+        **facts,
     )

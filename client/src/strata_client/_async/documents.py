@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable, Sequence
 from time import monotonic
 from typing import Any, Unpack, overload
-from urllib.parse import quote
 
 from strata_client._async.connection import AsyncConnection
 from strata_client._async.polling import poll
@@ -59,13 +58,14 @@ class AsyncDocuments:
         revision. A file is read into memory.
         """
         require_one_content(text=text, pages=pages, file=file)
-        path = f"indexes/{quote(index, safe='')}/artifacts/"
+        content: dict[str, Any]
         if file is None:
-            body = omit_none({**options, "text": text, "pages": pages})
-            return await self._connection.post(path, body, is_idempotent=True)
-        content = {"file": await read_file_in_thread(file)}
+            content = {"json": omit_none({**options, "text": text, "pages": pages})}
+        else:
+            files = {"file": await read_file_in_thread(file)}
+            content = {"files": files, "data": to_form_fields(options)}
         return await self._connection.fetch(
-            "POST", path, is_idempotent=True, files=content, data=to_form_fields(options)
+            "POST", "indexes/{}/artifacts/", index, is_idempotent=True, **content
         )
 
     async def add_batch(self, index: str, documents: Iterable[TextDocument]) -> list[BatchVerdict]:
@@ -75,12 +75,12 @@ class AsyncDocuments:
         The texts are sent in requests of about 1 MiB. After a broken connection a request is sent
         again; texts that it had already stored get the verdict ``unchanged``.
         """
-        path = f"indexes/{quote(index, safe='')}/artifacts/batch"
+        path = "indexes/{}/artifacts/batch"
         headers = {"Content-Type": "application/x-ndjson"}
         verdicts: list[BatchVerdict] = []
         for count, lines in split_batch(documents):
             response = await self._connection.send(
-                "POST", path, is_idempotent=True, content=lines, headers=headers
+                "POST", path, index, is_idempotent=True, content=lines, headers=headers
             )
             part_verdicts: list[BatchVerdict] = [
                 json.loads(line) for line in response.content.split(b"\n") if line
@@ -104,13 +104,11 @@ class AsyncDocuments:
         Raises:
             Conflict: another artifact of the index has this external id.
         """
-        return await self._connection.fetch(
-            "PATCH", _path(artifact_id), is_idempotent=True, json=omit_none(options)
-        )
+        return await self._connection.patch("artifacts/{}/", artifact_id, **options)
 
     async def artifact(self, artifact_id: str) -> Artifact:
         """Return an artifact with its status."""
-        return await self._connection.read(_path(artifact_id))
+        return await self._connection.read("artifacts/{}/", artifact_id)
 
     async def artifacts(self, index: str, **options: Unpack[ArtifactListOptions]) -> ArtifactList:
         """Return the artifacts of an index.
@@ -118,7 +116,7 @@ class AsyncDocuments:
         Raises:
             InvalidRequest: a value is not allowed.
         """
-        return await self._connection.read(f"indexes/{quote(index, safe='')}/artifacts/", **options)
+        return await self._connection.read("indexes/{}/artifacts/", index, **options)
 
     async def replace(
         self,
@@ -138,13 +136,11 @@ class AsyncDocuments:
             content: dict[str, Any] = {"json": omit_none({"text": text, "pages": pages})}
         else:
             content = {"files": {"file": await read_file_in_thread(file)}}
-        return await self._connection.fetch(
-            "PUT", f"{_path(artifact_id)}content", is_idempotent=True, **content
-        )
+        return await self._connection.fetch("PUT", "artifacts/{}/content", artifact_id, **content)
 
     async def pages(self, artifact_id: str, **options: Unpack[ListOptions]) -> PageList:
         """Return the pages of an artifact, without their text."""
-        return await self._connection.read(f"{_path(artifact_id)}pages/", **options)
+        return await self._connection.read("artifacts/{}/pages/", artifact_id, **options)
 
     async def page(self, artifact_id: str, number: int) -> Page:
         """Return a page with its text.
@@ -152,7 +148,7 @@ class AsyncDocuments:
         Args:
             number: counted from 0.
         """
-        return await self._connection.read(f"{_path(artifact_id)}pages/{int(number)}/")
+        return await self._connection.read("artifacts/{}/pages/{}/", artifact_id, number)
 
     async def picture(self, artifact_id: str, number: int) -> bytes:
         """Return a page of a PDF or an image as WebP, at most 1,600 pixels wide and high.
@@ -164,7 +160,7 @@ class AsyncDocuments:
             NotFound: there is no such artifact or page, or it is neither a PDF nor an image.
         """
         response = await self._connection.send(
-            "GET", f"{_path(artifact_id)}pages/{int(number)}/picture", is_idempotent=True
+            "GET", "artifacts/{}/pages/{}/picture", artifact_id, number
         )
         return response.content
 
@@ -181,7 +177,7 @@ class AsyncDocuments:
             NotFound: there is no such artifact or page, or the artifact was added as text.
         """
         answer: PassageBoxes = await self._connection.read(
-            f"{_path(artifact_id)}pages/{int(number)}/boxes", start=start, end=end
+            "artifacts/{}/pages/{}/boxes", artifact_id, number, start=start, end=end
         )
         return answer["boxes"]
 
@@ -191,9 +187,7 @@ class AsyncDocuments:
         Raises:
             NotFound: there is no artifact with this id, or it was added as text.
         """
-        response = await self._connection.send(
-            "GET", f"{_path(artifact_id)}original", is_idempotent=True
-        )
+        response = await self._connection.send("GET", "artifacts/{}/original", artifact_id)
         return response.content
 
     # --- Summaries ---------------------------------------------------------------------------
@@ -204,7 +198,7 @@ class AsyncDocuments:
         Raises:
             NotFound: there is no artifact with this id, or it has no summary.
         """
-        return await self._connection.read(f"{_path(artifact_id)}summary_candidate")
+        return await self._connection.read("artifacts/{}/summary_candidate", artifact_id)
 
     async def page_summary(self, page_id: str) -> Summary:
         """Return the summary of a page.
@@ -212,7 +206,7 @@ class AsyncDocuments:
         Raises:
             NotFound: there is no page with this id, or it has no summary.
         """
-        return await self._connection.read(f"pages/{quote(page_id, safe='')}/summary_candidate")
+        return await self._connection.read("pages/{}/summary_candidate", page_id)
 
     async def write_summary(
         self, artifact_id: str, text: str | None, *, model_name: str | None = None
@@ -223,7 +217,7 @@ class AsyncDocuments:
         Raises:
             InvalidRequest: its index has no summaries, or the text is not allowed.
         """
-        return await self._write_summary(f"{_path(artifact_id)}summary_candidate", text, model_name)
+        return await self._write_summary("artifacts/{}/", artifact_id, text, model_name)
 
     async def write_page_summary(
         self, page_id: str, text: str | None, *, model_name: str | None = None
@@ -233,13 +227,13 @@ class AsyncDocuments:
         Raises:
             InvalidRequest: its index has no summaries, or the text is not allowed.
         """
-        return await self._write_summary(
-            f"pages/{quote(page_id, safe='')}/summary_candidate", text, model_name
-        )
+        return await self._write_summary("pages/{}/", page_id, text, model_name)
 
-    async def _write_summary(self, path: str, text: str | None, model_name: str | None) -> Summary:
-        body = {"text": text} if model_name is None else {"text": text, "model_name": model_name}
-        return await self._connection.fetch("PATCH", path, is_idempotent=True, json=body)
+    async def _write_summary(
+        self, path: str, id: str, text: str | None, model_name: str | None
+    ) -> Summary:
+        body = {**omit_none({"model_name": model_name}), "text": text}
+        return await self._connection.fetch("PATCH", f"{path}summary_candidate", id, json=body)
 
     # --- Waiting and deleting ----------------------------------------------------------------
 
@@ -266,7 +260,8 @@ class AsyncDocuments:
         return [await self._wait_for(artifact_id, deadline) for artifact_id in artifact_ids]
 
     async def _wait_for(self, artifact_id: str, deadline: float) -> Artifact:
-        async for artifact in poll(self._connection, _path(artifact_id), _has_ended, deadline):
+        path = "artifacts/{}/"
+        async for artifact in poll(self._connection, path, artifact_id, _has_ended, deadline):
             ended: Artifact = artifact
         if ended["status"] == "failed":
             raise ArtifactFailed(ended)
@@ -279,11 +274,7 @@ class AsyncDocuments:
         Raises:
             Conflict: it is under a legal hold.
         """
-        return await self._connection.fetch("DELETE", _path(artifact_id), is_idempotent=False)
-
-
-def _path(artifact_id: str) -> str:
-    return f"artifacts/{quote(artifact_id, safe='')}/"
+        return await self._connection.fetch("DELETE", "artifacts/{}/", artifact_id)
 
 
 def _has_ended(artifact: Artifact) -> bool:

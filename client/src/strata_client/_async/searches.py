@@ -2,10 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Unpack, get_args, overload
-from urllib.parse import quote
 
 from strata_client._async.connection import AsyncConnection
-from strata_client.bodies import omit_none, to_index_names
 from strata_client.exceptions import InvalidRequest
 from strata_client.types import (
     BlendOptions,
@@ -182,7 +180,7 @@ class AsyncSearches:
         Raises:
             NotFound: there is no such source.
         """
-        return await self._connection.read(f"sources/{quote(source_id, safe='')}/", window=window)
+        return await self._connection.read("sources/{}/", source_id, window=window)
 
     async def similar_sources(
         self,
@@ -201,9 +199,7 @@ class AsyncSearches:
             Conflict: the source has no chunks that are embedded yet.
         """
         names = index if index is None or isinstance(index, str) else ",".join(index)
-        return await self._connection.read(
-            f"sources/{quote(source_id, safe='')}/similar", index=names, **options
-        )
+        return await self._connection.read("sources/{}/similar", source_id, index=names, **options)
 
     # --- Tools -------------------------------------------------------------------------------
 
@@ -213,8 +209,7 @@ class AsyncSearches:
         Raises:
             NotFound: there is no index of this name.
         """
-        answer = await self._connection.read(f"indexes/{quote(index, safe='')}/tools/")
-        return answer["results"]
+        return (await self._connection.read("indexes/{}/tools/", index))["results"]
 
     async def call_tool(
         self, index: str, name: str, arguments: Mapping[str, object] | None = None
@@ -229,10 +224,13 @@ class AsyncSearches:
             InvalidRequest: an argument is missing, unknown or not allowed.
             Conflict: the live build does not hold what the tool needs.
         """
-        return await self._connection.post(
-            f"indexes/{quote(index, safe='')}/tools/{quote(name, safe='')}/",
-            dict(arguments or {}),
+        return await self._connection.fetch(
+            "POST",
+            "indexes/{}/tools/{}/",
+            index,
+            name,
             is_idempotent=True,
+            json=dict(arguments or {}),
         )
 
     async def _search(
@@ -242,5 +240,7 @@ class AsyncSearches:
         query: str | None,
         options: Mapping[str, object],
     ) -> Any:
-        body = omit_none({**options, "index": to_index_names(index), "query": query})
-        return await self._connection.post(f"search/{kind}", body, is_idempotent=True)
+        names = index if isinstance(index, str) else list(index)
+        return await self._connection.post(
+            f"search/{kind}", is_idempotent=True, index=names, query=query, **options
+        )

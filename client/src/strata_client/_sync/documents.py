@@ -5,7 +5,6 @@ import json
 from collections.abc import Iterable, Sequence
 from time import monotonic
 from typing import Any, Unpack, overload
-from urllib.parse import quote
 
 from strata_client._sync.connection import Connection
 from strata_client._sync.polling import poll
@@ -60,13 +59,14 @@ class Documents:
         revision. A file is read into memory.
         """
         require_one_content(text=text, pages=pages, file=file)
-        path = f"indexes/{quote(index, safe='')}/artifacts/"
+        content: dict[str, Any]
         if file is None:
-            body = omit_none({**options, "text": text, "pages": pages})
-            return self._connection.post(path, body, is_idempotent=True)
-        content = {"file": read_file(file)}
+            content = {"json": omit_none({**options, "text": text, "pages": pages})}
+        else:
+            files = {"file": read_file(file)}
+            content = {"files": files, "data": to_form_fields(options)}
         return self._connection.fetch(
-            "POST", path, is_idempotent=True, files=content, data=to_form_fields(options)
+            "POST", "indexes/{}/artifacts/", index, is_idempotent=True, **content
         )
 
     def add_batch(self, index: str, documents: Iterable[TextDocument]) -> list[BatchVerdict]:
@@ -76,12 +76,12 @@ class Documents:
         The texts are sent in requests of about 1 MiB. After a broken connection a request is sent
         again; texts that it had already stored get the verdict ``unchanged``.
         """
-        path = f"indexes/{quote(index, safe='')}/artifacts/batch"
+        path = "indexes/{}/artifacts/batch"
         headers = {"Content-Type": "application/x-ndjson"}
         verdicts: list[BatchVerdict] = []
         for count, lines in split_batch(documents):
             response = self._connection.send(
-                "POST", path, is_idempotent=True, content=lines, headers=headers
+                "POST", path, index, is_idempotent=True, content=lines, headers=headers
             )
             part_verdicts: list[BatchVerdict] = [
                 json.loads(line) for line in response.content.split(b"\n") if line
@@ -105,13 +105,11 @@ class Documents:
         Raises:
             Conflict: another artifact of the index has this external id.
         """
-        return self._connection.fetch(
-            "PATCH", _path(artifact_id), is_idempotent=True, json=omit_none(options)
-        )
+        return self._connection.patch("artifacts/{}/", artifact_id, **options)
 
     def artifact(self, artifact_id: str) -> Artifact:
         """Return an artifact with its status."""
-        return self._connection.read(_path(artifact_id))
+        return self._connection.read("artifacts/{}/", artifact_id)
 
     def artifacts(self, index: str, **options: Unpack[ArtifactListOptions]) -> ArtifactList:
         """Return the artifacts of an index.
@@ -119,7 +117,7 @@ class Documents:
         Raises:
             InvalidRequest: a value is not allowed.
         """
-        return self._connection.read(f"indexes/{quote(index, safe='')}/artifacts/", **options)
+        return self._connection.read("indexes/{}/artifacts/", index, **options)
 
     def replace(
         self,
@@ -139,13 +137,11 @@ class Documents:
             content: dict[str, Any] = {"json": omit_none({"text": text, "pages": pages})}
         else:
             content = {"files": {"file": read_file(file)}}
-        return self._connection.fetch(
-            "PUT", f"{_path(artifact_id)}content", is_idempotent=True, **content
-        )
+        return self._connection.fetch("PUT", "artifacts/{}/content", artifact_id, **content)
 
     def pages(self, artifact_id: str, **options: Unpack[ListOptions]) -> PageList:
         """Return the pages of an artifact, without their text."""
-        return self._connection.read(f"{_path(artifact_id)}pages/", **options)
+        return self._connection.read("artifacts/{}/pages/", artifact_id, **options)
 
     def page(self, artifact_id: str, number: int) -> Page:
         """Return a page with its text.
@@ -153,7 +149,7 @@ class Documents:
         Args:
             number: counted from 0.
         """
-        return self._connection.read(f"{_path(artifact_id)}pages/{int(number)}/")
+        return self._connection.read("artifacts/{}/pages/{}/", artifact_id, number)
 
     def picture(self, artifact_id: str, number: int) -> bytes:
         """Return a page of a PDF or an image as WebP, at most 1,600 pixels wide and high.
@@ -165,7 +161,7 @@ class Documents:
             NotFound: there is no such artifact or page, or it is neither a PDF nor an image.
         """
         response = self._connection.send(
-            "GET", f"{_path(artifact_id)}pages/{int(number)}/picture", is_idempotent=True
+            "GET", "artifacts/{}/pages/{}/picture", artifact_id, number
         )
         return response.content
 
@@ -182,7 +178,7 @@ class Documents:
             NotFound: there is no such artifact or page, or the artifact was added as text.
         """
         answer: PassageBoxes = self._connection.read(
-            f"{_path(artifact_id)}pages/{int(number)}/boxes", start=start, end=end
+            "artifacts/{}/pages/{}/boxes", artifact_id, number, start=start, end=end
         )
         return answer["boxes"]
 
@@ -192,7 +188,7 @@ class Documents:
         Raises:
             NotFound: there is no artifact with this id, or it was added as text.
         """
-        response = self._connection.send("GET", f"{_path(artifact_id)}original", is_idempotent=True)
+        response = self._connection.send("GET", "artifacts/{}/original", artifact_id)
         return response.content
 
     # --- Summaries ---------------------------------------------------------------------------
@@ -203,7 +199,7 @@ class Documents:
         Raises:
             NotFound: there is no artifact with this id, or it has no summary.
         """
-        return self._connection.read(f"{_path(artifact_id)}summary_candidate")
+        return self._connection.read("artifacts/{}/summary_candidate", artifact_id)
 
     def page_summary(self, page_id: str) -> Summary:
         """Return the summary of a page.
@@ -211,7 +207,7 @@ class Documents:
         Raises:
             NotFound: there is no page with this id, or it has no summary.
         """
-        return self._connection.read(f"pages/{quote(page_id, safe='')}/summary_candidate")
+        return self._connection.read("pages/{}/summary_candidate", page_id)
 
     def write_summary(
         self, artifact_id: str, text: str | None, *, model_name: str | None = None
@@ -222,7 +218,7 @@ class Documents:
         Raises:
             InvalidRequest: its index has no summaries, or the text is not allowed.
         """
-        return self._write_summary(f"{_path(artifact_id)}summary_candidate", text, model_name)
+        return self._write_summary("artifacts/{}/", artifact_id, text, model_name)
 
     def write_page_summary(
         self, page_id: str, text: str | None, *, model_name: str | None = None
@@ -232,13 +228,13 @@ class Documents:
         Raises:
             InvalidRequest: its index has no summaries, or the text is not allowed.
         """
-        return self._write_summary(
-            f"pages/{quote(page_id, safe='')}/summary_candidate", text, model_name
-        )
+        return self._write_summary("pages/{}/", page_id, text, model_name)
 
-    def _write_summary(self, path: str, text: str | None, model_name: str | None) -> Summary:
-        body = {"text": text} if model_name is None else {"text": text, "model_name": model_name}
-        return self._connection.fetch("PATCH", path, is_idempotent=True, json=body)
+    def _write_summary(
+        self, path: str, id: str, text: str | None, model_name: str | None
+    ) -> Summary:
+        body = {**omit_none({"model_name": model_name}), "text": text}
+        return self._connection.fetch("PATCH", f"{path}summary_candidate", id, json=body)
 
     # --- Waiting and deleting ----------------------------------------------------------------
 
@@ -265,7 +261,8 @@ class Documents:
         return [self._wait_for(artifact_id, deadline) for artifact_id in artifact_ids]
 
     def _wait_for(self, artifact_id: str, deadline: float) -> Artifact:
-        for artifact in poll(self._connection, _path(artifact_id), _has_ended, deadline):
+        path = "artifacts/{}/"
+        for artifact in poll(self._connection, path, artifact_id, _has_ended, deadline):
             ended: Artifact = artifact
         if ended["status"] == "failed":
             raise ArtifactFailed(ended)
@@ -278,11 +275,7 @@ class Documents:
         Raises:
             Conflict: it is under a legal hold.
         """
-        return self._connection.fetch("DELETE", _path(artifact_id), is_idempotent=False)
-
-
-def _path(artifact_id: str) -> str:
-    return f"artifacts/{quote(artifact_id, safe='')}/"
+        return self._connection.fetch("DELETE", "artifacts/{}/", artifact_id)
 
 
 def _has_ended(artifact: Artifact) -> bool:
