@@ -1,4 +1,4 @@
-"""System checks of the admin key, of OpenID Connect and of the limits of keys."""
+"""System checks of the admin key and of OpenID Connect."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,26 +14,13 @@ MIN_SECRET_CHARS = 16
 @register("strata")
 def check_admin_key(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
     secret = settings.STRATA_ADMIN_KEY
-    if not secret:
-        return []
+    hint = "openssl rand -hex 32 makes a good one."
     if not (secret.isascii() and secret.isprintable() and " " not in secret):
-        return [
-            Error(
-                "STRATA_ADMIN_KEY may hold visible ASCII characters only, because it is sent in a "
-                "header.",
-                hint="openssl rand -hex 32 makes a good one.",
-                id="access.E001",
-            )
-        ]
-    if len(secret) < MIN_SECRET_CHARS:
-        return [
-            Error(
-                f"STRATA_ADMIN_KEY is shorter than {MIN_SECRET_CHARS} characters and can be "
-                "guessed.",
-                hint="openssl rand -hex 32 makes a good one.",
-                id="access.E002",
-            )
-        ]
+        problem = "may hold visible ASCII characters only, because it is sent in a header."
+        return [Error(f"STRATA_ADMIN_KEY {problem}", hint=hint, id="access.E001")]
+    if 0 < len(secret) < MIN_SECRET_CHARS:
+        problem = f"is shorter than {MIN_SECRET_CHARS} characters and can be guessed."
+        return [Error(f"STRATA_ADMIN_KEY {problem}", hint=hint, id="access.E002")]
     return []
 
 
@@ -78,26 +65,3 @@ def check_openid(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list
             )
         )
     return found
-
-
-KEY_LIMITS = (
-    "STRATA_KEY_REQUESTS_PER_MINUTE",
-    "STRATA_KEY_STREAMS",
-    "STRATA_KEY_WAITING_JOBS",
-    "STRATA_KEY_WAITING_UPLOADS",
-    "STRATA_KEY_MODEL_CALLS_PER_DAY",
-    "STRATA_KEY_MODEL_TOKENS_PER_DAY",
-)
-
-
-@register("strata")
-def check_key_limits(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    return [
-        Error(
-            f"{name} is {getattr(settings, name)}; it must not be negative.",
-            hint="Set it to the largest number that is allowed, or to 0 for no limit.",
-            id="access.E006",
-        )
-        for name in KEY_LIMITS
-        if getattr(settings, name) < 0
-    ]
