@@ -44,9 +44,7 @@ class AsyncConcepts:
             Conflict: the index has a concept with this label.
             InvalidRequest: the index holds no concepts, or a value is not allowed.
         """
-        return await self._connection.post(
-            "indexes/{}/concepts/", index, is_idempotent=False, label=label, **options
-        )
+        return await self._connection.post("indexes/{}/concepts/", index, label=label, **options)
 
     async def update(
         self, concept_id: str, *, label: str | None = None, **options: Unpack[ConceptOptions]
@@ -68,9 +66,7 @@ class AsyncConcepts:
         Raises:
             InvalidRequest: a concept is of another index, or is this one.
         """
-        return await self._connection.post(
-            "concepts/{}/merge", concept_id, is_idempotent=False, concepts=[*others]
-        )
+        return await self._connection.post("concepts/{}/merge", concept_id, concepts=[*others])
 
     # --- Quotes ------------------------------------------------------------------------------
 

@@ -57,7 +57,7 @@ class AsyncConnection:
         return await self.fetch("GET", path, *names, params=omit_none(params))
 
     async def post(
-        self, path: str, /, *names: str | int, is_idempotent: bool, **content: object
+        self, path: str, /, *names: str | int, is_idempotent: bool = False, **content: object
     ) -> Any:
         """Post JSON without what is None, and return the JSON of the answer."""
         body = omit_none(content)

@@ -36,11 +36,7 @@ class AsyncEvidence:
         verdicts: list[EvidenceVerdict] = []
         for batch in split_evidence(items):
             answer = await self._connection.post(
-                "indexes/{}/evidence/",
-                index,
-                is_idempotent=False,
-                items=batch,
-                threshold=threshold,
+                "indexes/{}/evidence/", index, items=batch, threshold=threshold
             )
             verdicts += answer["verdicts"]
         return verdicts

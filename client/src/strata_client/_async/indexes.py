@@ -76,7 +76,7 @@ class AsyncIndexes:
         Raises:
             InvalidRequest: there is no such type; ``allowed`` lists them.
         """
-        return await self._connection.post("regenerate/", is_idempotent=False, **options)
+        return await self._connection.post("regenerate/", **options)
 
     # --- Keys --------------------------------------------------------------------------------
 
@@ -106,7 +106,6 @@ class AsyncIndexes:
         """
         return await self._connection.post(
             "keys/",
-            is_idempotent=False,
             name=name,
             scope=scope,
             indexes=indexes if indexes is None else list(indexes),

@@ -79,7 +79,7 @@ class AsyncRelationships:
             Conflict: the index has a type of this name.
         """
         return await self._connection.post(
-            "indexes/{}/relationship-types/", index, is_idempotent=False, name=name, **options
+            "indexes/{}/relationship-types/", index, name=name, **options
         )
 
     async def update_type(
@@ -115,7 +115,7 @@ class AsyncRelationships:
             reversed: relate the second concept to the first.
         """
         return await self._connection.post(
-            "emergent/{}/accept", pair_id, is_idempotent=False, type=type, reversed=reversed
+            "emergent/{}/accept", pair_id, type=type, reversed=reversed
         )
 
     async def dismiss(self, pair_id: str) -> EmergentPair:

@@ -45,9 +45,7 @@ class Concepts:
             Conflict: the index has a concept with this label.
             InvalidRequest: the index holds no concepts, or a value is not allowed.
         """
-        return self._connection.post(
-            "indexes/{}/concepts/", index, is_idempotent=False, label=label, **options
-        )
+        return self._connection.post("indexes/{}/concepts/", index, label=label, **options)
 
     def update(
         self, concept_id: str, *, label: str | None = None, **options: Unpack[ConceptOptions]
@@ -69,9 +67,7 @@ class Concepts:
         Raises:
             InvalidRequest: a concept is of another index, or is this one.
         """
-        return self._connection.post(
-            "concepts/{}/merge", concept_id, is_idempotent=False, concepts=[*others]
-        )
+        return self._connection.post("concepts/{}/merge", concept_id, concepts=[*others])
 
     # --- Quotes ------------------------------------------------------------------------------
 

@@ -57,7 +57,9 @@ class Connection:
         """Return the JSON at a path; parameters that are None are left out."""
         return self.fetch("GET", path, *names, params=omit_none(params))
 
-    def post(self, path: str, /, *names: str | int, is_idempotent: bool, **content: object) -> Any:
+    def post(
+        self, path: str, /, *names: str | int, is_idempotent: bool = False, **content: object
+    ) -> Any:
         """Post JSON without what is None, and return the JSON of the answer."""
         body = omit_none(content)
         return self.fetch("POST", path, *names, is_idempotent=is_idempotent, json=body)

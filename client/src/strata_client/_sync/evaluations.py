@@ -31,7 +31,7 @@ class Evaluations:
             NotFound: there is no such index or pipeline.
             InvalidRequest: a measure or a judgement is not valid, or there are no judgements.
         """
-        return self._connection.post("evaluations/", is_idempotent=False, index=index, **options)
+        return self._connection.post("evaluations/", index=index, **options)
 
     def get(self, evaluation_id: str) -> EvaluationDetail:
         """Return an evaluation with its results, and the earlier results of the same queries."""

@@ -37,11 +37,7 @@ class Evidence:
         verdicts: list[EvidenceVerdict] = []
         for batch in split_evidence(items):
             answer = self._connection.post(
-                "indexes/{}/evidence/",
-                index,
-                is_idempotent=False,
-                items=batch,
-                threshold=threshold,
+                "indexes/{}/evidence/", index, items=batch, threshold=threshold
             )
             verdicts += answer["verdicts"]
         return verdicts

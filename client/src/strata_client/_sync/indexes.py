@@ -75,7 +75,7 @@ class Indexes:
         Raises:
             InvalidRequest: there is no such type; ``allowed`` lists them.
         """
-        return self._connection.post("regenerate/", is_idempotent=False, **options)
+        return self._connection.post("regenerate/", **options)
 
     # --- Keys --------------------------------------------------------------------------------
 
@@ -105,7 +105,6 @@ class Indexes:
         """
         return self._connection.post(
             "keys/",
-            is_idempotent=False,
             name=name,
             scope=scope,
             indexes=indexes if indexes is None else list(indexes),

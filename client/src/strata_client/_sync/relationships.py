@@ -77,9 +77,7 @@ class Relationships:
         Raises:
             Conflict: the index has a type of this name.
         """
-        return self._connection.post(
-            "indexes/{}/relationship-types/", index, is_idempotent=False, name=name, **options
-        )
+        return self._connection.post("indexes/{}/relationship-types/", index, name=name, **options)
 
     def update_type(
         self, type_id: str, *, name: str | None = None, **options: Unpack[RelationshipTypeOptions]
@@ -113,9 +111,7 @@ class Relationships:
             type: the id of the relationship type.
             reversed: relate the second concept to the first.
         """
-        return self._connection.post(
-            "emergent/{}/accept", pair_id, is_idempotent=False, type=type, reversed=reversed
-        )
+        return self._connection.post("emergent/{}/accept", pair_id, type=type, reversed=reversed)
 
     def dismiss(self, pair_id: str) -> EmergentPair:
         """Remove a pair from the open pairs."""
