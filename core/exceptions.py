@@ -5,7 +5,8 @@ programs; ``fix`` tells a person what to do. The kind of an error decides its HT
 (``config.error_statuses``).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
 
 
 class StrataError(Exception):
@@ -29,6 +30,18 @@ class StrataError(Exception):
         self.allowed = None if allowed is None else sorted(allowed)
         self.fix = fix
         super().__init__(self.detail)
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Self:
+        """The error that the API answered with this content, as ``as_json`` wrote it."""
+        error = cls(
+            content.get("detail"),
+            field=content.get("field"),
+            allowed=content.get("allowed"),
+            fix=content.get("fix"),
+        )
+        error.code = content.get("code", "unexpected_answer")
+        return error
 
     @property
     def is_expected(self) -> bool:
