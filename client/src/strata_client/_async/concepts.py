@@ -23,7 +23,8 @@ from strata_client.types import (
 class AsyncConcepts:
     """The concepts of any index whose spec enables them.
 
-    A method raises ``NotFound`` if there is no index of the given name, or nothing with a given id.
+    A method raises ``NotFound`` if there is no index of the given name, or nothing with a given id,
+    and ``InvalidRequest`` if a value is not allowed.
     """
 
     def __init__(self, connection: AsyncConnection) -> None:
@@ -128,9 +129,6 @@ class AsyncConcepts:
 
         Args:
             like: one to ten words that the types of the relationships are to be similar to.
-
-        Raises:
-            InvalidRequest: a value is not allowed.
         """
         words = like if isinstance(like, str) else ",".join(like)
         return await self._connection.read("concepts/{}/paths", concept_id, like=words, **options)

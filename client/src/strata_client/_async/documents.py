@@ -35,10 +35,10 @@ from strata_client.types import (
 
 
 class AsyncDocuments:
-    """The methods of the client that are about documents.
+    """The methods of the client that are about documents. Pages are numbered from 0.
 
     A method raises ``NotFound`` if there is no index of the given name, or no artifact or page with
-    the given id or number.
+    the given id or number, and ``InvalidRequest`` if a value is not allowed.
     """
 
     _connection: AsyncConnection
@@ -111,11 +111,7 @@ class AsyncDocuments:
         return await self._connection.read("artifacts/{}/", artifact_id)
 
     async def artifacts(self, index: str, **options: Unpack[ArtifactListOptions]) -> ArtifactList:
-        """Return the artifacts of an index.
-
-        Raises:
-            InvalidRequest: a value is not allowed.
-        """
+        """Return the artifacts of an index."""
         return await self._connection.read("indexes/{}/artifacts/", index, **options)
 
     async def replace(
@@ -143,22 +139,12 @@ class AsyncDocuments:
         return await self._connection.read("artifacts/{}/pages/", artifact_id, **options)
 
     async def page(self, artifact_id: str, number: int) -> Page:
-        """Return a page with its text.
-
-        Args:
-            number: counted from 0.
-        """
+        """Return a page with its text."""
         return await self._connection.read("artifacts/{}/pages/{}/", artifact_id, number)
 
     async def picture(self, artifact_id: str, number: int) -> bytes:
-        """Return a page of a PDF or an image as WebP, at most 1,600 pixels wide and high.
-
-        Args:
-            number: counted from 0.
-
-        Raises:
-            NotFound: there is no such artifact or page, or it is neither a PDF nor an image.
-        """
+        """Return a page of a PDF or an image as WebP, at most 1,600 pixels wide and high; of other
+        files, raises ``NotFound``."""
         response = await self._connection.send(
             "GET", "artifacts/{}/pages/{}/picture", artifact_id, number
         )
@@ -169,12 +155,11 @@ class AsyncDocuments:
         not certain.
 
         Args:
-            number: counted from 0.
             start: first character, in the page's text.
             end: one past the last.
 
         Raises:
-            NotFound: there is no such artifact or page, or the artifact was added as text.
+            NotFound: the artifact was added as text.
         """
         answer: PassageBoxes = await self._connection.read(
             "artifacts/{}/pages/{}/boxes", artifact_id, number, start=start, end=end
@@ -182,30 +167,19 @@ class AsyncDocuments:
         return answer["boxes"]
 
     async def original(self, artifact_id: str) -> bytes:
-        """Return the original file.
-
-        Raises:
-            NotFound: there is no artifact with this id, or it was added as text.
-        """
+        """Return the original file; of an artifact that was added as text, raises ``NotFound``."""
         response = await self._connection.send("GET", "artifacts/{}/original", artifact_id)
         return response.content
 
     # --- Summaries ---------------------------------------------------------------------------
 
     async def summary(self, artifact_id: str) -> Summary:
-        """Return the summary of an artifact, its writer and its state.
-
-        Raises:
-            NotFound: there is no artifact with this id, or it has no summary.
-        """
+        """Return the summary of an artifact, its writer and its state; raises ``NotFound`` if it
+        has none."""
         return await self._connection.read("artifacts/{}/summary_candidate", artifact_id)
 
     async def page_summary(self, page_id: str) -> Summary:
-        """Return the summary of a page.
-
-        Raises:
-            NotFound: there is no page with this id, or it has no summary.
-        """
+        """Return the summary of a page, as ``summary``."""
         return await self._connection.read("pages/{}/summary_candidate", page_id)
 
     async def write_summary(
@@ -222,11 +196,7 @@ class AsyncDocuments:
     async def write_page_summary(
         self, page_id: str, text: str | None, *, model_name: str | None = None
     ) -> Summary:
-        """Write the summary of a page by hand, as ``write_summary``.
-
-        Raises:
-            InvalidRequest: its index has no summaries, or the text is not allowed.
-        """
+        """Write the summary of a page by hand, as ``write_summary``."""
         return await self._write_summary("pages/{}/", page_id, text, model_name)
 
     async def _write_summary(

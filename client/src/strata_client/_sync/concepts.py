@@ -24,7 +24,8 @@ from strata_client.types import (
 class Concepts:
     """The concepts of any index whose spec enables them.
 
-    A method raises ``NotFound`` if there is no index of the given name, or nothing with a given id.
+    A method raises ``NotFound`` if there is no index of the given name, or nothing with a given id,
+    and ``InvalidRequest`` if a value is not allowed.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -127,9 +128,6 @@ class Concepts:
 
         Args:
             like: one to ten words that the types of the relationships are to be similar to.
-
-        Raises:
-            InvalidRequest: a value is not allowed.
         """
         words = like if isinstance(like, str) else ",".join(like)
         return self._connection.read("concepts/{}/paths", concept_id, like=words, **options)
