@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Unpack
 
-from strata_client._async.connection import AsyncConnection
+from strata_client._async.connection import AsyncMethods
 from strata_client.types import (
     Concept,
     ConceptContextAnswer,
@@ -20,15 +20,12 @@ from strata_client.types import (
 )
 
 
-class AsyncConcepts:
+class AsyncConcepts(AsyncMethods):
     """The concepts of any index whose spec enables them.
 
     A method raises ``NotFound`` if there is no index of the given name, or nothing with a given id,
     and ``InvalidRequest`` if a value is not allowed.
     """
-
-    def __init__(self, connection: AsyncConnection) -> None:
-        self._connection = connection
 
     async def list(self, index: str, **options: Unpack[ConceptListOptions]) -> ConceptList:
         """Return the concepts of an index, by label."""

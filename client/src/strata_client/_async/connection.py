@@ -113,6 +113,13 @@ class AsyncConnection:
             await sleep(wait)
 
 
+class AsyncMethods:
+    """The base of what sends requests."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+
+
 def _is_http_url(url: str) -> bool:
     try:
         parsed = httpx.URL(url)

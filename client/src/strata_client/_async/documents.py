@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from time import monotonic
 from typing import Any, Unpack, overload
 
-from strata_client._async.connection import AsyncConnection
+from strata_client._async.connection import AsyncMethods
 from strata_client._async.polling import poll
 from strata_client.bodies import (
     FileInput,
@@ -34,14 +34,12 @@ from strata_client.types import (
 )
 
 
-class AsyncDocuments:
+class AsyncDocuments(AsyncMethods):
     """The methods of the client that are about documents. Pages are numbered from 0.
 
     A method raises ``NotFound`` if there is no index of the given name, or no artifact or page with
     the given id or number, and ``InvalidRequest`` if a value is not allowed.
     """
-
-    _connection: AsyncConnection
 
     async def add(
         self,

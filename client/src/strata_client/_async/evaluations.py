@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from time import monotonic
 from typing import Unpack
 
-from strata_client._async.connection import AsyncConnection
+from strata_client._async.connection import AsyncMethods
 from strata_client._async.polling import poll
 from strata_client.exceptions import StrataError
 from strata_client.types import (
@@ -16,12 +16,9 @@ from strata_client.types import (
 )
 
 
-class AsyncEvaluations:
+class AsyncEvaluations(AsyncMethods):
     """Every method raises ``AccessDenied`` without a key that sees all documents, and ``NotFound``
     if there is no evaluation with the given id."""
-
-    def __init__(self, connection: AsyncConnection) -> None:
-        self._connection = connection
 
     async def start(self, index: str, **options: Unpack[EvaluationOptions]) -> Evaluation:
         """Start an evaluation; return the same one if it still waits. Needs the scope ``write``.

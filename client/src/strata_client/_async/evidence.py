@@ -3,16 +3,13 @@
 from collections.abc import Iterable, Sequence
 from typing import Unpack
 
-from strata_client._async.connection import AsyncConnection
+from strata_client._async.connection import AsyncMethods
 from strata_client.bodies import split_evidence
 from strata_client.types import EvidenceHit, EvidenceItem, EvidenceSearchOptions, EvidenceVerdict
 
 
-class AsyncEvidence:
+class AsyncEvidence(AsyncMethods):
     """The evidence of any index whose spec enables it."""
-
-    def __init__(self, connection: AsyncConnection) -> None:
-        self._connection = connection
 
     async def add(
         self,

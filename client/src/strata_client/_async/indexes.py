@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Unpack, overload
 
-from strata_client._async.connection import AsyncConnection
+from strata_client._async.connection import AsyncMethods
 from strata_client.types import (
     Index,
     IndexRemoval,
@@ -18,13 +18,11 @@ from strata_client.types import (
 )
 
 
-class AsyncIndexes:
+class AsyncIndexes(AsyncMethods):
     """The methods of the client that are about indexes and keys.
 
     A method raises ``NotFound`` if there is no index of the given name.
     """
-
-    _connection: AsyncConnection
 
     async def indexes(self) -> list[Index]:
         """Return the indexes that the key may read."""

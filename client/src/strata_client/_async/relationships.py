@@ -2,7 +2,7 @@
 
 from typing import Unpack
 
-from strata_client._async.connection import AsyncConnection
+from strata_client._async.connection import AsyncMethods
 from strata_client.types import (
     Deletion,
     EmergentOptions,
@@ -18,14 +18,11 @@ from strata_client.types import (
 )
 
 
-class AsyncRelationships:
+class AsyncRelationships(AsyncMethods):
     """The relationships of any index whose spec enables concepts.
 
     A method raises ``NotFound`` if there is no index of the given name, or nothing with a given id.
     """
-
-    def __init__(self, connection: AsyncConnection) -> None:
-        self._connection = connection
 
     async def list(
         self, index: str, **options: Unpack[RelationshipListOptions]

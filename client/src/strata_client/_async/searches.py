@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Unpack, get_args, overload
 
-from strata_client._async.connection import AsyncConnection
+from strata_client._async.connection import AsyncMethods
 from strata_client.exceptions import InvalidRequest
 from strata_client.types import (
     BlendOptions,
@@ -37,14 +37,12 @@ from strata_client.types import (
 )
 
 
-class AsyncSearches:
+class AsyncSearches(AsyncMethods):
     """The methods of the client that search.
 
-    Every search raises ``NotFound`` for an unknown index, and ``InvalidRequest`` for a wrong
-    parameter or an index that does not hold what is searched.
+    Every method raises ``NotFound`` for an unknown index, source or tool, and ``InvalidRequest``
+    for a wrong parameter or an index that does not hold what is searched.
     """
-
-    _connection: AsyncConnection
 
     @overload
     async def search(
@@ -176,9 +174,6 @@ class AsyncSearches:
 
         Args:
             window: neighbours on each side, 0 to 10.
-
-        Raises:
-            NotFound: there is no such source.
         """
         return await self._connection.read("sources/{}/", source_id, window=window)
 
@@ -195,7 +190,6 @@ class AsyncSearches:
             index: the indexes to search, which share its embedding model; by default its own.
 
         Raises:
-            NotFound: there is no such source or index.
             Conflict: the source has no chunks that are embedded yet.
         """
         names = index if index is None or isinstance(index, str) else ",".join(index)
@@ -204,11 +198,7 @@ class AsyncSearches:
     # --- Tools -------------------------------------------------------------------------------
 
     async def tools(self, index: str) -> list[Tool]:
-        """Return the tools that an index declares, each with the JSON schema of its arguments.
-
-        Raises:
-            NotFound: there is no index of this name.
-        """
+        """Return the tools that an index declares, each with the JSON schema of its arguments."""
         return (await self._connection.read("indexes/{}/tools/", index))["results"]
 
     async def call_tool(
@@ -220,8 +210,6 @@ class AsyncSearches:
             arguments: as the tool's schema says, and optionally ``limit``.
 
         Raises:
-            NotFound: there is no such index or tool.
-            InvalidRequest: an argument is missing, unknown or not allowed.
             Conflict: the live build does not hold what the tool needs.
         """
         return await self._connection.fetch(

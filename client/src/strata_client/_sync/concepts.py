@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from typing import Unpack
 
-from strata_client._sync.connection import Connection
+from strata_client._sync.connection import Methods
 from strata_client.types import (
     Concept,
     ConceptContextAnswer,
@@ -21,15 +21,12 @@ from strata_client.types import (
 )
 
 
-class Concepts:
+class Concepts(Methods):
     """The concepts of any index whose spec enables them.
 
     A method raises ``NotFound`` if there is no index of the given name, or nothing with a given id,
     and ``InvalidRequest`` if a value is not allowed.
     """
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def list(self, index: str, **options: Unpack[ConceptListOptions]) -> ConceptList:
         """Return the concepts of an index, by label."""

@@ -114,6 +114,13 @@ class Connection:
             sleep(wait)
 
 
+class Methods:
+    """The base of what sends requests."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+
 def _is_http_url(url: str) -> bool:
     try:
         parsed = httpx.URL(url)

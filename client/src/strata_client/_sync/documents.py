@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from time import monotonic
 from typing import Any, Unpack, overload
 
-from strata_client._sync.connection import Connection
+from strata_client._sync.connection import Methods
 from strata_client._sync.polling import poll
 from strata_client.bodies import (
     FileInput,
@@ -35,14 +35,12 @@ from strata_client.types import (
 )
 
 
-class Documents:
+class Documents(Methods):
     """The methods of the client that are about documents. Pages are numbered from 0.
 
     A method raises ``NotFound`` if there is no index of the given name, or no artifact or page with
     the given id or number, and ``InvalidRequest`` if a value is not allowed.
     """
-
-    _connection: Connection
 
     def add(
         self,

@@ -5,7 +5,7 @@ from collections.abc import Generator
 from time import monotonic
 from typing import Unpack
 
-from strata_client._sync.connection import Connection
+from strata_client._sync.connection import Methods
 from strata_client._sync.polling import poll
 from strata_client.exceptions import StrataError
 from strata_client.types import (
@@ -17,12 +17,9 @@ from strata_client.types import (
 )
 
 
-class Evaluations:
+class Evaluations(Methods):
     """Every method raises ``AccessDenied`` without a key that sees all documents, and ``NotFound``
     if there is no evaluation with the given id."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def start(self, index: str, **options: Unpack[EvaluationOptions]) -> Evaluation:
         """Start an evaluation; return the same one if it still waits. Needs the scope ``write``.

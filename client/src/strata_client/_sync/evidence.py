@@ -4,16 +4,13 @@
 from collections.abc import Iterable, Sequence
 from typing import Unpack
 
-from strata_client._sync.connection import Connection
+from strata_client._sync.connection import Methods
 from strata_client.bodies import split_evidence
 from strata_client.types import EvidenceHit, EvidenceItem, EvidenceSearchOptions, EvidenceVerdict
 
 
-class Evidence:
+class Evidence(Methods):
     """The evidence of any index whose spec enables it."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def add(
         self,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Unpack, overload
 
-from strata_client._sync.connection import Connection
+from strata_client._sync.connection import Methods
 from strata_client.types import (
     Index,
     IndexRemoval,
@@ -19,13 +19,11 @@ from strata_client.types import (
 )
 
 
-class Indexes:
+class Indexes(Methods):
     """The methods of the client that are about indexes and keys.
 
     A method raises ``NotFound`` if there is no index of the given name.
     """
-
-    _connection: Connection
 
     def indexes(self) -> list[Index]:
         """Return the indexes that the key may read."""

@@ -3,7 +3,7 @@
 
 from typing import Unpack
 
-from strata_client._sync.connection import Connection
+from strata_client._sync.connection import Methods
 from strata_client.types import (
     Deletion,
     EmergentOptions,
@@ -19,14 +19,11 @@ from strata_client.types import (
 )
 
 
-class Relationships:
+class Relationships(Methods):
     """The relationships of any index whose spec enables concepts.
 
     A method raises ``NotFound`` if there is no index of the given name, or nothing with a given id.
     """
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def list(self, index: str, **options: Unpack[RelationshipListOptions]) -> RelationshipList:
         """Return the relationships of an index."""

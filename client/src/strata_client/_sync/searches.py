@@ -4,7 +4,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Unpack, get_args, overload
 
-from strata_client._sync.connection import Connection
+from strata_client._sync.connection import Methods
 from strata_client.exceptions import InvalidRequest
 from strata_client.types import (
     BlendOptions,
@@ -38,14 +38,12 @@ from strata_client.types import (
 )
 
 
-class Searches:
+class Searches(Methods):
     """The methods of the client that search.
 
-    Every search raises ``NotFound`` for an unknown index, and ``InvalidRequest`` for a wrong
-    parameter or an index that does not hold what is searched.
+    Every method raises ``NotFound`` for an unknown index, source or tool, and ``InvalidRequest``
+    for a wrong parameter or an index that does not hold what is searched.
     """
-
-    _connection: Connection
 
     @overload
     def search(
@@ -177,9 +175,6 @@ class Searches:
 
         Args:
             window: neighbours on each side, 0 to 10.
-
-        Raises:
-            NotFound: there is no such source.
         """
         return self._connection.read("sources/{}/", source_id, window=window)
 
@@ -196,7 +191,6 @@ class Searches:
             index: the indexes to search, which share its embedding model; by default its own.
 
         Raises:
-            NotFound: there is no such source or index.
             Conflict: the source has no chunks that are embedded yet.
         """
         names = index if index is None or isinstance(index, str) else ",".join(index)
@@ -205,11 +199,7 @@ class Searches:
     # --- Tools -------------------------------------------------------------------------------
 
     def tools(self, index: str) -> list[Tool]:
-        """Return the tools that an index declares, each with the JSON schema of its arguments.
-
-        Raises:
-            NotFound: there is no index of this name.
-        """
+        """Return the tools that an index declares, each with the JSON schema of its arguments."""
         return (self._connection.read("indexes/{}/tools/", index))["results"]
 
     def call_tool(
@@ -221,8 +211,6 @@ class Searches:
             arguments: as the tool's schema says, and optionally ``limit``.
 
         Raises:
-            NotFound: there is no such index or tool.
-            InvalidRequest: an argument is missing, unknown or not allowed.
             Conflict: the live build does not hold what the tool needs.
         """
         return self._connection.fetch(
