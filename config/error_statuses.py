@@ -44,13 +44,7 @@ from core.exceptions import (
 from core.expected_errors import is_database_unavailable
 from core.serializers import make_error_json, to_invalid_input
 from indexing.exceptions import EmbeddingMismatch, StoreRejected
-from summaries.exceptions import (
-    LanguageModelError,
-    LanguageModelMisconfigured,
-    LanguageModelMissing,
-    LanguageModelRefused,
-    LanguageModelUnavailable,
-)
+from summaries.exceptions import LanguageModelError
 
 T = TypeVar("T")
 
@@ -71,10 +65,6 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     EmbeddingMismatch: 500,
     StoreRejected: 502,
     LanguageModelError: 502,
-    LanguageModelRefused: 422,
-    LanguageModelMissing: 503,
-    LanguageModelMisconfigured: 503,
-    LanguageModelUnavailable: 503,
     Unavailable: 503,
     DiskFull: 507,
 }
