@@ -59,7 +59,7 @@ class JSONParser(BaseParser):
 
 
 def max_json_bytes(content_type: str) -> int:
-    """The ``max_body_bytes`` (``config.body_limits``) of views that accept long JSON."""
+    """The ``max_body_bytes`` (``config.middleware``) of views that accept long JSON."""
     return int(settings.STRATA_MAX_JSON_BYTES)
 
 
