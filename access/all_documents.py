@@ -7,10 +7,10 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from access.authentication import get_grant
-from core.exceptions import StrataError
+from core.exceptions import Forbidden
 
 
-class AllDocumentsNeeded(StrataError):
+class AllDocumentsNeeded(Forbidden):
     """This operation is only for keys and users that may see all documents of the index."""
 
     code = "needs_all_documents"
@@ -25,7 +25,7 @@ class SeesAllDocuments(BasePermission):
         return True
 
 
-class AllIndexesNeeded(StrataError):
+class AllIndexesNeeded(Forbidden):
     """This operation is only for keys and users that see all indexes."""
 
     code = "needs_all_indexes"

@@ -1,4 +1,4 @@
-"""System checks of the admin key, of OpenID Connect and of the limits of keys."""
+"""System checks of the admin key and of OpenID Connect."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,26 +14,13 @@ MIN_SECRET_CHARS = 16
 @register("strata")
 def check_admin_key(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
     secret = settings.STRATA_ADMIN_KEY
-    if not secret:
-        return []
+    hint = "openssl rand -hex 32 makes a good one."
     if not (secret.isascii() and secret.isprintable() and " " not in secret):
-        return [
-            Error(
-                "STRATA_ADMIN_KEY may hold visible ASCII characters only, because it is sent in a "
-                "header.",
-                hint="openssl rand -hex 32 makes a good one.",
-                id="access.E001",
-            )
-        ]
-    if len(secret) < MIN_SECRET_CHARS:
-        return [
-            Error(
-                f"STRATA_ADMIN_KEY is shorter than {MIN_SECRET_CHARS} characters and can be "
-                "guessed.",
-                hint="openssl rand -hex 32 makes a good one.",
-                id="access.E002",
-            )
-        ]
+        problem = "may hold visible ASCII characters only, because it is sent in a header."
+        return [Error(f"STRATA_ADMIN_KEY {problem}", hint=hint, id="access.E001")]
+    if 0 < len(secret) < MIN_SECRET_CHARS:
+        problem = f"is shorter than {MIN_SECRET_CHARS} characters and can be guessed."
+        return [Error(f"STRATA_ADMIN_KEY {problem}", hint=hint, id="access.E002")]
     return []
 
 
@@ -44,60 +31,21 @@ def check_openid(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list
     if len(missing) == len(names):
         return []
     if missing:
-        return [
-            Error(
-                f"OpenID Connect needs {', '.join(names)}; not set: {', '.join(missing)}.",
-                hint="Set all three, or none of them.",
-                id="access.E003",
-            )
-        ]
+        problem = f"OpenID Connect needs {', '.join(names)}; not set: {', '.join(missing)}."
+        return [Error(problem, hint="Set all three, or none of them.", id="access.E003")]
     found: list[CheckMessage] = []
     issuer = urlsplit(settings.STRATA_OIDC_ISSUER)
     is_loopback = issuer.hostname in {"localhost", "127.0.0.1", "::1"}
-    if (
-        not issuer.hostname
-        or issuer.scheme not in ({"http", "https"} if is_loopback else {"https"})
-        or issuer.query
-        or issuer.fragment
-    ):
-        found.append(
-            Error(
-                "STRATA_OIDC_ISSUER must be an https:// URL without query and fragment; http:// "
-                "only on this machine.",
-                hint="Copy `issuer` from the provider's /.well-known/openid-configuration.",
-                id="access.E004",
-            )
+    has_scheme = issuer.scheme == "https" or (issuer.scheme == "http" and is_loopback)
+    if not issuer.hostname or not has_scheme or issuer.query or issuer.fragment:
+        problem = (
+            "STRATA_OIDC_ISSUER must be an https:// URL without query and fragment; http:// only "
+            "on this machine."
         )
+        hint = "Copy `issuer` from the provider's /.well-known/openid-configuration."
+        found.append(Error(problem, hint=hint, id="access.E004"))
     if "openid" not in settings.STRATA_OIDC_SCOPES.split():
-        found.append(
-            Error(
-                "STRATA_OIDC_SCOPES must include openid: without it, the provider sends no ID "
-                "token.",
-                hint="The default is `openid profile email`.",
-                id="access.E005",
-            )
-        )
+        problem = "STRATA_OIDC_SCOPES must include openid: without it, there is no ID token."
+        hint = "The default is `openid profile email`."
+        found.append(Error(problem, hint=hint, id="access.E005"))
     return found
-
-
-KEY_LIMITS = (
-    "STRATA_KEY_REQUESTS_PER_MINUTE",
-    "STRATA_KEY_STREAMS",
-    "STRATA_KEY_WAITING_JOBS",
-    "STRATA_KEY_WAITING_UPLOADS",
-    "STRATA_KEY_MODEL_CALLS_PER_DAY",
-    "STRATA_KEY_MODEL_TOKENS_PER_DAY",
-)
-
-
-@register("strata")
-def check_key_limits(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    return [
-        Error(
-            f"{name} is {getattr(settings, name)}; it must not be negative.",
-            hint="Set it to the largest number that is allowed, or to 0 for no limit.",
-            id="access.E006",
-        )
-        for name in KEY_LIMITS
-        if getattr(settings, name) < 0
-    ]

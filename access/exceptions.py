@@ -1,33 +1,33 @@
 """Errors about API keys and what they may do."""
 
-from core.exceptions import StrataError
+from core.exceptions import Conflict, Forbidden, StrataError, Unavailable, Unknown
 
 
-class UnknownKey(StrataError):
+class UnknownKey(Unknown):
     """There is no key with this id."""
 
     code = "unknown_key_id"
 
 
-class UnknownPerson(StrataError):
+class UnknownPerson(Unknown):
     """There is no person with this id."""
 
     code = "unknown_person"
 
 
-class SuperuserNeeded(StrataError):
+class SuperuserNeeded(Forbidden):
     """Only superusers may change superusers and staff."""
 
     code = "superuser_needed"
 
 
-class LastManager(StrataError):
+class LastManager(Conflict):
     """Nobody else who can sign in may manage access."""
 
     code = "last_manager"
 
 
-class MissingScope(StrataError):
+class MissingScope(Forbidden):
     """The key lacks the scope that the operation needs."""
 
     code = "missing_scope"
@@ -66,9 +66,8 @@ class ModelUseSpent(LimitReached):
     code = "model_use_spent"
 
 
-class TooManyLogins(StrataError):
+class TooManyLogins(Unavailable):
     """Too many passwords are being checked at this moment."""
 
     code = "too_many_logins"
-    is_retryable = True
     retry_after = 2.0

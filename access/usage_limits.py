@@ -120,15 +120,11 @@ def take_stream(holder: str) -> StreamSlot:
         TooManyStreamsOfKey: the holder has ``STRATA_KEY_STREAMS`` already.
     """
     limit = settings.STRATA_KEY_STREAMS
-    if not _is_limited(holder, limit):
-        return StreamSlot("")
-    slot = _take_slot("stream", holder, limit, STREAM_SECONDS)
-    if not slot:
-        raise TooManyStreamsOfKey(
-            f"The key is already reading {limit:,} answers at once, which is its limit.",
-            fix="Read them to their end, or close them, before the next question.",
-        )
-    return StreamSlot(slot)
+    refusal = TooManyStreamsOfKey(
+        f"The key is already reading {limit:,} answers at once, which is its limit.",
+        fix="Read them to their end, or close them, before the next question.",
+    )
+    return StreamSlot(_take_slot("stream", holder, limit, STREAM_SECONDS, refusal))
 
 
 @contextmanager
@@ -138,14 +134,12 @@ def one_at_a_time(holder: str, job: str) -> Iterator[None]:
     Raises:
         TooManyJobs: another one of the holder is running.
     """
-    slot = ""
-    if _is_limited(holder, settings.STRATA_KEY_WAITING_JOBS):
-        slot = _take_slot(job, holder, 1, JOB_SECONDS)
-        if not slot:
-            raise TooManyJobs(
-                f"A {job} that this key started is still running.",
-                fix="Wait until it ends, or use the command of strata.",
-            )
+    refusal = TooManyJobs(
+        f"A {job} that this key started is still running.",
+        fix="Wait until it ends, or use the command of strata.",
+    )
+    limit = min(1, settings.STRATA_KEY_WAITING_JOBS)
+    slot = _take_slot(job, holder, limit, JOB_SECONDS, refusal)
     try:
         yield
     finally:
@@ -158,15 +152,11 @@ def take_batch(holder: str) -> str:
     Raises:
         TooManyJobs: another batch of the holder is being stored.
     """
-    if holder in UNLIMITED:
-        return ""
-    slot = _take_slot("batch", holder, 1, BATCH_SECONDS)
-    if not slot:
-        raise TooManyJobs(
-            "Another batch of this key is being stored.",
-            fix="Send it again when the other one has ended, or send all lines in one batch.",
-        )
-    return slot
+    refusal = TooManyJobs(
+        "Another batch of this key is being stored.",
+        fix="Send it again when the other one has ended, or send all lines in one batch.",
+    )
+    return _take_slot("batch", holder, 1, BATCH_SECONDS, refusal)
 
 
 def keep_batch(slot: str) -> None:
@@ -200,10 +190,7 @@ def require_model_use(holder: str) -> None:
     Raises:
         ModelUseSpent: the holder has used the language model as much as it may today.
     """
-    for name, limit in (
-        ("calls", settings.STRATA_KEY_MODEL_CALLS_PER_DAY),
-        ("tokens", settings.STRATA_KEY_MODEL_TOKENS_PER_DAY),
-    ):
+    for name, limit in _list_model_limits().items():
         if _is_limited(holder, limit) and _read_count(f"model-{name}", holder, DAY) >= limit:
             raise _wait_for_next(
                 DAY,
@@ -216,12 +203,17 @@ def require_model_use(holder: str) -> None:
 
 def add_model_use(holder: str, *, calls: int, tokens: int) -> None:
     """Count what the holder has used of the language model today."""
-    for name, amount, limit in (
-        ("calls", calls, settings.STRATA_KEY_MODEL_CALLS_PER_DAY),
-        ("tokens", tokens, settings.STRATA_KEY_MODEL_TOKENS_PER_DAY),
-    ):
-        if amount and _is_limited(holder, limit):
-            _count(f"model-{name}", holder, DAY, amount)
+    amounts = {"calls": calls, "tokens": tokens}
+    for name, limit in _list_model_limits().items():
+        if amounts[name] and _is_limited(holder, limit):
+            _count(f"model-{name}", holder, DAY, amounts[name])
+
+
+def _list_model_limits() -> dict[str, int]:
+    return {
+        "calls": settings.STRATA_KEY_MODEL_CALLS_PER_DAY,
+        "tokens": settings.STRATA_KEY_MODEL_TOKENS_PER_DAY,
+    }
 
 
 # --- Counters --------------------------------------------------------------------------------
@@ -251,14 +243,16 @@ def _read_count(name: str, holder: str, seconds: int) -> int:
     return int(cache.get(_name_counter(name, holder, seconds), 0))
 
 
-def _take_slot(name: str, holder: str, limit: int, seconds: int) -> str:
-    """Take one of the holder's slots; empty if all are taken. A process that is killed frees none,
-    so each ends after ``seconds``."""
+def _take_slot(name: str, holder: str, limit: int, seconds: int, refusal: LimitReached) -> str:
+    """Take one of the holder's slots; raise ``refusal`` if all are taken. Empty without a limit. A
+    process that is killed frees none, so each ends after ``seconds``."""
+    if not _is_limited(holder, limit):
+        return ""
     for number in range(limit):
         slot = f"{name}-{hash_text(holder)[:32]}-{number}"
         if cache.add(slot, True, seconds):
             return slot
-    return ""
+    raise refusal
 
 
 def _wait_for_next(seconds: int, error: LimitReached) -> LimitReached:

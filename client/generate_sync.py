@@ -5,6 +5,7 @@ python client/generate_sync.py --check    exits with an error if a file would ch
 """
 
 import filecmp
+import re
 import shutil
 import subprocess
 import sys
@@ -18,20 +19,7 @@ PAIRS = {
     "client/src/strata_client/_async": "client/src/strata_client/_sync",
     "tests/client/asynchronous": "tests/client/synchronous",
 }
-NAMES = {
-    "AsyncAnswerStream": "AnswerStream",
-    "AsyncBaseTransport": "BaseTransport",
-    "AsyncClient": "Client",
-    "AsyncConcepts": "Concepts",
-    "AsyncConnection": "Connection",
-    "AsyncDocuments": "Documents",
-    "AsyncEvaluations": "Evaluations",
-    "AsyncEvidence": "Evidence",
-    "AsyncHTTPTransport": "HTTPTransport",
-    "AsyncIndexes": "Indexes",
-    "AsyncRelationships": "Relationships",
-    "AsyncSearches": "Searches",
-    "AsyncStrata": "Strata",
+NAMES = {  # besides Async..., which loses its prefix
     "_async": "_sync",
     "aclose": "close",
     "aiter_bytes": "iter_bytes",
@@ -48,8 +36,10 @@ def generate(into: Path) -> None:
     for source, target in PAIRS.items():
         copied = into / source
         shutil.copytree(ROOT / source, copied, ignore=shutil.ignore_patterns("__pycache__"))
-        rule = unasync.Rule(f"/{source}/", f"/{target}/", additional_replacements=NAMES)
         files = sorted(copied.rglob("*.py"))
+        text = "".join(file.read_text(encoding="utf-8") for file in files)
+        names = NAMES | {name: name[5:] for name in re.findall(r"\bAsync\w+", text)}
+        rule = unasync.Rule(f"/{source}/", f"/{target}/", additional_replacements=names)
         unasync.unasync_files([str(file) for file in files], [rule])
         for file in files:
             made = into / target / file.relative_to(copied)
@@ -71,21 +61,10 @@ def find_differences(made: Path) -> list[str]:
     """List the files that differ from the generated ones in ``made``, and superfluous files."""
     different = []
     for target in PAIRS.values():
-        names = {
-            file.relative_to(base / target)
-            for base in (made, ROOT)
-            for file in (base / target).rglob("*.py")
-        }
-        different += [
-            f"{target}/{name}"
-            for name in sorted(names)
-            if not _is_same(made / target / name, ROOT / target / name)
-        ]
+        compared = filecmp.dircmp(made / target, ROOT / target, ignore=["__pycache__"])
+        names = compared.left_only + compared.right_only + compared.diff_files
+        different += [f"{target}/{name}" for name in sorted(names)]
     return different
-
-
-def _is_same(first: Path, second: Path) -> bool:
-    return first.exists() and second.exists() and filecmp.cmp(first, second, shallow=False)
 
 
 def main() -> None:

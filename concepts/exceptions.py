@@ -1,33 +1,33 @@
 """Errors about concepts, instances, relationships and emergent pairs."""
 
-from core.exceptions import InvalidInput, StrataError
+from core.exceptions import Conflict, InvalidInput, Unknown
 
 
-class UnknownConcept(StrataError):
+class UnknownConcept(Unknown):
     """There is no concept with this id."""
 
     code = "unknown_concept"
 
 
-class UnknownInstance(StrataError):
+class UnknownInstance(Unknown):
     """There is no instance with this id."""
 
     code = "unknown_instance"
 
 
-class UnknownRelationshipType(StrataError):
+class UnknownRelationshipType(Unknown):
     """There is no relationship type with this id."""
 
     code = "unknown_relationship_type"
 
 
-class UnknownRelationship(StrataError):
+class UnknownRelationship(Unknown):
     """There is no relationship with this id."""
 
     code = "unknown_relationship"
 
 
-class UnknownEmergentPair(StrataError):
+class UnknownEmergentPair(Unknown):
     """There is no emergent pair with this id."""
 
     code = "unknown_pair"
@@ -39,7 +39,7 @@ class QuoteNotFound(InvalidInput):
     code = "quote_not_found"
 
 
-class HiddenRelationships(StrataError):
+class HiddenRelationships(Conflict):
     """Relationships that you may not see would be deleted with it."""
 
     code = "hidden_relationships"

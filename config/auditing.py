@@ -88,8 +88,10 @@ class AuditMiddleware:
         if caller[0] == Subject.Kind.NOBODY and _is_change(request, match.func):
             return response  # refused, or an application's tokens, which a user has allowed before
         try:
-            index = request.META[AUDITED] or _find_index(match.kwargs, response)
-            target = index, _find_document(match.kwargs, response), _find_revision(response)
+            data = getattr(response, "data", None)
+            answer = data if isinstance(data, Mapping) else {}
+            index = request.META[AUDITED] or _find_index(match.kwargs, response, answer)
+            target = index, _find_document(match.kwargs, answer), answer.get("revision")
             write_rows(caller, describe_route(request), response.status_code, [target])
         except DatabaseError:
             logger.exception("A row of the audit log was not written")
@@ -122,11 +124,11 @@ def _find_index_of_object(kwargs: Mapping[str, Any]) -> str:
     return ""
 
 
-def _find_index(kwargs: Mapping[str, Any], response: Any) -> str:
+def _find_index(kwargs: Mapping[str, Any], response: Any, answer: Mapping[str, Any]) -> str:
     """The index that a path, an answer or a body names; "" if there is no such index."""
     if response.status_code < HTTPStatus.BAD_REQUEST and "index" in kwargs:
         return str(kwargs["index"])  # also one that the request has deleted
-    given = [kwargs, getattr(response, "data", None)]
+    given: list[Any] = [kwargs, answer]
     if hasattr(response, "renderer_context"):
         with suppress(APIException, StrataError):  # a malformed body that the view left aside
             given.append(response.renderer_context["request"].data)
@@ -135,15 +137,8 @@ def _find_index(kwargs: Mapping[str, Any], response: Any) -> str:
     return next((str(name) for name in named if name in known), "")
 
 
-def _find_document(kwargs: Mapping[str, Any], response: Any) -> str:
+def _find_document(kwargs: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
     """The first id in the path, or that of the answer; no other text."""
-    answer = getattr(response, "data", None)
     values = [value for name, value in kwargs.items() if name != "index"]
-    if isinstance(answer, Mapping):
-        values.append(answer.get("id"))
+    values.append(answer.get("id"))
     return next((str(value).lower() for value in values if _ID.fullmatch(str(value))), "")
-
-
-def _find_revision(response: Any) -> int | None:
-    answer = getattr(response, "data", None)
-    return answer.get("revision") if isinstance(answer, Mapping) else None

@@ -36,44 +36,29 @@ def check_installation() -> Iterator[DiagnosticResult]:
     for problem in get_invalid_specs().values():
         yield DiagnosticResult("specs", False, problem, "Mend the file; the other indexes work.")
     yield _check_language_model()
-    yield _check_confinement()
+    confined = (
+        " and ".join(read_confinement()) or "limits only: the system cannot confine processes"
+    )
+    yield DiagnosticResult("readers", True, f"Files are read with {confined}.")
     if is_scanner_configured():
-        yield _check_scanner()
+        scanner = f"The scanner at {settings.STRATA_CLAMD}"
+        yield _check_answer("viruses", ping_scanner, scanner)
     if docling_serve.list_endings():
-        yield _check_docling_serve()
+        converter = f"docling-serve at {settings.STRATA_DOCLING_SERVE_URL}"
+        yield _check_answer("readers", docling_serve.ping, converter)
     if settings.STRATA_S3_BUCKET:
-        yield _check_bucket()
+        bucket = f"The bucket {settings.STRATA_S3_BUCKET}"
+        yield _check_answer("originals", get_storage().check, bucket)
 
 
 def check_indexes() -> Iterator[DiagnosticResult]:
-    """What blocks builds, and what was not written or cannot be read. Nothing if the database does
-    not answer."""
-    yield from _check_builds()
-    yield from _check_texts()
-    yield from _check_text_languages()
-
-
-def _check_confinement() -> DiagnosticResult:
-    if in_force := read_confinement():
-        return DiagnosticResult("readers", True, f"Files are read with {' and '.join(in_force)}.")
-    return DiagnosticResult(
-        "readers", True, "Files are read with limits only: the system cannot confine processes."
-    )
-
-
-def _check_scanner() -> DiagnosticResult:
-    return _check_answer("viruses", ping_scanner, f"The scanner at {settings.STRATA_CLAMD}")
-
-
-def _check_bucket() -> DiagnosticResult:
-    return _check_answer(
-        "originals", get_storage().check, f"The bucket {settings.STRATA_S3_BUCKET}"
-    )
-
-
-def _check_docling_serve() -> DiagnosticResult:
-    name = f"docling-serve at {settings.STRATA_DOCLING_SERVE_URL}"
-    return _check_answer("readers", docling_serve.ping, name)
+    """What blocks builds, and what was not written or cannot be read. Nothing of it if the database
+    does not answer, as before the first start; another check reports that."""
+    for check in (_check_builds, _check_texts, _check_text_languages):
+        try:
+            yield from list(check())
+        except DatabaseError:
+            return
 
 
 def _check_answer(subject: str, ask: Callable[[], object], service: str) -> DiagnosticResult:
@@ -121,37 +106,25 @@ def _check_language_model() -> DiagnosticResult:
 
 def _check_builds() -> Iterator[DiagnosticResult]:
     """Report what blocks builds, such as a model that cannot be loaded."""
-    try:
-        builds = [build for build in IndexBuild.objects.not_retired() if build.first_problem]
-    except DatabaseError:  # before the first start, or reported by _check_database
-        return
-    for build in builds:
-        yield DiagnosticResult("index", False, f"{build} is waiting: {build.first_problem}")
+    for build in IndexBuild.objects.not_retired():
+        if build.first_problem:
+            yield DiagnosticResult("index", False, f"{build} is waiting: {build.first_problem}")
     for failure in describe_failures():
         yield DiagnosticResult("index", False, failure, RETRY_FIX)
 
 
 def _check_texts() -> Iterator[DiagnosticResult]:
     """Report what a language model should have written and did not."""
-    try:
-        indexes = [build.index_id for build in IndexBuild.objects.live()]
-        found = {index: describe_text_faults(index) for index in indexes}
-    except DatabaseError:  # as in _check_builds
-        return
-    for index, described in found.items():
-        if described:
+    for build in IndexBuild.objects.live():
+        if described := describe_text_faults(build.index_id):
             fault, is_missing = described
-            fix = f"Use another model, then run strata regenerate --index {index}."
+            fix = f"Use another model, then run strata regenerate --index {build.index_id}."
             yield DiagnosticResult("texts", not is_missing, fault, fix)
 
 
 def _check_text_languages() -> Iterator[DiagnosticResult]:
     """Report indexes in languages that their models do not know. Words still find them, so that is
     no failure."""
-    try:
-        builds = IndexBuild.objects.live().readable()
-        found = [described for build in builds if (described := describe_unread_texts(build))]
-    except DatabaseError:  # as in _check_builds
-        return
-    for described in found:
-        yield DiagnosticResult("language", True, described, UNREAD_TEXTS_FIX)
+    for build in IndexBuild.objects.live().readable():
+        if described := describe_unread_texts(build):
+            yield DiagnosticResult("language", True, described, UNREAD_TEXTS_FIX)

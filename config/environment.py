@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from dotenv import load_dotenv
 
 BASE_DIR = Path(__file__).resolve().parents[1]  # the code, and the files it comes with
+MAX_URL_CHARS = 2_000  # the length of a receiver's address in the table of deliveries
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
@@ -85,12 +86,13 @@ def read_url(name: str, default: str = "") -> str:
 def require_url(name: str, url: str) -> str:
     """
     Raises:
-        SystemExit: ``url`` is neither empty nor the URL of a web server.
+        SystemExit: ``url`` is neither empty nor the URL of a web server, or it is too long.
     """
     try:
         parts = urlsplit(url)
         parts.port  # noqa: B018 - raises if it is none
-        is_valid = not url or (parts.scheme in {"http", "https"} and bool(parts.hostname))
+        is_web = parts.scheme in {"http", "https"} and bool(parts.hostname)
+        is_valid = not url or (is_web and len(url) <= MAX_URL_CHARS)
     except ValueError:
         is_valid = False
     if not is_valid:

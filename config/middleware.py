@@ -59,7 +59,7 @@ class BodyLimitMiddleware(MiddlewareMixin):
     ) -> HttpResponse | None:
         if BODY_IS_PENDING not in request.META:
             return None
-        if hasattr(view, "cls") and not (_has_method(view, request) and _is_allowed(view, request)):
+        if hasattr(view, "cls") and not _is_allowed(view, request):
             return None  # the view answers 401, 403, 405 or 429
         limit = settings.STRATA_MAX_REQUEST_BYTES
         if hasattr(view, "cls") and hasattr(view.cls, "max_body_bytes"):
@@ -69,15 +69,12 @@ class BodyLimitMiddleware(MiddlewareMixin):
         return BodyWanted(limit)
 
 
-def _has_method(view: Any, request: HttpRequest) -> bool:
-    method = str(request.method).lower()
-    return method in view.actions if hasattr(view, "actions") else hasattr(view.cls, method)
-
-
 def _is_allowed(view: Any, request: HttpRequest) -> bool:
-    authenticators = [each() for each in view.cls.authentication_classes]
     method = str(request.method).lower()
-    operation = view.actions[method] if hasattr(view, "actions") else method
+    operation = view.actions.get(method, "") if hasattr(view, "actions") else method
+    if not hasattr(view.cls, operation):
+        return False
+    authenticators = [each() for each in view.cls.authentication_classes]
     api_request = Request(request, authenticators=authenticators)
     try:
         check_scope(api_request, view.cls, operation)

@@ -11,7 +11,7 @@ answer  -> Django's WSGI handler in a thread, which never waits for the client; 
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -211,12 +211,7 @@ def _call_django(environ: dict[str, Any]) -> _Answer:
     if not getattr(response, "streaming", True):
         content = b"".join(response)
         response.close()
-    return _Answer(
-        int(status[:3]),
-        [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers],
-        content,
-        response,
-    )
+    return _Answer(int(status[:3]), _encode_headers(headers), content, response)
 
 
 async def _send_answer(answer: _Answer, receive: Any, send: Any) -> None:
@@ -287,16 +282,17 @@ async def _answer_on_loop(
 def _make_error_answer(error: StrataError) -> _Answer:
     described = exception_handler(error, {})
     assert described is not None
-    headers = {**described.headers, "Content-Type": "application/json"}
     content = json.dumps(described.data).encode()
-    return _Answer(
-        described.status_code,
-        [
-            *((name.lower().encode(), value.encode()) for name, value in headers.items()),
-            (b"content-length", str(len(content)).encode()),
-        ],
-        content,
-    )
+    headers = {
+        **described.headers,
+        "Content-Type": "application/json",
+        "Content-Length": str(len(content)),
+    }
+    return _Answer(described.status_code, _encode_headers(headers.items()), content)
+
+
+def _encode_headers(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
+    return [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers]
 
 
 # --- The environ -----------------------------------------------------------------------------

@@ -49,12 +49,7 @@ def start_tracing() -> None:
 
 def _get_tracer() -> "Tracer":
     with _lock:  # so that two threads do not both make a provider
-        return _make_tracer()
-
-
-@cache
-def _make_tracer() -> "Tracer":
-    return _get_provider().get_tracer("strata")
+        return _get_provider().get_tracer("strata")
 
 
 @cache

@@ -34,7 +34,5 @@ urlpatterns = [
     path("admin/", admin.site.urls),
 ]
 
-handler400 = "config.error_statuses.handler400"
-handler403 = "config.error_statuses.handler403"
-handler404 = "config.error_statuses.handler404"
+handler400 = handler403 = handler404 = "config.error_statuses.answer_error"
 handler500 = "config.error_statuses.handler500"

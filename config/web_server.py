@@ -124,12 +124,11 @@ class Connection(HttpToolsProtocol):
         """Cut the connection off after ``seconds`` without a header; None: no deadline."""
         if self.read_deadline is not None:
             self.read_deadline.cancel()
+            self.read_deadline = None
         self.waiting.pop(self, None)
         if seconds is not None:
             self.waiting[self] = self.loop.time()
-        self.read_deadline = (
-            None if seconds is None else self.loop.call_later(seconds, self.cut_off)
-        )
+            self.read_deadline = self.loop.call_later(seconds, self.cut_off)
 
     def cut_off(self) -> None:
         """Close the connection at once; the kernel drops unread data, too."""

@@ -1,10 +1,12 @@
-"""The base of every error of the service, and the errors that all apps raise.
+"""The base of every error of the service, its kinds, and the errors that all apps raise.
 
 The class docstring is the message where no other is given. ``code`` is stable and meant for
-programs; ``fix`` tells a person what to do.
+programs; ``fix`` tells a person what to do. The kind of an error decides its HTTP status
+(``config.error_statuses``).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
 
 
 class StrataError(Exception):
@@ -29,6 +31,18 @@ class StrataError(Exception):
         self.fix = fix
         super().__init__(self.detail)
 
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Self:
+        """The error that the API answered with this content, as ``as_json`` wrote it."""
+        error = cls(
+            content.get("detail"),
+            field=content.get("field"),
+            allowed=content.get("allowed"),
+            fix=content.get("fix"),
+        )
+        error.code = content.get("code", "unexpected_answer")
+        return error
+
     @property
     def is_expected(self) -> bool:
         """Whether work that raises it is tried again later, without counting the attempt."""
@@ -48,10 +62,38 @@ class StrataError(Exception):
         }
 
 
+# --- Kinds -----------------------------------------------------------------------------------
+
+
 class InvalidInput(StrataError):
     """The request holds a value that is not allowed."""
 
     code = "invalid"
+
+
+class Forbidden(StrataError):
+    """The caller lacks the right to do this."""
+
+
+class Unknown(StrataError):
+    """Nothing has this name or id."""
+
+
+class Conflict(StrataError):
+    """The current state does not allow this."""
+
+
+class Unprocessable(StrataError):
+    """What was given is well formed, but cannot be used."""
+
+
+class Unavailable(StrataError):
+    """Something that is needed is not available now."""
+
+    is_retryable = True
+
+
+# --- Errors of all apps ----------------------------------------------------------------------
 
 
 class Malformed(InvalidInput):
@@ -66,7 +108,7 @@ class TooLarge(InvalidInput):
     code = "too_large"
 
 
-class UnknownIndex(StrataError):
+class UnknownIndex(Unknown):
     """There is no index of this name."""
 
     code = "unknown_index"
@@ -91,8 +133,7 @@ class BodyTimeout(StrataError):
     code = "body_timeout"
 
 
-class TooManyStreams(StrataError):
+class TooManyStreams(Unavailable):
     """The server is already streaming the maximum number of answers."""
 
     code = "too_many_streams"
-    is_retryable = True

@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import IO, Any, Final, Protocol
 
 from django.conf import settings
@@ -22,7 +23,7 @@ READ_BYTES = 1 << 16
 
 
 class Readable(Protocol):
-    def read(self, size: int, /) -> bytes: ...
+    def readline(self, size: int, /) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class JSONParser(BaseParser):
 
 
 def max_json_bytes(content_type: str) -> int:
-    """The ``max_body_bytes`` (``config.body_limits``) of views that accept long JSON."""
+    """The ``max_body_bytes`` (``config.middleware``) of views that accept long JSON."""
     return int(settings.STRATA_MAX_JSON_BYTES)
 
 
@@ -84,29 +85,17 @@ def load_json(text: bytes | str) -> Any:
 
 
 def iter_lines(stream: Readable, *, limit: int) -> Iterator[Line]:
-    """Yield the lines of a stream that are not blank; lines over ``limit`` bytes are not kept.
-
-    Calls only ``read``: the ``readline`` of some servers ignores its size argument.
-    """
-    number, buffered, is_skipping = 1, bytearray(), False
-    while data := stream.read(READ_BYTES):
-        *complete, rest = data.split(b"\n")
-        for part in complete:
-            buffered += part
-            if is_skipping or len(buffered) > limit:
-                yield Line(number, None)
-            elif not buffered.isspace() and buffered:
-                yield Line(number, bytes(buffered))
-            number, is_skipping = number + 1, False
-            buffered.clear()
-        buffered += rest
-        if len(buffered) > limit:
-            is_skipping = True
-            buffered.clear()
-    if is_skipping:
-        yield Line(number, None)
-    elif buffered and not buffered.isspace():
-        yield Line(number, bytes(buffered))
+    """Yield the lines of a stream that are not blank; lines over ``limit`` bytes are not kept."""
+    for number in count(1):
+        line = stream.readline(limit + 1)
+        if not line:
+            return
+        if len(line) > limit and not line.endswith(b"\n"):
+            while line and not line.endswith(b"\n"):
+                line = stream.readline(READ_BYTES)
+            yield Line(number, None)
+        elif not line.isspace():
+            yield Line(number, line.removesuffix(b"\n"))
 
 
 def _parse_finite_float(digits: str) -> float:

@@ -54,35 +54,20 @@ def _mount_proxies(transport: Callable[..., T], direct: Any, verify: Any) -> dic
 
 class _CheckedTransport(httpx.HTTPTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        host = request.url.host
-        if not host:  # httpx raises an error that names the problem
-            return super().handle_request(request)
-        try:
-            found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-        except OSError as error:
-            raise _make_resolution_error(host, error) from error
-        addresses = _check_addresses(host, found)
-        for address in addresses[:-1]:
+        *first, last = _check_addresses(request)
+        for each in first:
             with suppress(httpx.ConnectError):
-                return super().handle_request(_address_to(address, request))
-        return super().handle_request(_address_to(addresses[-1], request))
+                return super().handle_request(each)
+        return super().handle_request(last)
 
 
 class _AsyncCheckedTransport(httpx.AsyncHTTPTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        host = request.url.host
-        if not host:  # httpx raises an error that names the problem
-            return await super().handle_async_request(request)
-        try:
-            loop = asyncio.get_running_loop()
-            found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-        except OSError as error:
-            raise _make_resolution_error(host, error) from error
-        addresses = _check_addresses(host, found)
-        for address in addresses[:-1]:
+        *first, last = await asyncio.to_thread(_check_addresses, request)
+        for each in first:
             with suppress(httpx.ConnectError):
-                return await super().handle_async_request(_address_to(address, request))
-        return await super().handle_async_request(_address_to(addresses[-1], request))
+                return await super().handle_async_request(each)
+        return await super().handle_async_request(last)
 
 
 class _ProxyTransport(httpx.HTTPTransport):
@@ -107,12 +92,20 @@ class _AsyncProxyTransport(httpx.AsyncHTTPTransport):
         return await super().handle_async_request(request)
 
 
-def _check_addresses(host: str, found: list[Any]) -> list[str]:
-    """The addresses of a host, as ``getaddrinfo`` found them.
+def _check_addresses(request: httpx.Request) -> list[httpx.Request]:
+    """The request, sent to each address of its host.
 
     Raises:
-        PrivateAddressRefused: one of them is not public, and the settings do not name the host.
+        ConnectError: the host cannot be resolved.
+        PrivateAddressRefused: an address is not public, and the settings do not name the host.
     """
+    host = request.url.host
+    if not host:  # httpx raises an error that names the problem
+        return [request]
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise httpx.ConnectError(f"The name {host} cannot be resolved: {error}") from error
     addresses = [str(sockaddr[0]) for *_, sockaddr in found]
     if host not in settings.STRATA_PRIVATE_HOSTS:
         for address in addresses:
@@ -121,7 +114,7 @@ def _check_addresses(host: str, found: list[Any]) -> list[str]:
                     f"{host} has the private address {address}. Add {host} to "
                     "STRATA_PRIVATE_HOSTS to allow it."
                 )
-    return addresses
+    return [_address_to(address, request) for address in addresses]
 
 
 def _is_public(address: str) -> bool:
@@ -129,10 +122,6 @@ def _is_public(address: str) -> bool:
     if isinstance(ip, IPv6Address) and ip.ipv4_mapped is not None:
         ip = ip.ipv4_mapped
     return ip.is_global and not ip.is_multicast
-
-
-def _make_resolution_error(host: str, error: OSError) -> httpx.ConnectError:
-    return httpx.ConnectError(f"The name {host} cannot be resolved: {error}")
 
 
 def _address_to(address: str, request: httpx.Request) -> httpx.Request:

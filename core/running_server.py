@@ -56,13 +56,7 @@ class RunningServer:
     def request(
         self, method: str, path: str, *, json: Any = None, timeout: float = 30
     ) -> httpx.Response:
-        """Send a request to the server.
-
-        Args:
-            method: the HTTP method.
-            path: path and query string, from the root.
-            json: the body, if there is one.
-            timeout: seconds.
+        """Send a request to a path from the root. ``timeout``: in seconds.
 
         Raises:
             ServerUnreachable: there was no answer; the server may have carried out the request.
@@ -94,11 +88,7 @@ _own_key: str | None = None
 @contextlib.contextmanager
 def registered_server(url: str, environment: Mapping[str, str] | None = None) -> Iterator[str]:
     """Register this process until the block ends, so that commands find it; yield the key that they
-    use.
-
-    Args:
-        url: where this process listens.
-        environment: variables with which commands work, too.
+    use. ``environment``: variables with which they work, too.
 
     Raises:
         BlockingIOError: another server is registered in this data folder.

@@ -1,21 +1,21 @@
 """Errors about documents."""
 
-from core.exceptions import StrataError
+from core.exceptions import Conflict, Unavailable, Unknown, Unprocessable
 
 
-class UnknownArtifact(StrataError):
+class UnknownArtifact(Unknown):
     """There is no artifact with this id."""
 
     code = "unknown_artifact"
 
 
-class ContentConflict(StrataError):
+class ContentConflict(Conflict):
     """Another artifact of this index already has this content."""
 
     code = "content_conflict"
 
 
-class DocumentHeld(StrataError):
+class DocumentHeld(Conflict):
     """The document is under a legal hold, so that it can be neither deleted nor replaced."""
 
     code = "document_held"
@@ -27,7 +27,7 @@ class DocumentHeld(StrataError):
         )
 
 
-class Unparsable(StrataError):
+class Unparsable(Unprocessable):
     """The file cannot be read as a document; trying again will not help."""
 
     code = "unparsable"
@@ -37,39 +37,34 @@ class Unparsable(StrataError):
         self.code = code
 
 
-class ScannerUnavailable(StrataError):
+class ScannerUnavailable(Unavailable):
     """The virus scanner did not answer; safe to retry."""
 
     code = "virus_scanner_unavailable"
-    is_retryable = True
 
 
-class ReaderUnavailable(StrataError):
+class ReaderUnavailable(Unavailable):
     """The service that reads the file does not answer; safe to retry."""
 
     code = "reader_unavailable"
-    is_retryable = True
 
 
-class OriginalsUnavailable(StrataError):
+class OriginalsUnavailable(Unavailable):
     """The storage of the original files does not answer; safe to retry."""
 
     code = "originals_unavailable"
-    is_retryable = True
 
 
-class AddressUnavailable(StrataError):
+class AddressUnavailable(Unavailable):
     """The document cannot be fetched from its address now; safe to retry."""
 
     code = "address_unavailable"
-    is_retryable = True
 
     def __init__(self, detail: str | None = None) -> None:
         super().__init__(detail, field="url", fix="Try again later, or send the file.")
 
 
-class PagesBusy(StrataError):
+class PagesBusy(Unavailable):
     """Pages of other documents are being drawn."""
 
     code = "pages_busy"
-    is_retryable = True

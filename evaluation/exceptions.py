@@ -1,15 +1,15 @@
 """Errors of judgements and evaluation runs."""
 
-from core.exceptions import StrataError
+from core.exceptions import Unknown
 
 
-class UnknownJudgement(StrataError):
+class UnknownJudgement(Unknown):
     """There is no judgement with this id."""
 
     code = "unknown_judgement"
 
 
-class UnknownRun(StrataError):
+class UnknownRun(Unknown):
     """There is no evaluation with this id."""
 
     code = "unknown_evaluation"

@@ -59,7 +59,7 @@ class Operation:
             response = await api.request(self.method, path, json=dict(others))
         answer: dict[str, Any] = response.json()
         if response.is_error:
-            raise read_error(answer)
+            raise StrataError.from_json(answer)
         return answer
 
     async def stream(
@@ -72,7 +72,7 @@ class Operation:
         """
         async with aconnect_sse(api, self.method, self.path, json=dict(arguments)) as events:
             if events.response.is_error:
-                raise read_error(json.loads(await events.response.aread()))
+                raise StrataError.from_json(json.loads(await events.response.aread()))
             async for event in events.aiter_sse():
                 yield event
 
@@ -173,14 +173,3 @@ def _format_query_value(value: Any) -> str:
     if isinstance(value, list):
         return ",".join(str(each) for each in value)
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def read_error(problem: Mapping[str, Any]) -> StrataError:
-    error = StrataError(
-        problem["detail"],
-        field=problem.get("field"),
-        allowed=problem.get("allowed"),
-        fix=problem.get("fix"),
-    )
-    error.code = problem["code"]
-    return error

@@ -17,7 +17,7 @@ from core.exceptions import InvalidInput, StrataError
 from core.serializers import MAX_NAME_CHARS
 from indexing.models import Index
 from mcp_server import rendering
-from mcp_server.operations import get_operation, read_error
+from mcp_server.operations import get_operation
 from retrieval.answer_stream import JoinedAnswer
 from retrieval.search_table import SEARCHES
 from retrieval.tools import list_tools as list_declared_tools
@@ -84,7 +84,7 @@ async def ask(
     async for event in get_operation("ask_by_body").stream(api, arguments):
         data = event.json()
         if event.event == "error":
-            error = read_error(data)
+            error = StrataError.from_json(data)
             if not answer.content:
                 raise error
             answer.break_off(error)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
-from core.exceptions import StrataError
+from core.exceptions import StrataError, Unavailable, Unprocessable
 
 
 @dataclass(slots=True)
@@ -32,17 +32,19 @@ class LanguageModelError(StrataError):
         self.cost = LanguageModelCost()  # of the calls before the failure: they are billed too
 
 
-class LanguageModelMissing(LanguageModelError):
+class LanguageModelMissing(Unavailable, LanguageModelError):
     """No language model is configured."""
 
     code = "language_model_missing"
+    is_retryable = False
     is_about_setup = True
 
 
-class LanguageModelMisconfigured(LanguageModelError):
+class LanguageModelMisconfigured(Unavailable, LanguageModelError):
     """The language model's endpoint refuses the key, the address or the model's name."""
 
     code = "language_model_misconfigured"
+    is_retryable = False
     is_about_setup = True
 
 
@@ -53,18 +55,17 @@ class LanguageModelCallsSpent(LanguageModelError):
     is_about_setup = True
 
 
-class LanguageModelUnavailable(LanguageModelError):
+class LanguageModelUnavailable(Unavailable, LanguageModelError):
     """The language model did not answer; safe to retry."""
 
     code = "language_model_unavailable"
-    is_retryable = True
 
 
 class LanguageModelBusy(LanguageModelUnavailable):
     """Other calls of this process take all the slots; safe to retry."""
 
 
-class LanguageModelRefused(LanguageModelError):
+class LanguageModelRefused(Unprocessable, LanguageModelError):
     """The language model refused this text; a retry will not help."""
 
     code = "language_model_refused"

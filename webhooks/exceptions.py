@@ -1,9 +1,9 @@
 """Errors about webhooks."""
 
-from core.exceptions import StrataError
+from core.exceptions import Conflict
 
 
-class NoReceiver(StrataError):
+class NoReceiver(Conflict):
     """No receiver of webhooks is configured."""
 
     code = "no_receiver"

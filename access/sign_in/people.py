@@ -3,7 +3,7 @@
 import logging
 import re
 from collections.abc import Mapping
-from itertools import count
+from itertools import chain, count
 from typing import Any
 
 from django.conf import settings
@@ -92,12 +92,8 @@ def _choose_name(claims: Mapping[str, Any]) -> str:
     taken = set(
         User.objects.filter(username__startswith=base_name).values_list("username", flat=True)
     )
-    numbered = (f"{base_name}-{number}" for number in count(2))
-    return (
-        base_name
-        if base_name not in taken
-        else next(name for name in numbered if name not in taken)
-    )
+    names = chain([base_name], (f"{base_name}-{number}" for number in count(2)))
+    return next(name for name in names if name not in taken)
 
 
 def _read_text(claims: Mapping[str, Any], name: str) -> str:

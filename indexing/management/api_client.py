@@ -99,18 +99,7 @@ def require_success(response: httpx.Response) -> None:
         content = response.json()
     except ValueError:
         content = {}
-    raise read_error(content, default=f"The answer was {response.status_code}.")
-
-
-def read_error(content: dict[str, Any], default: str = "Something went wrong.") -> StrataError:
-    error = StrataError(
-        content.get("detail", default),
-        field=content.get("field"),
-        allowed=content.get("allowed"),
-        fix=content.get("fix"),
-    )
-    error.code = content.get("code", "unexpected_answer")
-    return error
+    raise StrataError.from_json({"detail": f"The answer was {response.status_code}.", **content})
 
 
 def _open_in_process(stack: ExitStack) -> httpx.Client:

@@ -1,6 +1,6 @@
 import pytest
 
-from access.checks import check_admin_key, check_key_limits, check_openid
+from access.checks import check_admin_key, check_openid
 
 
 class TestCheckAdminKey:
@@ -64,13 +64,3 @@ class TestCheckOpenid:
         settings.STRATA_OIDC_SCOPES = "profile email"
 
         assert [error.id for error in check_openid(None)] == ["access.E005"]
-
-
-class TestCheckKeyLimits:
-    def test_accepts_the_defaults(self):
-        assert check_key_limits(None) == []
-
-    def test_refuses_a_negative_limit(self, settings):
-        settings.STRATA_KEY_STREAMS = -1
-
-        assert [error.id for error in check_key_limits(None)] == ["access.E006"]

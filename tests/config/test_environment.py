@@ -40,8 +40,12 @@ def test_a_wrong_decimal_number_ends_the_start_with_one_sentence(monkeypatch, te
 
 
 @pytest.mark.parametrize(
-    "text", ["models.example", "ftp://models.example", "http://", "http://a:b"]
-)
+    "text",
+    [
+        "models.example", "ftp://models.example", "http://", "http://a:b", "http://[",
+        "http://models.example/" + 2_000 * "x",
+    ],
+)  # fmt: skip
 def test_a_wrong_url_ends_the_start_with_one_sentence(monkeypatch, text):
     monkeypatch.setenv("STRATA_LLM_BASE_URL", text)
 

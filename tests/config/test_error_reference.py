@@ -11,7 +11,7 @@ from pathlib import Path
 from rest_framework import exceptions
 
 from concepts import extraction
-from config.error_statuses import exception_handler, http_status
+from config.error_statuses import OTHER_ERRORS, exception_handler, http_status
 from core.exceptions import StrataError
 from documents.exceptions import Unparsable
 from indexing.exceptions import TooManyNodes, UnchunkableText
@@ -111,11 +111,9 @@ def answered_statuses() -> dict[str, set[int]]:
     for call in every_call("NotFound", "AuthenticationFailed"):
         [code] = constants([each.value for each in call.keywords if each.arg == "code"], str)
         statuses[code].add(getattr(exceptions, ast.unparse(call.func)).status_code)
-    for call in every_call("_error_response", "_render_django_error"):
-        for status, code in zip(constants(call.args, int), constants(call.args, str), strict=False):
-            statuses[code].add(status)
-    for call in every_call("_service_unavailable"):
-        statuses[constants(call.args, str)[0]].add(503)
+    for status, code, _ in OTHER_ERRORS.values():
+        statuses[code].add(status)
+    statuses["server_error"].add(500)
     return statuses
 
 

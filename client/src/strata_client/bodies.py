@@ -3,7 +3,7 @@
 import asyncio
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import TypeAlias, cast
@@ -22,10 +22,6 @@ FileInput: TypeAlias = str | os.PathLike[str] | tuple[str, bytes]
 
 def omit_none(values: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in values.items() if value is not None}
-
-
-def to_index_names(index: str | Sequence[str]) -> str | list[str]:
-    return index if isinstance(index, str) else list(index)
 
 
 def require_one_content(**contents: object) -> None:

@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from http.client import responses
-from typing import Any
+from typing import Any, ClassVar
 
 from strata_client.types import Artifact
 
 
+@dataclass(eq=False, repr=False)
 class StrataError(Exception):
     """Strata could not do what was asked.
 
@@ -15,27 +17,19 @@ class StrataError(Exception):
     None if there was no response, or a stream broke. ``retry_after`` is in seconds.
     """
 
-    is_retryable = False  # whether the same call may succeed later, unchanged
+    is_retryable: ClassVar[bool] = False  # whether the same call may succeed later, unchanged
 
-    def __init__(
-        self,
-        detail: str,
-        *,
-        code: str = "error",
-        field: str | None = None,
-        allowed: list[str] | None = None,
-        fix: str | None = None,
-        status: int | None = None,
-        retry_after: float | None = None,
-    ) -> None:
-        self.detail = detail
-        self.code = code
-        self.field = field
-        self.allowed = allowed
-        self.fix = fix
-        self.status = status
-        self.retry_after = retry_after
-        super().__init__(detail)
+    detail: str
+    _: KW_ONLY
+    code: str = "error"
+    field: str | None = None
+    allowed: list[str] | None = None
+    fix: str | None = None
+    status: int | None = None
+    retry_after: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__init__(self.detail)
 
     def __str__(self) -> str:
         allowed = None if self.allowed is None else f"Allowed: {', '.join(self.allowed)}."
@@ -145,15 +139,11 @@ def error_from_response(status: int, content: bytes, retry_after: float | None) 
 
 def error_from_event(data: Mapping[str, Any]) -> StrataError:
     error_class = Unavailable if data.get("code") in UNAVAILABLE_CODES else StrataError
-    return _build_error(error_class, data, status=None, retry_after=None)
+    return _build_error(error_class, data)
 
 
 def _build_error(
-    error_class: type[StrataError],
-    data: Mapping[str, Any],
-    *,
-    status: int | None,
-    retry_after: float | None,
+    error_class: type[StrataError], data: Mapping[str, Any], **facts: Any
 ) -> StrataError:
     return error_class(
         data.get("detail") or "Something went wrong.",
@@ -161,6 +151,5 @@ def _build_error(
         field=data.get("field"),
         allowed=data.get("allowed"),
         fix=data.get("fix"),
-        status=status,
-        retry_after=retry_after,
+        **facts,
     )

@@ -40,6 +40,11 @@ class ErrorContent(Problem):
     """How to fix it."""
 
 
+class ConceptLabel(TypedDict):
+    id: str
+    label: str
+
+
 class Deletion(TypedDict):
     id: str
     deleted: bool

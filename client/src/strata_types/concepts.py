@@ -5,7 +5,7 @@ from typing import Any, Literal, TypeAlias
 
 from typing_extensions import TypedDict
 
-from strata_types.common import AnyList, HitVerdict, ListOptions
+from strata_types.common import AnyList, ConceptLabel, HitVerdict, ListOptions
 from strata_types.documents import HitArtifact, HitPage, HitSource, Neighbour
 from strata_types.searches import AnswerHead, Hit, Mode
 
@@ -25,11 +25,6 @@ class Concept(TypedDict):
     relationship."""
     relationship_count: int
     revision: int
-
-
-class ConceptLabel(TypedDict):
-    id: str
-    label: str
 
 
 class InstanceSource(HitSource):

@@ -5,7 +5,15 @@ from typing import Any, Literal, NotRequired, TypeAlias
 
 from typing_extensions import TypedDict
 
-from strata_types.common import AnyList, ErrorContent, HitVerdict, ListOptions, Problem
+from strata_types.common import (
+    AnyList,
+    ConceptLabel,
+    Deletion,
+    ErrorContent,
+    HitVerdict,
+    ListOptions,
+    Problem,
+)
 
 Status: TypeAlias = Literal["received", "parsing", "indexing", "ready", "failed"]
 
@@ -132,11 +140,6 @@ class ChunkQuestions(TypedDict):
     is_by_hand: bool
 
 
-class PassageConcept(TypedDict):
-    id: str
-    label: str
-
-
 class PagePassage(TypedDict):
     """A chunk of a page, a question that a chunk answers, or a quote of a concept."""
 
@@ -150,7 +153,7 @@ class PagePassage(TypedDict):
     chunk_id: str | None
     """The chunk that a question is about; null for chunks and quotes."""
     verdict: HitVerdict
-    concept: PassageConcept | None
+    concept: ConceptLabel | None
     """Whose quote it is; null for chunks and questions."""
 
 
@@ -186,11 +189,7 @@ class BatchVerdict(TypedDict):
     error: NotRequired[ErrorContent]
 
 
-class Removal(TypedDict):
-    id: str
-    deleted: bool
-    revision: int
-    """A search with this min_revision no longer finds it."""
+class Removal(Deletion):
     parts: list[str]
     """Ids of its files, deleted with it, if it was a ZIP or an e-mail."""
     points: int | None

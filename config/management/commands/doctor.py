@@ -88,14 +88,12 @@ def _check_port(port: int) -> DiagnosticResult:
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
-            if _is_served_by_strata(port):
-                return DiagnosticResult(
-                    "port", True, f"A Strata web server answers on port {port}."
-                )
-            return DiagnosticResult(
-                "port", False, f"Port {port}: {error.strerror}.", "Choose another port with PORT=."
-            )
-    return DiagnosticResult("port", True, f"Port {port} is free.")
+            problem = f"Port {port}: {error.strerror}."
+        else:
+            return DiagnosticResult("port", True, f"Port {port} is free.")
+    if _is_served_by_strata(port):
+        return DiagnosticResult("port", True, f"A Strata web server answers on port {port}.")
+    return DiagnosticResult("port", False, problem, "Choose another port with PORT=.")
 
 
 def _is_served_by_strata(port: int) -> bool:
@@ -113,13 +111,11 @@ def _check_database() -> DiagnosticResult:
     except DatabaseError as error:
         return DiagnosticResult("database", False, f"{error}", "Check DATABASE_URL and the server.")
     if missing:
-        return DiagnosticResult(
-            "database", False, f"{len(missing)} migrations are missing.", "Run strata migrate."
-        )
+        problem = f"{len(missing)} migrations are missing."
+        return DiagnosticResult("database", False, problem, "Run strata migrate.")
     if connection.vendor == "sqlite" and (damage := _find_damage()):
-        return DiagnosticResult(
-            "database", False, f"Its file is damaged: {damage}", "Restore a backup."
-        )
+        problem = f"Its file is damaged: {damage}"
+        return DiagnosticResult("database", False, problem, "Restore a backup.")
     return DiagnosticResult("database", True, f"{connection.vendor}, migrated.")
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 from httpx_sse import EventSource
 
+from core.exceptions import StrataError
 from indexing.management.api_client import (
     ApiClient,
     ApiCommand,
@@ -12,7 +13,6 @@ from indexing.management.api_client import (
     format_json,
     open_api,
     parse_json,
-    read_error,
     require_success,
 )
 from retrieval.management.answer_printing import AnswerPrinter, strip_control_characters
@@ -98,5 +98,5 @@ def _stream_events(api: ApiClient, body: dict[str, Any]) -> Iterator[tuple[str, 
         require_success(response)
         for event in EventSource(response).iter_sse():
             if event.event == "error":
-                raise read_error(event.json())
+                raise StrataError.from_json(event.json())
             yield event.event, event.json()

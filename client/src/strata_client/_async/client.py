@@ -51,13 +51,14 @@ class AsyncStrata(AsyncDocuments, AsyncIndexes, AsyncSearches):
         retries: int = 2,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        self._connection = AsyncConnection(
+        connection = AsyncConnection(
             base_url, key, timeout=timeout, retries=retries, transport=transport
         )
-        self.concepts = AsyncConcepts(self._connection)
-        self.evaluations = AsyncEvaluations(self._connection)
-        self.evidence = AsyncEvidence(self._connection)
-        self.relationships = AsyncRelationships(self._connection)
+        super().__init__(connection)
+        self.concepts = AsyncConcepts(connection)
+        self.evaluations = AsyncEvaluations(connection)
+        self.evidence = AsyncEvidence(connection)
+        self.relationships = AsyncRelationships(connection)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._connection.url!r})"

@@ -2,10 +2,8 @@
 
 from collections.abc import Sequence
 from typing import Unpack
-from urllib.parse import quote
 
-from strata_client._async.connection import AsyncConnection
-from strata_client.bodies import omit_none
+from strata_client._async.connection import AsyncMethods
 from strata_client.types import (
     Concept,
     ConceptContextAnswer,
@@ -22,22 +20,20 @@ from strata_client.types import (
 )
 
 
-class AsyncConcepts:
+class AsyncConcepts(AsyncMethods):
     """The concepts of any index whose spec enables them.
 
-    A method raises ``NotFound`` if there is no index of the given name, or nothing with a given id.
+    A method raises ``NotFound`` if there is no index of the given name, or nothing with a given id,
+    and ``InvalidRequest`` if a value is not allowed.
     """
-
-    def __init__(self, connection: AsyncConnection) -> None:
-        self._connection = connection
 
     async def list(self, index: str, **options: Unpack[ConceptListOptions]) -> ConceptList:
         """Return the concepts of an index, by label."""
-        return await self._connection.read(f"indexes/{quote(index, safe='')}/concepts/", **options)
+        return await self._connection.read("indexes/{}/concepts/", index, **options)
 
     async def get(self, concept_id: str) -> Concept:
         """Return a concept."""
-        return await self._connection.read(_path(concept_id))
+        return await self._connection.read("concepts/{}/", concept_id)
 
     async def create(self, index: str, label: str, **options: Unpack[ConceptOptions]) -> Concept:
         """Add a concept; searches find it once it is embedded.
@@ -46,10 +42,7 @@ class AsyncConcepts:
             Conflict: the index has a concept with this label.
             InvalidRequest: the index holds no concepts, or a value is not allowed.
         """
-        body = omit_none({"label": label, **options})
-        return await self._connection.post(
-            f"indexes/{quote(index, safe='')}/concepts/", body, is_idempotent=False
-        )
+        return await self._connection.post("indexes/{}/concepts/", index, label=label, **options)
 
     async def update(
         self, concept_id: str, *, label: str | None = None, **options: Unpack[ConceptOptions]
@@ -59,14 +52,11 @@ class AsyncConcepts:
         Raises:
             Conflict: the index has another concept with this label.
         """
-        changes = omit_none({"label": label, **options})
-        return await self._connection.fetch(
-            "PATCH", _path(concept_id), is_idempotent=True, json=changes
-        )
+        return await self._connection.patch("concepts/{}/", concept_id, label=label, **options)
 
     async def delete(self, concept_id: str) -> Deletion:
         """Delete a concept with its quotes and relationships."""
-        return await self._connection.fetch("DELETE", _path(concept_id), is_idempotent=False)
+        return await self._connection.fetch("DELETE", "concepts/{}/", concept_id)
 
     async def merge(self, concept_id: str, others: Sequence[str]) -> Concept:
         """Merge other concepts, by their ids, into this one, with their quotes and relationships.
@@ -74,15 +64,13 @@ class AsyncConcepts:
         Raises:
             InvalidRequest: a concept is of another index, or is this one.
         """
-        return await self._connection.post(
-            f"{_path(concept_id)}merge", {"concepts": [*others]}, is_idempotent=False
-        )
+        return await self._connection.post("concepts/{}/merge", concept_id, concepts=[*others])
 
     # --- Quotes ------------------------------------------------------------------------------
 
     async def quotes(self, concept_id: str, **options: Unpack[ListOptions]) -> InstanceList:
         """Return the quotes of a concept, with those that its documents no longer contain."""
-        return await self._connection.read(f"{_path(concept_id)}instances/", **options)
+        return await self._connection.read("concepts/{}/instances/", concept_id, **options)
 
     async def add_quote(
         self, concept_id: str, text: str, *, source: str | None = None, artifact: str | None = None
@@ -96,16 +84,17 @@ class AsyncConcepts:
             InvalidRequest: the document does not contain the text, or neither id is given.
         """
         return await self._connection.post(
-            f"{_path(concept_id)}instances/",
-            omit_none({"quote": text, "source": source, "artifact": artifact}),
+            "concepts/{}/instances/",
+            concept_id,
             is_idempotent=True,
+            quote=text,
+            source=source,
+            artifact=artifact,
         )
 
     async def delete_quote(self, quote_id: str) -> None:
         """Delete a quote; the document stays."""
-        await self._connection.send(
-            "DELETE", f"instances/{quote(quote_id, safe='')}/", is_idempotent=False
-        )
+        await self._connection.send("DELETE", "instances/{}/", quote_id)
 
     # --- What the documents say about a concept ----------------------------------------------
 
@@ -115,9 +104,7 @@ class AsyncConcepts:
         """Return the quotes of a concept that its documents contain, those nearest to ``query``
         first."""
         return await self._connection.post(
-            f"{_path(concept_id)}evidence",
-            omit_none({"query": query, **options}),
-            is_idempotent=True,
+            "concepts/{}/evidence", concept_id, is_idempotent=True, query=query, **options
         )
 
     async def context(
@@ -128,7 +115,9 @@ class AsyncConcepts:
         Args:
             window: neighbours on each side, 0 to 10.
         """
-        return await self._connection.read(f"{_path(concept_id)}context", window=window, **options)
+        return await self._connection.read(
+            "concepts/{}/context", concept_id, window=window, **options
+        )
 
     async def paths(
         self, concept_id: str, like: str | Sequence[str], **options: Unpack[PathsOptions]
@@ -137,16 +126,6 @@ class AsyncConcepts:
 
         Args:
             like: one to ten words that the types of the relationships are to be similar to.
-
-        Raises:
-            InvalidRequest: a value is not allowed.
         """
-        return await self._connection.read(
-            f"{_path(concept_id)}paths",
-            like=like if isinstance(like, str) else ",".join(like),
-            **options,
-        )
-
-
-def _path(concept_id: str) -> str:
-    return f"concepts/{quote(concept_id, safe='')}/"
+        words = like if isinstance(like, str) else ",".join(like)
+        return await self._connection.read("concepts/{}/paths", concept_id, like=words, **options)

@@ -4,9 +4,8 @@ import json
 from collections.abc import Iterable, Sequence
 from time import monotonic
 from typing import Any, Unpack, overload
-from urllib.parse import quote
 
-from strata_client._async.connection import AsyncConnection
+from strata_client._async.connection import AsyncMethods
 from strata_client._async.polling import poll
 from strata_client.bodies import (
     FileInput,
@@ -35,14 +34,12 @@ from strata_client.types import (
 )
 
 
-class AsyncDocuments:
-    """The methods of the client that are about documents.
+class AsyncDocuments(AsyncMethods):
+    """The methods of the client that are about documents. Pages are numbered from 0.
 
     A method raises ``NotFound`` if there is no index of the given name, or no artifact or page with
-    the given id or number.
+    the given id or number, and ``InvalidRequest`` if a value is not allowed.
     """
-
-    _connection: AsyncConnection
 
     async def add(
         self,
@@ -59,13 +56,14 @@ class AsyncDocuments:
         revision. A file is read into memory.
         """
         require_one_content(text=text, pages=pages, file=file)
-        path = f"indexes/{quote(index, safe='')}/artifacts/"
+        content: dict[str, Any]
         if file is None:
-            body = omit_none({**options, "text": text, "pages": pages})
-            return await self._connection.post(path, body, is_idempotent=True)
-        content = {"file": await read_file_in_thread(file)}
+            content = {"json": omit_none({**options, "text": text, "pages": pages})}
+        else:
+            files = {"file": await read_file_in_thread(file)}
+            content = {"files": files, "data": to_form_fields(options)}
         return await self._connection.fetch(
-            "POST", path, is_idempotent=True, files=content, data=to_form_fields(options)
+            "POST", "indexes/{}/artifacts/", index, is_idempotent=True, **content
         )
 
     async def add_batch(self, index: str, documents: Iterable[TextDocument]) -> list[BatchVerdict]:
@@ -75,12 +73,12 @@ class AsyncDocuments:
         The texts are sent in requests of about 1 MiB. After a broken connection a request is sent
         again; texts that it had already stored get the verdict ``unchanged``.
         """
-        path = f"indexes/{quote(index, safe='')}/artifacts/batch"
+        path = "indexes/{}/artifacts/batch"
         headers = {"Content-Type": "application/x-ndjson"}
         verdicts: list[BatchVerdict] = []
         for count, lines in split_batch(documents):
             response = await self._connection.send(
-                "POST", path, is_idempotent=True, content=lines, headers=headers
+                "POST", path, index, is_idempotent=True, content=lines, headers=headers
             )
             part_verdicts: list[BatchVerdict] = [
                 json.loads(line) for line in response.content.split(b"\n") if line
@@ -104,21 +102,15 @@ class AsyncDocuments:
         Raises:
             Conflict: another artifact of the index has this external id.
         """
-        return await self._connection.fetch(
-            "PATCH", _path(artifact_id), is_idempotent=True, json=omit_none(options)
-        )
+        return await self._connection.patch("artifacts/{}/", artifact_id, **options)
 
     async def artifact(self, artifact_id: str) -> Artifact:
         """Return an artifact with its status."""
-        return await self._connection.read(_path(artifact_id))
+        return await self._connection.read("artifacts/{}/", artifact_id)
 
     async def artifacts(self, index: str, **options: Unpack[ArtifactListOptions]) -> ArtifactList:
-        """Return the artifacts of an index.
-
-        Raises:
-            InvalidRequest: a value is not allowed.
-        """
-        return await self._connection.read(f"indexes/{quote(index, safe='')}/artifacts/", **options)
+        """Return the artifacts of an index."""
+        return await self._connection.read("indexes/{}/artifacts/", index, **options)
 
     async def replace(
         self,
@@ -138,33 +130,21 @@ class AsyncDocuments:
             content: dict[str, Any] = {"json": omit_none({"text": text, "pages": pages})}
         else:
             content = {"files": {"file": await read_file_in_thread(file)}}
-        return await self._connection.fetch(
-            "PUT", f"{_path(artifact_id)}content", is_idempotent=True, **content
-        )
+        return await self._connection.fetch("PUT", "artifacts/{}/content", artifact_id, **content)
 
     async def pages(self, artifact_id: str, **options: Unpack[ListOptions]) -> PageList:
         """Return the pages of an artifact, without their text."""
-        return await self._connection.read(f"{_path(artifact_id)}pages/", **options)
+        return await self._connection.read("artifacts/{}/pages/", artifact_id, **options)
 
     async def page(self, artifact_id: str, number: int) -> Page:
-        """Return a page with its text.
-
-        Args:
-            number: counted from 0.
-        """
-        return await self._connection.read(f"{_path(artifact_id)}pages/{int(number)}/")
+        """Return a page with its text."""
+        return await self._connection.read("artifacts/{}/pages/{}/", artifact_id, number)
 
     async def picture(self, artifact_id: str, number: int) -> bytes:
-        """Return a page of a PDF or an image as WebP, at most 1,600 pixels wide and high.
-
-        Args:
-            number: counted from 0.
-
-        Raises:
-            NotFound: there is no such artifact or page, or it is neither a PDF nor an image.
-        """
+        """Return a page of a PDF or an image as WebP, at most 1,600 pixels wide and high; of other
+        files, raises ``NotFound``."""
         response = await self._connection.send(
-            "GET", f"{_path(artifact_id)}pages/{int(number)}/picture", is_idempotent=True
+            "GET", "artifacts/{}/pages/{}/picture", artifact_id, number
         )
         return response.content
 
@@ -173,46 +153,32 @@ class AsyncDocuments:
         not certain.
 
         Args:
-            number: counted from 0.
             start: first character, in the page's text.
             end: one past the last.
 
         Raises:
-            NotFound: there is no such artifact or page, or the artifact was added as text.
+            NotFound: the artifact was added as text.
         """
         answer: PassageBoxes = await self._connection.read(
-            f"{_path(artifact_id)}pages/{int(number)}/boxes", start=start, end=end
+            "artifacts/{}/pages/{}/boxes", artifact_id, number, start=start, end=end
         )
         return answer["boxes"]
 
     async def original(self, artifact_id: str) -> bytes:
-        """Return the original file.
-
-        Raises:
-            NotFound: there is no artifact with this id, or it was added as text.
-        """
-        response = await self._connection.send(
-            "GET", f"{_path(artifact_id)}original", is_idempotent=True
-        )
+        """Return the original file; of an artifact that was added as text, raises ``NotFound``."""
+        response = await self._connection.send("GET", "artifacts/{}/original", artifact_id)
         return response.content
 
     # --- Summaries ---------------------------------------------------------------------------
 
     async def summary(self, artifact_id: str) -> Summary:
-        """Return the summary of an artifact, its writer and its state.
-
-        Raises:
-            NotFound: there is no artifact with this id, or it has no summary.
-        """
-        return await self._connection.read(f"{_path(artifact_id)}summary_candidate")
+        """Return the summary of an artifact, its writer and its state; raises ``NotFound`` if it
+        has none."""
+        return await self._connection.read("artifacts/{}/summary_candidate", artifact_id)
 
     async def page_summary(self, page_id: str) -> Summary:
-        """Return the summary of a page.
-
-        Raises:
-            NotFound: there is no page with this id, or it has no summary.
-        """
-        return await self._connection.read(f"pages/{quote(page_id, safe='')}/summary_candidate")
+        """Return the summary of a page, as ``summary``."""
+        return await self._connection.read("pages/{}/summary_candidate", page_id)
 
     async def write_summary(
         self, artifact_id: str, text: str | None, *, model_name: str | None = None
@@ -223,23 +189,19 @@ class AsyncDocuments:
         Raises:
             InvalidRequest: its index has no summaries, or the text is not allowed.
         """
-        return await self._write_summary(f"{_path(artifact_id)}summary_candidate", text, model_name)
+        return await self._write_summary("artifacts/{}/", artifact_id, text, model_name)
 
     async def write_page_summary(
         self, page_id: str, text: str | None, *, model_name: str | None = None
     ) -> Summary:
-        """Write the summary of a page by hand, as ``write_summary``.
+        """Write the summary of a page by hand, as ``write_summary``."""
+        return await self._write_summary("pages/{}/", page_id, text, model_name)
 
-        Raises:
-            InvalidRequest: its index has no summaries, or the text is not allowed.
-        """
-        return await self._write_summary(
-            f"pages/{quote(page_id, safe='')}/summary_candidate", text, model_name
-        )
-
-    async def _write_summary(self, path: str, text: str | None, model_name: str | None) -> Summary:
-        body = {"text": text} if model_name is None else {"text": text, "model_name": model_name}
-        return await self._connection.fetch("PATCH", path, is_idempotent=True, json=body)
+    async def _write_summary(
+        self, path: str, id: str, text: str | None, model_name: str | None
+    ) -> Summary:
+        body = {**omit_none({"model_name": model_name}), "text": text}
+        return await self._connection.fetch("PATCH", f"{path}summary_candidate", id, json=body)
 
     # --- Waiting and deleting ----------------------------------------------------------------
 
@@ -266,7 +228,8 @@ class AsyncDocuments:
         return [await self._wait_for(artifact_id, deadline) for artifact_id in artifact_ids]
 
     async def _wait_for(self, artifact_id: str, deadline: float) -> Artifact:
-        async for artifact in poll(self._connection, _path(artifact_id), _has_ended, deadline):
+        path = "artifacts/{}/"
+        async for artifact in poll(self._connection, path, artifact_id, _has_ended, deadline):
             ended: Artifact = artifact
         if ended["status"] == "failed":
             raise ArtifactFailed(ended)
@@ -279,11 +242,7 @@ class AsyncDocuments:
         Raises:
             Conflict: it is under a legal hold.
         """
-        return await self._connection.fetch("DELETE", _path(artifact_id), is_idempotent=False)
-
-
-def _path(artifact_id: str) -> str:
-    return f"artifacts/{quote(artifact_id, safe='')}/"
+        return await self._connection.fetch("DELETE", "artifacts/{}/", artifact_id)
 
 
 def _has_ended(artifact: Artifact) -> bool:

@@ -3,11 +3,9 @@
 from collections.abc import AsyncGenerator
 from time import monotonic
 from typing import Unpack
-from urllib.parse import quote
 
-from strata_client._async.connection import AsyncConnection
+from strata_client._async.connection import AsyncMethods
 from strata_client._async.polling import poll
-from strata_client.bodies import omit_none
 from strata_client.exceptions import StrataError
 from strata_client.types import (
     Evaluation,
@@ -18,12 +16,9 @@ from strata_client.types import (
 )
 
 
-class AsyncEvaluations:
+class AsyncEvaluations(AsyncMethods):
     """Every method raises ``AccessDenied`` without a key that sees all documents, and ``NotFound``
     if there is no evaluation with the given id."""
-
-    def __init__(self, connection: AsyncConnection) -> None:
-        self._connection = connection
 
     async def start(self, index: str, **options: Unpack[EvaluationOptions]) -> Evaluation:
         """Start an evaluation; return the same one if it still waits. Needs the scope ``write``.
@@ -32,12 +27,11 @@ class AsyncEvaluations:
             NotFound: there is no such index or pipeline.
             InvalidRequest: a measure or a judgement is not valid, or there are no judgements.
         """
-        body = omit_none({"index": index, **options})
-        return await self._connection.post("evaluations/", body, is_idempotent=False)
+        return await self._connection.post("evaluations/", index=index, **options)
 
     async def get(self, evaluation_id: str) -> EvaluationDetail:
         """Return an evaluation with its results, and the earlier results of the same queries."""
-        return await self._connection.read(_path(evaluation_id))
+        return await self._connection.read("evaluations/{}/", evaluation_id)
 
     async def list(
         self, index: str | None = None, **options: Unpack[ListOptions]
@@ -54,7 +48,7 @@ class AsyncEvaluations:
             NotReady: it has not ended after ``timeout`` seconds; it continues.
         """
         deadline = monotonic() + timeout
-        return poll(self._connection, _path(evaluation_id), _has_ended, deadline)
+        return poll(self._connection, "evaluations/{}/", evaluation_id, _has_ended, deadline)
 
     async def wait(self, evaluation_id: str, *, timeout: float = 3_600.0) -> EvaluationDetail:
         """Wait until an evaluation is done and return it with its results.
@@ -71,18 +65,12 @@ class AsyncEvaluations:
 
     async def report(self, evaluation_id: str) -> str:
         """Return the report of a finished evaluation, an HTML page."""
-        response = await self._connection.send(
-            "GET", f"{_path(evaluation_id)}report", is_idempotent=True
-        )
+        response = await self._connection.send("GET", "evaluations/{}/report", evaluation_id)
         return response.text
 
     async def delete(self, evaluation_id: str) -> None:
         """Delete an evaluation; cancel it if it is running. Needs the scope ``write``."""
-        await self._connection.send("DELETE", _path(evaluation_id), is_idempotent=False)
-
-
-def _path(evaluation_id: str) -> str:
-    return f"evaluations/{quote(evaluation_id, safe='')}/"
+        await self._connection.send("DELETE", "evaluations/{}/", evaluation_id)
 
 
 def _has_ended(evaluation: Evaluation) -> bool:

@@ -2,18 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 from typing import Unpack
-from urllib.parse import quote
 
-from strata_client._async.connection import AsyncConnection
-from strata_client.bodies import omit_none, split_evidence
+from strata_client._async.connection import AsyncMethods
+from strata_client.bodies import split_evidence
 from strata_client.types import EvidenceHit, EvidenceItem, EvidenceSearchOptions, EvidenceVerdict
 
 
-class AsyncEvidence:
+class AsyncEvidence(AsyncMethods):
     """The evidence of any index whose spec enables it."""
-
-    def __init__(self, connection: AsyncConnection) -> None:
-        self._connection = connection
 
     async def add(
         self,
@@ -37,9 +33,7 @@ class AsyncEvidence:
         verdicts: list[EvidenceVerdict] = []
         for batch in split_evidence(items):
             answer = await self._connection.post(
-                f"indexes/{quote(index, safe='')}/evidence/",
-                omit_none({"items": batch, "threshold": threshold}),
-                is_idempotent=False,
+                "indexes/{}/evidence/", index, items=batch, threshold=threshold
             )
             verdicts += answer["verdicts"]
         return verdicts
@@ -53,7 +47,7 @@ class AsyncEvidence:
         ``Conflict`` if it is not searchable by then.
         """
         answer = await self._connection.read(
-            f"indexes/{quote(index, safe='')}/evidence/similar", q=query, **options
+            "indexes/{}/evidence/similar", index, q=query, **options
         )
         return answer["hits"]
 
@@ -66,8 +60,12 @@ class AsyncEvidence:
         **options: Unpack[EvidenceSearchOptions],
     ) -> list[EvidenceHit]:
         """Return the evidence nearest to a text, without that of these urls."""
-        body = omit_none({"query": query, "urls": list(urls), **options})
         answer = await self._connection.post(
-            f"indexes/{quote(index, safe='')}/evidence/related", body, is_idempotent=True
+            "indexes/{}/evidence/related",
+            index,
+            is_idempotent=True,
+            query=query,
+            urls=list(urls),
+            **options,
         )
         return answer["hits"]

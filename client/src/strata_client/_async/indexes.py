@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Unpack, overload
-from urllib.parse import quote
 
-from strata_client._async.connection import AsyncConnection
-from strata_client.bodies import omit_none
+from strata_client._async.connection import AsyncMethods
 from strata_client.types import (
     Index,
     IndexRemoval,
@@ -20,13 +18,11 @@ from strata_client.types import (
 )
 
 
-class AsyncIndexes:
+class AsyncIndexes(AsyncMethods):
     """The methods of the client that are about indexes and keys.
 
     A method raises ``NotFound`` if there is no index of the given name.
     """
-
-    _connection: AsyncConnection
 
     async def indexes(self) -> list[Index]:
         """Return the indexes that the key may read."""
@@ -34,7 +30,7 @@ class AsyncIndexes:
 
     async def index(self, name: str) -> Index:
         """Return an index with its progress."""
-        return await self._connection.read(f"indexes/{quote(name, safe='')}/")
+        return await self._connection.read("indexes/{}/", name)
 
     async def delete_index(self, index: str, *, confirm: str) -> IndexRemoval:
         """Remove an index with its documents and builds; needs a key with the scope ``manage``.
@@ -44,10 +40,7 @@ class AsyncIndexes:
             confirm: the same name again.
         """
         return await self._connection.fetch(
-            "DELETE",
-            f"indexes/{quote(index, safe='')}/",
-            params={"confirm": confirm},
-            is_idempotent=False,
+            "DELETE", "indexes/{}/", index, params={"confirm": confirm}
         )
 
     @overload
@@ -70,8 +63,8 @@ class AsyncIndexes:
         Raises:
             AccessDenied: the key lacks the scope, or does not see all documents.
         """
-        path = "verify/" if index is None else f"indexes/{quote(index, safe='')}/verify/"
-        report = await self._connection.post(path, {"repair": repair}, is_idempotent=not repair)
+        named = ["verify/"] if index is None else ["indexes/{}/verify/", index]
+        report = await self._connection.post(*named, is_idempotent=not repair, repair=repair)
         return report["reports"] if index is None else report
 
     async def regenerate(self, **options: Unpack[RegenerationOptions]) -> Regeneration:
@@ -81,7 +74,7 @@ class AsyncIndexes:
         Raises:
             InvalidRequest: there is no such type; ``allowed`` lists them.
         """
-        return await self._connection.post("regenerate/", omit_none(options), is_idempotent=False)
+        return await self._connection.post("regenerate/", **options)
 
     # --- Keys --------------------------------------------------------------------------------
 
@@ -109,17 +102,15 @@ class AsyncIndexes:
                 key's.
             expires_at: with a time zone; by default when this key does.
         """
-        body = omit_none(
-            {
-                "name": name,
-                "scope": scope,
-                "indexes": indexes if indexes is None else list(indexes),
-                "groups": groups if groups is None else list(groups),
-                "expires_at": expires_at and expires_at.isoformat(),
-            }
+        return await self._connection.post(
+            "keys/",
+            name=name,
+            scope=scope,
+            indexes=indexes if indexes is None else list(indexes),
+            groups=groups if groups is None else list(groups),
+            expires_at=expires_at and expires_at.isoformat(),
         )
-        return await self._connection.post("keys/", body, is_idempotent=False)
 
     async def revoke_key(self, key_id: int) -> Key:
         """Revoke an API key; the next request with it is refused."""
-        return await self._connection.fetch("DELETE", f"keys/{int(key_id)}/", is_idempotent=False)
+        return await self._connection.fetch("DELETE", "keys/{}/", key_id)

@@ -13,9 +13,13 @@ MAX_POLL_SECONDS = 2.0
 
 
 async def poll(
-    connection: AsyncConnection, path: str, has_ended: Callable[[Any], bool], deadline: float
+    connection: AsyncConnection,
+    path: str,
+    id: str,
+    has_ended: Callable[[Any], bool],
+    deadline: float,
 ) -> AsyncGenerator[Any, None]:
-    """Yield the JSON at a path whenever it has changed, until it has ended.
+    """Yield the JSON at the path of an id whenever it has changed, until it has ended.
 
     ``deadline``: on the monotonic clock.
 
@@ -25,7 +29,7 @@ async def poll(
     pause = FIRST_POLL_SECONDS
     last: Any = None
     while True:
-        now = await connection.read(path)
+        now = await connection.read(path, id)
         if now != last:
             last = now
             yield now

@@ -1,10 +1,8 @@
 """The relationships of concepts, their types, and pairs of concepts that may have one."""
 
 from typing import Unpack
-from urllib.parse import quote
 
-from strata_client._async.connection import AsyncConnection
-from strata_client.bodies import omit_none
+from strata_client._async.connection import AsyncMethods
 from strata_client.types import (
     Deletion,
     EmergentOptions,
@@ -20,26 +18,21 @@ from strata_client.types import (
 )
 
 
-class AsyncRelationships:
+class AsyncRelationships(AsyncMethods):
     """The relationships of any index whose spec enables concepts.
 
     A method raises ``NotFound`` if there is no index of the given name, or nothing with a given id.
     """
 
-    def __init__(self, connection: AsyncConnection) -> None:
-        self._connection = connection
-
     async def list(
         self, index: str, **options: Unpack[RelationshipListOptions]
     ) -> RelationshipList:
         """Return the relationships of an index."""
-        return await self._connection.read(
-            f"indexes/{quote(index, safe='')}/relationships/", **options
-        )
+        return await self._connection.read("indexes/{}/relationships/", index, **options)
 
     async def get(self, relationship_id: str) -> Relationship:
         """Return a relationship."""
-        return await self._connection.read(f"relationships/{quote(relationship_id, safe='')}/")
+        return await self._connection.read("relationships/{}/", relationship_id)
 
     async def create(self, index: str, source: str, type: str, target: str) -> Relationship:
         """Relate two concepts, all by their ids; return the relationship that exists, if it does.
@@ -48,16 +41,17 @@ class AsyncRelationships:
             InvalidRequest: they are not of this index, or the concepts are the same.
         """
         return await self._connection.post(
-            f"indexes/{quote(index, safe='')}/relationships/",
-            {"source": source, "type": type, "target": target},
+            "indexes/{}/relationships/",
+            index,
             is_idempotent=True,
+            source=source,
+            type=type,
+            target=target,
         )
 
     async def delete(self, relationship_id: str) -> None:
         """Delete a relationship."""
-        await self._connection.send(
-            "DELETE", f"relationships/{quote(relationship_id, safe='')}/", is_idempotent=False
-        )
+        await self._connection.send("DELETE", "relationships/{}/", relationship_id)
 
     # --- Types -------------------------------------------------------------------------------
 
@@ -66,12 +60,12 @@ class AsyncRelationships:
     ) -> RelationshipTypeList:
         """Return the relationship types of an index, by name."""
         return await self._connection.read(
-            f"indexes/{quote(index, safe='')}/relationship-types/", category=category, **options
+            "indexes/{}/relationship-types/", index, category=category, **options
         )
 
     async def type(self, type_id: str) -> RelationshipType:
         """Return a relationship type."""
-        return await self._connection.read(_type_path(type_id))
+        return await self._connection.read("relationship-types/{}/", type_id)
 
     async def create_type(
         self, index: str, name: str, **options: Unpack[RelationshipTypeOptions]
@@ -81,9 +75,8 @@ class AsyncRelationships:
         Raises:
             Conflict: the index has a type of this name.
         """
-        body = omit_none({"name": name, **options})
         return await self._connection.post(
-            f"indexes/{quote(index, safe='')}/relationship-types/", body, is_idempotent=False
+            "indexes/{}/relationship-types/", index, name=name, **options
         )
 
     async def update_type(
@@ -94,14 +87,11 @@ class AsyncRelationships:
         Raises:
             Conflict: the index has another type of this name.
         """
-        changes = omit_none({"name": name, **options})
-        return await self._connection.fetch(
-            "PATCH", _type_path(type_id), is_idempotent=True, json=changes
-        )
+        return await self._connection.patch("relationship-types/{}/", type_id, name=name, **options)
 
     async def delete_type(self, type_id: str) -> Deletion:
         """Delete a relationship type with every relationship of it."""
-        return await self._connection.fetch("DELETE", _type_path(type_id), is_idempotent=False)
+        return await self._connection.fetch("DELETE", "relationship-types/{}/", type_id)
 
     # --- Similar concepts without a relationship ---------------------------------------------
 
@@ -122,17 +112,11 @@ class AsyncRelationships:
             reversed: relate the second concept to the first.
         """
         return await self._connection.post(
-            f"emergent/{quote(pair_id, safe='')}/accept",
-            {"type": type, "reversed": reversed},
-            is_idempotent=False,
+            "emergent/{}/accept", pair_id, type=type, reversed=reversed
         )
 
     async def dismiss(self, pair_id: str) -> EmergentPair:
         """Remove a pair from the open pairs."""
-        return await self._connection.post(
-            f"emergent/{quote(pair_id, safe='')}/dismiss", None, is_idempotent=True
+        return await self._connection.fetch(
+            "POST", "emergent/{}/dismiss", pair_id, is_idempotent=True
         )
-
-
-def _type_path(type_id: str) -> str:
-    return f"relationship-types/{quote(type_id, safe='')}/"

@@ -52,13 +52,14 @@ class Strata(Documents, Indexes, Searches):
         retries: int = 2,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        self._connection = Connection(
+        connection = Connection(
             base_url, key, timeout=timeout, retries=retries, transport=transport
         )
-        self.concepts = Concepts(self._connection)
-        self.evaluations = Evaluations(self._connection)
-        self.evidence = Evidence(self._connection)
-        self.relationships = Relationships(self._connection)
+        super().__init__(connection)
+        self.concepts = Concepts(connection)
+        self.evaluations = Evaluations(connection)
+        self.evidence = Evidence(connection)
+        self.relationships = Relationships(connection)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._connection.url!r})"

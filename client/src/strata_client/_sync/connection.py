@@ -5,6 +5,7 @@ import json
 import os
 from time import sleep
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 
@@ -52,24 +53,31 @@ class Connection:
     def close(self) -> None:
         self._http.close()
 
-    def read(self, path: str, **params: str | int | float | None) -> Any:
+    def read(self, path: str, /, *names: str | int, **params: object) -> Any:
         """Return the JSON at a path; parameters that are None are left out."""
-        return self.fetch("GET", path, is_idempotent=True, params=omit_none(params))
+        return self.fetch("GET", path, *names, params=omit_none(params))
 
-    def post(self, path: str, content: object, *, is_idempotent: bool) -> Any:
-        """Post JSON and return the JSON of the answer."""
-        return self.fetch("POST", path, is_idempotent=is_idempotent, json=content)
+    def post(
+        self, path: str, /, *names: str | int, is_idempotent: bool = False, **content: object
+    ) -> Any:
+        """Post JSON without what is None, and return the JSON of the answer."""
+        body = omit_none(content)
+        return self.fetch("POST", path, *names, is_idempotent=is_idempotent, json=body)
 
-    def fetch(self, method: str, path: str, *, is_idempotent: bool, **content: Any) -> Any:
+    def patch(self, path: str, /, *names: str | int, **changes: object) -> Any:
+        """Change what is not None, and return the JSON of the answer."""
+        return self.fetch("PATCH", path, *names, json=omit_none(changes))
+
+    def fetch(self, method: str, path: str, *names: str | int, **options: Any) -> Any:
         """Send any request and return the JSON of the answer."""
-        return read_json(self.send(method, path, is_idempotent=is_idempotent, **content))
+        return read_json(self.send(method, path, *names, **options))
 
     def send(
         self,
         method: str,
         path: str,
-        *,
-        is_idempotent: bool,
+        *names: str | int,
+        is_idempotent: bool | None = None,
         is_streamed: bool = False,
         **content: Any,
     ) -> httpx.Response:
@@ -77,9 +85,17 @@ class Connection:
 
         The caller closes a streamed response; any other is read already.
 
+        Args:
+            names: put into the path, each in the place of a ``{}``.
+            is_idempotent: by default for GET, PUT and PATCH.
+
         Raises:
             StrataError: the server returned an error, or the last attempt got no response.
         """
+        if names:
+            path = path.format(*(quote(str(name), safe="") for name in names))
+        if is_idempotent is None:
+            is_idempotent = method in {"GET", "PUT", "PATCH"}
         tries = 0
         while True:
             tries += 1
@@ -96,6 +112,13 @@ class Connection:
             if wait is None or tries > self.retries:
                 raise error
             sleep(wait)
+
+
+class Methods:
+    """The base of what sends requests."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
 
 def _is_http_url(url: str) -> bool:

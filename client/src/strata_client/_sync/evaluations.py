@@ -4,11 +4,9 @@
 from collections.abc import Generator
 from time import monotonic
 from typing import Unpack
-from urllib.parse import quote
 
-from strata_client._sync.connection import Connection
+from strata_client._sync.connection import Methods
 from strata_client._sync.polling import poll
-from strata_client.bodies import omit_none
 from strata_client.exceptions import StrataError
 from strata_client.types import (
     Evaluation,
@@ -19,12 +17,9 @@ from strata_client.types import (
 )
 
 
-class Evaluations:
+class Evaluations(Methods):
     """Every method raises ``AccessDenied`` without a key that sees all documents, and ``NotFound``
     if there is no evaluation with the given id."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def start(self, index: str, **options: Unpack[EvaluationOptions]) -> Evaluation:
         """Start an evaluation; return the same one if it still waits. Needs the scope ``write``.
@@ -33,12 +28,11 @@ class Evaluations:
             NotFound: there is no such index or pipeline.
             InvalidRequest: a measure or a judgement is not valid, or there are no judgements.
         """
-        body = omit_none({"index": index, **options})
-        return self._connection.post("evaluations/", body, is_idempotent=False)
+        return self._connection.post("evaluations/", index=index, **options)
 
     def get(self, evaluation_id: str) -> EvaluationDetail:
         """Return an evaluation with its results, and the earlier results of the same queries."""
-        return self._connection.read(_path(evaluation_id))
+        return self._connection.read("evaluations/{}/", evaluation_id)
 
     def list(self, index: str | None = None, **options: Unpack[ListOptions]) -> EvaluationList:
         """Return evaluations, newest first."""
@@ -53,7 +47,7 @@ class Evaluations:
             NotReady: it has not ended after ``timeout`` seconds; it continues.
         """
         deadline = monotonic() + timeout
-        return poll(self._connection, _path(evaluation_id), _has_ended, deadline)
+        return poll(self._connection, "evaluations/{}/", evaluation_id, _has_ended, deadline)
 
     def wait(self, evaluation_id: str, *, timeout: float = 3_600.0) -> EvaluationDetail:
         """Wait until an evaluation is done and return it with its results.
@@ -70,16 +64,12 @@ class Evaluations:
 
     def report(self, evaluation_id: str) -> str:
         """Return the report of a finished evaluation, an HTML page."""
-        response = self._connection.send("GET", f"{_path(evaluation_id)}report", is_idempotent=True)
+        response = self._connection.send("GET", "evaluations/{}/report", evaluation_id)
         return response.text
 
     def delete(self, evaluation_id: str) -> None:
         """Delete an evaluation; cancel it if it is running. Needs the scope ``write``."""
-        self._connection.send("DELETE", _path(evaluation_id), is_idempotent=False)
-
-
-def _path(evaluation_id: str) -> str:
-    return f"evaluations/{quote(evaluation_id, safe='')}/"
+        self._connection.send("DELETE", "evaluations/{}/", evaluation_id)
 
 
 def _has_ended(evaluation: Evaluation) -> bool:

@@ -3,18 +3,14 @@
 
 from collections.abc import Iterable, Sequence
 from typing import Unpack
-from urllib.parse import quote
 
-from strata_client._sync.connection import Connection
-from strata_client.bodies import omit_none, split_evidence
+from strata_client._sync.connection import Methods
+from strata_client.bodies import split_evidence
 from strata_client.types import EvidenceHit, EvidenceItem, EvidenceSearchOptions, EvidenceVerdict
 
 
-class Evidence:
+class Evidence(Methods):
     """The evidence of any index whose spec enables it."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def add(
         self,
@@ -38,9 +34,7 @@ class Evidence:
         verdicts: list[EvidenceVerdict] = []
         for batch in split_evidence(items):
             answer = self._connection.post(
-                f"indexes/{quote(index, safe='')}/evidence/",
-                omit_none({"items": batch, "threshold": threshold}),
-                is_idempotent=False,
+                "indexes/{}/evidence/", index, items=batch, threshold=threshold
             )
             verdicts += answer["verdicts"]
         return verdicts
@@ -53,9 +47,7 @@ class Evidence:
         With the ``min_revision`` of a verdict, the search waits up to 5 s for it and raises
         ``Conflict`` if it is not searchable by then.
         """
-        answer = self._connection.read(
-            f"indexes/{quote(index, safe='')}/evidence/similar", q=query, **options
-        )
+        answer = self._connection.read("indexes/{}/evidence/similar", index, q=query, **options)
         return answer["hits"]
 
     def related(
@@ -67,8 +59,12 @@ class Evidence:
         **options: Unpack[EvidenceSearchOptions],
     ) -> list[EvidenceHit]:
         """Return the evidence nearest to a text, without that of these urls."""
-        body = omit_none({"query": query, "urls": list(urls), **options})
         answer = self._connection.post(
-            f"indexes/{quote(index, safe='')}/evidence/related", body, is_idempotent=True
+            "indexes/{}/evidence/related",
+            index,
+            is_idempotent=True,
+            query=query,
+            urls=list(urls),
+            **options,
         )
         return answer["hits"]

@@ -4,10 +4,8 @@
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Unpack, overload
-from urllib.parse import quote
 
-from strata_client._sync.connection import Connection
-from strata_client.bodies import omit_none
+from strata_client._sync.connection import Methods
 from strata_client.types import (
     Index,
     IndexRemoval,
@@ -21,13 +19,11 @@ from strata_client.types import (
 )
 
 
-class Indexes:
+class Indexes(Methods):
     """The methods of the client that are about indexes and keys.
 
     A method raises ``NotFound`` if there is no index of the given name.
     """
-
-    _connection: Connection
 
     def indexes(self) -> list[Index]:
         """Return the indexes that the key may read."""
@@ -35,7 +31,7 @@ class Indexes:
 
     def index(self, name: str) -> Index:
         """Return an index with its progress."""
-        return self._connection.read(f"indexes/{quote(name, safe='')}/")
+        return self._connection.read("indexes/{}/", name)
 
     def delete_index(self, index: str, *, confirm: str) -> IndexRemoval:
         """Remove an index with its documents and builds; needs a key with the scope ``manage``.
@@ -44,12 +40,7 @@ class Indexes:
             index: the name of the index.
             confirm: the same name again.
         """
-        return self._connection.fetch(
-            "DELETE",
-            f"indexes/{quote(index, safe='')}/",
-            params={"confirm": confirm},
-            is_idempotent=False,
-        )
+        return self._connection.fetch("DELETE", "indexes/{}/", index, params={"confirm": confirm})
 
     @overload
     def verify(self, index: str, *, repair: bool = ...) -> IndexVerification: ...
@@ -71,8 +62,8 @@ class Indexes:
         Raises:
             AccessDenied: the key lacks the scope, or does not see all documents.
         """
-        path = "verify/" if index is None else f"indexes/{quote(index, safe='')}/verify/"
-        report = self._connection.post(path, {"repair": repair}, is_idempotent=not repair)
+        named = ["verify/"] if index is None else ["indexes/{}/verify/", index]
+        report = self._connection.post(*named, is_idempotent=not repair, repair=repair)
         return report["reports"] if index is None else report
 
     def regenerate(self, **options: Unpack[RegenerationOptions]) -> Regeneration:
@@ -82,7 +73,7 @@ class Indexes:
         Raises:
             InvalidRequest: there is no such type; ``allowed`` lists them.
         """
-        return self._connection.post("regenerate/", omit_none(options), is_idempotent=False)
+        return self._connection.post("regenerate/", **options)
 
     # --- Keys --------------------------------------------------------------------------------
 
@@ -110,17 +101,15 @@ class Indexes:
                 key's.
             expires_at: with a time zone; by default when this key does.
         """
-        body = omit_none(
-            {
-                "name": name,
-                "scope": scope,
-                "indexes": indexes if indexes is None else list(indexes),
-                "groups": groups if groups is None else list(groups),
-                "expires_at": expires_at and expires_at.isoformat(),
-            }
+        return self._connection.post(
+            "keys/",
+            name=name,
+            scope=scope,
+            indexes=indexes if indexes is None else list(indexes),
+            groups=groups if groups is None else list(groups),
+            expires_at=expires_at and expires_at.isoformat(),
         )
-        return self._connection.post("keys/", body, is_idempotent=False)
 
     def revoke_key(self, key_id: int) -> Key:
         """Revoke an API key; the next request with it is refused."""
-        return self._connection.fetch("DELETE", f"keys/{int(key_id)}/", is_idempotent=False)
+        return self._connection.fetch("DELETE", "keys/{}/", key_id)

@@ -13,9 +13,13 @@ MAX_POLL_SECONDS = 2.0
 
 
 def poll(
-    connection: Connection, path: str, has_ended: Callable[[Any], bool], deadline: float
+    connection: Connection,
+    path: str,
+    id: str,
+    has_ended: Callable[[Any], bool],
+    deadline: float,
 ) -> Generator[Any, None]:
-    """Yield the JSON at a path whenever it has changed, until it has ended.
+    """Yield the JSON at the path of an id whenever it has changed, until it has ended.
 
     ``deadline``: on the monotonic clock.
 
@@ -25,7 +29,7 @@ def poll(
     pause = FIRST_POLL_SECONDS
     last: Any = None
     while True:
-        now = connection.read(path)
+        now = connection.read(path, id)
         if now != last:
             last = now
             yield now

@@ -2,10 +2,8 @@
 """The relationships of concepts, their types, and pairs of concepts that may have one."""
 
 from typing import Unpack
-from urllib.parse import quote
 
-from strata_client._sync.connection import Connection
-from strata_client.bodies import omit_none
+from strata_client._sync.connection import Methods
 from strata_client.types import (
     Deletion,
     EmergentOptions,
@@ -21,22 +19,19 @@ from strata_client.types import (
 )
 
 
-class Relationships:
+class Relationships(Methods):
     """The relationships of any index whose spec enables concepts.
 
     A method raises ``NotFound`` if there is no index of the given name, or nothing with a given id.
     """
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
     def list(self, index: str, **options: Unpack[RelationshipListOptions]) -> RelationshipList:
         """Return the relationships of an index."""
-        return self._connection.read(f"indexes/{quote(index, safe='')}/relationships/", **options)
+        return self._connection.read("indexes/{}/relationships/", index, **options)
 
     def get(self, relationship_id: str) -> Relationship:
         """Return a relationship."""
-        return self._connection.read(f"relationships/{quote(relationship_id, safe='')}/")
+        return self._connection.read("relationships/{}/", relationship_id)
 
     def create(self, index: str, source: str, type: str, target: str) -> Relationship:
         """Relate two concepts, all by their ids; return the relationship that exists, if it does.
@@ -45,16 +40,17 @@ class Relationships:
             InvalidRequest: they are not of this index, or the concepts are the same.
         """
         return self._connection.post(
-            f"indexes/{quote(index, safe='')}/relationships/",
-            {"source": source, "type": type, "target": target},
+            "indexes/{}/relationships/",
+            index,
             is_idempotent=True,
+            source=source,
+            type=type,
+            target=target,
         )
 
     def delete(self, relationship_id: str) -> None:
         """Delete a relationship."""
-        self._connection.send(
-            "DELETE", f"relationships/{quote(relationship_id, safe='')}/", is_idempotent=False
-        )
+        self._connection.send("DELETE", "relationships/{}/", relationship_id)
 
     # --- Types -------------------------------------------------------------------------------
 
@@ -63,12 +59,12 @@ class Relationships:
     ) -> RelationshipTypeList:
         """Return the relationship types of an index, by name."""
         return self._connection.read(
-            f"indexes/{quote(index, safe='')}/relationship-types/", category=category, **options
+            "indexes/{}/relationship-types/", index, category=category, **options
         )
 
     def type(self, type_id: str) -> RelationshipType:
         """Return a relationship type."""
-        return self._connection.read(_type_path(type_id))
+        return self._connection.read("relationship-types/{}/", type_id)
 
     def create_type(
         self, index: str, name: str, **options: Unpack[RelationshipTypeOptions]
@@ -78,10 +74,7 @@ class Relationships:
         Raises:
             Conflict: the index has a type of this name.
         """
-        body = omit_none({"name": name, **options})
-        return self._connection.post(
-            f"indexes/{quote(index, safe='')}/relationship-types/", body, is_idempotent=False
-        )
+        return self._connection.post("indexes/{}/relationship-types/", index, name=name, **options)
 
     def update_type(
         self, type_id: str, *, name: str | None = None, **options: Unpack[RelationshipTypeOptions]
@@ -91,14 +84,11 @@ class Relationships:
         Raises:
             Conflict: the index has another type of this name.
         """
-        changes = omit_none({"name": name, **options})
-        return self._connection.fetch(
-            "PATCH", _type_path(type_id), is_idempotent=True, json=changes
-        )
+        return self._connection.patch("relationship-types/{}/", type_id, name=name, **options)
 
     def delete_type(self, type_id: str) -> Deletion:
         """Delete a relationship type with every relationship of it."""
-        return self._connection.fetch("DELETE", _type_path(type_id), is_idempotent=False)
+        return self._connection.fetch("DELETE", "relationship-types/{}/", type_id)
 
     # --- Similar concepts without a relationship ---------------------------------------------
 
@@ -118,18 +108,8 @@ class Relationships:
             type: the id of the relationship type.
             reversed: relate the second concept to the first.
         """
-        return self._connection.post(
-            f"emergent/{quote(pair_id, safe='')}/accept",
-            {"type": type, "reversed": reversed},
-            is_idempotent=False,
-        )
+        return self._connection.post("emergent/{}/accept", pair_id, type=type, reversed=reversed)
 
     def dismiss(self, pair_id: str) -> EmergentPair:
         """Remove a pair from the open pairs."""
-        return self._connection.post(
-            f"emergent/{quote(pair_id, safe='')}/dismiss", None, is_idempotent=True
-        )
-
-
-def _type_path(type_id: str) -> str:
-    return f"relationship-types/{quote(type_id, safe='')}/"
+        return self._connection.fetch("POST", "emergent/{}/dismiss", pair_id, is_idempotent=True)

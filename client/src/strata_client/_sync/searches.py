@@ -3,10 +3,8 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Unpack, get_args, overload
-from urllib.parse import quote
 
-from strata_client._sync.connection import Connection
-from strata_client.bodies import omit_none, to_index_names
+from strata_client._sync.connection import Methods
 from strata_client.exceptions import InvalidRequest
 from strata_client.types import (
     BlendOptions,
@@ -40,14 +38,12 @@ from strata_client.types import (
 )
 
 
-class Searches:
+class Searches(Methods):
     """The methods of the client that search.
 
-    Every search raises ``NotFound`` for an unknown index, and ``InvalidRequest`` for a wrong
-    parameter or an index that does not hold what is searched.
+    Every method raises ``NotFound`` for an unknown index, source or tool, and ``InvalidRequest``
+    for a wrong parameter or an index that does not hold what is searched.
     """
-
-    _connection: Connection
 
     @overload
     def search(
@@ -179,11 +175,8 @@ class Searches:
 
         Args:
             window: neighbours on each side, 0 to 10.
-
-        Raises:
-            NotFound: there is no such source.
         """
-        return self._connection.read(f"sources/{quote(source_id, safe='')}/", window=window)
+        return self._connection.read("sources/{}/", source_id, window=window)
 
     def similar_sources(
         self,
@@ -198,24 +191,16 @@ class Searches:
             index: the indexes to search, which share its embedding model; by default its own.
 
         Raises:
-            NotFound: there is no such source or index.
             Conflict: the source has no chunks that are embedded yet.
         """
         names = index if index is None or isinstance(index, str) else ",".join(index)
-        return self._connection.read(
-            f"sources/{quote(source_id, safe='')}/similar", index=names, **options
-        )
+        return self._connection.read("sources/{}/similar", source_id, index=names, **options)
 
     # --- Tools -------------------------------------------------------------------------------
 
     def tools(self, index: str) -> list[Tool]:
-        """Return the tools that an index declares, each with the JSON schema of its arguments.
-
-        Raises:
-            NotFound: there is no index of this name.
-        """
-        answer = self._connection.read(f"indexes/{quote(index, safe='')}/tools/")
-        return answer["results"]
+        """Return the tools that an index declares, each with the JSON schema of its arguments."""
+        return (self._connection.read("indexes/{}/tools/", index))["results"]
 
     def call_tool(
         self, index: str, name: str, arguments: Mapping[str, object] | None = None
@@ -226,14 +211,15 @@ class Searches:
             arguments: as the tool's schema says, and optionally ``limit``.
 
         Raises:
-            NotFound: there is no such index or tool.
-            InvalidRequest: an argument is missing, unknown or not allowed.
             Conflict: the live build does not hold what the tool needs.
         """
-        return self._connection.post(
-            f"indexes/{quote(index, safe='')}/tools/{quote(name, safe='')}/",
-            dict(arguments or {}),
+        return self._connection.fetch(
+            "POST",
+            "indexes/{}/tools/{}/",
+            index,
+            name,
             is_idempotent=True,
+            json=dict(arguments or {}),
         )
 
     def _search(
@@ -243,5 +229,7 @@ class Searches:
         query: str | None,
         options: Mapping[str, object],
     ) -> Any:
-        body = omit_none({**options, "index": to_index_names(index), "query": query})
-        return self._connection.post(f"search/{kind}", body, is_idempotent=True)
+        names = index if isinstance(index, str) else list(index)
+        return self._connection.post(
+            f"search/{kind}", is_idempotent=True, index=names, query=query, **options
+        )
