@@ -23,8 +23,8 @@ MAX_WORD = 20  # letters; longer words hardly repeat
 MAX_ROUNDS = 4  # each places words near those of the one before
 MIN_LEAD = 3  # times as far as the nearest place, and some lines, is the next one at least
 MAX_EXCHANGES = 16  # in a passage; one that needs more is in too much disorder
-SEARCH_EFFORT = 0.01  # of measuring as many exchanges as the page has letters
-MIN_GAIN = 0.4  # by which an exchange shortens the way at least
+SEARCHED = 100  # letters, to search which takes no longer than to measure an exchange
+MIN_GAIN = 0.5  # by which one of two places is nearer at least
 JUMP = 1  # added to the way between letters that do not follow each other in the file
 
 
@@ -94,16 +94,21 @@ class Alignment:
 
     def place_nearer(self, start: int, end: int) -> bool:
         """Exchange a stretch of the page that this part of the text has for an equal one, with what
-        the text has there, while that shortens the way from letter to letter. False if there is too
-        much to exchange to be certain."""
-        self._room = MAX_EFFORT * len(self._page)
+        the text has there, while that shortens the way from letter to letter. False if the part is
+        not certain: there is too much to exchange, or another place would be about as near."""
+        self._room = MAX_EFFORT * len(self._page)  # for what is searched and measured
         for _ in range(MAX_EXCHANGES):
-            exchanges = self._list_exchanges(start, end)
-            gain, best = max(((self._measure_gain(*e), e) for e in exchanges), default=(0, None))
+            gains = {
+                exchange: gain
+                for exchange in self._list_exchanges(start, end)
+                if (gain := self._measure_gain(*exchange)) > -MIN_GAIN
+            }
             if self._room < 0:
                 return False
-            if best is None or gain < MIN_GAIN:
-                return True
+            best = max(gains, key=gains.__getitem__, default=None)
+            if best is None or gains[best] < MIN_GAIN:
+                part = set(self.places[start:end])  # in which exchanges make no difference
+                return all(part.issuperset(_list_places(*exchange)) for exchange in gains)
             self.exchange(*best)
         return False
 
@@ -111,7 +116,7 @@ class Alignment:
         """Exchange what the text has at two stretches of the page."""
         here, there = slice(place, place + length), slice(copy, copy + length)
         self._partners[here], self._partners[there] = self._partners[there], self._partners[here]
-        for index in (*range(place, place + length), *range(copy, copy + length)):
+        for index in _list_places(place, copy, length):
             at = self._partners[index]
             if at is not None:
                 self.places[at] = index
@@ -124,7 +129,7 @@ class Alignment:
             if start - length < at < end:
                 run = re.escape(self._page[place : place + length])
                 copies = [match.start() for match in re.finditer(run, self._page)]
-                self._room -= len(copies) * length + SEARCH_EFFORT * len(self._page)
+                self._room -= len(copies) * length + len(self._page) // SEARCHED
                 if self._room < 0:
                     return
                 yield from ((place, copy, length) for copy in copies if abs(copy - place) >= length)
@@ -134,10 +139,12 @@ class Alignment:
         text and on the page, and how many they are."""
         start = 0
         for at, (last, place) in enumerate(pairwise([*self.places, None]), start=1):
-            follows = last is not None and place == last + 1
-            if follows and is_on_line:
-                follows = self._boxes[place].continues(self._boxes[last])
-            if not follows:
+            if (
+                last is None
+                or place is None
+                or place != last + 1
+                or (is_on_line and not self._boxes[place].continues(self._boxes[last]))
+            ):
                 first = self.places[start]
                 if first is not None:
                     yield start, first, at - start
@@ -145,7 +152,7 @@ class Alignment:
 
     def _measure_gain(self, place: int, copy: int, length: int) -> float:
         """By how much the exchange shortens the way."""
-        partners = self._partners[place : place + length] + self._partners[copy : copy + length]
+        partners = [self._partners[index] for index in _list_places(place, copy, length)]
         letters = {at for at in partners if at is not None}
         before = self._measure_way(letters)
         self.exchange(place, copy, length)
@@ -242,6 +249,10 @@ class Alignment:
             start, end = end, end + len(list(run))
             if not is_placed:
                 yield start, end
+
+
+def _list_places(place: int, copy: int, length: int) -> Iterator[int]:
+    return chain(range(place, place + length), range(copy, copy + length))
 
 
 def _find_stretches(
