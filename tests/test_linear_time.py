@@ -185,12 +185,11 @@ def quote(text, folder):
 
 def align(text, folder):
     """Place a text on a page that has its letters in another order, one on each line."""
-    alignment = Alignment(text, text[::-1])
-    words = [word.span() for word in re.finditer(r"\S+", text)]
     boxes = [Box(0, n, 1, n + 1) for n in range(len(text))]
-    alignment.place_words(words, boxes)
+    alignment = Alignment(text, text[::-1], boxes)
+    alignment.place_words([word.span() for word in re.finditer(r"\S+", text)])
     alignment.place_repeated(0, len(text))
-    alignment.place_nearer(0, len(text), boxes)
+    alignment.place_nearer(0, len(text))
 
 
 def filter_by(text, folder):

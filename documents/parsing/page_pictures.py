@@ -46,13 +46,14 @@ def find_boxes(path: Path, index: int, text: str, start: int, end: int) -> list[
     passage = [n for n, (_, at) in enumerate(letters) if start <= at < end]
     if not passage:
         return []
-    alignment = Alignment([letter for letter, _ in letters], [letter for letter, _ in glyphs])
-    first_letters = [n for n, (_, at) in enumerate(letters) if not n or at > letters[n - 1][1] + 1]
-    words = list(pairwise([*first_letters, len(letters)]))
     boxes = [box for _, box in glyphs]
-    alignment.place_words(words, boxes)
+    alignment = Alignment(
+        "".join(letter for letter, _ in letters), "".join(letter for letter, _ in glyphs), boxes
+    )
+    first_letters = [n for n, (_, at) in enumerate(letters) if not n or at > letters[n - 1][1] + 1]
+    alignment.place_words(list(pairwise([*first_letters, len(letters)])))
     alignment.place_repeated(passage[0], passage[-1] + 1)
-    if not alignment.place_nearer(passage[0], passage[-1] + 1, boxes):
+    if not alignment.place_nearer(passage[0], passage[-1] + 1):
         return []
     places = {alignment.places[n] for n in passage}
     if None in places:

@@ -35,6 +35,10 @@ def draw_lines(path: Path, *lines: tuple[int, int, str], rotation: int = 0) -> P
     return path
 
 
+def letters_in_a_row(text: str, page: str) -> Alignment:
+    return Alignment(text, page, [Box(n, 0, n + 1, 1) for n in range(len(page))])
+
+
 def mark(path: Path, text: str, passage: str) -> list[Box]:
     start = text.index(passage)
     return find_boxes(path, 0, text, start, start + len(passage))
@@ -187,10 +191,10 @@ class TestBoxes:
 
 class TestAlignment:
     def test_leaves_out_what_only_one_side_has(self):
-        assert Alignment("xabcdefghijk", "abcdefghijky").places == [None, *range(11)]
+        assert letters_in_a_row("xabcdefghijk", "abcdefghijky").places == [None, *range(11)]
 
     def test_gives_no_place_twice(self):
-        places = Alignment("oneonetwothree", "onetwothree").places
+        places = letters_in_a_row("oneonetwothree", "onetwothree").places
 
         assert sorted(place for place in places if place is not None) == list(range(11))
 
@@ -198,30 +202,46 @@ class TestAlignment:
         text, page = "per period and less than", "per period less than and"
         letters, on_page = text.replace(" ", ""), page.replace(" ", "")
         ends = list(accumulate(map(len, text.split()), initial=0))
-        alignment = Alignment(letters, on_page)
+        alignment = letters_in_a_row(letters, on_page)
 
-        alignment.place_words(
-            list(pairwise(ends)), [Box(n, 0, n + 1, 1) for n in range(len(on_page))]
-        )
+        alignment.place_words(list(pairwise(ends)))
 
         assert alignment.places == [*range(9), 17, 18, 19, *range(9, 17)]
 
-    @pytest.mark.parametrize(("far", "near", "moves"), [(9, 7, True), (7, 9, False)])
+    @pytest.mark.parametrize(
+        ("place", "copy", "line", "expected"), [(9, 7, 3, 7), (7, 9, 3, 7), (7, 9, 4, None)]
+    )
     def test_moves_words_a_little_unless_they_follow_a_neighbour_in_the_file(
-        self, far: int, near: int, moves: bool
+        self, place: int, copy: int, line: int, expected: int | None
     ):
-        alignment = Alignment("petrels12", "petrels1212")
-        alignment.places[7:] = [far, far + 1]
         boxes = [Box(n, 0, n + 1, 1) for n in range(7)] + [Box(6, 0, 7, 1)] * 4
-        boxes[far : far + 2] = [Box(6, 3, 7, 4), Box(7, 3, 8, 4)]
-        boxes[near : near + 2] = [Box(6, 2, 7, 3), Box(7, 2, 8, 3)]
+        boxes[place : place + 2] = [Box(6, line, 7, line + 1), Box(7, line, 8, line + 1)]
+        boxes[copy : copy + 2] = [Box(6, 2, 7, 3), Box(7, 2, 8, 3)]
+        alignment = Alignment("petrels12", "petrels1212", boxes)
+        alignment.exchange(7, place, 2)
 
-        assert alignment.place_nearer(0, 9, boxes)
+        is_certain = alignment.place_nearer(0, 9)
 
-        assert alignment.places[7] == (near if moves else far)
+        assert (alignment.places[7] if is_certain else None) == expected
+
+    def test_moves_several_lines_at_once(self):
+        page = "ternsabcdskuasgulls12abcd34"
+        lines = ["terns", "ab", "cd", "skuas", "gulls", "12", "ab", "cd", "34"]
+        tops = [20, 22, 24, 26, 0, 2, 4, 6, 8]
+        boxes = [
+            Box(n, top, n + 1, top + 1)
+            for line, top in zip(lines, tops, strict=True)
+            for n in range(len(line))
+        ]
+        alignment = Alignment("gulls12abcd34ternsabcdskuas", page, boxes)
+        alignment.exchange(5, 21, 4)
+
+        assert alignment.place_nearer(0, 13)
+
+        assert alignment.places[:13] == [*range(14, 27)]
 
     def test_tells_repetitions_apart_by_the_letters_on_both_sides(self):
-        places = Alignment("herringtotalsmackerel", "totalsherring12totals34mackerel").places
+        places = letters_in_a_row("herringtotalsmackerel", "totalsherring12totals34mackerel").places
 
         assert places[7:13] == list(range(15, 21))
 
