@@ -320,8 +320,8 @@ class ArtifactViewSet(viewsets.ViewSet):
         No box means that the place is not certain: the page's text is in disorder. On a page that
         OCR read, the boxes are those of whole lines.
         """
-        passage = PassageSerializer.read(request.query_params)
         page = _get_page(request, artifact_id, page_index)
+        passage = PassageSerializer.read(request.query_params)
         artifact = page.artifact
         boxes = find_line_boxes(page.text, page.ocr_lines, **passage)
         with _reading_original(artifact) as path:

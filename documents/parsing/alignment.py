@@ -35,9 +35,7 @@ class Alignment:
     def __init__(self, text: str, page: str, boxes: Sequence[Box]) -> None:
         self.places: list[int | None] = [None] * len(text)
         self._text, self._page, self._boxes = text, page, boxes
-        self._partners: list[int | None] = [None] * len(
-            page
-        )  # the letters of the text placed there
+        self._partners: list[int | None] = [None] * len(page)  # letters of the text
         self._align(0, len(text), 0, len(page))
         around = [-1, *self.places, len(page)]
         room = MAX_EFFORT * len(page)
