@@ -2,7 +2,8 @@
 when it is opened, on an index of the embedded form.
 
 ``python -m benchmarks.pages`` reads the data folder that ``python -m benchmarks.filling`` filled.
-Times are processor times of the whole process, so that other work on the machine does not count.
+Times are processor times of the whole process, so that other work on the machine does not count,
+and times by the clock, which are shorter where the engine searches with all processors.
 """
 
 import gzip
@@ -59,7 +60,8 @@ def measure_pages() -> None:
     client.force_login(user)
     page = Page.objects.select_related("artifact").earliest("pk")
     ids = {"artifact": page.artifact_id, "page": page.pk}
-    print(f"{Node.objects.filter(build=build).count()} nodes; processor time in ms, median; KB")
+    count = Node.objects.filter(build=build).count()
+    print(f"{count} nodes; processor time and clock in ms, median; KB")
     for address, paths in REQUESTS.items():
         weight = sum(
             len(gzip.compress(part)) for part in _read_parts(client, f"/{address}".format(**ids))
@@ -68,9 +70,11 @@ def measure_pages() -> None:
             path: _measure(client, path.format(**ids))
             for path in (f"/{address}", *(f"/api/v1/{each}" for each in paths))
         }
-        print(f"/{address}: {sum(times.values()):.0f} ms, {weight / 1_000:.0f} KB")
-        for path, took in times.items():
-            print(f"  {took:6.1f} {path}{'  MORE THAN THE LIMIT' if took > LIMIT_MS else ''}")
+        totals = " ms, ".join(f"{sum(each):.0f}" for each in zip(*times.values(), strict=True))
+        print(f"/{address}: {totals} ms, {weight / 1_000:.0f} KB")
+        for path, (processor, clock) in times.items():
+            excess = "  MORE THAN THE LIMIT" if min(processor, clock) > LIMIT_MS else ""
+            print(f"  {processor:6.1f} {clock:6.1f} {path}{excess}")
 
 
 def _read_parts(client: "Client", path: str) -> Iterator[bytes]:
@@ -87,14 +91,15 @@ def _read_parts(client: "Client", path: str) -> Iterator[bytes]:
                 names.append(found)
 
 
-def _measure(client: "Client", path: str) -> float:
-    times = []
+def _measure(client: "Client", path: str) -> tuple[float, float]:
+    processor, clock = [], []
     for _ in range(RUNS):
-        started = time.process_time()
+        started = time.process_time(), time.perf_counter()
         response = client.get(path)
-        times.append(time.process_time() - started)
+        processor.append(time.process_time() - started[0])
+        clock.append(time.perf_counter() - started[1])
         assert response.status_code == 200, (path, response.status_code)
-    return 1_000 * statistics.median(times)
+    return 1_000 * statistics.median(processor), 1_000 * statistics.median(clock)
 
 
 def main() -> None:
