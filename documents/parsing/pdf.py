@@ -1,7 +1,7 @@
 """PDF: LiteParse finds headings, columns, tables and lists; PDFium checks that no text is lost.
 
-A page is written by one of the two, never by both: as Markdown where LiteParse's blocks hold the
-page's letters and digits, and as PDFium's plain text elsewhere.
+A page is written as Markdown where LiteParse's blocks hold its letters and digits, and as PDFium's
+plain text elsewhere; so is the area of a table that LiteParse makes of paragraphs.
 """
 
 import re
@@ -9,12 +9,13 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import liteparse
 import pypdfium2
 import pypdfium2.raw
-from liteparse.types import LayoutBlock
+from liteparse.types import AnnotationRect, LayoutBlock
 from markdown_it import MarkdownIt
 from PIL import Image
 
@@ -27,6 +28,9 @@ from documents.running_lines import Name, find_running_lines
 MAX_BOOKMARKS = 10_000
 # Of the letters and digits that PDFium finds on a page. The rest may be drawn twice, or invisible.
 MIN_SHARE_OF_TEXT = 0.95
+# A table that LiteParse makes of paragraphs has long cells whose words do not follow each other.
+MIN_WORDS_OF_PROSE = 20
+MIN_BROKEN_PAIRS = 10  # of neighbouring words
 MAX_TITLE_WORDS = 20
 MIN_SHARE_OF_CAPITALS = 0.6
 MIN_LINES_OF_HALF = 5  # of a spread
@@ -34,6 +38,7 @@ DRAWING_DPI = 200
 
 # PDFium marks a word broken at a line's end with U+FFFE in place of the hyphen.
 _BROKEN_WORD = re.compile("[\ufffe\u0002](?:\r?\n)?")
+_WORD = re.compile(r"\w+")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")  # glyphs of fonts without a Unicode map
 # The ligature of lam and alef after the article's alef: its letters come in the wrong order.
 LAM_ALEF = re.compile("ا([أإآ])ل")
@@ -63,7 +68,12 @@ def read(path: Path, draft: DocumentDraft) -> None:
             draw = partial(draw_page, document, index, ocr.MAX_SIDE)
             text, ocr_lines = draft.read_picture(len(document), draw)
         elif index in layout:
-            marked_up = join_blocks(_convert(layout[index], running_lines))
+            paragraphs = (
+                {}
+                if index in spreads
+                else _restore_paragraphs(document, index, layout[index], text)
+            )
+            marked_up = join_blocks(_convert(layout[index], running_lines, paragraphs))
             if _holds_text(marked_up, text) and not _is_right_to_left(text):
                 text = marked_up
             else:
@@ -104,8 +114,45 @@ def _page_text(document: pypdfium2.PdfDocument, index: int, draft: DocumentDraft
     except pypdfium2.PdfiumError:
         draft.warn("unreadable_page", f"Page {index + 1} is damaged; it was left empty.")
         return ""
+    return _clean(text)
+
+
+def _clean(text: str) -> str:
     text = _BROKEN_WORD.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
     return LAM_ALEF.sub(r"ال\1", _CONTROL.sub("", text))
+
+
+def _restore_paragraphs(
+    document: pypdfium2.PdfDocument, index: int, blocks: Sequence[LayoutBlock], text: str
+) -> dict[int, str]:
+    """The text of the areas of those of a page's blocks that are tables made of paragraphs, by
+    their place among the blocks. It may hold tables, too, a line for each row."""
+    pairs = set(pairwise(_WORD.findall(text)))
+    found: dict[int, str] = {}
+    for place, block in enumerate(blocks):
+        rows = _read_cells(block) if block.kind == "table" else []
+        long_cells = [
+            words for row in rows for cell in row
+            if len(words := _WORD.findall(cell)) >= MIN_WORDS_OF_PROSE
+        ]  # fmt: skip
+        broken = sum(pair not in pairs for words in long_cells for pair in pairwise(words))
+        if broken < MIN_BROKEN_PAIRS or block.bbox is None:
+            continue
+        area = _read_area(document[index], block.bbox)
+        if _holds_text(area, "\n".join(cell for row in rows for cell in row)):
+            found[place] = area
+    return found
+
+
+def _read_area(page: pypdfium2.PdfPage, box: AnnotationRect) -> str:
+    text_page = page.get_textpage()
+    top = page.get_height() - box.y
+    return _clean(text_page.get_text_bounded(box.x, top - box.height, box.x + box.width, top))
+
+
+def _read_cells(table: LayoutBlock) -> list[list[str]]:
+    rows = [*([table.header] if table.header else []), *(table.rows or [])]
+    return [[_plain(cell.text) for cell in row] for row in rows]
 
 
 def _has_picture(document: pypdfium2.PdfDocument, index: int) -> bool:
@@ -201,18 +248,22 @@ def _find_running_lines(layout: dict[int, list[LayoutBlock]]) -> dict[str, set[N
     return {text: names for (_, text), names in found if names}
 
 
-def _convert(blocks: list[LayoutBlock], running_lines: dict[str, set[Name]]) -> Iterator[Block]:
+def _convert(
+    blocks: list[LayoutBlock], running_lines: dict[str, set[Name]], paragraphs: dict[int, str]
+) -> Iterator[Block]:
+    """``paragraphs``: the texts of blocks that are no tables, by their place."""
     is_opening = True  # there were only running lines so far
-    for block in blocks:
+    for place, block in enumerate(blocks):
         text = _plain(block.text or "")
         is_running = block.text in running_lines
         # With a number, what LiteParse finds to be a heading may be one: "Exercise 5".
         is_repeated = (block.text, None) in running_lines.get(block.text or "", ())
         is_title = is_opening and not is_running and _reads_like_a_title(text)
         is_opening &= is_running or not text
-        if block.kind == "table":
-            rows = [*([block.header] if block.header else []), *(block.rows or [])]
-            yield from format_table([[_plain(cell.text) for cell in row] for row in rows])
+        if place in paragraphs:
+            yield Block(paragraphs[place].strip())
+        elif block.kind == "table":
+            yield from format_table(_read_cells(block))
         elif block.kind == "code":
             yield Block("\n".join(["```", *(block.lines or [text]), "```"]))
         elif not text:

@@ -7,6 +7,7 @@ import subprocess
 import docx
 import openpyxl
 import pytest
+from liteparse.types import LayoutBlock, LayoutCell
 
 from core.text import clean_text
 from documents.parsing import office, pdf, title_from_file_name
@@ -24,6 +25,8 @@ from tests.documents.parsing.makers import (
     make_zip,
     replace_member,
 )
+
+WORDS = [f"{letter}{number}" for letter in "abcdefg" for number in range(10)]
 
 
 def texts(document):
@@ -94,6 +97,31 @@ class TestPdf:
         assert "\n\n## Consolidated Statements of Income\n\n" in found[0].text
         assert "#" not in found[1].text
         assert "\n\n## Balance Sheets\n\n" in found[2].text
+
+    @pytest.mark.parametrize(
+        ("cells", "is_table"),
+        [
+            ([WORDS[::2], WORDS[1::2]], False),  # what stands left and right in each line
+            ([WORDS[:35], WORDS[35:]], True),
+            ([WORDS[n : n + 10 : 2] for n in range(0, 70, 5)], True),  # too short for prose
+        ],
+    )
+    def test_writes_a_table_made_of_paragraphs_as_text(
+        self, tmp_path, monkeypatch, cells, is_table
+    ):
+        path = tmp_path / "prose.pdf"
+        path.write_bytes(make_pdf_of_text(" ".join(WORDS)))
+        [[paragraph]] = pdf._read_layout(path, DocumentDraft(LIMITS)).values()
+        row = [LayoutCell(" ".join(words)) for words in cells]
+        table = LayoutBlock("table", rows=[row], bbox=paragraph.bbox)
+        monkeypatch.setattr(pdf, "_read_layout", lambda *args: {0: [table]})
+        draft = DocumentDraft(LIMITS)
+
+        pdf.read(path, draft)
+
+        [page] = draft.pages
+        assert page.text.startswith("|") == is_table
+        assert is_table or page.text.split() == WORDS
 
     def test_falls_back_to_plain_text_where_the_layout_loses_text(self, tmp_path, monkeypatch):
         path = tmp_path / "layout.pdf"
