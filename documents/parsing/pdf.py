@@ -139,7 +139,8 @@ def _restore_paragraphs(
         if broken < MIN_BROKEN_PAIRS or block.bbox is None:
             continue
         area = _read_area(document[index], block.bbox)
-        if _holds_text(area, "\n".join(cell for row in rows for cell in row)):
+        table = "\n".join(cell for row in rows for cell in row)
+        if _holds_text(area, table) and _holds_text(table, area):  # no other block reaches into it
             found[place] = area
     return found
 
