@@ -15,7 +15,7 @@ from pathlib import Path
 import liteparse
 import pypdfium2
 import pypdfium2.raw
-from liteparse.types import AnnotationRect, LayoutBlock
+from liteparse.types import LayoutBlock
 from markdown_it import MarkdownIt
 from PIL import Image
 
@@ -128,30 +128,29 @@ def _restore_paragraphs(
     """The text of the areas of those of a page's blocks that are tables made of paragraphs, by
     their place among the blocks. It may hold tables, too, a line for each row."""
     pairs = set(pairwise(_WORD.findall(text)))
+    page = document[index]
+    text_page = page.get_textpage()
     found: dict[int, str] = {}
     for place, block in enumerate(blocks):
-        rows = _read_cells(block) if block.kind == "table" else []
-        long_cells = [
-            words for row in rows for cell in row
-            if len(words := _WORD.findall(cell)) >= MIN_WORDS_OF_PROSE
-        ]  # fmt: skip
-        broken = sum(pair not in pairs for words in long_cells for pair in pairwise(words))
-        if broken < MIN_BROKEN_PAIRS or block.bbox is None:
-            continue
-        area = _read_area(document[index], block.bbox)
-        table = "\n".join(cell for row in rows for cell in row)
-        if _holds_text(area, table) and _holds_text(table, area):  # no other block reaches into it
-            found[place] = area
+        cells = [each for row in _read_cells(block) for each in row]
+        words_of_cells = [_WORD.findall(cell) for cell in cells]
+        broken = sum(
+            pair not in pairs
+            for words in words_of_cells
+            if len(words) >= MIN_WORDS_OF_PROSE
+            for pair in pairwise(words)
+        )
+        if broken >= MIN_BROKEN_PAIRS and (box := block.bbox) is not None:
+            top = page.get_height() - box.y
+            area = text_page.get_text_bounded(box.x, top - box.height, box.x + box.width, top)
+            area, table = _clean(area), "\n".join(cells)
+            if _holds_text(area, table) and _holds_text(table, area):  # no other block is in it
+                found[place] = area
     return found
 
 
-def _read_area(page: pypdfium2.PdfPage, box: AnnotationRect) -> str:
-    text_page = page.get_textpage()
-    top = page.get_height() - box.y
-    return _clean(text_page.get_text_bounded(box.x, top - box.height, box.x + box.width, top))
-
-
 def _read_cells(table: LayoutBlock) -> list[list[str]]:
+    """The rows of a table; none of another block."""
     rows = [*([table.header] if table.header else []), *(table.rows or [])]
     return [[_plain(cell.text) for cell in row] for row in rows]
 
