@@ -68,11 +68,9 @@ def read(path: Path, draft: DocumentDraft) -> None:
             draw = partial(draw_page, document, index, ocr.MAX_SIDE)
             text, ocr_lines = draft.read_picture(len(document), draw)
         elif index in layout:
-            paragraphs = (
-                {}
-                if index in spreads
-                else _restore_paragraphs(document, index, layout[index], text)
-            )
+            paragraphs: dict[int, str] = {}
+            if text and index not in spreads:  # a damaged page has no text and cannot be opened
+                paragraphs = _restore_paragraphs(document, index, layout[index], text)
             marked_up = join_blocks(_convert(layout[index], running_lines, paragraphs))
             if _holds_text(marked_up, text) and not _is_right_to_left(text):
                 text = marked_up
