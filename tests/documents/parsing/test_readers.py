@@ -6,6 +6,7 @@ import subprocess
 
 import docx
 import openpyxl
+import pypdfium2
 import pytest
 from liteparse.types import LayoutBlock, LayoutCell
 
@@ -122,6 +123,20 @@ class TestPdf:
         [page] = draft.pages
         assert page.text.startswith("|") == is_table
         assert is_table or page.text.split() == WORDS
+
+    def test_leaves_a_page_empty_that_only_the_layout_can_read(self, tmp_path, monkeypatch):
+        path = tmp_path / "damaged.pdf"
+        path.write_bytes(make_pdf_with_layout("Markets"))
+
+        def refuse(document, index):
+            raise pypdfium2.PdfiumError("Failed to load page.")
+
+        monkeypatch.setattr(pypdfium2.PdfDocument, "__getitem__", refuse)
+        draft = DocumentDraft(LIMITS)
+
+        pdf.read(path, draft)
+
+        assert "unreadable_page" in [warning.code for warning in draft.warnings]
 
     def test_falls_back_to_plain_text_where_the_layout_loses_text(self, tmp_path, monkeypatch):
         path = tmp_path / "layout.pdf"
