@@ -67,9 +67,9 @@ def read(path: Path, draft: DocumentDraft) -> None:
         if not text.strip() and _has_picture(document, index):
             draw = partial(draw_page, document, index, ocr.MAX_SIDE)
             text, ocr_lines = draft.read_picture(len(document), draw)
-        elif index in layout:
+        elif text and index in layout:  # a damaged page has no text and stays empty
             paragraphs: dict[int, str] = {}
-            if text and index not in spreads:  # a damaged page has no text and cannot be opened
+            if index not in spreads:
                 paragraphs = _restore_paragraphs(document, index, layout[index], text)
             marked_up = join_blocks(_convert(layout[index], running_lines, paragraphs))
             if _holds_text(marked_up, text) and not _is_right_to_left(text):
