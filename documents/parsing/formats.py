@@ -41,7 +41,7 @@ ZIP_TYPE = "application/zip"
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _OPEN = "application/vnd.oasis.opendocument."
 FORMATS = (
-    Format("PDF", "pdf:read", "application/pdf", (".pdf",), "pdf", version=3),
+    Format("PDF", "pdf:read", "application/pdf", (".pdf",), "pdf", version=4),
     Format("Word", "docx:read", f"{_OFFICE}wordprocessingml.document", (".docx",), "zip"),
     Format("PowerPoint", "pptx:read", f"{_OFFICE}presentationml.presentation", (".pptx",), "zip"),
     Format("Excel", "xlsx:read", f"{_OFFICE}spreadsheetml.sheet", (".xlsx",), "zip"),

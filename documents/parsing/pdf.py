@@ -39,6 +39,7 @@ DRAWING_DPI = 200
 # PDFium marks a word broken at a line's end with U+FFFE in place of the hyphen.
 _BROKEN_WORD = re.compile("[\ufffe\u0002](?:\r?\n)?")
 _WORD = re.compile(r"\w+")
+_UNIT = re.compile(r"\([^()]*\)$")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")  # glyphs of fonts without a Unicode map
 # The ligature of lam and alef after the article's alef: its letters come in the wrong order.
 LAM_ALEF = re.compile("ا([أإآ])ل")
@@ -276,8 +277,9 @@ def _convert(
 
 
 def _reads_like_a_title(text: str) -> bool:
-    """Whether most words begin with a capital, as in "Consolidated Statements of Income"."""
-    words = [word for word in text.split() if word[0].isalpha()]
+    """Whether most words begin with a capital, as in "Consolidated Statements of Income (in
+    millions)", whose unit does not count."""
+    words = [word for word in _UNIT.sub("", text).split() if word[0].isalpha()]
     capitals = sum(word[0].isupper() for word in words)
     return (
         2 <= len(words) <= MAX_TITLE_WORDS

@@ -90,14 +90,20 @@ class TestPdf:
     def test_reads_the_title_of_a_page_as_a_heading_although_it_is_set_as_text(self, parse):
         pages = [
             f"Annual Report\n\n{title}\n\n" + "The year went well in all of our markets. " * 9
-            for title in ("Consolidated Statements of Income", "we sold more", "Balance Sheets")
+            for title in (
+                "Consolidated Statements of Income",
+                "we sold more",
+                "Balance Sheets (in millions, except per share data)",
+                "We sold more (in All Markets)",
+            )
         ]
 
         found = parse(make_pdf_of_text(*pages), "a.pdf").pages
 
         assert "\n\n## Consolidated Statements of Income\n\n" in found[0].text
         assert "#" not in found[1].text
-        assert "\n\n## Balance Sheets\n\n" in found[2].text
+        assert "\n\n## Balance Sheets (in millions, except per share data)\n\n" in found[2].text
+        assert "#" not in found[3].text
 
     @pytest.mark.parametrize(
         ("cells", "is_table"),
