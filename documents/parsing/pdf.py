@@ -23,7 +23,7 @@ from documents.exceptions import Unparsable
 from documents.parsing import ocr
 from documents.parsing.blocks import Block, format_table, join_blocks
 from documents.parsing.document import DocumentDraft
-from documents.running_lines import Name, find_running_lines
+from documents.running_lines import MAX_LINES, Name, find_running_lines
 
 MAX_BOOKMARKS = 10_000
 # Of the letters and digits that PDFium finds on a page. The rest may be drawn twice, or invisible.
@@ -34,6 +34,7 @@ MIN_BROKEN_PAIRS = 10  # of neighbouring words
 MAX_TITLE_WORDS = 20
 MIN_SHARE_OF_CAPITALS = 0.6
 MIN_LINES_OF_HALF = 5  # of a spread
+MIN_SHARE_OF_PAGES = 0.1  # have a running line below another one
 DRAWING_DPI = 200
 
 # PDFium marks a word broken at a line's end with U+FFFE in place of the hyphen.
@@ -236,15 +237,29 @@ def _read_layout(
 
 
 def _find_running_lines(layout: dict[int, list[LayoutBlock]]) -> dict[str, set[Name]]:
-    edges = [
-        (index, text)
-        for index, blocks in layout.items()
-        if blocks
-        for text in {blocks[0].text, blocks[-1].text}
-        if text
-    ]
-    found = zip(edges, find_running_lines(edges), strict=True)
-    return {text: names for (_, text), names in found if names}
+    """The running lines of all pages, of which one may stand below another. There, one on fewer
+    pages may be the heading of a section, as in "7. Income Taxes (continued)"."""
+    lines = {index: [block.text for block in blocks] for index, blocks in layout.items()}
+    running: dict[str, set[Name]] = {}
+    for depth in range(MAX_LINES):
+        edges = [
+            (index, text)
+            for index, texts in lines.items()
+            for text in {*texts[:1], *texts[-1:]}
+            if text
+        ]
+        page_counts = Counter(text for _, text in edges)
+        min_pages = MIN_SHARE_OF_PAGES * len(layout) if depth else 0
+        running |= {
+            text: names
+            for (_, text), names in zip(edges, find_running_lines(edges), strict=True)
+            if names and page_counts[text] >= min_pages
+        }
+        for texts in lines.values():
+            for at in (0, -1):
+                if texts and texts[at] in running:
+                    del texts[at]
+    return running
 
 
 def _convert(

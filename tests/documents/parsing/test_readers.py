@@ -87,6 +87,26 @@ class TestPdf:
             f"Annual Report {n}" for n in range(5)
         ]
 
+    def test_does_not_take_a_running_line_below_another_one_for_a_title(self, parse):
+        titles = ["Balance Sheets", "Income Taxes", "Market Risks", "Legal Proceedings"]
+        pages = [
+            f"Annual Report\n\nNotes to Statements\n\n{title}\n\n" + "The year went well. " * 20
+            for title in titles
+        ]
+
+        document = parse(make_pdf_of_text(*pages), "a.pdf")
+
+        for page, title in zip(document.pages, titles, strict=True):
+            assert page.text.startswith(f"Annual Report\n\nNotes to Statements\n\n## {title}\n\n")
+
+    def test_keeps_the_heading_of_a_section_of_few_pages_below_a_running_line(self, parse):
+        titles = ["Income Taxes (Continued)"] * 3 + [f"Part {'A' * n}" for n in range(1, 29)]
+        pages = [f"Annual Report\n\n{title}\n\n" + "The year went well. " * 20 for title in titles]
+
+        document = parse(make_pdf_of_text(*pages), "a.pdf")
+
+        assert "\n\n## Income Taxes (Continued)\n\n" in document.pages[0].text
+
     def test_reads_the_title_of_a_page_as_a_heading_although_it_is_set_as_text(self, parse):
         pages = [
             f"Annual Report\n\n{title}\n\n" + "The year went well in all of our markets. " * 9
