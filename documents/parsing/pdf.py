@@ -34,13 +34,13 @@ MIN_BROKEN_PAIRS = 10  # of neighbouring words
 MAX_TITLE_WORDS = 20
 MIN_SHARE_OF_CAPITALS = 0.6
 MIN_LINES_OF_HALF = 5  # of a spread
-MIN_SHARE_OF_PAGES = 0.1  # have a running line below another one
+MIN_SHARE_OF_PAGES = 0.1  # that have the same running line below another one
 DRAWING_DPI = 200
 
 # PDFium marks a word broken at a line's end with U+FFFE in place of the hyphen.
 _BROKEN_WORD = re.compile("[\ufffe\u0002](?:\r?\n)?")
 _WORD = re.compile(r"\w+")
-_UNIT = re.compile(r"\([^()]*\)$")
+_UNIT = re.compile(r"\([^()]*\)$")  # at the end of a title, such as "(in millions)"
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")  # glyphs of fonts without a Unicode map
 # The ligature of lam and alef after the article's alef: its letters come in the wrong order.
 LAM_ALEF = re.compile("ا([أإآ])ل")
@@ -237,8 +237,8 @@ def _read_layout(
 
 
 def _find_running_lines(layout: dict[int, list[LayoutBlock]]) -> dict[str, set[Name]]:
-    """The running lines of all pages, of which one may stand below another. There, one on fewer
-    pages may be the heading of a section, as in "7. Income Taxes (continued)"."""
+    """The running lines of all pages. One may stand below another; there, a line that less than a
+    tenth of the pages have may be the heading of a section: "7. Income Taxes (continued)"."""
     lines = {index: [block.text for block in blocks] for index, blocks in layout.items()}
     running: dict[str, set[Name]] = {}
     for depth in range(MAX_LINES):
