@@ -21,7 +21,7 @@ from summaries.extractive.sentences import (
     find_truncation_end,
     is_fragment,
 )
-from summaries.extractive.summarising import choose_by_marginal_relevance
+from summaries.extractive.summarising import choose_sentences
 
 if TYPE_CHECKING:
     from indexing.stores.sparse import Bm25Encoder  # imports the engine
@@ -83,7 +83,7 @@ def select_quotations(
     - ``ANSWER_TYPE_WEIGHT`` if it holds what the query asks for, such as a number for "how many".
 
     Only the ``MAX_EMBEDDED_SENTENCES`` sentences that are the most relevant without their cosine
-    are embedded. ``choose_by_marginal_relevance`` selects among them and cites its source."""
+    are embedded, and ``choose_sentences`` selects among them."""
     for find in (_find_sentences, _find_rows):
         candidates = [found for context in contexts for found in find(context, encoder)]
         if quoted := _select(query, candidates, max_sentences, embed, encoder):
@@ -109,7 +109,7 @@ def _select(
     best = int(relevance.argmax())
     if relevance[best] < MIN_RELEVANCE:
         return []
-    others = choose_by_marginal_relevance(vectors, relevance, max_sentences)
+    others = choose_sentences(vectors, relevance, max_sentences)
     min_relevance = MIN_RELATIVE_RELEVANCE * relevance[best]
     rows = [best, *(row for row in others if row != best and relevance[row] >= min_relevance)]
     return [embedded[row] for row in rows[:max_sentences]]

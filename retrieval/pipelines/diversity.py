@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
+from core.marginal_relevance import choose_by_marginal_relevance
 from retrieval.event_loop import add_run_async
 from retrieval.passages import Passage
 from retrieval.search.targets import find_builds, make_targets
@@ -39,57 +40,20 @@ class Diversity:
         if self.relevance == 1 or len(passages) < 2:
             return {"passages": passages}
         vectors = fetch_vectors(passages, grant)
-        picked = select_by_mmr(
+        chosen = choose_by_marginal_relevance(
             min_max_scale([passage.score for passage in passages]),
             stack_unit_vectors([vectors.get(passage.id) for passage in passages]),
-            lambda_weight=self.relevance,
-            limit=limit,
+            weight=self.relevance,
+            count=limit,
         )
         return {
             "passages": [
                 passages[number].with_score(
                     value, "mmr", "diversity", {"rank_before": number + 1, "mmr": value}
                 )
-                for number, value in picked
+                for number, value in chosen
             ]
         }
-
-
-def select_by_mmr(
-    relevance_scores: Sequence[float],
-    vectors: NDArray[np.float32],
-    *,
-    lambda_weight: float,
-    limit: int,
-) -> list[tuple[int, float]]:
-    """Select at most ``limit`` rows by MMR: (row, marginal relevance) in the order of selection.
-
-    Each step selects the row with the largest ``lambda_weight * own - (1 - lambda_weight) *
-    nearest``: ``own`` is its relevance score, ``nearest`` its cosine to the most similar selected
-    row (0 for the first). Ties go to the earlier row.
-
-    Args:
-        relevance_scores: one per row, 0 to 1.
-        vectors: (rows, dimension), of unit length.
-
-    Source:
-        Carbonell and Goldstein, "The Use of MMR, Diversity-Based Reranking for Reordering
-        Documents and Producing Summaries", SIGIR 1998.
-    """
-    own = np.asarray(relevance_scores, dtype=np.float64)
-    max_similarity = np.zeros(len(own))
-    is_left = np.ones(len(own), dtype=bool)
-    picked: list[tuple[int, float]] = []
-    for count in range(min(limit, len(own))):
-        values = np.where(
-            is_left, lambda_weight * own - (1 - lambda_weight) * max_similarity, -np.inf
-        )
-        row = int(np.argmax(values))
-        picked.append((row, float(values[row])))
-        is_left[row] = False
-        similarities = vectors @ vectors[row]
-        max_similarity = similarities if count == 0 else np.maximum(max_similarity, similarities)
-    return picked
 
 
 def min_max_scale(scores: Sequence[float]) -> list[float]:

@@ -3,34 +3,10 @@ import pytest
 
 from core.exceptions import InvalidInput
 from indexing.models import Index
-from retrieval.pipelines.diversity import (
-    Diversity,
-    min_max_scale,
-    select_by_mmr,
-    stack_unit_vectors,
-)
+from retrieval.pipelines.diversity import Diversity, min_max_scale, stack_unit_vectors
 from retrieval.pipelines.multi_query_retriever import MultiQueryRetriever
 from tests.factories import PARAGRAPHS, give, sync
 from tests.retrieval.pipelines.making import make_passage
-
-# Two equal vectors and a different one.
-VECTORS = np.array([[1, 0], [1, 0], [0, 1]], dtype=np.float32)
-
-
-class TestSelectByMmr:
-    def test_agrees_with_an_example_computed_by_hand(self):
-        picked = select_by_mmr([1.0, 0.9, 0.5], VECTORS, lambda_weight=0.5, limit=3)
-
-        assert [row for row, _ in picked] == [0, 2, 1]
-        assert [value for _, value in picked] == pytest.approx([0.5, 0.25, 0.45 - 0.5])
-
-    def test_orders_by_relevance_only_at_one(self):
-        picked = select_by_mmr([0.5, 1.0, 0.9], VECTORS, lambda_weight=1, limit=3)
-
-        assert [row for row, _ in picked] == [1, 2, 0]
-
-    def test_selects_at_most_the_limit(self):
-        assert len(select_by_mmr([1.0, 0.9, 0.5], VECTORS, lambda_weight=0.5, limit=2)) == 2
 
 
 class TestScaleScores:
