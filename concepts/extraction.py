@@ -7,7 +7,6 @@ or failed.
 
 import json
 import logging
-import time
 from collections.abc import Callable, Collection, Iterator
 from typing import Annotated, Any
 from uuid import UUID
@@ -28,7 +27,6 @@ from concepts.services import (
     find_entity,
     relate_concepts,
 )
-from core.exceptions import StrataError
 from core.leases import FRESH, NO_LEASE, Claim, describe_error
 from core.text import hash_text
 from documents.models import Artifact, Source
@@ -36,12 +34,16 @@ from indexing.hooks import Fault
 from indexing.models import IndexBuild, Node
 from indexing.services.batches import ROWS_PER_STATEMENT, slices
 from indexing.spec import IndexSpec
-from indexing.throughput import LANGUAGE_MODEL_CALLS, add_throughput_sample
 from summaries import llm
 from summaries.llm.response_schemas import max_chars, max_items
 from summaries.prompts import render_prompt
-from summaries.services import add_cost_to_build, limit_to_calls_left
-from summaries.writers import LanguageModelWriter, ModelCall, get_claim_batch_size
+from summaries.services import limit_to_calls_left, save_outcomes
+from summaries.writers import (
+    CompletionOutcome,
+    LanguageModelWriter,
+    ModelCall,
+    get_claim_batch_size,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -160,24 +162,13 @@ def extract_concepts(build: IndexBuild, should_stop: Callable[[], bool] = lambda
         return 0
     rows = claim.rows.select_related("source__artifact")
     calls = {row.pk: _make_call(row, build.spec) for row in rows}
-    outage: StrataError | None = None
-    started, call_count = time.monotonic(), 0
-    with claim.working():
-        answers = LanguageModelWriter().complete(calls, ExtractionResponse)
-        for pk, answer, error, cost in answers:
-            add_cost_to_build(build, cost)
-            call_count += cost.call_count
-            if error is not None and error.is_expected:
-                outage = error
-            elif error is not None or answer is not None:
-                _save_answer_or_error(build, claim, pk, answer, error)
-            if should_stop():
-                claim.give_back()
-                break
-        if call_count:
-            add_throughput_sample(LANGUAGE_MODEL_CALLS, call_count, time.monotonic() - started)
-        if outage is not None:
-            raise outage
+    save_outcomes(
+        build,
+        claim,
+        LanguageModelWriter().complete(calls, ExtractionResponse),
+        lambda outcome: _save_outcome(build, claim, outcome),
+        should_stop,
+    )
     return len(calls)
 
 
@@ -218,24 +209,21 @@ def _plan_extractions(build: IndexBuild) -> None:
 # --- Saving ----------------------------------------------------------------------------------
 
 
-def _save_answer_or_error(
-    build: IndexBuild,
-    claim: Claim[Extraction],
-    pk: UUID,
-    answer: llm.Completion[Any] | None,
-    error: StrataError | None,
+def _save_outcome(
+    build: IndexBuild, claim: Claim[Extraction], outcome: CompletionOutcome[UUID]
 ) -> None:
     """Store one answer; if that fails, store the error on the Extraction row and continue."""
+    key, answer = outcome.key, outcome.value
     try:
         with transaction.atomic():
             rows = claim.rows.select_for_update(of=("self",)).select_related("source__artifact")
-            row = rows.filter(pk=pk).first()
+            row = rows.filter(pk=key).first()
             if row is None:
                 return  # deleted with its source, or claimed by another worker
             row.lease_token = row.leased_until = None
             row.is_cache_bypassed = False
             if answer is None:
-                row.state, row.last_error = State.FAILED, str(error)
+                row.state, row.last_error = State.FAILED, str(outcome.error)
             else:
                 row.state, row.last_error, row.attempts = State.WRITTEN, "", 0
                 row.model_name, row.written_at = answer.model_name, Now()
@@ -243,8 +231,8 @@ def _save_answer_or_error(
                 row.concept_count, row.refused_count = _add_extracted(build, row.source, response)
             row.save()
     except Exception as failure:
-        logger.warning("Could not save the result of extraction %s", pk, exc_info=True)
-        claim.rows.filter(pk=pk).update(last_error=describe_error(failure), **NO_LEASE)
+        logger.warning("Could not save the result of extraction %s", key, exc_info=True)
+        claim.rows.filter(pk=key).update(last_error=describe_error(failure), **NO_LEASE)
 
 
 def _add_extracted(

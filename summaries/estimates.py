@@ -137,14 +137,14 @@ def _fill_from_stored(
     total = LanguageModelCost()
     for outcome in outcomes:
         total += outcome.cost
-        if outcome.draft is None:
+        if outcome.value is None:
             continue
         row = rows[outcome.key]
-        row.state, row.model_name = State.WRITTEN, outcome.draft.model_name
-        if isinstance(outcome.draft, AnnotationDraft):
-            row.questions = outcome.draft.questions
+        row.state, row.model_name = State.WRITTEN, outcome.value.model_name
+        if isinstance(outcome.value, AnnotationDraft):
+            row.questions = outcome.value.questions
         else:
-            row.text = outcome.draft.text
+            row.text = outcome.value.text
     return total
 
 

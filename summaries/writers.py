@@ -40,6 +40,7 @@ QUESTIONS_FIX = (
 ESTIMATED_COMPLETION_TOKENS = 150  # a few sentences, or a few questions
 
 Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 def describe_missing_texts(specs: Mapping[str, IndexSpec]) -> str | None:
@@ -107,11 +108,17 @@ Draft = SummaryDraft | AnnotationDraft
 
 
 @dataclass(frozen=True, slots=True)
-class DraftOutcome(Generic[Key]):
+class Outcome(Generic[Key, Value]):
+    """What came of one input: a value or an error. Neither, if only the cost is estimated."""
+
     key: Key
-    draft: Draft | None
+    value: Value | None = None
     error: StrataError | None = None
     cost: LanguageModelCost = field(default_factory=LanguageModelCost)
+
+
+DraftOutcome = Outcome[Key, Draft]
+CompletionOutcome = Outcome[Key, llm.Completion[Any]]
 
 
 def get_writer() -> "LanguageModelWriter | ExtractiveWriter":
@@ -141,7 +148,7 @@ class ExtractiveWriter:
             count = _get_summary_spec(spec, is_of_page).sentences
             summaries = extractive.summarise_texts(texts, sentence_count=count, embed=embed)
             for key, sentences in zip(keys, summaries, strict=True):
-                yield DraftOutcome(
+                yield Outcome(
                     key,
                     SummaryDraft(
                         text=" ".join(sentence.text for sentence in sentences),
@@ -156,7 +163,7 @@ class ExtractiveWriter:
         """Write no questions: those of rules find no more than the passages' own words."""
         many_valued = {name: field for name, field in spec.metadata.items() if field.many}
         for key, chunk in inputs.items():
-            yield DraftOutcome(
+            yield Outcome(
                 key,
                 AnnotationDraft(
                     questions=[],
@@ -183,10 +190,6 @@ class ModelCall:
     model: str
     is_cache_bypassed: bool
     artifact_id: UUID | None
-
-
-# Of one call: its key, and the completion or the error. Neither, if no call was made.
-CompletionOutcome = tuple[Key, llm.Completion[Any] | None, StrataError | None, LanguageModelCost]
 
 
 class SummaryResponse(BaseModel):
@@ -264,28 +267,28 @@ class LanguageModelWriter:
 
     def _draft(
         self,
-        completions: Iterator["CompletionOutcome[Key]"],
+        completions: Iterator[CompletionOutcome[Key]],
         parse: Callable[[Any, str], Draft],
         write_by_rules: Callable[[Key], Iterator[DraftOutcome[Key]]],
     ) -> Iterator[DraftOutcome[Key]]:
         """Make a draft of each completion; rules write what the model cannot."""
-        for key, completion, error, cost in completions:
-            draft = None
+        for outcome in completions:
+            completion, error, draft = outcome.value, outcome.error, None
             if completion is not None:
                 draft = parse(completion.value, completion.model_name)
             elif isinstance(error, LanguageModelError) and not error.is_expected:
-                [by_rules] = write_by_rules(key)
-                assert by_rules.draft is not None
-                draft = replace(by_rules.draft, note=f"Written by rules instead: {error}")
+                [by_rules] = write_by_rules(outcome.key)
+                assert by_rules.value is not None
+                draft = replace(by_rules.value, note=f"Written by rules instead: {error}")
                 error = None
-            yield DraftOutcome(key, draft, error, cost)
+            yield Outcome(outcome.key, draft, error, outcome.cost)
 
     def complete(
         self,
         calls: Mapping[Key, ModelCall],
         schema: type[BaseModel],
         find_fault: Callable[[Any], str | None] | None = None,
-    ) -> Iterator["CompletionOutcome[Key]"]:
+    ) -> Iterator[CompletionOutcome[Key]]:
         """Yield the completion or the error of each call. After an outage no further call is
         made: running calls finish, and nothing is yielded for the remaining ones.
 
@@ -301,12 +304,13 @@ class LanguageModelWriter:
                 stored = stored_completions[completion_key]
                 value = schema.model_validate(stored.content)
                 cost = LanguageModelCost(reused_count=1)
-                yield key, llm.Completion(value, stored.model_name, cost), None, cost
+                completion = llm.Completion(value, stored.model_name, cost)
+                yield Outcome(key, completion, cost=cost)
             else:
                 keys_to_call.setdefault(completion_key, []).append(key)
         if not self._may_call_model:
             for key in (keys[0] for keys in keys_to_call.values()):
-                yield key, None, None, _estimate_call_cost(calls[key].prompt)
+                yield Outcome(key, cost=_estimate_call_cost(calls[key].prompt))
             return
         # Store each completion before the next call starts: a kill loses only running calls.
         queued = deque(keys_to_call)
@@ -335,9 +339,10 @@ class LanguageModelWriter:
                     except LanguageModelError as error:
                         if error.is_expected:
                             queued.clear()
-                        yield first, None, error, replace(error.cost, failure_count=1)
+                        cost = replace(error.cost, failure_count=1)
+                        yield Outcome(first, error=error, cost=cost)
                         for key in duplicate_keys:
-                            yield key, None, error, LanguageModelCost()
+                            yield Outcome(key, error=error)
                         continue
                     with suppress(IntegrityError), transaction.atomic():  # its document is deleted
                         StoredCompletion.objects.update_or_create(
@@ -348,9 +353,9 @@ class LanguageModelWriter:
                                 "content": completion.value.model_dump(mode="json"),
                             },
                         )
-                    yield first, completion, None, completion.cost
+                    yield Outcome(first, completion, cost=completion.cost)
                     for key in duplicate_keys:
-                        yield key, completion, None, LanguageModelCost(reused_count=1)
+                        yield Outcome(key, completion, cost=LanguageModelCost(reused_count=1))
         finally:  # if the caller stops early, queued calls are not sent
             pool.shutdown(wait=False, cancel_futures=True)
 

@@ -253,7 +253,7 @@ class FileInspection:
             for outcome in get_writer().annotate(inputs, self.build.spec):
                 cost += outcome.cost
                 advance(1)
-                chunk, draft, error = cut.chunks[outcome.key], outcome.draft, outcome.error
+                chunk, draft, error = cut.chunks[outcome.key], outcome.value, outcome.error
                 if isinstance(draft, AnnotationDraft):
                     model_names.add(draft.model_name)
                     dropped_value_count += draft.dropped_value_count

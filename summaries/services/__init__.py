@@ -20,5 +20,6 @@ from summaries.services.writing import (
     delete_completions_without_document,
     has_claimable_texts,
     limit_to_calls_left,
+    save_outcomes,
     write_due_texts,
 )

@@ -1,11 +1,10 @@
 """Claim due rows, have them written by a language model or rules, and save the results."""
 
-import logging
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import transaction
@@ -41,13 +40,14 @@ from summaries.writers import (
     AnnotationDraft,
     AnnotationInput,
     DraftOutcome,
+    Outcome,
     SummaryDraft,
     SummaryInput,
     get_claim_batch_size,
     get_writer,
 )
 
-logger = logging.getLogger(__name__)
+Value = TypeVar("Value")
 
 
 @dataclass(slots=True)
@@ -140,14 +140,37 @@ def _write_claim(
 ) -> None:
     rows = {row.pk: row for row in claim.rows.select_related("artifact", "page")}
     result.row_count += len(rows)
+    save_outcomes(
+        build,
+        claim,
+        _write_drafts(build, model, rows),
+        lambda outcome: _save_outcome(build, rows[outcome.key], outcome, claim, result),
+        should_stop,
+    )
+
+
+def save_outcomes(
+    build: IndexBuild,
+    claim: Claim[Any],
+    outcomes: Iterable[Outcome[Any, Value]],
+    save: Callable[[Outcome[Any, Value]], None],
+    should_stop: Callable[[], bool],
+) -> None:
+    """Save the outcomes of a claim as they arrive, and add their cost to the build.
+
+    Raises:
+        The error of an outage, after the other outcomes are saved.
+    """
     outage: StrataError | None = None
     started, call_count = time.monotonic(), 0
     with claim.working():
-        for outcome in _write_drafts(build, model, rows):
+        for outcome in outcomes:
+            add_cost_to_build(build, outcome.cost)
             call_count += outcome.cost.call_count
-            outage = (
-                _save_outcome(build, model, rows[outcome.key], outcome, claim, result) or outage
-            )
+            if outcome.error is not None and outcome.error.is_expected:
+                outage = outcome.error
+            else:
+                save(outcome)
             if should_stop():
                 claim.give_back()
                 break
@@ -188,26 +211,22 @@ def _write_drafts(
         else:  # one page: copy its summary; no page: the summary is empty
             names = Summary.objects.of_pages().filter(build=build, artifact=row.artifact_id)
             name = names.not_empty().values_list("model_name", flat=True).first() or ""
-            yield DraftOutcome(pk, SummaryDraft("".join(texts), name))
+            yield Outcome(pk, SummaryDraft("".join(texts), name))
     yield from writer.summarise(inputs, build.spec)
 
 
 def _save_outcome(
     build: IndexBuild,
-    model: type[WrittenText],
     row: Any,
     outcome: DraftOutcome[int],
     claim: Claim[Any],
     result: WriteBatchResult,
-) -> StrataError | None:
-    """Save one outcome to its row if the claim still holds; return the error if it is an outage.
+) -> None:
+    """Save one outcome to its row if the claim still holds.
 
     Making a row due again, after an edit for example, removes the claim.
     """
-    add_cost_to_build(build, outcome.cost)
     error = outcome.error
-    if error is not None and error.is_expected:
-        return error
     claimed_row = claim.rows.filter(pk=row.pk, state=WrittenText.State.DUE)
     values: dict[str, Any] = {"input_hash": row.input_hash, **FRESH}
     if error is not None:
@@ -216,26 +235,25 @@ def _save_outcome(
             if claimed_row.update(**values):
                 make_documents_due([build.pk], [row.artifact_id])
         result.artifact_ids.add(row.artifact_id)
-        return None
-    assert outcome.draft is not None
+        return
+    assert outcome.value is not None
     values |= {"state": WrittenText.State.WRITTEN, "written_at": Now(), "is_by_hand": False}
     values |= {"is_cache_bypassed": False}
-    values |= {"model_name": outcome.draft.model_name, "written_input_hash": row.input_hash}
-    values |= {"last_error": outcome.draft.note}
-    if _is_worse_than_stored(row, outcome.draft):
+    values |= {"model_name": outcome.value.model_name, "written_input_hash": row.input_hash}
+    values |= {"last_error": outcome.value.note}
+    if _is_worse_than_stored(row, outcome.value):
         values |= {"model_name": row.model_name}
-    elif isinstance(outcome.draft, SummaryDraft):
-        values |= _summary_field_values(row, outcome.draft)
+    elif isinstance(outcome.value, SummaryDraft):
+        values |= _summary_field_values(row, outcome.value)
     else:
-        values |= annotation_field_values(outcome.draft)
+        values |= annotation_field_values(outcome.value)
     with transaction.atomic():
         if not claimed_row.update(**values):
-            return None
+            return
         if isinstance(row, Summary) and row.page_id is not None:
             make_artifact_summary_due(build, row.artifact_id)
         make_documents_due([build.pk], [row.artifact_id])
     result.artifact_ids.add(row.artifact_id)
-    return None
 
 
 def _is_worse_than_stored(row: WrittenText, draft: SummaryDraft | AnnotationDraft) -> bool:

@@ -18,6 +18,7 @@ from summaries.writers import (
     AnnotationDraft,
     AnnotationInput,
     DraftOutcome,
+    Outcome,
     SummaryDraft,
     SummaryInput,
 )
@@ -48,9 +49,7 @@ class CountingWriter:
         for key, given in inputs.items():
             error = self._ask(tuple(given.texts))
             draft = SummaryDraft(f"About: {' | '.join(t[:40] for t in given.texts)}", "counting")
-            yield DraftOutcome(
-                key, None if error else draft, error, LanguageModelCost(call_count=1)
-            )
+            yield Outcome(key, None if error else draft, error, LanguageModelCost(call_count=1))
 
     def annotate(
         self, inputs: Mapping[int, AnnotationInput], spec: IndexSpec
@@ -64,9 +63,7 @@ class CountingWriter:
                 fields={"habitat": ["river"]} if "heron" in given.text else {},
                 model_name="counting",
             )
-            yield DraftOutcome(
-                key, None if error else draft, error, LanguageModelCost(call_count=1)
-            )
+            yield Outcome(key, None if error else draft, error, LanguageModelCost(call_count=1))
 
     def _ask(self, texts: tuple[str, ...]) -> StrataError | None:
         if self.outage_after is not None and len(self.asked) >= self.outage_after:

@@ -35,7 +35,7 @@ from summaries.processing import (
     read_pages,
     stages,
 )
-from summaries.writers import AnnotationDraft, DraftOutcome
+from summaries.writers import AnnotationDraft, DraftOutcome, Outcome
 from tests.factories import load_index, original_path
 from tests.faults.armed import ArmedService, armed
 from tests.indexed import list_unplanned, list_unwritten
@@ -83,7 +83,7 @@ class ScriptedWriter:
                 ["What then?"], "In short.", {}, "some-model", dropped_value_count=2
             )
             cost = LanguageModelCost(call_count=1, prompt_tokens=10, completion_tokens=5)
-            yield DraftOutcome(key, None if error else draft, error, cost)
+            yield Outcome(key, None if error else draft, error, cost)
 
 
 @pytest.fixture

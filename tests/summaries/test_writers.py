@@ -101,16 +101,16 @@ class TestAnnotate:
 
         outcome = annotate(wide.spec, text)
 
-        assert outcome.draft.fields == {"habitat": ["river"]}
-        assert outcome.draft.dropped_value_count == 1
+        assert outcome.value.fields == {"habitat": ["river"]}
+        assert outcome.value.dropped_value_count == 1
 
     def test_stores_the_declared_value_of_a_synonym(self, wide, model):
         text = order(questions=["Q?"], summary="S", habitat=[" RIVER", "river"], mood="Still")
 
         outcome = annotate(wide.spec, text)
 
-        assert outcome.draft.fields == {"habitat": ["river"], "mood": "calm"}
-        assert outcome.draft.dropped_value_count == 0
+        assert outcome.value.fields == {"habitat": ["river"], "mood": "calm"}
+        assert outcome.value.dropped_value_count == 0
 
     def test_returns_only_declared_fields_and_the_requested_questions(self, wide, model):
         questions = [f"Q{n}?" for n in range(50)]
@@ -118,8 +118,8 @@ class TestAnnotate:
 
         outcome = annotate(wide.spec, text)
 
-        assert outcome.draft.questions == ["Q0?", "Q1?"]
-        assert outcome.draft.fields == {}
+        assert outcome.value.questions == ["Q0?", "Q1?"]
+        assert outcome.value.fields == {}
 
     def test_reports_a_fault_for_fewer_questions_than_requested(self, wide, model):
         about = wide.spec.questions.model_copy(update={"count": 3, "min_count": 3})
@@ -128,9 +128,9 @@ class TestAnnotate:
 
         outcome = annotate(spec, text)
 
-        assert outcome.draft.questions == ["Q?", "R?"]
-        assert "2 questions" in outcome.draft.note
-        assert "3 are wanted" in outcome.draft.note
+        assert outcome.value.questions == ["Q?", "R?"]
+        assert "2 questions" in outcome.value.note
+        assert "3 are wanted" in outcome.value.note
         find_fault = model.options["find_fault"]
         assert "at least 3" in find_fault(SimpleNamespace(questions=["Q?", "Q?"]))
         assert find_fault(SimpleNamespace(questions=["Q?", "R?", "S?"])) is None
@@ -250,7 +250,7 @@ class TestStoredCompletions:
 
         [outcome] = LanguageModelWriter().summarise(gone, wide.spec)
 
-        assert outcome.draft is not None
+        assert outcome.value is not None
         assert not StoredCompletion.objects.exists()
 
     def test_without_a_document_are_kept_for_a_day(self, wide, model):
@@ -417,4 +417,4 @@ class TestExtractiveWriter:
 
         [outcome] = ExtractiveWriter().annotate({1: section}, spec)
 
-        assert outcome.draft.fields["habitats"] == ["moor", "river"]
+        assert outcome.value.fields["habitats"] == ["moor", "river"]
