@@ -3,8 +3,10 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Any
 
+import yaml
 from django.conf import settings
 from django.db.models import Avg, QuerySet, Sum
 from django.db.models.functions import Length
@@ -231,7 +233,13 @@ def _flatten(value: Any, path: str = "") -> dict[str, Any]:
 
 
 def _format_value(value: Any) -> str:
-    return "none" if value is None or value == {} else str(value)
+    """On one line, as a spec writes it."""
+    if value is None or value == {}:
+        return "none"
+    written = yaml.safe_dump(
+        value, default_flow_style=True, sort_keys=False, allow_unicode=True, width=inf
+    )
+    return written.removesuffix("...\n").strip()
 
 
 def _all_kinds(live: IndexBuild | None, spec: IndexSpec) -> list[str]:

@@ -21,17 +21,20 @@ const fieldsByIndex = new Map(); // name -> the metadata fields that its spec de
 
 storeKeyFromAddress();
 attempt(async () => {
-  for (const { name, metadata } of await fillIndexes(index)) fieldsByIndex.set(name, metadata);
-  index.dispatchEvent(new Event("change"));
+  const offered = await fillIndexes(index, { isPreferred: ({ name }) => name === "plain" });
+  for (const { name, metadata } of offered) fieldsByIndex.set(name, metadata);
+  showIndex();
   for (const { name, id } of readStored()) show({ name, id, status: "received" });
 });
 
-index.addEventListener("change", () => {
+index.addEventListener("change", showIndex);
+
+function showIndex() {
   const link = $("search-index");
   link.href = `${link.pathname}?${new URLSearchParams({ index: index.value })}`;
   $("about").hidden = false;
   $("fields").replaceChildren(...(fieldsByIndex.get(index.value) ?? []).flatMap(fieldElements));
-});
+}
 
 // --- What is said about it ---------------------------------------------------------------------------
 

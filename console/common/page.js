@@ -92,12 +92,25 @@ export function linkElement(text, page, parameters = {}) {
 
 export const formatTime = (time) => new Date(time).toLocaleString();
 
-/** Offer the indexes; choose the one that the address names. Returns what the service says of each. */
-export async function fillIndexes(select, isOffered = () => true) {
+/** Which of these indexes to show first: that of the address, which is kept; the one chosen last in this tab; a preferred one. */
+export function firstIndex(listed, isPreferred) {
+  const named = (wanted) => listed.find(({ name }) => name === wanted);
+  const ofAddress = named(new URLSearchParams(location.search).get("index"));
+  if (ofAddress) keepIndex(ofAddress.name);
+  return ofAddress ?? named(sessionStorage.getItem("index")) ?? listed.find(isPreferred) ?? named("plain") ?? listed[0];
+}
+
+/** Keep the choice of an index for the other pages. */
+export function keepIndex(name) {
+  sessionStorage.setItem("index", name);
+}
+
+/** Offer the indexes; choose the first to show. Returns what the service says of each. */
+export async function fillIndexes(select, { isOffered = () => true, isPreferred = ({ artifacts }) => artifacts > 0 } = {}) {
   const results = (await getJson("indexes/", { limit: 100 })).results.filter(isOffered);
   select.append(...results.map(({ name, title }) => element("option", { value: name }, title || name)));
-  const wanted = new URLSearchParams(location.search).get("index");
-  if (results.some(({ name }) => name === wanted)) select.value = wanted;
+  select.value = firstIndex(results, isPreferred)?.name ?? "";
+  select.addEventListener("change", () => keepIndex(select.value));
   return results;
 }
 

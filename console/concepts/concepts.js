@@ -149,9 +149,17 @@ async function showConcepts() {
   );
 }
 
+/** What there is before a search: pairs to review, or how to add the first concept. */
+async function showIndex() {
+  const index = $("index").value;
+  const { count } = await getJson(`indexes/${encodeURIComponent(index)}/concepts/`, { limit: 1 });
+  $("status").textContent = count ? "" : `This index has no concepts yet. Import them with “strata import_concepts FILE --index ${index}”, or set a language model that extracts them from documents.`;
+  await showPairs(index);
+}
+
 async function loadIndexes() {
-  const holding = await fillIndexes($("index"), ({ kinds }) => kinds.includes("concept"));
-  if (holding.length) await showPairs($("index").value);
+  const holding = await fillIndexes($("index"), { isOffered: ({ kinds }) => kinds.includes("concept") });
+  if (holding.length) await showIndex();
   else $("status").textContent = "No index has concepts. Add “concepts: true” to a spec.";
 }
 
@@ -161,7 +169,7 @@ const indexesLoaded = attempt(loadIndexes);
 $("min-similarity").addEventListener("input", () => {
   document.querySelector("output").textContent = Number($("min-similarity").value).toFixed(2);
 });
-$("index").addEventListener("change", () => attempt(() => showPairs($("index").value)));
+$("index").addEventListener("change", () => attempt(showIndex));
 onSubmit($("ask"), async () => {
   await indexesLoaded; // until then, no index is selected
   await showConcepts();

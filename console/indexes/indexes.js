@@ -2,7 +2,7 @@
 
 import { getJson, pageAddress, send, storeKeyFromAddress } from "../common/api.js";
 import { $, element, keyed, numberFormat, rowElement, tableElement, updateChildren } from "../common/dom.js";
-import { actionElement, attempt, countOf, formatAge, formatTime, keepShowing, linkElement, onClick, onSubmit, report } from "../common/page.js";
+import { actionElement, attempt, countOf, formatAge, formatTime, keepIndex, keepShowing, linkElement, onClick, onSubmit, report } from "../common/page.js";
 import { diffLines } from "./diff.js";
 import { measure, measureCell, showQuality } from "./quality.js";
 
@@ -318,6 +318,7 @@ onClick($("measure"), measure);
 storeKeyFromAddress();
 show();
 if (name !== null) {
+  keepIndex(name);
   attempt(showSpec);
   attempt(showQuality);
 }

@@ -8,7 +8,7 @@ import { answerElement, streamAnswerEvents } from "../common/answer_stream.js";
 import { getJson, readKey, storeKeyFromAddress } from "../common/api.js";
 import { $, element, keyed, numberFormat, updateChildren } from "../common/dom.js";
 import { clearSoftBreakCache, queryWords } from "../common/text.js";
-import { attempt, countOf, keepShowing, NODE_NAMES, onSubmit, report } from "../common/page.js";
+import { attempt, countOf, firstIndex, keepIndex, keepShowing, NODE_NAMES, onSubmit, report } from "../common/page.js";
 import { keepHits } from "../common/hits.js";
 import { clearBeside, fillBeside, showBeside } from "./beside.js";
 import { countFilters, drawFilters, nameFilters, readFilter, readFilterOfAddress, showFacets } from "./filters.js";
@@ -99,7 +99,7 @@ onSubmit($("key-panel"), () => {
 
 $("key-forget").addEventListener("click", () => {
   deleteThread();
-  sessionStorage.removeItem("key");
+  sessionStorage.clear();
   initializePage();
 });
 
@@ -141,7 +141,7 @@ function showIndexes(listed) {
   indexes = new Map(listed.map((index) => [index.name, index]));
   drawIndexes();
   fillBeside(listed);
-  if (!chosenIndex()) chooseIndex(new URLSearchParams(location.search).get("index"));
+  if (!chosenIndex()) chooseIndex();
   updateSearchChoices();
   $("indexes").hidden = listed.length === 0;
   if (!$("empty").hidden) showEmptyState();
@@ -197,15 +197,9 @@ function chosenIndex() {
   return form.querySelector("input[name=index]:checked")?.value ?? "";
 }
 
-/** Choose an index by name; without one, the first that holds anything. */
-function chooseIndex(name) {
-  const listed = [...indexes.values()];
-  const wanted =
-    indexes.get(name) ??
-    listed.find((index) => index.nodes.synced + index.nodes.pending > 0) ??
-    listed.find((index) => isBusy(index)) ??
-    indexes.get("plain") ?? // for documents of any kind
-    listed[0];
+/** Choose the index of the address, or the first that holds anything. */
+function chooseIndex() {
+  const wanted = firstIndex([...indexes.values()], (index) => index.nodes.synced > 0 || isBusy(index));
   if (wanted) form.querySelector(`input[name=index][value="${wanted.name}"]`).checked = true;
   drawIndexes();
 }
@@ -263,7 +257,7 @@ function fillForm() {
   $("explain").checked = parameters.get("explain") === "true";
   $("options").open ||= ["mode", "limit", "group_by", "explain"].some((name) => parameters.has(name));
   const index = parameters.get("index");
-  chooseIndex(index);
+  chooseIndex();
   form.elements.search.value = availableSearches(indexes.get(chosenIndex()))[0] ?? "pages";
   if (parameters.has("search")) form.elements.search.value = parameters.get("search"); // one that there is
   updateSearchChoices();
@@ -318,7 +312,10 @@ $("q").addEventListener("input", () => {
 form.addEventListener("change", (event) => {
   if (event.target === $("q")) return;
   if (["index", "search"].includes(event.target.name)) updateSearchChoices();
-  if (event.target.name === "index") drawFilters(fieldsOfChosenIndex());
+  if (event.target.name === "index") {
+    keepIndex(chosenIndex());
+    drawFilters(fieldsOfChosenIndex());
+  }
   nameFilters();
   searchFromForm();
 });

@@ -12,7 +12,7 @@ from tests.serving import KEY, ROOT, Service, serving
 
 FOLDER = ROOT / "docs" / "images"
 VIEWPORT: ViewportSize = {"width": 1180, "height": 860}
-QUESTION = "How was the lamp kept burning during the great storm?"
+QUESTION = "Who kept the light burning during the great storm?"
 
 
 def main() -> None:

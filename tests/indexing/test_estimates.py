@@ -34,7 +34,7 @@ class TestEstimateBuild:
 
         estimate = estimate_build("plain")
 
-        assert estimate.changes == ["chunks.context: ['title', 'heading', 'table'] -> []"]
+        assert estimate.changes == ["chunks.context: [title, heading, table] -> []"]
         assert "search.rrf_k: 60 -> 3" in estimate.search_changes
 
     def test_omits_search_settings_already_in_use(self, specs, indexed):
