@@ -100,6 +100,7 @@ onSubmit($("key-panel"), () => {
 $("key-forget").addEventListener("click", () => {
   deleteThread();
   sessionStorage.clear();
+  indexes = new Map(); // those of the key: no choice of them is kept
   initializePage();
 });
 
