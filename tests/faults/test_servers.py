@@ -274,26 +274,31 @@ class TestAVectorStoreThatLosesPoints:
 class TestALateDeletion:
     def test_does_not_delete_a_document_permanently(self, rig, documents):
         """The same text is deleted and added again before the store carries out the deletion."""
-        late_seconds = 2 * QDRANT_TIMEOUT_SECONDS
-        taken = 0
-
         for number in range(1, 1 + times("store-late")):
-            standing = documents.texts[f"vectors-{number}"]
-            before = rig.qdrant.fired.get("delay delete", 0)
-            rig.qdrant.fault(Action.DELAY, "delete", seconds=late_seconds)
-            documents.add(number, edition=2)
-            wait_for(lambda so_far=before: rig.qdrant.fired.get("delay delete", 0) > so_far)
-            asked = time.monotonic()
-            documents.add(number)
-            assert documents.texts[f"vectors-{number}"] == standing
-            while time.monotonic() < asked + late_seconds + 2:
-                report = rig.api.post("indexes/vectors/verify/").json()
-                taken += report["findings"].get("missing", 0)
-                time.sleep(0.3)
-            documents.require_sound()
+            late_seconds = 2 * QDRANT_TIMEOUT_SECONDS
+            while not self._lose_points(rig, documents, number, late_seconds):
+                # The deletion came before the text was there again: the machine is slow.
+                late_seconds *= 2
+                assert late_seconds <= 16 * QDRANT_TIMEOUT_SECONDS, "No deletion came late."
+            note("store-late")
 
-        assert taken > 0
-        note("store-late", times("store-late"))
+    def _lose_points(self, rig, documents, number: int, late_seconds: int) -> bool:
+        """Delay a deletion; return whether it took points of the text that was added again."""
+        standing = documents.texts[f"vectors-{number}"]
+        before = rig.qdrant.fired.get("delay delete", 0)
+        rig.qdrant.fault(Action.DELAY, "delete", seconds=late_seconds)
+        documents.add(number, edition=2)
+        wait_for(lambda: rig.qdrant.fired.get("delay delete", 0) > before)
+        asked = time.monotonic()
+        documents.add(number)
+        assert documents.texts[f"vectors-{number}"] == standing
+        missing = 0
+        while time.monotonic() < asked + late_seconds + 2:
+            report = rig.api.post("indexes/vectors/verify/").json()
+            missing += report["findings"].get("missing", 0)
+            time.sleep(0.3)
+        documents.require_sound()
+        return missing > 0
 
 
 class TestKilledWorkers:

@@ -128,5 +128,5 @@ class TestEstimate:
 
         assert estimate.kinds["page_summary"].calls == 2
         assert estimate.changes == [
-            "chunks.context: ['title', 'heading'] -> ['title', 'heading', 'summary']"
+            "chunks.context: [title, heading] -> [title, heading, summary]"
         ]
