@@ -152,6 +152,8 @@ async function showConcepts() {
 /** What there is before a search: pairs to review, or how to add the first concept. */
 async function showIndex() {
   const index = $("index").value;
+  $("drawing").hidden = $("list").hidden = true;
+  for (const ofSearch of [$("drawing"), $("legend"), $("evidence")]) ofSearch.replaceChildren();
   const { count } = await getJson(`indexes/${encodeURIComponent(index)}/concepts/`, { limit: 1 });
   $("status").textContent = count ? "" : `This index has no concepts yet. Import them with “strata import_concepts FILE --index ${index}”, or set a language model that extracts them from documents.`;
   await showPairs(index);

@@ -96,6 +96,14 @@ class TestConceptsPage:
         assert mark is not None
         assert mark.text_content() == "The heron waits"
 
+    def test_clears_the_drawing_for_another_index(self, drawn: "Page") -> None:
+        drawn.locator("#index").dispatch_event("change")
+
+        drawn.wait_for_selector("#status:empty", state="attached")
+        assert not drawn.locator("#drawing").is_visible()
+        assert not drawn.locator("#list").is_visible()
+        assert drawn.locator("#legend li").count() == 0
+
 
 class TestPairs:
     def test_are_related_or_dismissed(self, page: "Page", paired: None) -> None:
