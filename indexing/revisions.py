@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from documents.index_catalog import get_catalog
+from documents.index_catalog import IndexingProgress, get_catalog
 from documents.models import Artifact, PendingRevision
 from indexing.exceptions import NotYetIndexed
 from indexing.models import NOT_SYNCED, IndexedDocument, Node
@@ -132,49 +132,53 @@ def _find_visible_revisions() -> QuerySet[PendingRevision]:
 
 
 def _complete_batch(revisions: Sequence[PendingRevision]) -> int:
-    last = revisions[-1].pk
-    ids = {change.changed_id for change in revisions}
-    artifacts = get_catalog().with_status(Artifact.objects.filter(pk__in=ids))
+    catalog = get_catalog()
+    last_examined = {change.changed_id: revisions[-1].pk for change in revisions}
+    artifacts = catalog.with_status(Artifact.objects.filter(pk__in=last_examined))
     artifacts_by_id = {artifact.pk: artifact for artifact in artifacts}
-    count = 0
-    for changed_id in ids:
-        artifact = artifacts_by_id.get(changed_id)
-        if artifact is None:
-            count += _delete_and_emit_event(changed_id, None, last)
-        elif _get_status(artifact) in {"ready", "failed"}:  # no other write came meanwhile
-            count += _delete_and_emit_event(changed_id, artifact, artifact.revision)
-    return count
-
-
-def _delete_and_emit_event(changed_id: UUID, artifact: Artifact | None, revision: int) -> int:
+    for artifact in artifacts_by_id.values():
+        if _get_status(artifact) in {"ready", "failed"}:
+            last_examined[artifact.pk] = artifact.revision
+        else:  # another write came meanwhile
+            del last_examined[artifact.pk]
+    progress_by_id = catalog.get_indexing_progress(artifacts_by_id)
     with transaction.atomic():
+        pending = PendingRevision.objects.filter(changed_id__in=last_examined)
         # Only revisions that were examined: later writes must wait for their own check.
-        examined = PendingRevision.objects.filter(changed_id=changed_id, pk__lte=revision)
-        count, _ = examined.delete()
-        if count and artifact is not None:
-            progress = get_catalog().get_indexing_progress([artifact.pk]).get(artifact.pk)
-            emit_event(
-                f"artifact.{_get_status(artifact)}",
-                {
-                    "index": artifact.index,
-                    "artifact_id": str(artifact.pk),
-                    "external_id": artifact.external_id,
-                    "revision": artifact.revision,
-                    "status": _get_status(artifact),
-                    "error": _get_error(artifact),
-                    "warnings": [*artifact.warnings, *(progress.warnings if progress else ())],
-                },
-            )
-    return count
+        examined = [
+            change
+            for change in pending.select_for_update().order_by("pk")
+            if change.pk <= last_examined[change.changed_id]
+        ]
+        PendingRevision.objects.filter(pk__in=[change.pk for change in examined]).delete()
+        for changed_id in dict.fromkeys(change.changed_id for change in examined):
+            if changed_id in artifacts_by_id:
+                _emit_event(artifacts_by_id[changed_id], progress_by_id.get(changed_id))
+    return len(examined)
+
+
+def _emit_event(artifact: Artifact, progress: IndexingProgress | None) -> None:
+    emit_event(
+        f"artifact.{_get_status(artifact)}",
+        {
+            "index": artifact.index,
+            "artifact_id": str(artifact.pk),
+            "external_id": artifact.external_id,
+            "revision": artifact.revision,
+            "status": _get_status(artifact),
+            "error": _get_error(artifact, progress),
+            "warnings": [*artifact.warnings, *(progress.warnings if progress else ())],
+        },
+    )
 
 
 def _get_status(artifact: Artifact) -> str:
     return str(getattr(artifact, "status"))  # noqa: B009  (an annotation)
 
 
-def _get_error(artifact: Artifact) -> dict[str, str] | None:
+def _get_error(artifact: Artifact, progress: IndexingProgress | None) -> dict[str, str] | None:
     if _get_status(artifact) != "failed":
         return None
     if artifact.error_code:
         return {"code": artifact.error_code, "detail": artifact.error_detail}
-    return get_catalog().get_indexing_progress([artifact.pk])[artifact.pk].error
+    return progress.error if progress else None

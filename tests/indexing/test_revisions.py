@@ -1,12 +1,15 @@
 import threading
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from documents.exceptions import Unparsable
 from documents.models import Artifact, PendingRevision
 from documents.reading import mark_artifact_failed
 from documents.services import remove_artifact, retry_parsing, update_artifact
 from indexing import revisions
+from indexing.catalog import LedgerIndexCatalog
 from indexing.exceptions import NotYetIndexed
 from indexing.removal import remove_artifact_points
 from tests.factories import give, sync
@@ -186,13 +189,28 @@ class TestCompleteVisibleRevisions:
         assert again.payload["error"]["detail"] == "It is still broken."
         assert again.payload["revision"] == artifact.revision > first.payload["revision"]
 
-    def test_keeps_a_later_write(self, build, monkeypatch):
+    def test_keeps_a_write_that_comes_meanwhile(self, build, monkeypatch):
         artifact = give("One heron.", title="Birds", external_id="b1")
         sync(build, artifact)
-        stale = Artifact.objects.get()
-        stale.status = "ready"
-        later = give("Two herons.", title="Birds", external_id="b1")
+        later = []
 
-        revisions._delete_and_emit_event(stale.pk, stale, stale.revision)
+        def write_and_get_progress(catalog, artifact_ids):
+            later.append(give("Two herons.", title="Birds", external_id="b1"))
+            return get_progress(catalog, artifact_ids)
 
-        assert list(PendingRevision.objects.values_list("pk", flat=True)) == [later.revision]
+        get_progress = LedgerIndexCatalog.get_indexing_progress
+        monkeypatch.setattr(LedgerIndexCatalog, "get_indexing_progress", write_and_get_progress)
+        assert revisions.complete_visible_revisions() == 1
+
+        left = PendingRevision.objects.values_list("pk", flat=True)
+        assert list(left) == [each.revision for each in later]
+
+    def test_takes_no_more_queries_for_more_documents(self, build):
+        counts = []
+        for document_count in (1, 5):
+            sync(build, *(give(f"Heron {n} of {document_count}.") for n in range(document_count)))
+            with CaptureQueriesContext(connection) as queries:
+                assert revisions.complete_visible_revisions() == document_count
+            counts.append(len(queries))
+
+        assert counts[0] == counts[1]

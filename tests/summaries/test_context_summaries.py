@@ -127,6 +127,4 @@ class TestEstimate:
         estimate = estimate_build("summed")
 
         assert estimate.kinds["page_summary"].calls == 2
-        assert estimate.changes == [
-            "chunks.context: [title, heading] -> [title, heading, summary]"
-        ]
+        assert estimate.changes == ["chunks.context: [title, heading] -> [title, heading, summary]"]
