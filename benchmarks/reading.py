@@ -41,7 +41,6 @@ DATA = ROOT.parent / "shared" / "data"
 DEPTHS = (1, 5, 10)
 CHUNKS = 1_000
 TRANSCRIPTIONS = Path(__file__).with_name("transcriptions.json")
-MAX_HITS = 100  # several may be of one page
 
 
 def measure_pages(name: str) -> None:
@@ -81,13 +80,13 @@ def _find_rank(service: Service, question: dict[str, Any], ids: dict[str, str]) 
     parameters: dict[str, Any] = {"index": "plain", "query": question["question"]}
     if ids:
         parameters["filter"] = {"artifact_id": ids[question["file"]]}
-    answer = service.api.post("search/pages", json=parameters | {"limit": MAX_HITS})
-    answer.raise_for_status()
-    pages = dict.fromkeys(
-        (hit["artifact"]["file_name"], hit["page"]["index"] + 1) for hit in answer.json()["hits"]
+    answer = service.api.post(
+        "search/pages", json=parameters | {"limit": DEPTHS[-1], "group_by": "page"}
     )
-    for rank, (file_name, page) in enumerate(pages, start=1):
-        if file_name == question["file"] and page in question["gold_pages"]:
+    answer.raise_for_status()
+    for rank, hit in enumerate(answer.json()["hits"], start=1):
+        page = hit["page"]["index"] + 1
+        if hit["artifact"]["file_name"] == question["file"] and page in question["gold_pages"]:
             return rank
     return float("inf")
 

@@ -59,11 +59,13 @@ class ScoreShare:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Explains a hit's score: the contributions of the rankings add up to it."""
+    """Explains a hit's score: the contributions of the rankings and ``second_passage`` add up to
+    it."""
 
     dense: ScoreShare | None
     sparse: ScoreShare | None
     fusion: HybridFusion | None = None  # None if there was only one ranking
+    second_passage: float = 0.0  # what another passage of its page or artifact adds
 
 
 @dataclass(frozen=True, slots=True)

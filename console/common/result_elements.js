@@ -79,14 +79,15 @@ function formatScore(value) {
   return Math.abs(value) < 1 ? value.toFixed(4) : value.toFixed(2);
 }
 
-function explainElement({ dense, sparse }) {
-  const whole = (dense?.contribution ?? 0) + (sparse?.contribution ?? 0);
-  const row = (name, share) => {
-    const meter = share && element("meter", { value: whole > 0 ? share.contribution / whole : 0, ariaHidden: "true" });
-    const cells = share ? [`#${share.rank}`, formatScore(share.score), formatScore(share.contribution), meter] : ["not found", "–", "–", ""];
-    return rowElement(element("th", { scope: "row" }, name), ...cells);
-  };
-  const table = tableElement(["Ranking", "Rank", "Score", "Contribution", "Share"], [row("Dense", dense), row("Sparse", sparse)]);
+function explainElement({ dense, sparse, second_passage: second = 0 }) {
+  const whole = (dense?.contribution ?? 0) + (sparse?.contribution ?? 0) + second;
+  const row = (name, ...cells) => rowElement(element("th", { scope: "row" }, name), ...cells);
+  const contributed = (part) => [formatScore(part), element("meter", { value: whole > 0 ? part / whole : 0, ariaHidden: "true" })];
+  const ranking = (name, share) =>
+    row(name, ...(share ? [`#${share.rank}`, formatScore(share.score), ...contributed(share.contribution)] : ["not found", "–", "–", ""]));
+  const rows = [ranking("Dense", dense), ranking("Sparse", sparse)];
+  if (second) rows.push(row("Second passage", "–", "–", ...contributed(second)));
+  const table = tableElement(["Ranking", "Rank", "Score", "Contribution", "Share"], rows);
   table.className = "explain";
   return table;
 }

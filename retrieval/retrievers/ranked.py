@@ -22,7 +22,12 @@ from retrieval.search import (
     SearchOptions,
     SummaryType,
 )
-from retrieval.search.flat import drop_repeated_chunks, keep_best_of_each
+from retrieval.search.flat import (
+    PASSAGES_OF_GROUPS,
+    drop_repeated_chunks,
+    keep_best_of_each,
+    rank_groups,
+)
 from retrieval.search.hierarchy import search_hierarchical
 from retrieval.search.multi_query import search_by_queries
 from retrieval.search.run import fuse_by_rank
@@ -58,9 +63,17 @@ class ChunkRetriever(PassageRetriever):
         self.group_by = None if group_by is None else GroupBy(group_by)
 
     def search(self, query: str) -> SearchAnswer:
-        best_of_each = partial(keep_best_of_each, f"{self.group_by}_id")
-        keep_distinct = best_of_each if self.group_by else drop_repeated_chunks
-        return self._search_nodes(query, ["chunk"], self.options, keep_distinct=keep_distinct)
+        if self.group_by is None:
+            return self._search_nodes(
+                query, ["chunk"], self.options, keep_distinct=drop_repeated_chunks
+            )
+        return self._search_nodes(
+            query,
+            ["chunk"],
+            self.options,
+            keep_distinct=partial(rank_groups, f"{self.group_by}_id"),
+            reordered_count=PASSAGES_OF_GROUPS,
+        )
 
 
 class QuestionRetriever(PassageRetriever):

@@ -16,6 +16,9 @@ _EXTRA_POINTS = 2  # points fetched beyond the page: a dropped hit seldom costs 
 MIN_REFILL_POINTS = 100  # points in the first refill; each later refill doubles
 _MAX_FETCHED = 10_000  # points of one query to the store
 _MAX_REFILLS = 8  # reaches over 20,000 points, enough unless nearly every hit is dropped
+PASSAGES_OF_GROUPS = 50  # the first of a ranking: a second passage among them raises its group
+_SECOND_WEIGHT = 0.1  # of a group's second passage, beside its best
+_CLOSE_SCORE = 0.7  # of the best passage: what the second scores above it counts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +37,11 @@ def search_nodes(
     *,
     keep_distinct: Callable[[Sequence[Candidate]], list[Candidate]] = list,
     points_per_hit: int = 1,
+    reordered_count: int = 0,
 ) -> SearchAnswer:
     """Rank the nodes of these kinds, best first, ties by node id. Of those that can be served,
-    the ones that ``keep_distinct`` keeps are returned; it decides by the candidates before each.
+    the ones that ``keep_distinct`` keeps are returned; it decides by the candidates before each,
+    and about the first ``reordered_count`` by all of these.
 
     Pages of results do not overlap: ``offset`` counts served hits, after failed checks are dropped.
     """
@@ -49,14 +54,17 @@ def search_nodes(
     def rank() -> list[Candidate]:
         """The candidates that can be served. The first ``wanted_count`` ranks are final."""
         ranking: list[Candidate] = []
-        count = wanted_count * points_per_hit + _EXTRA_POINTS
+        count = max(wanted_count * points_per_hit, reordered_count) + _EXTRA_POINTS
         for _ in range(1 + _MAX_REFILLS):
             with run.stage("search"):
                 run.fetch(run.targets, count)
                 ranking = merge_candidates(run.targets)
             with run.stage("verify"):
-                ranking = keep_distinct(run.keep_served(ranking))
-            if count_final(ranking, run.targets) >= wanted_count or not run.has_more:
+                served = run.keep_served(ranking)
+                ranking = keep_distinct(served)
+            is_ordered = count_final(served, run.targets) >= reordered_count
+            is_final = is_ordered and count_final(ranking, run.targets) >= wanted_count
+            if is_final or not run.has_more:
                 break
             count = min(max(2 * count, MIN_REFILL_POINTS), _MAX_FETCHED)
         return ranking
@@ -69,8 +77,31 @@ def keep_best_of_each(field: str, ranking: Sequence[Candidate]) -> list[Candidat
     """Keep the best candidate of those of a build with the same value of this field."""
     best: dict[Hashable, Candidate] = {}
     for found in ranking:
-        best.setdefault((found.target.build_id, found.point.payload.get(field)), found)
+        best.setdefault(_get_group(field, found), found)
     return list(best.values())
+
+
+def rank_groups(field: str, ranking: Sequence[Candidate]) -> list[Candidate]:
+    """Keep the best candidate of those of a build with the same value of this field. A second one
+    among the first ``PASSAGES_OF_GROUPS`` adds a part of its score, if it is nearly as good.
+
+    Source: the weighted sum of a document's best sentences in Akkalyoncu Yilmaz et al.,
+    *Cross-Domain Modeling of Sentence-Level Evidence for Document Retrieval*, EMNLP 2019; here only
+    what is above a bound, so that a page of one passage does not come after all others.
+    """
+    passages: defaultdict[Hashable, list[Candidate]] = defaultdict(list)
+    for found in drop_repeated_chunks(ranking[:PASSAGES_OF_GROUPS]):
+        passages[_get_group(field, found)].append(found)
+    ranked = []
+    for best in keep_best_of_each(field, ranking):
+        second = passages[_get_group(field, best)][1:2]
+        excess = sum(each.score - _CLOSE_SCORE * best.score for each in second)
+        ranked.append(Candidate(best.target, best.point, _SECOND_WEIGHT * max(0.0, excess)))
+    return sorted(ranked, key=lambda each: each.sort_key)
+
+
+def _get_group(field: str, found: Candidate) -> Hashable:
+    return found.target.build_id, found.point.payload.get(field)
 
 
 def drop_repeated_chunks(ranking: Sequence[Candidate]) -> list[Candidate]:

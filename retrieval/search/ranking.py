@@ -169,17 +169,17 @@ def explain_candidates(mode: Mode, candidates: Sequence[Candidate]) -> dict[Poin
             ranking, id = found.target.ranking, found.point.id.int
             assert ranking is not None
             explanations[found.key] = Explanation(
-                ranking.dense.get(id), ranking.sparse.get(id), found.target.fusion
+                ranking.dense.get(id), ranking.sparse.get(id), found.target.fusion, found.bonus
             )
         return explanations
-    keys = {found.key for found in candidates}
+    bonuses = {found.key: found.bonus for found in candidates}
     for target in dict.fromkeys(found.target for found in candidates):
         for rank, point in enumerate(target.points, start=1):
             key = (target.build_id, point.id.int)
-            if key in keys:
+            if key in bonuses:
                 share = ScoreShare(rank, point.score, point.score)
-                shares = (share, None) if mode == Mode.DENSE else (None, share)
-                explanations[key] = Explanation(*shares)
+                dense, sparse = (share, None) if mode == Mode.DENSE else (None, share)
+                explanations[key] = Explanation(dense, sparse, second_passage=bonuses[key])
     return explanations
 
 

@@ -160,7 +160,7 @@ class SearchRun:
                         node_id=found.point.id,
                         index=found.target.index,
                         build_id=found.target.build_id,
-                        score=found.point.score,
+                        score=found.score,
                         payload=found.point.payload,
                         verdict=self.checks.get_verdict(found),
                         spec=found.target.spec,

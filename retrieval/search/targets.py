@@ -124,20 +124,26 @@ class Candidate:
     """A point that a target returned, not checked yet.
 
     Not a dataclass, and its key is computed once: a search creates hundreds of candidates and
-    reads each key many times.
+    reads each key many times. ``bonus``: what another passage of its page or artifact adds to the
+    score of its point.
     """
 
-    __slots__ = ("key", "point", "target")
+    __slots__ = ("bonus", "key", "point", "target")
 
-    def __init__(self, target: Target, point: ScoredPoint) -> None:
+    def __init__(self, target: Target, point: ScoredPoint, bonus: float = 0.0) -> None:
         self.target = target
         self.point = point
+        self.bonus = bonus
         self.key: PointKey = (target.build_id, point.id.int)
+
+    @property
+    def score(self) -> float:
+        return self.point.score + self.bonus
 
     @property
     def sort_key(self) -> tuple[float, int]:
         """Orders the best first; ties by node id."""
-        return -self.point.score, self.key[1]
+        return -self.score, self.key[1]
 
 
 def get_passage_id(point_id: UUID, payload: Payload) -> str:

@@ -305,7 +305,7 @@ def _render_source_reference(payload: Mapping[str, Any]) -> dict[str, Any]:
 
 def _render_explanation(explanation: Explanation) -> dict[str, Any]:
     fusion = explanation.fusion
-    return {
+    content: dict[str, Any] = {
         "dense": explanation.dense and asdict(explanation.dense),
         "sparse": explanation.sparse and asdict(explanation.sparse),
         "fusion": None
@@ -316,6 +316,9 @@ def _render_explanation(explanation: Explanation) -> dict[str, Any]:
             "weights": {"dense": fusion.dense_weight, "sparse": fusion.sparse_weight},
         },
     }
+    if explanation.second_passage:
+        content["second_passage"] = explanation.second_passage
+    return content
 
 
 # --- Tools -----------------------------------------------------------------------------------

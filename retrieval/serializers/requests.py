@@ -172,7 +172,8 @@ class PassageSearchParametersSerializer(SearchParametersSerializer):
     group_by = serializers.ChoiceField(
         choices=[str(each) for each in GroupBy],
         required=False,
-        help_text="Only the best passage of each page or artifact; limit and offset count these.",
+        help_text="Only the best passage of each page or artifact, which a close second raises; "
+        "limit and offset count these.",
     )
 
 

@@ -44,7 +44,8 @@ class SearchOptions(HierarchicalSearchOptions, total=False):
 
 class PassageSearchOptions(SearchOptions, total=False):
     group_by: Literal["page", "artifact"] | None
-    """Only the best passage of each; ``limit`` and ``offset`` count these."""
+    """Only the best passage of each, which a close second raises; ``limit`` and ``offset`` count
+    these."""
 
 
 class SummarySearchOptions(SearchOptions, total=False):
@@ -79,6 +80,8 @@ class HitExplanation(TypedDict):
     dense: HitShare | None
     sparse: HitShare | None
     fusion: HitFusion | None
+    second_passage: NotRequired[float]
+    """What another passage of its page or document adds to the score."""
 
 
 class AnyHit(TypedDict):

@@ -4,6 +4,7 @@ import gc
 import json
 import uuid
 import weakref
+from collections import defaultdict
 
 import pytest
 from django.core.cache import cache
@@ -96,12 +97,51 @@ class TestPageSearchView:
         passages = client.get(URL, asked).json()["hits"]
         hits = client.get(URL, {**asked, "group_by": group_by}).json()["hits"]
 
-        best = {hit[field]["id"]: hit for hit in reversed(passages)}
-        assert len(passages) > len(best) == len(hits)
-        assert {hit[field]["id"]: hit for hit in hits} == best
+        groups = defaultdict(list)
+        for hit in passages:
+            groups[hit[field]["id"]].append(hit)
+        assert len(passages) > len(groups) == len(hits)
+        for best, *others in groups.values():
+            second = others[0]["score"] if others else 0.0
+            best["score"] += 0.1 * max(0.0, second - 0.7 * best["score"])
+        assert {hit[field]["id"]: hit for hit in hits} == {
+            id: best for id, (best, *_) in groups.items()
+        }
         assert [hit["score"] for hit in hits] == sorted(
             (hit["score"] for hit in hits), reverse=True
         )
+
+    @pytest.mark.parametrize("mode", ["hybrid", "dense", "sparse"])
+    def test_explains_the_score_of_a_group(self, client, shared_store, mode):
+        name = f"explained-{mode}"
+        text = " ".join(["The heron nests here."] * 80)
+        sync(make_build(name), give(text, index=name))
+        asked = {"index": name, "query": "heron", "mode": mode, "explain": True}
+
+        [hit] = client.get(URL, {**asked, "group_by": "page"}).json()["hits"]
+        [ungrouped, *_] = client.get(URL, asked).json()["hits"]
+
+        shares = [hit["explain"]["dense"], hit["explain"]["sparse"]]
+        contributions = [share["contribution"] for share in shares if share]
+        assert hit["explain"]["second_passage"] > 0
+        assert sum(contributions) + hit["explain"]["second_passage"] == pytest.approx(hit["score"])
+        assert "second_passage" not in ungrouped["explain"]
+
+    def test_returns_groups_without_overlaps_or_gaps(self, client, shared_store):
+        build = make_build("paged-groups")
+        texts = [" ".join([f"The heron {n} nests."] * (20 * n)) for n in range(1, 13)]
+        sync(build, *(give(text, index="paged-groups") for text in texts))
+        asked = {"index": "paged-groups", "query": "heron nests", "group_by": "artifact"}
+
+        def read_ids(**page):
+            return [hit["artifact"]["id"] for hit in client.get(URL, asked | page).json()["hits"]]
+
+        whole = read_ids(limit=100)
+
+        assert len(set(whole)) == len(texts)
+        assert [
+            id for offset in range(0, 15, 5) for id in read_ids(limit=5, offset=offset)
+        ] == whole
 
     def test_refuses_an_unknown_group(self, client, artifact):
         answer = client.get(URL, {"index": "plain", "q": "granite", "group_by": "chapter"})
