@@ -52,8 +52,8 @@ class ChunkRetriever(PassageRetriever):
     """The chunks that answer a query best, best first. The same text, cut by several strategies, is
     one hit.
 
-    ``group_by`` keeps only the best chunk of each page or artifact; ``limit`` and ``offset`` then
-    count pages or artifacts.
+    ``group_by`` keeps only the best chunk of each page or artifact, which a close second raises;
+    ``limit`` and ``offset`` then count pages or artifacts.
     """
 
     def __init__(
