@@ -40,8 +40,8 @@ def search_nodes(
     reordered_count: int = 0,
 ) -> SearchAnswer:
     """Rank the nodes of these kinds, best first, ties by node id. Of those that can be served,
-    the ones that ``keep_distinct`` keeps are returned; it decides by the candidates before each,
-    and about the first ``reordered_count`` by all of these.
+    the ones that ``keep_distinct`` keeps are returned. It decides by the candidates before each,
+    but may order the first ``reordered_count`` anew.
 
     Pages of results do not overlap: ``offset`` counts served hits, after failed checks are dropped.
     """
