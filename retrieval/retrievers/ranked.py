@@ -23,7 +23,7 @@ from retrieval.search import (
     SummaryType,
 )
 from retrieval.search.flat import (
-    PASSAGES_OF_GROUPS,
+    GROUPING_DEPTH,
     drop_repeated_chunks,
     keep_best_of_each,
     rank_groups,
@@ -52,8 +52,8 @@ class ChunkRetriever(PassageRetriever):
     """The chunks that answer a query best, best first. The same text, cut by several strategies, is
     one hit.
 
-    ``group_by`` keeps only the best chunk of each page or artifact, which a close second raises;
-    ``limit`` and ``offset`` then count pages or artifacts.
+    ``group_by`` keeps only the best chunk of each page or artifact; a second one that is nearly as
+    good adds to its score. ``limit`` and ``offset`` then count pages or artifacts.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class ChunkRetriever(PassageRetriever):
             ["chunk"],
             self.options,
             keep_distinct=partial(rank_groups, f"{self.group_by}_id"),
-            reordered_count=PASSAGES_OF_GROUPS,
+            reordered_count=GROUPING_DEPTH,
         )
 
 

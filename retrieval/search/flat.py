@@ -16,9 +16,9 @@ _EXTRA_POINTS = 2  # points fetched beyond the page: a dropped hit seldom costs 
 MIN_REFILL_POINTS = 100  # points in the first refill; each later refill doubles
 _MAX_FETCHED = 10_000  # points of one query to the store
 _MAX_REFILLS = 8  # reaches over 20,000 points, enough unless nearly every hit is dropped
-PASSAGES_OF_GROUPS = 50  # the first of a ranking: a second passage among them raises its group
+GROUPING_DEPTH = 50  # first passages of a ranking, among which a second one raises its group
 _SECOND_WEIGHT = 0.1  # of a group's second passage, beside its best
-_CLOSE_SCORE = 0.7  # of the best passage: what the second scores above it counts
+_SECOND_THRESHOLD = 0.7  # share of the best score; what the second scores above it counts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,19 +83,19 @@ def keep_best_of_each(field: str, ranking: Sequence[Candidate]) -> list[Candidat
 
 def rank_groups(field: str, ranking: Sequence[Candidate]) -> list[Candidate]:
     """Keep the best candidate of those of a build with the same value of this field. A second one
-    among the first ``PASSAGES_OF_GROUPS`` adds a part of its score, if it is nearly as good.
+    among the first ``GROUPING_DEPTH`` adds a part of its score, if it is nearly as good.
 
     Source: the weighted sum of a document's best sentences in Akkalyoncu Yilmaz et al.,
     *Cross-Domain Modeling of Sentence-Level Evidence for Document Retrieval*, EMNLP 2019; here only
     what is above a bound, so that a page of one passage does not come after all others.
     """
     passages: defaultdict[Hashable, list[Candidate]] = defaultdict(list)
-    for found in drop_repeated_chunks(ranking[:PASSAGES_OF_GROUPS]):
+    for found in drop_repeated_chunks(ranking[:GROUPING_DEPTH]):
         passages[_get_group(field, found)].append(found)
     ranked = []
     for best in keep_best_of_each(field, ranking):
         second = passages[_get_group(field, best)][1:2]
-        excess = sum(each.score - _CLOSE_SCORE * best.score for each in second)
+        excess = sum(each.score - _SECOND_THRESHOLD * best.score for each in second)
         ranked.append(Candidate(best.target, best.point, _SECOND_WEIGHT * max(0.0, excess)))
     return sorted(ranked, key=lambda each: each.sort_key)
 

@@ -172,8 +172,8 @@ class PassageSearchParametersSerializer(SearchParametersSerializer):
     group_by = serializers.ChoiceField(
         choices=[str(each) for each in GroupBy],
         required=False,
-        help_text="Only the best passage of each page or artifact, which a close second raises; "
-        "limit and offset count these.",
+        help_text="Only the best passage of each page or artifact; a second one that is nearly as "
+        "good adds to its score. limit and offset count pages or artifacts.",
     )
 
 

@@ -409,6 +409,19 @@ class TestGrouping:
         assert admitted.input_value("#group") == "artifact"
         assert admitted.locator("#group").is_visible()
 
+    def test_explains_what_a_second_passage_adds(self, admitted: "Page", service: Service) -> None:
+        egrets = [f"The egret on page {number} waits for frogs." for number in range(3)]
+        service.add("plain", title="Egrets", pages=egrets)
+        find(admitted, "egret waits")
+
+        admitted.click("#options summary")
+        admitted.check("#explain")
+        admitted.select_option("#group", "artifact")
+
+        row = admitted.locator(".hit", has_text="Egrets").locator("tr", has_text="Second passage")
+        row.wait_for()
+        assert float(row.locator("td").nth(2).inner_text()) > 0
+
 
 class TestFilters:
     """The controls drawn from the spec of ``papers``."""

@@ -44,8 +44,8 @@ class SearchOptions(HierarchicalSearchOptions, total=False):
 
 class PassageSearchOptions(SearchOptions, total=False):
     group_by: Literal["page", "artifact"] | None
-    """Only the best passage of each, which a close second raises; ``limit`` and ``offset`` count
-    these."""
+    """Only the best passage of each; a second one that is nearly as good adds to its score.
+    ``limit`` and ``offset`` count pages or artifacts."""
 
 
 class SummarySearchOptions(SearchOptions, total=False):

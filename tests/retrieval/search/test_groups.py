@@ -7,7 +7,7 @@ import pytest
 from access.grants import EVERYTHING
 from indexing.spec import IndexSpec
 from indexing.stores import ScoredPoint
-from retrieval.search.flat import PASSAGES_OF_GROUPS, rank_groups
+from retrieval.search.flat import GROUPING_DEPTH, rank_groups
 from retrieval.search.targets import Candidate, Target
 
 TARGET = Target("plain", 1, IndexSpec(name="plain"), ("chunk",), "plain.1", EVERYTHING)
@@ -50,7 +50,7 @@ class TestRankGroups:
         assert rank(("a", -0.1), ("a", -0.2)) == {"a": -0.1}
 
     def test_counts_no_second_passage_far_down(self):
-        others = [(f"other {n}", 0.95) for n in range(PASSAGES_OF_GROUPS - 1)]
+        others = [(f"other {n}", 0.95) for n in range(GROUPING_DEPTH - 1)]
 
         scores = rank(("a", 1.0), *others, ("a", 0.94))
 
