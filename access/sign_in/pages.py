@@ -13,6 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse, reverse_lazy
+from django.utils.decorators import method_decorator
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_safe
@@ -90,6 +91,7 @@ def _show_refusal(request: HttpRequest, error: SignInRefused) -> HttpResponse:
     return render(request, "account/sign_in.html", context, status=403)
 
 
+@never_cache
 @login_required
 @require_safe
 def account(request: HttpRequest) -> HttpResponse:
@@ -102,6 +104,7 @@ def account(request: HttpRequest) -> HttpResponse:
     return render(request, "account/account.html", context)
 
 
+@method_decorator(never_cache, "dispatch")
 class ChangePasswordView(PasswordChangeView):
     template_name = "account/account_form.html"
     success_url = reverse_lazy("account")
@@ -116,6 +119,7 @@ class SetPasswordView(PasswordResetConfirmView):
     extra_context = {"heading": "Set your password"}
 
 
+@never_cache
 @login_required
 @require_http_methods(["GET", "POST"])
 def second_factor(request: HttpRequest) -> HttpResponse:

@@ -4,7 +4,7 @@
  * survives a reload. Files that wait to be sent do not; leaving the page asks first.
  */
 
-import { getJson, send, storeKeyFromAddress } from "../common/api.js";
+import { getJson, send } from "../common/api.js";
 import { $, element } from "../common/dom.js";
 import { fieldElements, readFields, splitNames } from "../common/fields.js";
 import { attempt, countOf, describeState, fillIndexes, keepShowing, linkElement, onSubmit, report } from "../common/page.js";
@@ -19,7 +19,6 @@ const documents = []; // {name, status, id, request, error, row}, and what else 
 const index = $("index");
 const fieldsByIndex = new Map(); // name -> the metadata fields that its spec declares
 
-storeKeyFromAddress();
 attempt(async () => {
   const offered = await fillIndexes(index, { isPreferred: ({ name }) => name === "plain" });
   for (const { name, metadata } of offered) fieldsByIndex.set(name, metadata);

@@ -1,5 +1,7 @@
 /* Requests to the API, with the user's key or session. */
 
+import { readKey } from "./key.js";
+
 const API = document.documentElement.dataset.api;
 
 /** The address of a page of this site. */
@@ -14,19 +16,6 @@ export class ApiError extends Error {
     super(detail);
     this.status = status;
   }
-}
-
-export function readKey() {
-  return sessionStorage.getItem("key") ?? "";
-}
-
-/** Move a key from the URL fragment into sessionStorage; return whether there was one. */
-export function storeKeyFromAddress() {
-  const key = new URLSearchParams(location.hash.slice(1)).get("key");
-  if (key === null) return false;
-  sessionStorage.setItem("key", key.trim());
-  history.replaceState(history.state, "", location.pathname + location.search);
-  return true;
 }
 
 export async function getJson(path, parameters = {}, signal = undefined) {

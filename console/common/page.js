@@ -1,7 +1,8 @@
 /* What the pages share: their error message and the choice of an index. */
 
-import { getJson, pageAddress, readKey } from "./api.js";
+import { getJson, pageAddress } from "./api.js";
 import { $, element, numberFormat } from "./dom.js";
+import { readKey } from "./key.js";
 
 // What the nodes of a kind are called where they are counted.
 export const NODE_NAMES = {

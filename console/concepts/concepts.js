@@ -3,7 +3,7 @@
  */
 
 import { arrowHeadMarker, pathThrough, svgElement } from "../common/svg.js";
-import { getJson, storeKeyFromAddress } from "../common/api.js";
+import { getJson } from "../common/api.js";
 import { contextElement, documentLink } from "../common/context.js";
 import { $, element } from "../common/dom.js";
 import { attempt, countOf, fillIndexes, onSubmit } from "../common/page.js";
@@ -165,7 +165,6 @@ async function loadIndexes() {
   else $("status").textContent = "No index has concepts. Add “concepts: true” to a spec.";
 }
 
-storeKeyFromAddress();
 const indexesLoaded = attempt(loadIndexes);
 
 $("min-similarity").addEventListener("input", () => {

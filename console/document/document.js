@@ -4,7 +4,7 @@
  * The search page leaves the addresses of its hits in this tab, so that one can go through them.
  */
 
-import { ApiError, getJson, request, send, storeKeyFromAddress } from "../common/api.js";
+import { ApiError, getJson, request, send } from "../common/api.js";
 import { $, element, numberFormat } from "../common/dom.js";
 import { readHits } from "../common/hits.js";
 import { markdownNodes } from "../common/markdown.js";
@@ -322,5 +322,4 @@ $("passage-list").addEventListener("click", (event) => {
   attempt(showAddress);
 });
 
-storeKeyFromAddress();
 attempt(start);

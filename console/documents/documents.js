@@ -1,6 +1,6 @@
 /* The page that lists the documents of an index, with what became of each. */
 
-import { getJson, pageAddress, send, storeKeyFromAddress } from "../common/api.js";
+import { getJson, pageAddress, send } from "../common/api.js";
 import { $, element, keyed, numberFormat, rowElement, updateChildren } from "../common/dom.js";
 import { attempt, countOf, describeState, fillIndexes, formatTime, keepShowing, linkElement, onClick, onSubmit } from "../common/page.js";
 
@@ -89,5 +89,4 @@ onClick($("retry"), () => send("POST", `indexes/${encodeURIComponent($("index").
 for (const id of ["index", "status"]) $(id).addEventListener("change", () => attempt(() => list(0)));
 onSubmit($("find"), () => list(0));
 
-storeKeyFromAddress();
 attempt(start);

@@ -1,6 +1,6 @@
 /* The page of the indexes: what each holds, its builds, what a change of its spec would cost, and whether all agrees. */
 
-import { getJson, pageAddress, send, storeKeyFromAddress } from "../common/api.js";
+import { getJson, pageAddress, send } from "../common/api.js";
 import { $, element, keyed, numberFormat, rowElement, tableElement, updateChildren } from "../common/dom.js";
 import { actionElement, attempt, countOf, formatAge, formatTime, keepIndex, keepShowing, linkElement, onClick, onSubmit, report } from "../common/page.js";
 import { diffLines } from "./diff.js";
@@ -315,7 +315,6 @@ function reportElements({ is_sound: isSound, artifact_count: artifacts, node_cou
 onClick($("verify"), () => verify({ repair: false }));
 onClick($("measure"), measure);
 
-storeKeyFromAddress();
 show();
 if (name !== null) {
   keepIndex(name);

@@ -1,6 +1,6 @@
 /* The page of API keys: make, list and revoke them. */
 
-import { getJson, send, storeKeyFromAddress } from "../common/api.js";
+import { getJson, send } from "../common/api.js";
 import { $, element, rowElement } from "../common/dom.js";
 import { splitNames } from "../common/fields.js";
 import { actionElement, attempt, fillIndexes, onSubmit } from "../common/page.js";
@@ -58,5 +58,4 @@ onSubmit($("new"), async () => {
   showSecret(secret);
 });
 
-storeKeyFromAddress();
 attempt(start);

@@ -3,11 +3,13 @@
 from django.contrib.auth.decorators import user_passes_test
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from retrieval.views.pipelines import read_pipelines
 
 
+@never_cache
 @user_passes_test(lambda user: user.is_superuser, login_url="admin:login")
 @require_safe
 def pipelines_page(request: HttpRequest) -> HttpResponse:

@@ -5,7 +5,8 @@
 
 import { artifactElement, passageElement, questionElement, summaryElement } from "../common/result_elements.js";
 import { answerElement, streamAnswerEvents } from "../common/answer_stream.js";
-import { getJson, readKey, storeKeyFromAddress } from "../common/api.js";
+import { getJson } from "../common/api.js";
+import { forgetKey, readKey, useKey } from "../common/key.js";
 import { $, element, keyed, numberFormat, updateChildren } from "../common/dom.js";
 import { clearSoftBreakCache, queryWords } from "../common/text.js";
 import { attempt, countOf, firstIndex, keepIndex, keepShowing, NODE_NAMES, onSubmit, report } from "../common/page.js";
@@ -91,7 +92,7 @@ $("key-toggle").addEventListener("click", () => {
 onSubmit($("key-panel"), () => {
   const key = $("key").value.trim();
   if (!key) return;
-  sessionStorage.setItem("key", key);
+  useKey(key);
   $("key").value = "";
   showKeyPanel(false);
   initializePage();
@@ -99,13 +100,9 @@ onSubmit($("key-panel"), () => {
 
 $("key-forget").addEventListener("click", () => {
   deleteThread();
-  sessionStorage.clear();
+  forgetKey();
   indexes = new Map(); // those of the key: no choice of them is kept
   initializePage();
-});
-
-window.addEventListener("hashchange", () => {
-  if (storeKeyFromAddress()) initializePage();
 });
 
 // --- The indexes and their progress ------------------------------------------------------------
@@ -502,7 +499,6 @@ async function initializePage() {
   $("q").dispatchEvent(new Event("input"));
 }
 
-storeKeyFromAddress();
 fillForm();
 if (!matchMedia("(pointer: coarse)").matches) $("q").focus({ preventScroll: true });
 initializePage();

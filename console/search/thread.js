@@ -3,8 +3,8 @@
  * A question of the search box begins one, that of the follow-up box goes on with it.
  */
 
-import { readKey } from "../common/api.js";
 import { element, fromTemplate } from "../common/dom.js";
+import { readKey } from "../common/key.js";
 import { countOf, onSubmit } from "../common/page.js";
 
 const MAX_TURNS = 10; // that the service takes
@@ -13,9 +13,10 @@ const MAX_ANSWER_CHARS = 20_000;
 let earlier = []; // turns before the question that is shown
 let isFollowUp = false;
 
-// A key is kept as long as its tab, a session longer.
-const storage = () => (readKey() ? sessionStorage : localStorage);
-const entryName = () => `thread ${readKey().slice(0, 12) || `user ${document.documentElement.dataset.user}`}`;
+// A key is kept as long as its tab, a session longer; both go with what was asked (common/key.js).
+const user = document.documentElement.dataset.user;
+const storage = () => (readKey() || !user ? sessionStorage : localStorage);
+const entryName = () => `thread ${readKey().slice(0, 12) || `user ${user}`}`;
 
 function readTurns(index) {
   const stored = JSON.parse(storage().getItem(entryName()) ?? "null");

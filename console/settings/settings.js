@@ -1,6 +1,6 @@
 /* The page of people, their groups, and webhooks. */
 
-import { getAll, getJson, send, storeKeyFromAddress } from "../common/api.js";
+import { getAll, getJson, send } from "../common/api.js";
 import { $, element, keyed, rowElement, updateChildren } from "../common/dom.js";
 import { actionElement, attempt, countOf, formatTime, keepShowing, linkElement, onSubmit } from "../common/page.js";
 import { showSecret } from "../common/secret.js";
@@ -111,6 +111,5 @@ $("add").addEventListener("click", () => openDialog());
 $("cancel").addEventListener("click", () => $("person").close());
 $("test").append(actionElement("Send a test event", () => send("POST", "webhooks/test/").then(showWebhooks)));
 $("state").addEventListener("change", () => attempt(showWebhooks));
-storeKeyFromAddress();
 attempt(showPeople);
 attempt(showWebhooks);

@@ -1,6 +1,6 @@
 /* The page of the service's work: what failed and why, what waits, and whether each part is well. */
 
-import { getJson, send, storeKeyFromAddress } from "../common/api.js";
+import { getJson, send } from "../common/api.js";
 import { $, element, keyed, numberCell, rowElement, updateChildren } from "../common/dom.js";
 import { actionElement, attempt, formatAge, keepShowing, linkElement } from "../common/page.js";
 
@@ -52,5 +52,4 @@ function partElement({ subject, is_ok: isOk, detail, fix }) {
   );
 }
 
-storeKeyFromAddress();
 show();

@@ -100,6 +100,14 @@ class TestAccountPages:
 
         assert client.get(page).status_code == 200
 
+    @pytest.mark.parametrize(
+        "page", ["/", "/documents/", "/account/", "/account/password/", "/account/second-factor/"]
+    )
+    def test_are_not_kept_by_the_browser_of_a_user(self, client, user, page):
+        client.force_login(user)
+
+        assert "no-store" in client.get(page)["Cache-Control"]
+
     def test_sign_the_user_out(self, client, user):
         client.force_login(user)
 
