@@ -91,7 +91,7 @@ def accept_pair(
     source, target = pair.first, pair.second
     if is_reversed:
         source, target = target, source
-    edge, _ = relate_concepts(source.index, source.pk, type_id, target.pk)
+    edge, _ = relate_concepts(source.index, source.pk, type_id, target.pk, grant)
     return edge
 
 

@@ -40,6 +40,6 @@ class QuoteNotFound(InvalidInput):
 
 
 class HiddenRelationships(Conflict):
-    """Relationships that you may not see would be deleted with it."""
+    """Relationships that you may not see would be changed or deleted with it."""
 
     code = "hidden_relationships"

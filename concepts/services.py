@@ -20,6 +20,7 @@ from concepts.models import (
 )
 from core.exceptions import InvalidInput
 from documents.exceptions import ContentConflict
+from documents.groups import require_all_visible
 from documents.services import assign_next_revision
 from indexing.models import IndexBuild
 
@@ -89,11 +90,7 @@ def remove_entity(model: type[Entity], entity_id: UUID, grant: Grant = EVERYTHIN
         HiddenRelationships: the grant does not include one of its relationships.
     """
     entity = lock_entity(model, entity_id, grant)
-    edges = entity.relationships
-    if edges.visible_to(grant).count() < edges.count():
-        raise HiddenRelationships(
-            field="id", fix="Someone who sees all documents of the index can delete it."
-        )
+    require_all_visible(entity.relationships, grant, HiddenRelationships)
     return _delete_entity(entity)
 
 
@@ -187,6 +184,7 @@ def merge_concepts(
     Raises:
         UnknownConcept: the grant includes no concept with one of these ids.
         InvalidInput: the concepts belong to several indexes, or only the target is given.
+        HiddenRelationships: the grant does not include a relationship of the others.
     """
     others = sorted(set(merged_ids) - {target_id})
     if not others:
@@ -198,6 +196,7 @@ def merge_concepts(
     target = locked.pop(target_id)
     if any(each.index != target.index for each in locked.values()):
         raise InvalidInput("concepts must all belong to one index.", field="concepts")
+    require_all_visible(Relationship.objects.involving(others), grant, HiddenRelationships)
     terms = [*target.search_terms]
     for merged in locked.values():
         terms += [merged.label, *merged.search_terms]

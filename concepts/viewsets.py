@@ -171,7 +171,7 @@ class ConceptViewSet(EntityViewSet):
     def render(self, entities: Iterable[Any]) -> list[dict[str, Any]]:
         return render_concepts([*entities], get_grant(self.request))
 
-    @operation("merge_concepts", strata_types.Concept, body=MergeSerializer)
+    @operation("merge_concepts", strata_types.Concept, body=MergeSerializer, errors=[409])
     def merge(self, request: Request, concept_id: UUID) -> Response:
         """Merge other concepts into this one, with their evidence and relationships."""
         data = MergeSerializer.read(request.data)

@@ -27,6 +27,12 @@ class DocumentHeld(Conflict):
         )
 
 
+class HiddenParts(Conflict):
+    """The document holds files that you may not see and that would change with it."""
+
+    code = "hidden_parts"
+
+
 class Unparsable(Unprocessable):
     """The file cannot be read as a document; trying again will not help."""
 

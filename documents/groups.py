@@ -6,7 +6,7 @@ from typing import Any
 from django.db.models import JSONField, Lookup, Q
 
 from access.grants import Grant, check_group_names
-from core.exceptions import InvalidInput
+from core.exceptions import Conflict, InvalidInput
 
 MAX_GROUPS = 50  # of a document
 
@@ -54,6 +54,19 @@ def clean_groups(groups: Sequence[Any]) -> list[str]:
         raise InvalidInput(f"A document may have at most {MAX_GROUPS} groups.", field="groups")
     check_group_names(names or groups)
     return names
+
+
+def require_all_visible(rows: Any, grant: Grant, error: type[Conflict]) -> None:
+    """Refuse what would change all of these rows with another one, unless the grant includes each.
+
+    Raises:
+        Conflict: ``error``; the grant does not include one of the rows.
+    """
+    if rows.visible_to(grant).count() < rows.count():
+        raise error(
+            field="id",
+            fix="Someone who sees all documents of the index can do it.",
+        )
 
 
 def choose_groups_of_new_document(grant: Grant, groups: Sequence[str] | None) -> list[str]:

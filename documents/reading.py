@@ -14,7 +14,6 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
-from access.grants import Grant
 from core.exceptions import StrataError
 from core.leases import Claim, describe_error
 from core.stages import describe, stage
@@ -156,8 +155,9 @@ def _parse_claimed(claim: Claim[Artifact], artifact: Artifact) -> ParsedDocument
 
 
 def _replace_parts(claim: Claim[Artifact], files: Iterable[tuple[str, FileContent]]) -> None:
-    """Make each file in an artifact a document of its own, with the artifact's metadata and groups,
-    and delete those that the artifact no longer holds. Unchanged ones are not read again."""
+    """Make each file in an artifact a document of its own, new ones with the artifact's metadata
+    and groups, and delete those that the artifact no longer holds. Unchanged ones are not read
+    again. Whoever sent the content was allowed to change all of them."""
     kept = []
     for name, content in files:
         with transaction.atomic():
@@ -169,7 +169,6 @@ def _replace_parts(claim: Claim[Artifact], files: Iterable[tuple[str, FileConten
             part, _ = add_artifact(
                 whole.index, content, metadata=whole.metadata, groups=whole.groups, part_of=whole,
                 external_id=f"{whole.pk}/{name}", added_by=whole.added_by,
-                grant=Grant(groups=frozenset(whole.groups)),
             )  # fmt: skip
             kept.append(part.pk)
     with transaction.atomic():

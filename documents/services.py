@@ -24,10 +24,15 @@ from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from core.leases import FRESH
 from core.text import clean_text, hash_text
-from documents.exceptions import ContentConflict, DocumentHeld, UnknownArtifact
-from documents.groups import choose_changed_groups, choose_groups_of_new_document, is_visible
+from documents.exceptions import ContentConflict, DocumentHeld, HiddenParts, UnknownArtifact
+from documents.groups import (
+    choose_changed_groups,
+    choose_groups_of_new_document,
+    is_visible,
+    require_all_visible,
+)
 from documents.index_catalog import get_catalog
-from documents.models import Artifact, Page, PendingRevision, RevisedRow
+from documents.models import Artifact, ArtifactQuerySet, Page, PendingRevision, RevisedRow
 from documents.originals import FileContent, delete_original_on_commit, require_free_disk
 from documents.pages import replace_pages
 from documents.parsing import ParsedPage, ocr, title_from_file_name
@@ -88,13 +93,15 @@ def add_artifact(
 
     ``groups``: None keeps those of an existing document, and gives a new one those of the grant.
     ``part_of``: the ZIP or e-mail that holds the document. Only its ``external_id`` identifies a
-    part.
+    part, which keeps the groups and metadata that it has.
 
     Raises:
         InvalidInput: the metadata does not match the index's declaration, or the grant may not
             give the document these groups.
-        ContentConflict: the document is in the index, and the grant does not include it.
+        ContentConflict: the document is in the index, and the grant does not include it, or it is
+            no part of ``part_of``.
         DocumentHeld: the content would replace that of a document under a legal hold.
+        HiddenParts: parts of the document would change, and the grant does not include one.
         DiskFull: too little disk space is free.
     """
     with _check_space_then_discard(content):
@@ -135,13 +142,14 @@ def replace_content(
     Raises:
         ContentConflict: another artifact of the index is identified by this content.
         DocumentHeld: it is under a legal hold.
+        HiddenParts: the grant does not include one of its parts.
     """
     try:
         with _check_space_then_discard(content), transaction.atomic():
             artifact = Artifact.objects.select_for_update().require(artifact_id, grant)
             if artifact.sha256 == content.sha256:
                 return artifact, AddOutcome.UNCHANGED
-            require_not_held(artifact)
+            _require_replaceable(artifact, grant)
             if artifact.external_id is None:
                 attributes = {"title": artifact.title, "url": artifact.url}
                 artifact.identity = _compute_identity(content, attributes, None)
@@ -173,6 +181,7 @@ def update_artifact(
         InvalidInput: the metadata does not match the index's declaration, the grant may not change
             the groups so, or the artifact has another external id.
         ContentConflict: another artifact of the index has this external id.
+        HiddenParts: its parts would change, too, and the grant does not include one.
     """
     with transaction.atomic():
         artifact = Artifact.objects.select_for_update().require(artifact_id, grant)
@@ -195,27 +204,35 @@ def update_artifact(
         if _apply_attributes(artifact, attributes):
             assign_next_revision(artifact)
             artifact.save()
-            _share_with_parts(artifact, attributes)
+            _share_with_parts(artifact, attributes, grant)
         if is_held is not None:
             artifact.is_held = is_held
-            set_hold(Artifact.objects.filter(pk=artifact_id), is_held)
+            set_hold(Artifact.objects.filter(pk=artifact_id), is_held, grant)
     return artifact
 
 
-def set_hold(artifacts: QuerySet[Artifact], is_held: bool) -> int:
+def set_hold(artifacts: QuerySet[Artifact], is_held: bool, grant: Grant = EVERYTHING) -> int:
     """Begin or end a legal hold on artifacts and their parts; return how many artifacts were
-    given."""
-    Artifact.objects.filter(part_of__in=artifacts).update(is_held=is_held)
+    given. Raises ``HiddenParts``: the grant does not include one of the parts."""
+    parts = Artifact.objects.filter(part_of__in=artifacts)
+    require_all_visible(parts, grant, HiddenParts)
+    parts.update(is_held=is_held)
     return artifacts.update(is_held=is_held)
 
 
 def remove_artifact(artifact_id: uuid.UUID, grant: Grant = EVERYTHING) -> int:
     """Delete an artifact with its parts, pages, sources and original; return the revision of the
-    deletion. Raises ``DocumentHeld``: it or one of its parts is under a legal hold."""
+    deletion.
+
+    Raises:
+        DocumentHeld: it or one of its parts is under a legal hold.
+        HiddenParts: the grant does not include one of its parts.
+    """
     with transaction.atomic():
         artifact = Artifact.objects.select_for_update().require(artifact_id, grant)
         require_not_held(artifact)
         if artifact.part_of_id is None:  # a part has none
+            require_all_visible(_select_parts(artifact), grant, HiddenParts)
             remove_parts(artifact)
         if artifact.has_file:
             delete_original_on_commit(artifact)
@@ -228,7 +245,7 @@ def remove_parts(artifact: Artifact, kept: Collection[uuid.UUID] = ()) -> dict[u
     """Delete the parts of an artifact, whose row the caller has locked, but for those to keep;
     return the revision of each deletion by the part's id. Raises ``DocumentHeld``: one of them is
     under a legal hold."""
-    parts = Artifact.objects.filter(part_of=artifact.pk).exclude(pk__in=kept)
+    parts = _select_parts(artifact).exclude(pk__in=kept)
     if held := parts.filter(is_held=True).first():
         raise DocumentHeld(f"{held.external_id} is under a legal hold and cannot be deleted.")
     return {part_id: remove_artifact(part_id) for part_id in parts.values_list("pk", flat=True)}
@@ -306,7 +323,11 @@ def _add_or_update(
             assign_next_revision(artifact)
             _set_content(artifact, content, added_by)
             return artifact, AddOutcome.ADDED
-        if not grant.includes_groups(existing.groups):
+        if part_of is not None:
+            if existing.part_of_id != part_of.pk:
+                raise ContentConflict(f"Another document has the external_id {external_id}.")
+            attributes, groups = {}, None
+        elif not grant.includes_groups(existing.groups):
             raise ContentConflict(
                 "This document is in the index already, and you may not see or change it.",
                 fix="Give it another external_id, or ask its owner for access.",
@@ -319,7 +340,7 @@ def _add_or_update(
         has_new_attributes = _apply_attributes(existing, attributes)
         is_revised = existing.sha256 != content.sha256
         if is_revised:
-            require_not_held(existing)
+            _require_replaceable(existing, grant)
         if is_revised or _may_read_more(existing):
             assign_next_revision(existing)
             _set_content(existing, content, added_by)
@@ -327,7 +348,7 @@ def _add_or_update(
             assign_next_revision(existing)
             existing.save()
         if has_new_attributes:
-            _share_with_parts(existing, attributes)
+            _share_with_parts(existing, attributes, grant)
         return existing, AddOutcome.REVISED if is_revised else AddOutcome.UNCHANGED
 
 
@@ -392,10 +413,27 @@ def _apply_attributes(artifact: Artifact, attributes: dict[str, Any]) -> bool:
     return bool(changed)
 
 
-def _share_with_parts(artifact: Artifact, attributes: dict[str, Any]) -> None:
-    """Give the parts of an artifact the groups and the metadata that it was given."""
+def _select_parts(artifact: Artifact) -> ArtifactQuerySet:
+    return Artifact.objects.filter(part_of=artifact.pk)
+
+
+def _require_replaceable(artifact: Artifact, grant: Grant) -> None:
+    """Its parts are those of the content. Raises ``DocumentHeld`` and ``HiddenParts``."""
+    require_not_held(artifact)
+    require_all_visible(_select_parts(artifact), grant, HiddenParts)
+
+
+def _share_with_parts(artifact: Artifact, attributes: dict[str, Any], grant: Grant) -> None:
+    """Give the parts of an artifact the metadata and, of the groups that the grant shows, those
+    that it was given. Raises ``HiddenParts``."""
     shared = {name: value for name, value in attributes.items() if name in ("groups", "metadata")}
-    for part in Artifact.objects.select_for_update().filter(part_of=artifact.pk):
+    if not shared:
+        return
+    require_all_visible(_select_parts(artifact), grant, HiddenParts)
+    for part in _select_parts(artifact).select_for_update():
+        if "groups" in shared:
+            shown = [group for group in artifact.groups if grant.shows_group(group)]
+            shared["groups"] = choose_changed_groups(grant, part.groups, shown)
         if _apply_attributes(part, shared):
             assign_next_revision(part)
             part.save()
