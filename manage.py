@@ -23,6 +23,7 @@ def main() -> None:
     from django.core.management import execute_from_command_line
 
     from config.audited_commands import audit_command
+    from core.expected_errors import is_expected
     from indexing.model_loading import waiting_for_models
 
     if sys.argv[1:] in (["--version"], ["version"]):  # Django would print its own
@@ -36,6 +37,10 @@ def main() -> None:
         # The program that reads the output has ended, such as head. Python flushes it once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except Exception as error:
+        if not is_expected(error):
+            raise
+        sys.exit(f"Error: {error}. Run strata doctor for details.")  # such as a full disk
 
 
 if __name__ == "__main__":

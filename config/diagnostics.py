@@ -31,8 +31,7 @@ class DiagnosticResult:
 
 
 def check_installation() -> Iterator[DiagnosticResult]:
-    """The disk, the specs, and what reads and writes documents."""
-    yield _check_free_disk()
+    """The specs, and what reads and writes documents."""
     for problem in get_invalid_specs().values():
         yield DiagnosticResult("specs", False, problem, "Mend the file; the other indexes work.")
     yield _check_language_model()
@@ -69,7 +68,7 @@ def _check_answer(subject: str, ask: Callable[[], object], service: str) -> Diag
     return DiagnosticResult(subject, True, f"{service} answers.")
 
 
-def _check_free_disk() -> DiagnosticResult:
+def check_free_disk() -> DiagnosticResult:
     folder = Path(settings.STRATA_DATA_DIR)
     free = shutil.disk_usage(folder).free
     is_ok = free > settings.STRATA_MIN_FREE_BYTES

@@ -1,17 +1,19 @@
 """The folder for everything that the service writes, with the secret key in it, and the folder
 with what people write: specs, pipelines and golden queries."""
 
+import fcntl
 import os
 import secrets
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from django.conf import settings
 
 from config.environment import BASE_DIR
+from core.atomic_files import write_file
 
 
 def create_data_folder() -> None:
@@ -46,10 +48,20 @@ def load_or_create_secret_key(data_folder: Path) -> str:
     survive a restart."""
     path = data_folder / "secret_key"
     data_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with suppress(FileExistsError), path.open("x", encoding="ascii") as file:
-        path.chmod(0o600)
-        file.write(secrets.token_urlsafe(50))
+    with _one_process_at_a_time(data_folder):
+        if not path.exists() or path.stat().st_size == 0:  # a full disk may have left it empty
+            write_file(path, secrets.token_urlsafe(50).encode(), mode=0o600)
     return path.read_text(encoding="ascii")
+
+
+@contextmanager
+def _one_process_at_a_time(folder: Path) -> Iterator[None]:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def start_project_folder() -> Iterator[str]:

@@ -3,14 +3,17 @@ in the cache that the processes share."""
 
 import logging
 from collections.abc import Iterable
+from pathlib import Path
 
 from celery.beat import Scheduler
+from django.conf import settings
 from django.core.cache import cache
 from django.db import DatabaseError, connection
 
 from config.celery import QUEUES
-from core.exceptions import StrataError
+from core.exceptions import DiskFull, StrataError
 from core.leases import describe_error
+from documents.originals import require_free_disk
 from indexing.health import STALLED_MINUTES, has_failures, is_stalled
 from indexing.stores import get_store
 
@@ -59,6 +62,7 @@ def check_parts() -> dict[str, str]:
     return {
         "database": OK,
         "vectors": _check_vectors(),
+        "disk": _check_disk(),
         **check_workers(),
         "documents": _check_documents(),
     }
@@ -88,6 +92,14 @@ def _check_vectors() -> str:
         get_store().ping()
     except StrataError as error:
         return describe_error(error)
+    return OK
+
+
+def _check_disk() -> str:
+    try:
+        require_free_disk(Path(settings.STRATA_DATA_DIR), 0)
+    except DiskFull as error:
+        return error.with_fix()
     return OK
 
 

@@ -14,15 +14,15 @@ def fsync(path: Path) -> None:
         os.close(descriptor)
 
 
-def write_file(path: Path, content: bytes) -> None:
-    """Replace a file, or write a new one, that everybody may read."""
+def write_file(path: Path, content: bytes, mode: int = 0o644) -> None:
+    """Replace a file, or write a new one, that everybody may read by default."""
     descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-            os.fchmod(file.fileno(), 0o644)
+            os.fchmod(file.fileno(), mode)
         Path(draft).replace(path)
     except BaseException:
         Path(draft).unlink()

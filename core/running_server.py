@@ -12,7 +12,6 @@ import hmac
 import json
 import os
 import secrets
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -21,6 +20,8 @@ from typing import IO, Any
 
 import httpx
 from django.conf import settings
+
+from core.atomic_files import write_file
 
 FIND_TIMEOUT_SECONDS = 5.0  # a server that has just started, or is busy, gets this long
 LOCK_TIMEOUT_SECONDS = 1.0  # ``_is_lock_held`` takes the lock for a moment
@@ -99,10 +100,7 @@ def registered_server(url: str, environment: Mapping[str, str] | None = None) ->
     with _acquire_lock(folder):
         key = _make_key()
         server = RunningServer(url.rstrip("/"), key, os.getpid(), dict(environment or {}))
-        descriptor, temporary = tempfile.mkstemp(dir=folder, prefix="server-")  # mode 0600
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(asdict(server), file)
-        Path(temporary).replace(folder / SERVER_FILE)
+        write_file(folder / SERVER_FILE, json.dumps(asdict(server)).encode(), mode=0o600)
         _own_key = key
         try:
             yield key

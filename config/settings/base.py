@@ -431,6 +431,7 @@ LOGGING: dict[str, Any] = {
         "handlers": ["stderr"],
         "level": read_choice("STRATA_LOG_LEVEL", "WARNING", LOG_LEVELS),
     },
-    # The line of each request has its status, and no path that a caller wrote.
-    "loggers": {"django.request": {"level": "ERROR"}},
+    # The line of each request has its status, and no path that a caller wrote. What Django calls a
+    # fault of security is a malformed request, such as one with a foreign Host: the answer says so.
+    "loggers": {"django.request": {"level": "ERROR"}, "django.security": {"level": "CRITICAL"}},
 }

@@ -1,3 +1,4 @@
+import errno
 import os
 import sqlite3
 from contextlib import closing
@@ -6,7 +7,11 @@ from pathlib import Path
 import pytest
 from django.conf import settings as django_settings
 
-from config.folders import create_data_folder, start_project_folder
+from config.folders import (
+    create_data_folder,
+    load_or_create_secret_key,
+    start_project_folder,
+)
 
 
 def read_modes(folder):
@@ -76,3 +81,31 @@ def test_project_folders_are_not_made_elsewhere(project, settings):
 def test_project_folders_are_here_in_a_clone():
     assert django_settings.STRATA_PROJECT_DIR == django_settings.BASE_DIR
     assert list(start_project_folder()) == []
+
+
+# --- The secret key ---
+
+
+def test_secret_key_stays_the_same_and_is_private(tmp_path):
+    key = load_or_create_secret_key(tmp_path)
+
+    assert len(key) > 50
+    assert load_or_create_secret_key(tmp_path) == key
+    assert read_modes(tmp_path)["secret_key"] == 0o600
+
+
+def test_secret_key_is_made_again_where_a_full_disk_left_an_empty_file(tmp_path):
+    (tmp_path / "secret_key").touch()
+
+    assert load_or_create_secret_key(tmp_path)
+
+
+def test_secret_key_leaves_no_empty_file_on_a_full_disk(tmp_path, monkeypatch):
+    def fail(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="No space left"):
+        load_or_create_secret_key(tmp_path)
+
+    assert list(tmp_path.iterdir()) == []

@@ -45,6 +45,13 @@ def test_workers_and_beat_without_heartbeats_are_named():
     assert checks["workers"] == "No worker of the queues llm was alive for 60 seconds."
 
 
+def test_a_disk_that_takes_no_uploads_is_named(settings):
+    settings.STRATA_MIN_FREE_BYTES = 2**60
+
+    assert ask() == (200, {"status": "degraded", "problems": ["disk"]})
+    assert "MiB of disk are free" in client_with_key().get(URL).json()["checks"]["disk"]
+
+
 def test_redis_that_does_not_answer_is_named(settings):
     settings.CACHES = {
         "default": {

@@ -101,3 +101,12 @@ class TestRequestLog:
         client.get("/api/v1/indexes/")
 
         assert lines() == []
+
+
+@pytest.mark.parametrize("path", ["/", "/api/v1/indexes/", "/health/ready"])
+def test_a_foreign_host_writes_no_traceback(client, lines, path):
+    answer = client.get(path, HTTP_HOST="elsewhere.example")
+
+    assert answer.status_code == 400
+    assert b"ALLOWED_HOSTS" in answer.content
+    assert lines() == []

@@ -11,6 +11,7 @@ import pytest
 from tests.faults.armed import armed
 from tests.faults.counts import note, times
 from tests.faults.owner import Owner, Refused
+from tests.serving import Service, started
 
 MIB = 2**20
 DISK_BYTES = 480 * MIB
@@ -72,3 +73,16 @@ class TestAFullDisk:
                 owner.put("late", f"Just in time, {number}.")
 
                 owner.check(asks_for_reconciliation=True)
+
+    def test_ends_a_start_with_a_sentence_and_the_next_one_works(self, disk):
+        ballast = fill(disk, 0)
+        service = Service(disk)
+
+        ended = service.manage("serve", "--port", str(service.port))
+
+        assert ended.returncode == 1
+        assert "Traceback" not in ended.stderr
+        assert "Run strata doctor for details." in ended.stderr
+        ballast.unlink()
+        with started(service):
+            assert service.api.get("indexes/").is_success

@@ -11,7 +11,13 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from config.diagnostics import DiagnosticResult, check_indexes, check_installation, check_models
+from config.diagnostics import (
+    DiagnosticResult,
+    check_free_disk,
+    check_indexes,
+    check_installation,
+    check_models,
+)
 from config.health import OK, check_workers
 from config.views import LIVE
 from core.exceptions import StrataError
@@ -44,6 +50,7 @@ class Command(BaseCommand):
 def _run_diagnostics(port: int) -> Iterator[DiagnosticResult]:
     version = ".".join(map(str, sys.version_info[:3]))
     yield DiagnosticResult("python", True, f"Python {version}.")
+    yield check_free_disk()
     yield from check_installation()
     yield from check_models()
     server = find_server()
@@ -68,13 +75,14 @@ def _find_port() -> int:
 
 
 def _check_server(server: RunningServer) -> Iterator[DiagnosticResult]:
-    """What the running server says of its parts; its documents are checked in the database."""
+    """What the running server says of its parts, without those that this process has checked."""
     try:
         checks = server.request("GET", "/health/ready").json()["checks"]
     except (ServerUnreachable, ValueError, KeyError) as error:
         yield DiagnosticResult("server", False, f"{server.url} is not well: {error}")
         return
-    yield from _make_results({name: state for name, state in checks.items() if name != "database"})
+    others = {name: state for name, state in checks.items() if name not in {"database", "disk"}}
+    yield from _make_results(others)
 
 
 def _make_results(checks: dict[str, str]) -> Iterator[DiagnosticResult]:
