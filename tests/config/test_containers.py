@@ -229,7 +229,7 @@ class TestImage:
 
         assert next(line for line in lines if not line.startswith("#")) == "*"
         assert let_in == in_wheel | {"LICENSE", "README.md", "pyproject.toml", "requirements"}
-        assert local | {"specs", "console", "templates", "manage.py"} <= in_wheel
+        assert local | {"console", "templates", "manage.py"} <= in_wheel
         assert {name for name in let_in if not (ROOT / name).exists()} == set()
 
     def test_installs_only_requirements_with_hashes(self):
