@@ -279,7 +279,7 @@ def measure_transcription() -> None:
     """
     pages = json.loads(TRANSCRIPTIONS.read_text(encoding="utf-8"))
     if not ocr.is_installed() or not (DATA / "scans").is_dir():
-        print(f"transcription: left out, it needs requirements/ocr.txt and {DATA / 'scans'}")
+        print(f"transcription: left out, it needs `strata install ocr` and {DATA / 'scans'}")
         return
     legible, all_ = Counter[str](), Counter[str]()
     for page in pages:

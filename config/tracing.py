@@ -39,8 +39,8 @@ def start_tracing() -> None:
         import opentelemetry.exporter.otlp.proto.http.trace_exporter  # noqa: F401
     except ImportError:
         logger.warning(
-            "%s is set, but no traces are sent, because a package is missing: install "
-            "strata-rag[traces], or requirements/traces.txt in a clone.",
+            "%s is set, but no traces are sent, because a package is missing: strata "
+            "install traces",
             name,
         )
         return

@@ -47,7 +47,7 @@ def check_documents(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         errors.append(
             Error(
                 "STRATA_S3_BUCKET is set, but what asks S3 is not installed.",
-                hint="Install strata-rag[s3], or requirements/s3.txt.",
+                hint="strata install s3",
                 id="documents.E004",
             )
         )

@@ -23,7 +23,7 @@ def require_traces() -> None:
     try:
         import opentelemetry.exporter.otlp.proto.http  # noqa: F401
     except ImportError:
-        reason = "Needs the packages of requirements/traces.txt."
+        reason = "Needs the packages of `strata install traces`."
         if os.environ.get("CI"):
             pytest.fail(reason)
         pytest.skip(reason)

@@ -130,6 +130,6 @@ def _import_age() -> ModuleType:
     except ImportError:
         raise InvalidInput(
             "Encryption needs the package pyrage, which is not installed.",
-            fix="Install strata-rag[encryption], or requirements/encryption.txt.",
+            fix="strata install encryption",
         ) from None
     return pyrage

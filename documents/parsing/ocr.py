@@ -1,4 +1,4 @@
-"""Read the text of pictures with RapidOCR, where ``requirements/ocr.txt`` is installed.
+"""Read the text of pictures with RapidOCR, where ``strata install ocr`` has installed it.
 
 RapidOCR finds lines; here they are joined into paragraphs, so that a column of text is not mixed
 with what stands beside it.

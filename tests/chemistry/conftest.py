@@ -31,7 +31,7 @@ SAYINGS = {
 
 
 def pytest_collection_modifyitems(items):
-    skip = pytest.mark.skip(reason="RDKit is not installed; .ci/chemistry runs them with it")
+    skip = pytest.mark.skip(reason="RDKit is not installed; .ci/extras runs them with it")
     for item in items:
         if not HAS_RDKIT and item.path.parent.name == "chemistry":
             item.add_marker(skip)

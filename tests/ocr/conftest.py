@@ -11,7 +11,7 @@ from documents.parsing import ocr
 
 
 def pytest_collection_modifyitems(items):
-    skip = pytest.mark.skip(reason="RapidOCR is not installed; .ci/ocr runs them with it")
+    skip = pytest.mark.skip(reason="RapidOCR is not installed; .ci/extras runs them with it")
     for item in items:
         if not ocr.is_installed() and item.path.parent.name == "ocr":
             item.add_marker(skip)

@@ -9,7 +9,7 @@ from tests.documents.parsing.conftest import LIMITS
 
 needs_grammars = pytest.mark.skipif(
     find_spec("tree_sitter_language_pack") is None,
-    reason="tree-sitter-language-pack is not installed; .ci/code runs this with it",
+    reason="tree-sitter-language-pack is not installed; .ci/extras runs this with it",
 )
 PYTHON = '''\
 """Herons."""

@@ -619,7 +619,7 @@ class TestHuggingFace:
         with pytest.raises(ModelUnavailable) as caught:
             get_embedder(EmbeddingSpec(provider="huggingface", window=255))
 
-        assert "requirements/huggingface.txt" in caught.value.fix
+        assert caught.value.fix == "strata install huggingface"
 
     def test_huggingface_refuses_int8(self):
         with pytest.raises(InvalidSpec, match="float32"):
@@ -627,7 +627,7 @@ class TestHuggingFace:
 
     @pytest.mark.skipif(
         importlib.util.find_spec("torch") is None,
-        reason="torch is an extra; .ci/huggingface installs it and runs this",
+        reason="torch is an extra; .ci/extras installs it and runs this",
     )
     @pytest.mark.filterwarnings("default")  # torch's own warnings
     def test_huggingface_agrees_with_the_converted_model(self, embedder):
