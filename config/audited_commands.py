@@ -4,6 +4,7 @@ change nothing. It imports no models before a command has loaded them."""
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from getpass import getuser
+from itertools import takewhile
 from typing import Final
 
 CHANGING_COMMANDS: Final = {
@@ -30,11 +31,16 @@ def audit_command(arguments: Sequence[str]) -> Iterator[None]:
 def _may_change_data(arguments: Sequence[str]) -> bool:
     if not arguments or arguments[0] not in CHANGING_COMMANDS:
         return False
-    options = {argument.partition("=")[0] for argument in arguments}
+    named = takewhile(lambda argument: argument != "--", arguments)  # what follows are no options
+    options = {argument.partition("=")[0] for argument in named}
     # Options may be abbreviated; no other option of the command begins with this letter.
     if arguments[0] == "evaluate" and not any(option.startswith("--i") for option in options):
         return False  # it measures in a temporary data folder
-    return options.isdisjoint({"-h", "--help", "--version"})
+    return not any(
+        option == "-h"
+        or (len(option) > 2 and ("--help".startswith(option) or "--version".startswith(option)))
+        for option in options
+    )
 
 
 def _write_row(arguments: Sequence[str], status: int) -> None:

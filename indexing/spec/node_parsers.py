@@ -34,7 +34,8 @@ def find_added_parser(name: str) -> EntryPoint:
 def _check_language(language: str) -> None:
     if find_spec("tree_sitter_language_pack") is None:
         raise InvalidSpec(
-            "The node parser 'code' needs tree-sitter-language-pack. Install it: strata install code"
+            "The node parser 'code' needs tree-sitter-language-pack. Install it: "
+            "strata install code"
         )
     from tree_sitter_language_pack import get_language
 

@@ -41,6 +41,7 @@ NO_CHANGE = {
     "evidence": "asks the API",
     "export": "asks the API",
     "golden": "writes files only",
+    "install": "installs packages",
     "mcp": "asks the API",
     "measure_thresholds": "asks the API",
     "plan": "changes nothing",
@@ -257,13 +258,26 @@ class TestCommands:
 
     @pytest.mark.parametrize(
         "arguments",
-        [["status"], ["add", "--help"], ["evaluate", "corpus", "--spec", "plain"]],
+        [
+            ["status"],
+            ["add", "--help"],
+            ["add", "--he"],
+            ["prune", "--vers"],
+            ["evaluate", "corpus", "--spec", "plain"],
+        ],
     )
     def test_write_no_row_if_they_change_nothing(self, db, arguments):
         with audit_command(arguments):
             pass
 
         assert not take_rows()
+
+    def test_write_a_row_for_a_file_that_is_named_like_an_option(self, build):
+        with audit_command(["add", "--index=plain", "--", "--help"]):
+            pass
+
+        [row] = take_rows()
+        assert (row["route"], row["index"]) == ("strata add", "plain")
 
     @pytest.mark.parametrize("options", [["--index=plain"], ["--index", "plain"], ["--ind=plain"]])
     def test_write_a_row_if_they_measure_an_index(self, build, options):

@@ -50,7 +50,9 @@ class Command(BaseCommand):
 
     def handle(self, *, names: list[str], force_reinstall: bool, **options: Any) -> None:
         if unknown := [name for name in names if name not in EXTRAS]:
-            raise CommandError(f"There is nothing named {unknown[0]}; allowed: {', '.join(EXTRAS)}.")
+            raise CommandError(
+                f"There is nothing named {unknown[0]}; allowed: {', '.join(EXTRAS)}."
+            )
         if not names:
             for name, extra in EXTRAS.items():
                 state = "installed" if _is_installed(extra) else "-"
