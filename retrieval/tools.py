@@ -194,8 +194,7 @@ def prepare_tool_call(index: str, name: str, arguments: object, grant: Grant) ->
         text_by_parameter[parameter] = _format_value(condition, field)
     return ToolCall(
         index=index,
-        # Formatted only once, so braces in an argument stay text.
-        query=tool.query.format(**text_by_parameter),
+        query=tool.fill_query(text_by_parameter),
         limit=limit,
         conditions=tuple(conditions),
         is_question_search=tool.search == "questions"

@@ -297,8 +297,6 @@ MAX_SIZES = {
         for filters in ("marks", "names", "people", "unknown names", "years")
     },
 }
-# PyYAML takes quadratic time in the depth, which Python's limit of recursion keeps small.
-NOT_LINEAR = {("spec and pipeline", "brackets"), ("spec and pipeline", "marked numbers")}
 
 _numbers = count()
 
@@ -337,8 +335,6 @@ def test_takes_linear_time_for_any_shape_of_text(name, tmp_path, without_collect
 
     slow = {}
     for shape in SHAPES:
-        if (name, shape) in NOT_LINEAR:
-            continue
         small_size, size = choose_sizes(name, shape, tmp_path)
         small, large = make_text(shape, small_size), make_text(shape, size)
         small_seconds = large_seconds = float("inf")

@@ -12,6 +12,7 @@ from core.import_lock import import_lock
 from indexing.embedding import minilm
 from indexing.exceptions import InvalidSpec, ModelUnavailable
 from indexing.spec import EmbeddingSpec
+from indexing.spec.sections import check_model_name
 
 if TYPE_CHECKING:
     from llama_index.embeddings.huggingface import HuggingFaceEmbedding
@@ -54,6 +55,10 @@ def load_huggingface(spec: EmbeddingSpec) -> HuggingFaceModel:
             field="embedding.precision",
             allowed=["float32"],
         )
+    try:
+        check_model_name(spec.model)
+    except ValueError as error:
+        raise InvalidSpec(f"embedding.model: {error}.", field="embedding.model") from None
     try:
         with import_lock:
             from llama_index.embeddings.huggingface import HuggingFaceEmbedding

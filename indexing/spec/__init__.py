@@ -6,6 +6,7 @@ change at no cost; they are stored with the index and apply to searches of all i
 its store settings: how a Qdrant server keeps the collections.
 """
 
+from indexing.spec.identifiers import FoundIdentifier, IdentifierSpec, find_identifiers
 from indexing.spec.index import PLACEMENT, IndexSpec
 from indexing.spec.reading import parse_spec
 from indexing.spec.sections import (
@@ -18,7 +19,6 @@ from indexing.spec.sections import (
     EndpointSpec,
     EvidenceSpec,
     FieldSpec,
-    IdentifierSpec,
     ImageSpec,
     NodeParserStrategy,
     ParagraphStrategy,

@@ -11,8 +11,10 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from documents.parsing.ocr import LANGUAGES as OCR_LANGUAGES
 from indexing.kinds import BUILT_IN_FIELDS, KINDS, RESERVED_FIELDS
+from indexing.spec.identifiers import IdentifierSpec
 from indexing.spec.sections import (
     NAME_PATTERN,
+    STORED,
     ArtifactSummarySpec,
     ChunkSpec,
     CompoundSpec,
@@ -21,7 +23,6 @@ from indexing.spec.sections import (
     EvidenceSpec,
     FieldSpec,
     FrozenModel,
-    IdentifierSpec,
     ImageSpec,
     PageSummarySpec,
     QuestionSpec,
@@ -41,8 +42,6 @@ SEARCH_SETTINGS = (
 FIELD_SEARCH_SETTINGS = ("said_as", "description")
 
 PLACEMENT = ("shards", "replicas")  # settings of ``store`` that a collection keeps
-
-STORED = "stored"  # the validation context of specs from the database
 
 FIELD_NAME_RULE = "the name must be a lowercase letter, then lowercase letters, digits, underscores"
 

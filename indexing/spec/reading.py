@@ -7,6 +7,7 @@ from typing import Annotated, Any, get_args, get_origin
 import yaml
 from pydantic import ValidationError
 
+from core.plain_yaml import NotPlainYaml, load_yaml
 from indexing.exceptions import InvalidSpec
 from indexing.spec.index import IndexSpec
 from indexing.spec.node_parsers import check_is_installed
@@ -17,12 +18,9 @@ def parse_spec(name: str, text: str) -> IndexSpec:
     """Read one spec from YAML text. Raises ``InvalidSpec``: names the first wrong field and the
     allowed values."""
     try:
-        content = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        problem = " ".join(str(error).split())
-        raise InvalidSpec(f"{name}.yaml is not YAML: {problem}") from None
-    except RecursionError:
-        raise InvalidSpec(f"{name}.yaml is nested too deeply.") from None
+        content = load_yaml(text)
+    except NotPlainYaml as error:
+        raise InvalidSpec(f"{name}.yaml {error}") from None
     if content is None:
         content = {}
     if not isinstance(content, Mapping):

@@ -3,10 +3,12 @@
 import os
 import re
 from collections.abc import Mapping
+from string import Formatter
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -18,6 +20,8 @@ from pydantic import (
 )
 
 from indexing.exceptions import ModelUnavailable
+
+STORED = "stored"  # the validation context of specs from the database
 
 
 def check_address(address: str) -> str:
@@ -43,6 +47,16 @@ def read_api_key(variable: str, setting: str) -> str:
             fix=f"Set {variable} for every process of the service, and restart it.",
         )
     return key
+
+
+def check_model_name(name: str) -> str:
+    """Raises ``ValueError``: some libraries would take the name for the path of a folder."""
+    if not re.fullmatch(r"[\w@][\w@.:+-]*(/[\w@][\w@.:+-]*)*", name) or len(name) > 200:
+        raise ValueError(
+            "give a model's name, such as BAAI/bge-small-en-v1.5: letters, digits and @ . : + - _, "
+            "at most 200 characters, and no path of a folder"
+        )
+    return name
 
 
 class EndpointSpec(BaseModel):
@@ -130,6 +144,12 @@ class EmbeddingSpec(FrozenModel):
     document_prefix: str = ""
     query_prefix: str = ""
     endpoint: EndpointSpec | None = None
+
+    @field_validator("model")
+    @classmethod
+    def _check_model(cls, model: str, info: ValidationInfo) -> str:
+        # Of an earlier release, it may be another; ``load_huggingface`` checks it again.
+        return model if info.context == STORED else check_model_name(model)
 
     @model_validator(mode="after")
     def _check_endpoint(self) -> "EmbeddingSpec":
@@ -360,7 +380,7 @@ class ImageSpec(FrozenModel):
     """Images, in a vector space that they share with texts: that of the pair of fastembed models
     ``MODEL-vision`` and ``MODEL-text``."""
 
-    model: str = "Qdrant/clip-ViT-B-32"
+    model: Annotated[str, AfterValidator(check_model_name)] = "Qdrant/clip-ViT-B-32"
     dimension: int = Field(512, ge=1, le=65_536)
 
     @property
@@ -374,24 +394,6 @@ class ValueSpec(FrozenModel):
     value: str
     group: str = ""  # the group of the value, such as a region of the body
     synonyms: tuple[str, ...] = ()
-
-
-class IdentifierSpec(FrozenModel):
-    """How documents are named in running text, such as a DOI."""
-
-    pattern: str  # a regular expression that matches one whole name, in any case
-    field: str = "external_id"  # the field that holds it
-
-    @field_validator("pattern")
-    @classmethod
-    def _check_pattern(cls, pattern: str) -> str:
-        try:
-            matches_nothing = re.compile(pattern).fullmatch("")
-        except re.error as error:
-            raise ValueError(f"the expression is not a valid regular expression: {error}") from None
-        if matches_nothing:
-            raise ValueError("the expression matches an empty string")
-        return pattern
 
 
 class FieldSpec(FrozenModel):
@@ -476,13 +478,26 @@ class ToolSpec(FrozenModel):
     search: Literal["questions", "pages"] | None = None  # default: questions, else pages
 
     @model_validator(mode="after")
-    def _check_query_parameters(self) -> "ToolSpec":
+    def _check_query_parameters(self, info: ValidationInfo) -> "ToolSpec":
         try:
-            self.query.format(**dict.fromkeys(self.parameters, ""))
-        except (KeyError, IndexError, ValueError, AttributeError):
+            parts = list(Formatter().parse(self.query))
+            is_sound = all(
+                name is None or (name in self.parameters and not format_spec and not conversion)
+                for _, name, format_spec, conversion in parts
+            )
+        except ValueError:
+            is_sound = False
+        if not is_sound and info.context != STORED:  # an earlier release took formats, too
             known = ", ".join(f"{{{name}}}" for name in self.parameters)
-            raise ValueError(f"query may name only the tool's parameters: {known}") from None
+            raise ValueError(f"query may name only the tool's parameters: {known}")
         return self
+
+    def fill_query(self, text_by_parameter: Mapping[str, str]) -> str:
+        """The query with the parameters' texts, which are not formatted and not read again."""
+        return "".join(
+            literal + text_by_parameter.get(name or "", "")
+            for literal, name, _, _ in Formatter().parse(self.query)
+        )
 
 
 SynonymName = Annotated[str, Field(max_length=100, pattern=r"\w")]

@@ -10,10 +10,10 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any, Final, Literal
 
-import yaml
 from django.conf import settings
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from core.plain_yaml import NotPlainYaml, load_yaml
 from indexing.spec import NAME_PATTERN
 from retrieval.exceptions import InvalidPipeline, UnknownPipeline
 
@@ -93,11 +93,9 @@ def parse_declaration(name: str, text: str) -> PipelineDeclaration:
     """Read one pipeline from YAML text. Raises ``InvalidPipeline``: names the first error and the
     allowed values."""
     try:
-        content = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise InvalidPipeline(f"{name}.yaml is not YAML: {' '.join(str(error).split())}") from None
-    except RecursionError:
-        raise InvalidPipeline(f"{name}.yaml is nested too deeply.") from None
+        content = load_yaml(text)
+    except NotPlainYaml as error:
+        raise InvalidPipeline(f"{name}.yaml {error}") from None
     if not isinstance(content, Mapping):
         raise InvalidPipeline(f"{name}.yaml must hold a mapping with components and connections.")
     try:

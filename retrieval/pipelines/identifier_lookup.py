@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -11,10 +10,9 @@ from haystack import component
 
 from access.grants import EVERYTHING, Grant
 from documents.models import Artifact, Page
-from indexing.spec import IdentifierSpec
+from indexing.spec import FoundIdentifier, IdentifierSpec, find_identifiers
 from indexing.stores import Match, Payload, Query
 from retrieval.event_loop import add_run_async
-from retrieval.questions.english.rules import compile_whole_word
 from retrieval.search import MAX_QUERY_CHARS
 from retrieval.search.targets import Target, find_builds, make_targets
 from retrieval.visible_points import VisiblePoints
@@ -26,17 +24,6 @@ MAX_DOCUMENT_CHARS = 1_000  # per document; more than the window of most models
 # A URL or prefix around an identifier belongs to it: https://aclanthology.org/P19-1001/
 _URL_OR_DOI_PREFIX = re.compile(r"(?:https?://\S*|\bdoi:\s?)\Z", re.IGNORECASE)
 _URL_SUFFIX = re.compile(r"[^\s,;)\]}>\"']*")
-
-
-@dataclass(frozen=True, slots=True)
-class IdentifierMatch:
-    """One identifier in a question. ``start`` and ``end`` are code points and include a URL or
-    prefix around it."""
-
-    text: str
-    field: str
-    start: int
-    end: int
 
 
 @component
@@ -54,8 +41,11 @@ class IdentifierLookup:
         build = find_builds([index], grant)[index]
         if build is None or not build.spec.identifiers:
             return {"query": query, "identified": [], "notes": []}
-        matches = find_identifier_matches(query, build.spec.identifiers)
-        notes = []
+        matches, unfinished = find_identifier_matches(query, build.spec.identifiers)
+        notes = [
+            f"The pattern of {name} takes too long on this question and was not applied."
+            for name in unfinished
+        ]
         if len(matches) > MAX_IDENTIFIERS:
             notes.append(f"Only the first {MAX_IDENTIFIERS} identifiers were looked up.")
         matches = matches[:MAX_IDENTIFIERS]
@@ -85,23 +75,20 @@ class IdentifierLookup:
 
 def find_identifier_matches(
     query: str, identifiers: Mapping[str, IdentifierSpec]
-) -> list[IdentifierMatch]:
-    """Identifiers in a question, in order. Of overlapping ones the first, then longest, is kept."""
-    matches = [
-        (match, identifier.field)
-        for identifier in identifiers.values()
-        for match in compile_whole_word(identifier.pattern).finditer(query)
-    ]
-    kept: list[IdentifierMatch] = []
-    for match, field in sorted(matches, key=lambda found: (found[0].start(), -found[0].end())):
-        if not kept or match.start() >= kept[-1].end:
-            span = _include_url_or_prefix(query, *match.span())
-            kept.append(IdentifierMatch(match[0], field, *span))
-    return kept
+) -> tuple[list[FoundIdentifier], list[str]]:
+    """Identifiers in a question, in order, each with a URL or prefix around it; and the names of
+    the patterns that take too long. Of overlapping ones the first, then longest, is kept."""
+    found, unfinished = find_identifiers(identifiers, query)
+    kept: list[FoundIdentifier] = []
+    for each in sorted(found, key=lambda each: (each.start, -each.end)):
+        if not kept or each.start >= kept[-1].end:
+            start, end = _include_url_or_prefix(query, each.start, each.end)
+            kept.append(each._replace(start=start, end=end))
+    return kept, unfinished
 
 
 def find_identified_documents(
-    target: Target, matches: Sequence[IdentifierMatch]
+    target: Target, matches: Sequence[FoundIdentifier]
 ) -> dict[str, Payload]:
     """Identifier -> payload of a node of its document, if it exists; one store request."""
     # Any vector works: only the filter selects points.
@@ -136,7 +123,7 @@ def read_titles_and_openings(artifact_ids: Sequence[UUID]) -> dict[UUID, str]:
 
 
 def replace_identifiers(
-    query: str, matches: Sequence[IdentifierMatch], texts: Mapping[str, str]
+    query: str, matches: Sequence[FoundIdentifier], texts: Mapping[str, str]
 ) -> str:
     """The question with each identifier replaced by its text in ``texts``."""
     for match in reversed(matches):

@@ -2,10 +2,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
 from django.core.management.base import CommandError, CommandParser
 
 from core.exceptions import UnknownIndex
+from core.plain_yaml import NotPlainYaml, load_yaml
 from evaluation.thresholds import carry_over, choose_gate
 from indexing.management.api_client import ApiClient, ApiCommand, open_api
 from indexing.model_loading import waiting_for_models
@@ -85,8 +85,10 @@ def _sample_texts(build: IndexBuild) -> list[str]:
 
 def _read_questions(path: Path) -> dict[str, list[str]]:
     try:
-        content = yaml.safe_load(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        content = load_yaml(path.read_text("utf-8"))
+    except NotPlainYaml as error:
+        raise CommandError(f"{path} {error}") from None
+    except (OSError, UnicodeDecodeError) as error:
         raise CommandError(f"{path} cannot be read: {error}") from None
     groups = content if isinstance(content, dict) else {}
     if not all(isinstance(groups.get(name), list) and groups[name] for name in ("about", "other")):

@@ -4,10 +4,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from functools import lru_cache
 from typing import Final
 
-from indexing.spec import IndexSpec
+from indexing.spec import IndexSpec, find_identifiers
 from retrieval.languages import is_in_other_language
 from retrieval.questions.clauses import Clause, ParsedQuestion, extract_topic, join_filters
 from retrieval.questions.english.names import (
@@ -107,16 +106,8 @@ def find_quoted_spans(question: str) -> list[Span]:
 
 def find_identifier_spans(question: str, spec: IndexSpec) -> list[Span]:
     """Spans of document identifiers, by the patterns the spec declares."""
-    return [
-        found.span()
-        for each in spec.identifiers.values()
-        for found in compile_whole_word(each.pattern).finditer(question)
-    ]
-
-
-@lru_cache(maxsize=256)
-def compile_whole_word(pattern: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\w)(?:{pattern})(?!\w)", re.IGNORECASE)
+    found, _ = find_identifiers(spec.identifiers, question)
+    return [(each.start, each.end) for each in found]
 
 
 # --- Readers for each kind of field ----------------------------------------------------------

@@ -113,12 +113,12 @@ class TestIdentifierLookup:
 
 class TestFindIdentifierMatches:
     def test_ignores_an_identifier_inside_another(self):
-        [name] = find_identifier_matches("10.18653/v1/P19-1001", SPECS)
+        [name], _ = find_identifier_matches("10.18653/v1/P19-1001", SPECS)
 
         assert name.text == "10.18653/v1/P19-1001"
         assert name.field == "doi"
 
     def test_returns_offsets_in_code_points(self):
-        [name] = find_identifier_matches("🌊 P19-1001 🌊", SPECS)
+        [name], _ = find_identifier_matches("🌊 P19-1001 🌊", SPECS)
 
         assert (name.start, name.end) == (2, 10)
