@@ -2,6 +2,8 @@
 an application; what a key, a token or a session may do and see."""
 
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -14,8 +16,10 @@ from rest_framework.authentication import BaseAuthentication, get_authorization_
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
+from access.client_address import get_client_address
 from access.grants import EVERYTHING, Grant, Scope, UserRights, list_public_indexes
-from access.models import ACCESS, SCOPES, ApiKey, Authorization, GroupRights
+from access.models import ACCESS, SCOPES, ApiKey, Authorization, GroupRights, hash_secret
+from access.usage_limits import count_wrong_key, require_few_wrong_keys
 from core import running_server
 
 # Made at each start: no other process can send it.
@@ -59,6 +63,35 @@ class ApplicationUser(_User):
     rights: UserRights
 
 
+_accepted: set[tuple[str, str]] = set()  # addresses, and the hashes of keys that they have used
+MAX_ACCEPTED = 10_000
+
+
+@contextmanager
+def _guarded_against_guesses(address: str | None, secret: str) -> Iterator[None]:
+    """Look no key up for an address that has sent many wrong ones, except those that it has used
+    before: others may have the same address.
+
+    Raises:
+        TooManyWrongKeys: as ``require_few_wrong_keys``.
+    """
+    if address is None:  # all clients of the proxy would be one
+        yield
+        return
+    sent = (address, hash_secret(secret))
+    if sent not in _accepted:
+        require_few_wrong_keys(address)
+    try:
+        yield
+    except AuthenticationFailed:
+        _accepted.discard(sent)
+        count_wrong_key(address)
+        raise
+    if len(_accepted) >= MAX_ACCEPTED:
+        _accepted.clear()
+    _accepted.add(sent)
+
+
 class ApiKeyAuthentication(BaseAuthentication):
     """Authenticate by API key: one database query a request, none for the server's own key.
     ``request.auth`` is the key's grant.
@@ -74,6 +107,12 @@ class ApiKeyAuthentication(BaseAuthentication):
         secret = secret.strip()
         if running_server.is_key_of_this_process(secret):
             return ApiKeyUser("this server", None, Scope.MANAGE), EVERYTHING
+        with _guarded_against_guesses(get_client_address(request), secret):
+            return self._authenticate(request, secret)
+
+    def _authenticate(
+        self, request: Request, secret: str
+    ) -> tuple[ApiKeyUser | ApplicationUser, Any]:
         if secret.startswith(ACCESS) and self.accepts_tokens(request):
             return self._authenticate_application(request, secret)
         rights = ApiKey.find_by_secret(secret)

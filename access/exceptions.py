@@ -48,6 +48,12 @@ class TooManyRequests(LimitReached):
     """The key has exceeded its requests per minute."""
 
 
+class TooManyWrongKeys(LimitReached):
+    """The address has sent too many wrong keys."""
+
+    code = "too_many_wrong_keys"
+
+
 class TooManyStreamsOfKey(LimitReached):
     """The key is already reading its maximum number of answers at once."""
 

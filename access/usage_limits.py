@@ -22,6 +22,7 @@ from access.exceptions import (
     TooManyJobs,
     TooManyRequests,
     TooManyStreamsOfKey,
+    TooManyWrongKeys,
 )
 from core.text import hash_text
 
@@ -100,6 +101,36 @@ def has_sent_too_many(holder: str) -> bool:
     return _is_limited(holder, settings.STRATA_KEY_REQUESTS_PER_MINUTE) and _permits.is_used_up(
         holder
     )
+
+
+def count_wrong_key(address: str) -> None:
+    """
+    Raises:
+        TooManyWrongKeys: as ``require_few_wrong_keys``.
+    """
+    limit = settings.STRATA_WRONG_KEYS_PER_MINUTE
+    if limit and not _permits.take(_name_wrong_keys(address), limit):
+        require_few_wrong_keys(address)
+
+
+def require_few_wrong_keys(address: str) -> None:
+    """
+    Raises:
+        TooManyWrongKeys: the address has sent more than ``STRATA_WRONG_KEYS_PER_MINUTE``.
+    """
+    if _permits.is_used_up(_name_wrong_keys(address)):
+        raise _wait_for_next(
+            MINUTE,
+            TooManyWrongKeys(
+                f"This address has sent more than {settings.STRATA_WRONG_KEYS_PER_MINUTE} wrong "
+                "keys in this minute, so only keys that it has used before are accepted.",
+                fix="Correct the key, and try again after the number of seconds in Retry-After.",
+            ),
+        )
+
+
+def _name_wrong_keys(address: str) -> str:
+    return f"wrong keys of {address}"
 
 
 # --- Streams and jobs ------------------------------------------------------------------------

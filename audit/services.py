@@ -20,7 +20,7 @@ from django.utils import timezone
 
 import strata_types
 from access.authentication import ApiKeyUser, ApplicationUser
-from access.request_throttle import get_client_address
+from access.client_address import get_client_address
 from audit.models import AuditRow, Chain, Subject
 
 BLOCK = 1_000  # rows read, sealed or deleted at once

@@ -139,11 +139,17 @@ class Connection(HttpToolsProtocol):
         self.transport.abort()
 
 
+def get_address(connection: Connection) -> str | None:
+    return None if connection.client is None else connection.client[0]
+
+
 class WebServer(uvicorn.Server):
     """uvicorn's server with a bound on open connections.
 
     A further one takes the place of the one that has waited longest for a header; if all have
-    requests, it waits in the kernel.
+    requests, it waits in the kernel. Where one address has as many as it may, a further one takes
+    the place of another of that address, whose clients may be many behind one router; if all have
+    requests, it is closed.
     """
 
     def __init__(self, application: Any, **options: Any) -> None:
@@ -197,7 +203,7 @@ class WebServer(uvicorn.Server):
                 logger.error("A connection could not be accepted: %s", error)
                 await asyncio.sleep(ACCEPT_RETRY_SECONDS)
                 continue
-            if self.is_full_for(peer[0]):
+            if self.is_full_for(peer[0]) and not self.close_longest_waiting(peer[0]):
                 connection.close()
                 free.release()
                 continue
@@ -211,11 +217,14 @@ class WebServer(uvicorn.Server):
             is_closed = bool(kernel.poll(0)) and self.close_longest_waiting()
             await asyncio.sleep(0 if is_closed else FULL_CHECK_SECONDS)
 
-    def close_longest_waiting(self) -> bool:
-        """Close the connection that has waited longest for a header, unless it is new."""
+    def close_longest_waiting(self, address: str | None = None) -> bool:
+        """Close the connection, of this address if one is given, that has waited longest for a
+        header, unless it is new. Return whether there was one."""
         for connection, since in self.waiting.items():
             if connection.loop.time() - since < MIN_WAIT_SECONDS:
                 break
+            if address is not None and get_address(connection) != address:
+                continue
             connection.set_read_deadline(None)
             connection.transport.close()
             return True
@@ -224,10 +233,8 @@ class WebServer(uvicorn.Server):
     def is_full_for(self, address: str) -> bool:
         """Whether the address has as many connections as it may."""
         limit = settings.STRATA_MAX_CONNECTIONS_PER_ADDRESS
-        opened = (
-            each.client for each in self.server_state.connections if isinstance(each, Connection)
-        )
-        return 0 < limit <= sum(client is not None and client[0] == address for client in opened)
+        opened = (each for each in self.server_state.connections if isinstance(each, Connection))
+        return 0 < limit <= sum(get_address(each) == address for each in opened)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for task in self.accepting:

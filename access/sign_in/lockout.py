@@ -6,7 +6,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from access.request_throttle import get_client_address
+from access.client_address import get_client_address
 
 
 def list_parameters(request: HttpRequest, credentials: Any = None) -> list[str]:

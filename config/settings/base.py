@@ -264,8 +264,9 @@ STRATA_MAX_STREAMS = read_int("STRATA_MAX_STREAMS", 100)
 # the kernel. Together with the engine's files they stay below the default limit of 1,024
 # descriptors.
 STRATA_MAX_CONNECTIONS = read_int("STRATA_MAX_CONNECTIONS", 600)
-# Of one address, in one process; further ones are closed. Half, so that others have room. 0: no
-# limit, for a service behind a proxy, from whose address all connections come.
+# Of one address, in one process; a further one takes the place of an idle one of that address, or
+# is closed. Half, so that others have room. 0: no limit, for a service behind a proxy, from whose
+# address all connections come.
 STRATA_MAX_CONNECTIONS_PER_ADDRESS = read_int(
     "STRATA_MAX_CONNECTIONS_PER_ADDRESS", STRATA_MAX_CONNECTIONS // 2
 )
@@ -306,7 +307,7 @@ AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # attempts do not make it longer
 AXES_LOCKOUT_CALLABLE = "access.sign_in.lockout.answer_locked_out"
-AXES_CLIENT_IP_CALLABLE = "access.request_throttle.get_client_address"
+AXES_CLIENT_IP_CALLABLE = "access.client_address.get_client_address"
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False  # `strata axes_reset_username NAME` ends a lock-out
 AXES_VERBOSE = False
@@ -338,6 +339,9 @@ STRATA_KEY_WAITING_UPLOADS = read_int("STRATA_KEY_WAITING_UPLOADS", 0)  # unread
 # Of the language model, for questions and evaluations; a token is about four characters.
 STRATA_KEY_MODEL_CALLS_PER_DAY = read_int("STRATA_KEY_MODEL_CALLS_PER_DAY", 0)
 STRATA_KEY_MODEL_TOKENS_PER_DAY = read_int("STRATA_KEY_MODEL_TOKENS_PER_DAY", 0)
+
+# Of one address, in both forms: too few to guess a key that somebody chose. 0: no limit.
+STRATA_WRONG_KEYS_PER_MINUTE = 60
 
 # --- Audit -----------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from config.settings.embedded import *  # noqa: E402, F403
 SECRET_KEY = "for tests only"  # noqa: S105
 STRATA_MODELS_DIR = Path(_shared_models_dir or BASE_DIR / "var" / "models")
 STRATA_MODEL_WAIT_SECONDS = 120.0  # enough on a slow machine
+STRATA_WRONG_KEYS_PER_MINUTE = 0  # all tests have one address
 CELERY_TASK_ALWAYS_EAGER = True
 CELERY_TASK_EAGER_PROPAGATES = True
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

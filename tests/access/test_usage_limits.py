@@ -4,8 +4,9 @@ import pytest
 from django.core.cache import cache
 from django.test import RequestFactory
 from rest_framework.request import Request
+from rest_framework.test import APIClient
 
-from access import request_throttle, usage_limits
+from access import authentication, request_throttle, usage_limits
 from access.authentication import ApiKeyUser
 from access.exceptions import (
     ModelUseSpent,
@@ -29,6 +30,7 @@ def noon(monkeypatch):
     """Counters that start at 0 and stay in their period."""
     monkeypatch.setattr(usage_limits.time, "time", lambda: NOON + 10)
     monkeypatch.setattr(usage_limits, "_permits", usage_limits._Permits())
+    monkeypatch.setattr(authentication, "_accepted", set())
     cache.clear()
     yield
     cache.clear()
@@ -231,3 +233,45 @@ class TestCounters:
 
         with pytest.raises(TooManyRequests):
             usage_limits.count_request("reader")
+
+
+class TestWrongKeys:
+    HERE, ELSEWHERE = "192.0.2.7", "192.0.2.8"
+
+    @pytest.fixture(autouse=True)
+    def limit(self, settings):
+        settings.STRATA_WRONG_KEYS_PER_MINUTE = 5
+        return 5
+
+    def guess(self, count, address=HERE):
+        client = APIClient(REMOTE_ADDR=address)
+        return [
+            client.get(PLACE, HTTP_AUTHORIZATION=f"Bearer wrong-{number}")
+            for number in range(count)
+        ]
+
+    def test_are_not_looked_up_after_many_from_one_address(self, limit, django_assert_num_queries):
+        answers = self.guess(limit + 1)
+
+        assert [each.status_code for each in answers] == [401] * (len(answers) - 1) + [429]
+        assert answers[-1].json()["code"] == "too_many_wrong_keys"
+        assert answers[-1]["Retry-After"] == "50"
+        with django_assert_num_queries(0):
+            self.guess(1)
+
+    def test_do_not_shut_out_the_keys_in_use_at_that_address_and_keys_of_others(self, limit):
+        in_use, new = client_with_key(), client_with_key()
+        assert in_use.get(PLACE, REMOTE_ADDR=self.HERE).status_code == 200
+
+        self.guess(limit + 1)
+
+        assert in_use.get(PLACE, REMOTE_ADDR=self.HERE).status_code == 200
+        assert new.get(PLACE, REMOTE_ADDR=self.HERE).status_code == 429
+        assert new.get(PLACE, REMOTE_ADDR=self.ELSEWHERE).status_code == 200
+
+    def test_are_looked_up_again_in_the_next_minute(self, limit, monkeypatch):
+        self.guess(limit + 1)
+
+        monkeypatch.setattr(usage_limits.time, "time", lambda: NOON + 60)
+
+        assert client_with_key().get(PLACE, REMOTE_ADDR=self.HERE).status_code == 200

@@ -4,13 +4,17 @@ import ast
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import time
 import tomllib
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
 import pytest
+import redis
 from django.conf import settings
 from django.core.management import get_commands
 from django.urls import resolve
@@ -79,6 +83,17 @@ def list_readings() -> dict[str, set[str]]:
 def read_by_settings() -> set[str]:
     """Every environment variable that the production settings read."""
     return set().union(*list_readings().values())
+
+
+def wait_until(ask: Callable[[], object]) -> None:
+    for _ in range(500):
+        try:
+            ask()
+        except redis.ConnectionError:
+            time.sleep(0.02)
+        else:
+            return
+    ask()
 
 
 class TestCompose:
@@ -156,6 +171,36 @@ class TestCompose:
                 mounted = {volume["target"]: volume["source"] for volume in service["volumes"]}
                 assert mounted[image["STRATA_DATA_DIR"]] == "data"
                 assert mounted[image["STRATA_MODELS_DIR"]] == "models"
+
+    def test_shows_no_secret_in_the_list_of_processes(self, services):
+        for name, service in services.items():
+            command = json.dumps(service.get("command"))
+            assert [each for each in SECRETS.values() if each in command] == [], name
+
+    @pytest.mark.skipif(shutil.which("redis-server") is None, reason="needs redis-server")
+    def test_starts_redis_with_its_password(self, services, tmp_path):
+        (tmp_path / "docker-entrypoint.sh").write_text('#!/bin/sh\nexec "$@"\n')
+        (tmp_path / "docker-entrypoint.sh").chmod(0o755)
+        # The container has a port of its own; here, a socket cannot be in use.
+        place = tmp_path / "redis.sock"
+        command = [each.replace("$$", "$") for each in services["redis"]["command"]]
+        command[-1] = command[-1].replace("save", f"port 0\nunixsocket {place}\nsave", 1)
+        environment = {
+            "PATH": f"{tmp_path}:{os.environ['PATH']}", **services["redis"]["environment"]
+        }  # fmt: skip
+        with subprocess.Popen(
+            command, env=environment, cwd=tmp_path, stdout=subprocess.DEVNULL
+        ) as server:
+            try:
+                client = redis.Redis(
+                    unix_socket_path=str(place), password=SECRETS["REDIS_PASSWORD"]
+                )
+                wait_until(client.ping)
+                with pytest.raises(redis.AuthenticationError):
+                    redis.Redis(unix_socket_path=str(place)).ping()
+                assert client.config_get("maxmemory-policy")["maxmemory-policy"] == "noeviction"
+            finally:
+                server.terminate()
 
     def test_publishes_ports_only_on_loopback(self, services):
         published = {
@@ -259,3 +304,12 @@ class TestImage:
         last = (ROOT / "Dockerfile").read_text().split("\nFROM ")[-1]
 
         assert re.findall(r"^USER (.*)$", last, re.MULTILINE) == ["10001:10001"]
+
+
+class TestActions:
+    def test_of_others_are_fixed_by_their_commit(self):
+        text = (ROOT / ".github/workflows/ci.yml").read_text()
+
+        used = re.findall(r"uses: (\S+)", text)
+        assert used
+        assert [each for each in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", each)] == []

@@ -6,10 +6,12 @@ from contextlib import ExitStack, closing, contextmanager
 
 import pytest
 
+from config import web_server
 from config.web_server import WebServer
 
 PATIENCE_SECONDS = 30  # less than STRATA_IDLE_SECONDS
 GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+POST = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n"
 seen: list[list[tuple[bytes, bytes]]] = []
 
 
@@ -64,14 +66,29 @@ class TestIdleConnections:
         assert kept[0].recv(1) == b""
         assert ask(kept[1]).startswith(b"HTTP/1.1 200 ")
 
-    def test_of_one_address_are_limited(self, settings, connect):
+    def test_make_room_for_others_of_the_same_address(self, settings, connect, monkeypatch):
+        monkeypatch.setattr(web_server, "MIN_WAIT_SECONDS", 0)
         settings.STRATA_MAX_CONNECTIONS_PER_ADDRESS = 2
         kept = [connect() for _ in range(2)]
         assert all(ask(each).startswith(b"HTTP/1.1 200 ") for each in kept)
 
+        assert ask(connect()).startswith(b"HTTP/1.1 200 ")
+
+        assert kept[0].recv(1) == b""
+        assert ask(kept[1]).startswith(b"HTTP/1.1 200 ")
+
+
+class TestBusyConnections:
+    def test_of_one_address_are_limited(self, settings, connect):
+        settings.STRATA_MAX_CONNECTIONS_PER_ADDRESS = 2
+        busy = [connect() for _ in range(2)]
+        for each in busy:
+            assert ask(each).startswith(b"HTTP/1.1 200 ")
+            each.sendall(POST)
+
         assert connect().recv(1) == b""
 
-        assert ask(kept[0]).startswith(b"HTTP/1.1 200 ")
+        assert ask(busy[0], b"x").startswith(b"HTTP/1.1 200 ")
 
 
 class TestHeaders:
