@@ -61,7 +61,10 @@ def on_exit(server: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Load models, store and pipelines before the process accepts requests."""
+    """Make the first key, and load models, store and pipelines, before the process accepts
+    requests."""
+    from config.first_key import make_first_key
     from config.preloading import preload_all
 
+    make_first_key()
     preload_all()
