@@ -40,8 +40,8 @@ check: $(VENV)/.dev  ## Lint, types, import contracts, settings, migrations
 faults: $(VENV)/.dev  ## Break it on purpose, many times over: hours; ends with how often each fault struck
 	STRATA_FAULT_LONG=1 $(BIN)/python -m pytest tests/faults tests/openapi/test_schemathesis.py $(ARGS)
 
-bench: $(VENV)/.dev  ## Measure indexing and search against raw loops on this machine
-	$(BIN)/python -m benchmarks
+bench: $(VENV)/.dev  ## Measure indexing and search against raw loops on this machine, or what ARGS= names
+	$(BIN)/python -m benchmarks $(ARGS)
 
 faults-peers: $(VENV)/.dev  ## The same faults in Strata, LlamaIndex and Haystack, side by side
 	$(BIN)/python -m benchmarks.peers

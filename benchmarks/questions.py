@@ -36,6 +36,8 @@ def measure_relevance(embedding: Path | None, indexes: Collection[str]) -> None:
 
     ``embedding``: a YAML file with the section ``embedding`` of a spec, which replaces the default
     model in every preset. Its threshold is chosen by the questions of ``CALIBRATION`` only.
+
+    The shares of an index are printed as soon as its questions are asked.
     """
     with tempfile.TemporaryDirectory(prefix="strata-bench-") as folder:
         data_dir, environment = Path(folder), dict(WITHOUT_A_MODEL)
@@ -49,20 +51,27 @@ def measure_relevance(embedding: Path | None, indexes: Collection[str]) -> None:
                 f"the index / about something else: {gate.about_share:.2f} / {gate.other_share:.2f}"
             )
             _write_pipelines(data_dir, gate.min_similarity)
+        print("questions judged rightly, about the index / about something else:")
+        right: dict[tuple[str, str, str], list[bool]] = {}
         with serving(data_dir, **environment) as service:
-            if embedding is None:
-                _fill_presets(service, indexes)
-            right = {
-                (index, language, group): [
-                    ask(service, index, question)["relevant"] == (group == "about")
-                    for question in questions
-                ]
-                for index, language, group, questions in _read_questions(RELEVANCE, indexes)
-            }
-    print("questions judged rightly, about the index / about something else:")
-    _print_shares("language", right, lambda key: key[1])
-    _print_shares("index", right, lambda key: key[0])
-    _print_shares("all", right, lambda key: "all")
+            for name in indexes:
+                if embedding is None:
+                    _fill_presets(service, [name])
+                right |= (of_index := _ask_questions(service, name))
+                _print_shares(name, of_index, lambda key: key[1])
+    _print_shares("all", right, lambda key: key[1])
+    _print_shares("all", right, lambda key: "")
+
+
+def _ask_questions(service: "Service", index: str) -> dict[tuple[str, str, str], list[bool]]:
+    """(index, language, group) -> whether each of its questions is judged rightly."""
+    return {
+        (index, language, group): [
+            ask(service, index, question)["relevant"] == (group == "about")
+            for question in questions
+        ]
+        for _, language, group, questions in _read_questions(RELEVANCE, [index])
+    }
 
 
 def measure_answers() -> None:
@@ -136,7 +145,9 @@ def _print_shares(
             )
             for group in ("about", "other")
         }
-        print(f"  {name:9} {value:17} {rows['about']:.2f} / {rows['other']:.2f}")
+        count = sum(len(each) for key, each in right.items() if key_of(key) == value)
+        shares = f"{rows['about']:.2f} / {rows['other']:.2f}"
+        print(f"  {name:16} {value:2} {shares} of {count}", flush=True)
 
 
 def _add_library(service: "Service") -> None:
