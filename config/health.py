@@ -37,10 +37,18 @@ def _make_key(name: str) -> str:
 
 
 class HeartbeatScheduler(Scheduler):
-    """Beat that records a heartbeat each time it looks for due tasks."""
+    """Beat that records a heartbeat each time it looks for due tasks, and goes on if the clock is
+    set back: Celery's would wait until the time of the last run comes again."""
 
     def tick(self, *args, **kwargs):  # type: ignore[no-untyped-def]  # as in Celery
         record_heartbeats([BEAT])
+        ahead = [
+            entry for entry in self.schedule.values() if entry.last_run_at > entry.default_now()
+        ]
+        for entry in ahead:
+            entry.last_run_at = entry.default_now()
+        if ahead:
+            self.populate_heap()
         return super().tick(*args, **kwargs)
 
 

@@ -131,8 +131,16 @@ class Claim(Generic[Row]):
 
 class LeasedQuerySet(models.QuerySet[Row]):
     def free(self) -> Self:
-        """Rows that no worker holds."""
-        return self.filter(Q(leased_until=None) | Q(leased_until__lt=Now()))
+        """Rows that no worker holds.
+
+        No lease lasts as long as twice ``STRATA_LEASE_SECONDS``: one that seems to was taken before
+        the clock was set back, and its worker may be dead. If it lives, it loses the claim, or has
+        renewed it.
+        """
+        too_late = Now() + timedelta(seconds=2 * settings.STRATA_LEASE_SECONDS)
+        return self.filter(
+            Q(leased_until=None) | Q(leased_until__lt=Now()) | Q(leased_until__gt=too_late)
+        )
 
     def claim(self, limit: int | None = None, **values: Any) -> Claim[Row] | None:
         """Claim the rows of this query that no worker holds; None if there are none.

@@ -8,12 +8,13 @@ from contextlib import closing
 from datetime import timedelta
 
 import pytest
+from celery import Celery
 from django.core.cache import cache
 from django.utils import timezone
 from rest_framework.test import APIClient
 
 from config.celery import QUEUES
-from config.health import BEAT, record_heartbeats
+from config.health import BEAT, HeartbeatScheduler, record_heartbeats
 from config.management.commands import doctor
 from indexing.models import IndexedDocument, Throughput
 from indexing.services import make_documents_due
@@ -34,6 +35,21 @@ def alive(build):
 def ask() -> tuple[int, dict[str, object]]:
     answer = APIClient().get(URL)
     return answer.status_code, answer.json()
+
+
+def test_beat_goes_on_when_the_clock_is_set_back():
+    app = Celery(broker="memory://")
+    every_minute = {"task": "reconcile", "schedule": 60.0}
+    app.conf.beat_schedule = {"first": every_minute, "second": every_minute}
+    scheduler = HeartbeatScheduler(app)
+    scheduler.tick()
+    for entry in scheduler.schedule.values():
+        entry.last_run_at += timedelta(days=1)  # as after a day, which is then set back
+    scheduler.populate_heap()
+
+    assert scheduler.tick() <= 60
+    assert max(entry.last_run_at for entry in scheduler.schedule.values()) <= scheduler.app.now()
+
 
 
 def test_workers_and_beat_without_heartbeats_are_named():

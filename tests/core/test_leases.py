@@ -43,6 +43,13 @@ class TestClaim:
         assert len(rows.claim(3).rows) == 3
         assert not lost.rows
 
+    def test_claims_rows_whose_lease_was_taken_before_the_clock_was_set_back(self, rows):
+        lost = rows.claim(3)
+        rows.update(leased_until=timezone.now() + timezone.timedelta(days=1))
+
+        assert len(rows.claim(3).rows) == 3
+        assert not lost.rows
+
     def test_claims_rows_that_failed_repeatedly_last_and_alone(self, rows):
         suspects = list(rows.values_list("pk", flat=True)[:2])
         rows.filter(pk__in=suspects).update(attempts=2)

@@ -180,7 +180,8 @@ class TestZipWithAFileOfOtherGroups:
 
         whole = parse_artifact(world["whole"])
 
-        assert whole is not None and whole.state == Artifact.State.PARSED
+        assert whole is not None
+        assert whole.state == Artifact.State.PARSED
         hidden = Artifact.objects.get(pk=world["hidden"])
         assert hidden.groups == ["board"]
         parse_artifact(hidden.pk)
@@ -209,6 +210,7 @@ class TestZipWithAFileOfOtherGroups:
 
         whole = parse_artifact(world["whole"])
 
-        assert whole is not None and whole.error_code == "content_conflict"
+        assert whole is not None
+        assert whole.error_code == "content_conflict"
         taken.refresh_from_db()
         assert taken.pages.get().text == "Mine."
