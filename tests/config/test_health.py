@@ -51,7 +51,6 @@ def test_beat_goes_on_when_the_clock_is_set_back():
     assert max(entry.last_run_at for entry in scheduler.schedule.values()) <= scheduler.app.now()
 
 
-
 def test_workers_and_beat_without_heartbeats_are_named():
     cache.clear()
     record_heartbeats([name for name in QUEUES if name != "llm"])
