@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
@@ -59,7 +60,22 @@ def check_documents(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
                 id="documents.E003",
             )
         )
-    return [*errors, *_check_readers()]
+    return [*errors, *_check_fetch_hosts(), *_check_readers()]
+
+
+def _check_fetch_hosts() -> Iterator[Error]:
+    for entry in settings.STRATA_FETCH_HOSTS:
+        try:
+            named = urlsplit(f"//{entry}")
+            is_host = bool(named.hostname) and named.port != 0 and named.netloc == entry
+        except ValueError:  # the port is no number, or brackets are missing
+            is_host = False
+        if not is_host or "@" in entry:
+            yield Error(
+                f"STRATA_FETCH_HOSTS has {entry!r}, which is no host.",
+                hint="Write docs.example.org, *.example.org or docs.example.org:8443.",
+                id="documents.E008",
+            )
 
 
 def _check_readers() -> Iterator[Error]:

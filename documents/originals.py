@@ -81,12 +81,7 @@ class IncomingFile:
             require_free_disk(self._folder, len(chunk))
             self.size += len(chunk)
             if self.size > settings.STRATA_MAX_UPLOAD_BYTES:
-                limit = settings.STRATA_MAX_UPLOAD_BYTES // 2**20
-                raise TooLarge(
-                    f"The file is larger than {limit} MiB.",
-                    field="file",
-                    fix="Split it, or raise STRATA_MAX_UPLOAD_BYTES.",
-                )
+                raise make_too_large("file")
             self._digest.update(chunk)
             self._file.write(chunk)
 
@@ -105,6 +100,14 @@ class IncomingFile:
             self._file.close()
 
     close = discard
+
+
+def make_too_large(field: str) -> TooLarge:
+    return TooLarge(
+        f"The file is larger than {settings.STRATA_MAX_UPLOAD_BYTES // 2**20} MiB.",
+        field=field,
+        fix="Split it, or raise STRATA_MAX_UPLOAD_BYTES.",
+    )
 
 
 class IncomingFileHandler(FileUploadHandler):

@@ -13,7 +13,7 @@ from django.core.cache import cache
 from core.circuit_breaker import CircuitBreaker
 from core.exceptions import InvalidInput
 from core.import_lock import import_lock
-from core.outbound import make_client
+from core.outbound import make_client, read_json
 from core.text import hash_text
 from indexing.exceptions import ModelUnavailable
 from indexing.model_loading import ModelLoader
@@ -119,6 +119,7 @@ def _load_model(name: str) -> Any:
 
 
 CACHE_SECONDS: Final = 3_600
+MAX_ANSWER_BYTES: Final = 4 * 2**20  # some endpoints send the texts back
 
 
 class RerankEndpoint:
@@ -134,6 +135,7 @@ class RerankEndpoint:
         key = read_api_key(api_key_variable, "api_key_variable")
         self._model, self._url, self._texts_field = model, url, texts_field
         self._client = make_client(
+            max_bytes=MAX_ANSWER_BYTES,
             base_url=url.rstrip("/") + "/",
             headers={"Authorization": f"Bearer {key}"} if key else {},
             timeout=seconds,
@@ -166,7 +168,7 @@ class RerankEndpoint:
         try:
             response = self._client.post("rerank", json=body)
             response.raise_for_status()
-            answer = response.json()
+            answer = read_json(response)
             rows = answer["results"] if isinstance(answer, dict) else answer
             by_index = {
                 int(row["index"]): float(row.get("relevance_score", row.get("score")))

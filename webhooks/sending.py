@@ -42,7 +42,9 @@ def post_deliveries(deliveries: Sequence[Delivery], secret: str) -> list[Deliver
 
 async def _post_all(deliveries: Sequence[Delivery], key: bytes) -> list[DeliveryResponse]:
     # Redirects are not followed: what is signed for one receiver must not reach another.
-    async with make_async_client(follow_redirects=False, timeout=TIMEOUT_SECONDS) as client:
+    async with make_async_client(
+        max_bytes=0, timeout=TIMEOUT_SECONDS, follow_redirects=False
+    ) as client:
         return await asyncio.gather(*(_post(client, delivery, key) for delivery in deliveries))
 
 
@@ -53,13 +55,10 @@ async def _post(client: httpx.AsyncClient, delivery: Delivery, key: bytes) -> De
     )
     headers |= {"Content-Type": "application/json", "User-Agent": "strata"}
     try:
-        async with asyncio.timeout(TIMEOUT_SECONDS):
-            # Streamed, because the answer's body is never read: it may be endless.
-            async with client.stream(
-                "POST", delivery.url, content=body, headers=headers
-            ) as response:
-                return DeliveryResponse(response.status_code)
-    except (TimeoutError, httpx.TimeoutException):
+        # Streamed, because the answer's body is never read: it may be endless.
+        async with client.stream("POST", delivery.url, content=body, headers=headers) as response:
+            return DeliveryResponse(response.status_code)
+    except httpx.TimeoutException:
         return DeliveryResponse(error=f"No answer within {TIMEOUT_SECONDS:g} seconds.")
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
         return DeliveryResponse(error=f"{type(error).__name__}: {error}")

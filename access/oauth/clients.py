@@ -5,7 +5,6 @@ that strangers write no rows. An id that is an https URL is a client ID metadata
 (draft-ietf-oauth-client-id-metadata-document), fetched when a user is asked.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,14 +18,14 @@ from django.conf import settings
 from django.core import signing
 
 from access.grants import Scope
-from core.outbound import make_client
+from core.outbound import AnswerTooLong, make_client, read_json
 
 SALT = "access.oauth.clients"
 MAX_URIS = 5
 MAX_URI_CHARS = 500
 MAX_NAME_CHARS = 100
 MAX_DOCUMENT_BYTES = 5 * 2**10  # as the draft recommends
-FETCH_SECONDS = 5.0  # a person waits
+FETCH_SECONDS = 5.0  # for all of it: a person waits
 _URI = re.compile(r"https?://([\w.-]+|\[[\da-f:]+\])(:\d{1,5})?([/?][!\x22$-~]*)?", re.ASCII)
 _PORT = re.compile(r"^(http://[^/:\[]+|http://\[[^]]*\]):\d{1,5}")
 
@@ -93,23 +92,25 @@ def fetch(client_id: str) -> Client:
         InvalidClientError: it cannot be fetched, or it is not the document of this application.
         InvalidClientMetadataError, InvalidRedirectURIError: as ``register``.
     """
+    # Only on the port of https: a user without rights must not learn which others are open.
     parts = urlsplit(client_id)
-    if not is_redirect_uri(client_id) or parts.path in {"", "/"} or "/." in parts.path:
+    is_document = parts.path not in {"", "/"} and "/." not in parts.path
+    if not is_redirect_uri(client_id) or not is_document or ":" in parts.netloc:
         raise InvalidClientError("The client_id is not the URL of a client ID metadata document.")
     try:
-        with (
-            make_client(timeout=FETCH_SECONDS) as http,
-            http.stream("GET", client_id, headers={"Accept": "application/json"}) as answer,
-        ):
-            content = b""
-            for piece in answer.iter_bytes(MAX_DOCUMENT_BYTES):
-                content += piece
-                if len(content) > MAX_DOCUMENT_BYTES:
-                    raise InvalidClientError("The application's metadata is too long.")
+        with make_client(
+            max_bytes=MAX_DOCUMENT_BYTES,
+            may_be_private=False,
+            timeout=FETCH_SECONDS,
+            headers={"Accept": "application/json"},
+        ) as http:
+            answer = http.get(client_id)
+    except AnswerTooLong as error:
+        raise InvalidClientError("The application's metadata is too long.") from error
     except httpx.HTTPError as error:
         raise InvalidClientError("The application's metadata cannot be fetched.") from error
     try:
-        metadata = json.loads(content) if answer.status_code == httpx.codes.OK else None
+        metadata = read_json(answer) if answer.status_code == httpx.codes.OK else None
     except ValueError:
         metadata = None
     if not isinstance(metadata, dict) or metadata.get("client_id") != client_id:

@@ -26,6 +26,7 @@ from core.outbound import make_client
 logger = logging.getLogger(__name__)
 
 TIMEOUT_SECONDS = 10.0  # of one request to the provider, for which a person waits
+MAX_ANSWER_BYTES = 2**20  # keys, tokens and claims have some kilobytes
 CLOCK_SECONDS = 60  # the provider's clock may differ by this much
 # Signed with a private key of the provider. Without this list, a provider could allow "none".
 ALGORITHMS = ["RS256", "PS256", "ES256"]
@@ -39,7 +40,7 @@ class _CheckedAdapter(BaseAdapter):
     """Sends what Authlib asks with ``requests`` through the client that checks addresses."""
 
     def send(self, request: Any, *args: Any, **options: Any) -> requests.Response:
-        with make_client(timeout=TIMEOUT_SECONDS) as client:
+        with make_client(max_bytes=MAX_ANSWER_BYTES, timeout=TIMEOUT_SECONDS) as client:
             answer = client.request(
                 str(request.method),
                 str(request.url),

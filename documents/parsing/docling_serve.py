@@ -13,12 +13,14 @@ from typing import Any, Final
 import httpx
 from django.conf import settings
 
-from core.outbound import make_client
+from core.outbound import AnswerTooLong, make_client, read_json
 from documents.exceptions import ReaderUnavailable
 from documents.parsing.added_readers import DOCLING_SERVE, strip_label
 from documents.parsing.docling import make_refusal
 
-TIMEOUT: Final = httpx.Timeout(60, connect=5)  # without a byte of an answer
+TIMEOUT: Final = httpx.Timeout(60, connect=5)
+TRANSFER_SECONDS: Final = 600.0  # to send a file, or to receive what was read in it
+MAX_STATUS_BYTES: Final = 2**16  # of an answer about a task
 POLL_SECONDS: Final = 2.0
 QUEUE_SECONDS: Final = 3_600.0  # behind other files
 GRACE_SECONDS: Final = 60.0  # docling-serve itself ends a reading in time, between two pages
@@ -45,18 +47,20 @@ def convert(path: Path, suffix: str, answer: Path) -> None:
         "include_images": "false",
         "document_timeout": str(settings.STRATA_DOCLING_SERVE_SECONDS),
     }
-    with _connected() as client, path.open("rb") as file:
+    with _connected(seconds=TRANSFER_SECONDS) as client, path.open("rb") as file:
         files = {"files": (f"file{suffix}", file)}
-        task = _check(client.post("/v1/convert/file/async", data=options, files=files)).json()
+        task = read_json(_check(client.post("/v1/convert/file/async", data=options, files=files)))
         result = f"/v1/result/{task['task_id']}"
     try:
         with _connected() as client:
             _wait(client, task)
-            with client.stream("GET", result) as response, answer.open("wb") as file:
-                for block in _check(response).iter_bytes():
-                    if file.tell() + len(block) > settings.STRATA_PARSE_MAX_EXPANDED_BYTES:
-                        raise make_refusal("its answer is too large")
-                    file.write(block)
+        with (
+            _connected(settings.STRATA_PARSE_MAX_EXPANDED_BYTES, TRANSFER_SECONDS) as client,
+            client.stream("GET", result) as response,
+            answer.open("wb") as file,
+        ):
+            for block in _check(response).iter_bytes():
+                file.write(block)
     except ReaderUnavailable as error:
         raise RuntimeError(f"docling-serve lost the file. {error}") from error
 
@@ -79,7 +83,7 @@ def _wait(client: httpx.Client, task: dict[str, Any]) -> None:
                 raise make_refusal("it takes longer than STRATA_DOCLING_SERVE_SECONDS")
             raise TimeoutError("docling-serve did not begin to read the file within an hour.")
         time.sleep(POLL_SECONDS)
-        task = _check(client.get(f"/v1/status/poll/{task['task_id']}")).json()
+        task = read_json(_check(client.get(f"/v1/status/poll/{task['task_id']}")))
     if task["task_status"] == "failure":
         raise make_refusal(str(task.get("error_message") or ""))
 
@@ -94,13 +98,23 @@ def _check(response: httpx.Response) -> httpx.Response:
 
 
 @contextmanager
-def _connected() -> Iterator[httpx.Client]:
+def _connected(
+    max_bytes: int = MAX_STATUS_BYTES, seconds: float | None = None
+) -> Iterator[httpx.Client]:
+    """As ``make_client`` takes them."""
     key = settings.STRATA_DOCLING_SERVE_API_KEY
     headers = {"X-Api-Key": key} if key else {}
-    address = settings.STRATA_DOCLING_SERVE_URL
     try:
-        with make_client(base_url=address, headers=headers, timeout=TIMEOUT) as client:
+        with make_client(
+            max_bytes=max_bytes,
+            seconds=seconds,
+            base_url=settings.STRATA_DOCLING_SERVE_URL,
+            headers=headers,
+            timeout=TIMEOUT,
+        ) as client:
             yield client
+    except AnswerTooLong as error:
+        raise make_refusal("its answer is too large") from error
     except httpx.HTTPError as error:
         raise _make_error(str(error) or type(error).__name__) from error
     except (ValueError, KeyError, TypeError) as error:  # not the JSON of its protocol

@@ -17,13 +17,15 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from core.circuit_breaker import CircuitBreaker
-from core.outbound import make_client, parse_retry_after
+from core.outbound import make_client, parse_retry_after, read_json
 from indexing.exceptions import EmbeddingUnavailable, ModelUnavailable
 from indexing.spec import EmbeddingSpec, EndpointSpec
 from indexing.spec.sections import read_api_key
 
 TIMEOUT: Final = httpx.Timeout(60, connect=10)  # seconds; a full batch on a slow server
 QUERY_TIMEOUT: Final = httpx.Timeout(10)  # seconds; someone waits
+MIN_VECTOR_NUMBERS: Final = 4_096  # so that a wrong dimension in the spec is called one
+NUMBER_BYTES: Final = 32  # of one number in JSON, with some to spare for the rest
 TOO_MANY_REQUESTS: Final = 429
 REQUEST_TIMEOUT: Final = 408
 TOO_LARGE_STATUSES: Final = {413, 422}  # of a batch with too many texts, too
@@ -42,7 +44,13 @@ class OpenAIModel:
     batch_tokens = 32_768  # OpenAI allows 300,000; other servers less
 
     def __init__(
-        self, model_name: str, endpoint: EndpointSpec, api_key: str, *, setting_names: str
+        self,
+        model_name: str,
+        endpoint: EndpointSpec,
+        api_key: str,
+        *,
+        dimension: int,
+        setting_names: str,
     ) -> None:
         self._endpoint = endpoint
         self._body = {"model": model_name, "encoding_format": "float", **endpoint.parameters}
@@ -51,7 +59,11 @@ class OpenAIModel:
         self.batch_texts = endpoint.batch_texts
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         # The slash at the end keeps the path of the base URL when another is joined to it.
-        self.client = make_client(base_url=endpoint.base_url.rstrip("/") + "/", headers=headers)
+        self.client = make_client(
+            max_bytes=endpoint.batch_texts * max(dimension, MIN_VECTOR_NUMBERS) * NUMBER_BYTES,
+            base_url=endpoint.base_url.rstrip("/") + "/",
+            headers=headers,
+        )
         self._breaker = CircuitBreaker(EmbeddingUnavailable)
 
     def embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
@@ -98,7 +110,7 @@ class OpenAIModel:
                 fix=f"Check {self._setting_names} and embedding.model.",
             )
         try:
-            rows = sorted(response.json()["data"], key=lambda row: row["index"])
+            rows = sorted(read_json(response)["data"], key=lambda row: row["index"])
             vectors = np.array([_read_vector(row["embedding"]) for row in rows], np.float32)
         except (ValueError, KeyError, TypeError) as error:
             raise EmbeddingUnavailable(
@@ -139,6 +151,7 @@ def load_openai(spec: EmbeddingSpec) -> OpenAIModel:
             spec.model,
             endpoint,
             settings.STRATA_OPENAI_API_KEY,
+            dimension=spec.dimension,
             setting_names="STRATA_OPENAI_BASE_URL, STRATA_OPENAI_API_KEY",
         )
     variable = spec.endpoint.api_key_variable
@@ -146,6 +159,7 @@ def load_openai(spec: EmbeddingSpec) -> OpenAIModel:
         spec.model,
         spec.endpoint,
         read_api_key(variable, "embedding.endpoint.api_key_variable"),
+        dimension=spec.dimension,
         setting_names=", ".join(filter(None, ["embedding.endpoint", variable])),
     )
 

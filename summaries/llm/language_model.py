@@ -1,7 +1,6 @@
 """A language model that returns responses of a given schema, or streams text."""
 
 import asyncio
-import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext
@@ -43,6 +42,8 @@ from summaries.prompts import FenceFilter, remove_fences
 T = TypeVar("T", bound=BaseModel)
 
 CONNECT_SECONDS: Final = 10
+STREAM_SECONDS: Final = 3_600  # for a whole answer that comes piece by piece
+MAX_ANSWER_BYTES: Final = 16 * 2**20  # a streamed token has some hundred bytes
 REFUSED_STATUSES: Final = {400, 413, 422}  # the endpoint rejects the request's content
 RETRYABLE_STATUSES: Final = {408, 409, 429}  # and all from 500 on
 # Sent if no key is set. Without any key, the client would look for one in the environment.
@@ -317,7 +318,7 @@ class LanguageModel:
                 "The text contains an unpaired surrogate, which is not valid Unicode and cannot be "
                 "sent to the language model."
             ) from None
-        except (AttributeError, LookupError, TypeError, ValueError):
+        except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
             # The body violates the protocol: for example a proxy's page, or a truncated response.
             raise LanguageModelUnavailable(
                 "The language model returned a malformed response."
@@ -367,7 +368,7 @@ class LanguageModel:
 
         from core.outbound import make_client
 
-        transport = make_client(verify=_get_ssl_context())
+        transport = make_client(max_bytes=MAX_ANSWER_BYTES)
         with openai.OpenAI(http_client=transport, **self._client_options(seconds)) as client:
             yield self._make_llm(openai_client=client)
 
@@ -377,7 +378,7 @@ class LanguageModel:
 
         from core.outbound import make_async_client
 
-        transport = make_async_client(verify=_get_ssl_context())
+        transport = make_async_client(max_bytes=MAX_ANSWER_BYTES, seconds=STREAM_SECONDS)
         options = self._client_options(seconds)
         async with openai.AsyncOpenAI(http_client=transport, **options) as client:
             yield self._make_llm(async_openai_client=client)
@@ -417,20 +418,10 @@ class LanguageModel:
 _make_model = cache(LanguageModel)  # one for each name, address and key
 
 
-@cache
-def _get_ssl_context() -> ssl.SSLContext:
-    """Make the SSL context once: reading the certificates is slow."""
-    import httpx
-
-    return httpx.create_ssl_context()
-
-
 def _import_clients() -> None:
     """Import the client libraries, which takes seconds the first time, before a slot is held."""
     with import_lock:
         import llama_index.llms.openai_like  # noqa: F401
-
-    _get_ssl_context()
 
 
 def _to_chat_messages(messages: list[tuple[str, str]]) -> list[Any]:

@@ -60,7 +60,7 @@ def service(tmp_path_factory: pytest.TempPathFactory, other: str) -> Iterator[Se
     environment = {
         "STRATA_WEBHOOK_URLS": f"{other}/hook?token=hidden",
         "STRATA_WEBHOOK_SECRET": SECRET,
-        "STRATA_FETCH_HOSTS": "127.0.0.1",
+        "STRATA_FETCH_HOSTS": other.removeprefix("http://"),
     }
     with serving_forked(tmp_path_factory.mktemp("told"), **environment) as service:
         made = service.manage("shell", "-c", MAKE_PEOPLE)

@@ -1,5 +1,7 @@
 import asyncio
+import re
 import socket
+import subprocess
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -7,7 +9,10 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import httpx
 import pytest
 
-from core.outbound import PrivateAddressRefused, make_async_client, make_client
+from core.connections import PrivateAddressRefused
+from core.outbound import AnswerEncoded, AnswerTooLong, make_async_client, make_client, read_json
+from tests.hostile import SlowNames, hostile_host
+from tests.serving import ROOT
 
 
 class Receiver(BaseHTTPRequestHandler):
@@ -56,7 +61,7 @@ def resolve(monkeypatch):
             addresses = left.pop(0) if len(left) > 1 else left[0]
             return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (ip, port)) for ip in addresses]
 
-        monkeypatch.setattr("core.outbound.socket.getaddrinfo", getaddrinfo)
+        monkeypatch.setattr("socket.getaddrinfo", getaddrinfo)
 
     return set_addresses
 
@@ -76,18 +81,94 @@ def environ(monkeypatch):
 
 
 def post(url: str) -> str:
-    with make_client(timeout=5) as client:
+    with make_client(max_bytes=10_000, timeout=5) as client:
         return client.post(url, content=b"event").text
 
 
 async def apost(url: str) -> str:
-    async with make_async_client(timeout=5) as client:
+    async with make_async_client(max_bytes=10_000, timeout=5) as client:
         return (await client.post(url, content=b"event")).text
 
 
 @pytest.fixture(params=["sync", "async"])
 def send(request):
     return post if request.param == "sync" else lambda url: asyncio.run(apost(url))
+
+
+@pytest.fixture
+def host():
+    with hostile_host() as host:
+        yield host
+
+
+@pytest.fixture
+def slow_names(monkeypatch):
+    names = SlowNames()
+    monkeypatch.setattr("socket.getaddrinfo", names)
+    yield names
+    names.is_over.set()
+
+
+@pytest.fixture(params=["sync", "async"])
+def get(request):
+    """Asks a host for at most 1,000 bytes, for at most 0.3 seconds."""
+    bounds = {"max_bytes": 1_000, "timeout": 0.3}
+
+    def get_now(url: str) -> httpx.Response:
+        with make_client(**bounds) as client:
+            return client.get(url)
+
+    async def get_on_loop(url: str) -> httpx.Response:
+        async with make_async_client(**bounds) as client:
+            return await client.get(url)
+
+    return get_now if request.param == "sync" else lambda url: asyncio.run(get_on_loop(url))
+
+
+class TestAnswers:
+    def test_are_refused_if_they_are_encoded(self, host, get):
+        host.attack = "bomb"
+
+        with pytest.raises(AnswerEncoded, match="encoded, as 'gzip, gzip'"):
+            get(host.url)
+
+        assert host.encodings == ["identity"]
+
+    def test_are_refused_once_they_are_too_long(self, host, get):
+        host.attack = "long"
+
+        with pytest.raises(AnswerTooLong, match="longer than 1,000 bytes"):
+            get(host.url)
+
+    @pytest.mark.parametrize("attack", ["slow header", "slow body"])
+    def test_must_end_in_the_time_of_the_whole_request(self, host, get, attack):
+        host.attack = attack
+
+        with pytest.raises(httpx.ReadTimeout):
+            get(host.url)
+
+        assert not host.has_ended.is_set()
+
+    def test_may_take_longer_than_a_step_if_the_request_may(self, host):
+        host.attack = "slow body"
+
+        with make_client(max_bytes=1_000, timeout=0.3, seconds=60) as client:
+            assert client.get(host.url).json() == {}
+
+    def test_of_names_are_waited_for_only_in_the_time_of_the_request(self, slow_names, get):
+        with pytest.raises(httpx.TimeoutException):
+            get("http://slow.example/")
+
+        assert not slow_names.has_answered.is_set()
+
+    def test_with_deep_json_are_not_valid(self, host):
+        host.attack = "nested"
+
+        with (
+            make_client(max_bytes=10**6, timeout=60) as client,
+            pytest.raises(ValueError, match="too deeply"),
+        ):
+            read_json(client.get(host.url))
 
 
 class TestClients:
@@ -130,6 +211,21 @@ class TestClients:
         with pytest.raises(PrivateAddressRefused):
             send("http://hook.example/")
 
+    def test_for_strangers_refuse_a_private_host_also_behind_a_proxy(
+        self, settings, resolve, environ
+    ):
+        settings.STRATA_PRIVATE_HOSTS = ["hook.example"]
+        resolve(["10.1.2.3"])
+
+        with receiving() as port:
+            for variables in ({}, {"HTTP_PROXY": f"127.0.0.1:{port}"}):
+                environ(variables)
+                with (
+                    make_client(max_bytes=1_000, timeout=5, may_be_private=False) as client,
+                    pytest.raises(PrivateAddressRefused),
+                ):
+                    client.get("http://hook.example/")
+
     def test_let_a_proxy_of_the_environment_decide(self, settings, resolve, environ, send):
         settings.STRATA_PRIVATE_HOSTS = []
         resolve(["10.1.2.3"])
@@ -146,7 +242,7 @@ class TestClients:
             environ({"HTTP_PROXY": f"http://127.0.0.1:{port}", "NO_PROXY": "127.0.0.1"})
 
             with (
-                make_client(timeout=5, follow_redirects=True) as client,
+                make_client(max_bytes=10_000, timeout=5, follow_redirects=True) as client,
                 pytest.raises(PrivateAddressRefused),
             ):
                 client.get("http://hook.example/")
@@ -177,7 +273,40 @@ class TestClients:
         def fail(*args, **options):
             raise socket.gaierror("Name or service not known")
 
-        monkeypatch.setattr("core.outbound.socket.getaddrinfo", fail)
+        monkeypatch.setattr("socket.getaddrinfo", fail)
 
         with pytest.raises(httpx.ConnectError, match=r"hook\.example cannot be resolved"):
             send("http://hook.example/")
+
+
+# Modules that ask this service, or the vector store that it shares its data with.
+OF_THIS_SERVICE = {
+    "config/management/commands/doctor.py",
+    "config/mcp_endpoint.py",
+    "core/outbound.py",
+    "core/running_server.py",
+    "indexing/management/api_client.py",
+    "mcp_server/management/commands/mcp.py",
+    "mcp_server/server.py",
+}
+SENDING = re.compile(
+    r"httpx\.(Async)?Client\(|httpx\.(get|post|put|stream|request)\("
+    r"|urlopen|HTTPS?Connection\("
+)
+
+
+def test_no_other_module_makes_clients():
+    """Each reader of what another host answers is bounded, because the client is."""
+    tracked = subprocess.run(
+        ["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    apart = ("benchmarks/", "client/", "demo/", "tests/", "weights/")
+    product = [ROOT / name for name in tracked if not name.startswith(apart)]
+
+    found = {
+        str(path.relative_to(ROOT))
+        for path in product
+        if path.exists() and SENDING.search(path.read_text("utf-8"))
+    }
+
+    assert found == OF_THIS_SERVICE

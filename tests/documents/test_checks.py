@@ -13,6 +13,26 @@ class TestLimits:
         assert [error.id for error in check_documents(None)] == ["documents.E001"]
 
 
+class TestFetchHosts:
+    @pytest.mark.parametrize(
+        "entry", ["docs.example", "*.docs.example:8443", "*", "[2001:db8::1]:80", "127.0.0.1"]
+    )
+    def test_accepts_a_host(self, settings, entry):
+        settings.STRATA_FETCH_HOSTS = [entry]
+
+        assert check_documents(None) == []
+
+    @pytest.mark.parametrize(
+        "entry",
+        ["docs.example:port", "docs.example:0", "docs.example:70000", "https://docs.example",
+         "docs.example/a", "::1", ":80", "a@docs.example", "[docs"],
+    )  # fmt: skip
+    def test_refuses_what_is_none(self, settings, entry):
+        settings.STRATA_FETCH_HOSTS = [entry]
+
+        assert [error.id for error in check_documents(None)] == ["documents.E008"]
+
+
 class TestVirusScanner:
     @pytest.mark.parametrize("address", ["", "127.0.0.1:3310", "[::1]:3310", "/run/clamd.ctl"])
     def test_accepts_an_address_or_none(self, settings, address):

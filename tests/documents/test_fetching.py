@@ -1,6 +1,8 @@
 """Documents that are fetched by their address, from a server on loopback."""
 
+import gzip
 import http.server
+import socket
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -13,6 +15,7 @@ from documents.fetching import fetch_file
 from documents.models import Artifact
 from documents.parsing import add_missing_suffix
 from tests.clients import client_with_key
+from tests.hostile import SlowNames, hostile_host
 
 pytestmark = pytest.mark.django_db
 
@@ -66,8 +69,8 @@ class Site:
 @pytest.fixture
 def site(settings, tmp_path) -> Iterator[Site]:
     settings.STRATA_FILES_DIR = tmp_path / "files"
-    settings.STRATA_FETCH_HOSTS = ["127.0.0.1"]
     site = Site()
+    settings.STRATA_FETCH_HOSTS = [site.url.removeprefix("http://")]
     site.pages["/herons.md"] = (200, {"Content-Type": "text/markdown"}, b"# Herons\n\nThey wait.")
     yield site
     site.close()
@@ -75,6 +78,12 @@ def site(settings, tmp_path) -> Iterator[Site]:
 
 def give(**body: Any):
     return client_with_key().post(ARTIFACTS, body, format="json")
+
+
+def fail(url: str) -> tuple[str, str, str]:
+    with pytest.raises(AddressUnavailable) as refused:
+        fetch_file(url)
+    return refused.value.code, refused.value.detail, str(refused.value.fix)
 
 
 def list_incoming(settings) -> list[str]:
@@ -145,7 +154,9 @@ class TestFetchFile:
         [
             ("ftp://127.0.0.1/herons", "http or https"),
             ("http://user:secret@127.0.0.1/", "without a password"),
-            ("http://127.0.0.1:port/", "cannot be fetched: Invalid port"),
+            ("http://127.0.0.1:port/", "not valid: Invalid port"),
+            ("http://127.0.0.1/", "not fetched from '127.0.0.1'"),
+            ("http://127.0.0.1:22/", "not fetched from '127.0.0.1:22'"),
             ("http://other.example/", "not fetched from 'other.example'"),
             ("http:///herons", "not fetched from ''"),
         ],
@@ -181,14 +192,96 @@ class TestFetchFile:
 
         assert len(site.asked) == 6
 
+    @pytest.mark.parametrize(
+        ("entry", "url"),
+        [
+            ("docs.example", "http://docs.example/"),
+            ("docs.example", "https://docs.example/"),
+            ("docs.example", "https://docs.example:443/"),
+            ("docs.example", "https://DOCS.example/"),
+            ("docs.example:8443", "https://docs.example:8443/"),
+            ("docs.example:443", "https://docs.example/"),
+            ("*.wiki.example", "http://a.wiki.example/"),
+            ("*.wiki.example:8080", "http://a.wiki.example:8080/"),
+            ("*", "https://docs.example/"),
+            ("*:8080", "http://docs.example:8080/"),
+            ("[2001:db8::1]", "http://[2001:db8::1]/"),
+            ("[2001:db8::1]:8080", "http://[2001:db8::1]:8080/"),
+        ],
+    )
+    def test_allows_an_address_of_the_setting(self, settings, entry, url):
+        settings.STRATA_FETCH_HOSTS = [entry]
+
+        assert fetching._check(url)
+
+    @pytest.mark.parametrize(
+        ("entry", "url"),
+        [
+            ("docs.example", "http://docs.example:8080/"),
+            ("docs.example", "http://docs.example:443/"),
+            ("docs.example", "https://docs.example:80/"),
+            ("docs.example:8443", "https://docs.example/"),
+            ("docs.example:8443", "https://docs.example:8444/"),
+            ("*.wiki.example", "http://a.wiki.example:8080/"),
+            ("*", "http://docs.example:22/"),
+            ("[2001:db8::1]", "http://[2001:db8::1]:22/"),
+        ],
+    )
+    def test_refuses_other_ports(self, settings, entry, url):
+        settings.STRATA_FETCH_HOSTS = [entry]
+
+        with pytest.raises(Exception, match="not fetched from") as refused:
+            fetching._check(url)
+
+        assert refused.value.code == "invalid"
+
+    def test_says_the_same_of_ports_that_are_closed_and_those_that_do_not_answer(
+        self, settings, monkeypatch
+    ):
+        monkeypatch.setattr(fetching, "TIMEOUT_SECONDS", 0.3)
+        with socket.create_server(("127.0.0.1", 0)) as once_open:
+            closed = f"127.0.0.1:{once_open.getsockname()[1]}"
+        with socket.create_server(("127.0.0.1", 0)) as silent, hostile_host() as slow:
+            places = [
+                closed,
+                f"127.0.0.1:{silent.getsockname()[1]}",
+                slow.url.removeprefix("http://"),
+                "no-such-host.invalid",
+            ]
+            settings.STRATA_FETCH_HOSTS = places
+
+            answers = [fail(f"http://{place}/a.md") for place in places]
+
+        assert len(set(answers)) == 1, answers
+
     def test_refuses_a_private_address_of_an_allowed_host(self, site, settings):
         settings.STRATA_PRIVATE_HOSTS = []
 
-        with pytest.raises(Exception, match="private address") as refused:
+        with pytest.raises(Exception, match="in a private network") as refused:
             fetch_file(f"{site.url}/herons.md")
 
         assert refused.value.code == "invalid"
         assert not site.asked
+
+    def test_refuses_an_encoded_file(self, site, settings):
+        site.pages["/herons.md"] = (200, {"Content-Encoding": "gzip"}, gzip.compress(b"# Herons"))
+
+        with pytest.raises(Exception, match="encoded, as 'gzip'") as refused:
+            fetch_file(f"{site.url}/herons.md")
+
+        assert refused.value.code == "invalid"
+        assert list_incoming(settings) == []
+
+    def test_does_not_wait_for_a_name_longer_than_for_a_file(self, settings, monkeypatch):
+        settings.STRATA_FETCH_HOSTS = ["slow.example"]
+        names = SlowNames()
+        monkeypatch.setattr("socket.getaddrinfo", names)
+        monkeypatch.setattr(fetching, "TIMEOUT_SECONDS", 0.3)
+
+        fail("http://slow.example/")
+
+        assert not names.has_answered.is_set()
+        names.is_over.set()
 
     def test_does_not_take_any_host_for_one_with_a_private_address(self, site, settings):
         settings.STRATA_PRIVATE_HOSTS = ["127.0.0.1"]
@@ -212,7 +305,7 @@ class TestFetchFile:
     def test_stops_when_the_time_is_over(self, site, monkeypatch):
         monkeypatch.setattr(fetching, "TIMEOUT_SECONDS", 0.3)
 
-        with pytest.raises(AddressUnavailable, match=r"not received within 0\.3 seconds"):
+        with pytest.raises(AddressUnavailable, match="did not send the document"):
             fetch_file(f"{site.url}/drip")
 
     def test_leaves_no_file_of_a_broken_connection(self, site, settings):

@@ -3,7 +3,9 @@ import json
 import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
+from tests.hostile import SlowNames
 from tests.webhooks.conftest import SECRET
+from webhooks import sending
 from webhooks.models import Delivery
 from webhooks.sending import DeliveryResponse, decode_secret, post_deliveries
 
@@ -55,6 +57,17 @@ class TestPostDeliveries:
         assert outcomes == [DeliveryResponse(302)]
         assert not outcomes[0].is_success
         assert len(receiver.received) == 1
+
+    def test_does_not_wait_for_a_name_longer_than_for_an_answer(self, monkeypatch):
+        names = SlowNames()
+        monkeypatch.setattr("socket.getaddrinfo", names)
+        monkeypatch.setattr(sending, "TIMEOUT_SECONDS", 0.3)
+
+        outcomes = post_deliveries([make_delivery("http://slow.example/hook")], SECRET)
+
+        assert outcomes == [DeliveryResponse(error="No answer within 0.3 seconds.")]
+        assert not names.has_answered.is_set()
+        names.is_over.set()
 
     @pytest.mark.parametrize("behaviour", ["hang", "drip"])
     def test_waits_at_most_the_timeout(self, receiver, behaviour):

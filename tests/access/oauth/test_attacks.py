@@ -3,6 +3,7 @@ second time ends the access."""
 
 from datetime import timedelta
 
+import httpcore
 import httpx
 import pytest
 from django.contrib.auth.models import User
@@ -13,6 +14,7 @@ from django.utils import timezone
 from access.authentication import MCP_HEADER
 from access.models import Authorization
 from access.oauth import clients
+from access.usage_limits import MAX_METADATA_FETCHES
 from tests.access.oauth.asking import REDIRECT, Agent, enter, is_refused, make_browser, make_client
 
 pytestmark = pytest.mark.django_db
@@ -127,6 +129,13 @@ class TestAuthorizationRequest:
 
 
 class TestRegistration:
+    def test_refuses_deep_json(self, agent):
+        deep = "[" * 50_000
+
+        answer = agent.http.post("/oauth/register", deep, content_type="application/json")
+
+        assert error_of(answer) == "invalid_client_metadata"
+
     @pytest.mark.parametrize(
         "uri",
         [
@@ -437,6 +446,57 @@ class TestMetadataDocument:
         agent.revoke("x", client_id=URL)
 
         assert asked == []
+
+    @pytest.mark.parametrize(
+        "url",
+        ["https://app.example:22/agent.json", "https://app.example:99999/agent.json",
+         "https://app.example:/agent.json"],
+    )  # fmt: skip
+    def test_is_not_fetched_from_another_port(self, agent, browser, monkeypatch, url):
+        asked = self.serve(monkeypatch, _document(client_id=url))
+
+        assert agent.open_consent(browser, client_id=url).status_code == 400
+        assert asked == []
+
+    @pytest.mark.parametrize("host", ["a" * 70 + ".example", "a..example", "-", "1.2.3.4.5"])
+    def test_is_refused_from_what_is_no_host(self, agent, browser, host):
+        answer = agent.open_consent(browser, client_id=f"https://{host}/agent.json")
+
+        assert answer.status_code == 400
+
+    def test_is_refused_if_it_is_deep_json(self, agent, browser, monkeypatch):
+        self.serve(monkeypatch, httpx.Response(200, text="[" * clients.MAX_DOCUMENT_BYTES))
+
+        assert agent.open_consent(browser, client_id=URL).status_code == 400
+
+    def test_is_not_fetched_from_a_private_host_of_the_operator(
+        self, agent, browser, settings, monkeypatch
+    ):
+        settings.STRATA_PRIVATE_HOSTS = ["localhost"]
+        reached: list[str] = []
+
+        def connect(backend, host, *args, **options):
+            reached.append(host)
+            raise httpcore.ConnectError
+
+        monkeypatch.setattr(httpcore.SyncBackend, "connect_tcp", connect)
+
+        answer = agent.open_consent(browser, client_id="https://localhost/agent.json")
+
+        assert (answer.status_code, reached) == (400, [])
+
+    def test_is_fetched_for_a_user_a_few_times_in_a_minute(self, agent, browser, monkeypatch):
+        asked = self.serve(monkeypatch, _document())
+        count = 2 * MAX_METADATA_FETCHES  # a minute may end meanwhile
+
+        answers = [agent.open_consent(browser, client_id=URL) for _ in range(count + 1)]
+
+        statuses = [answer.status_code for answer in answers]
+        assert set(statuses) == {200, 429}
+        assert len(asked) == statuses.count(200)
+        refused = answers[statuses.index(429)]
+        assert int(refused["Retry-After"]) <= 60
+        assert agent.open_consent(browser).status_code == 200  # of one that has registered
 
     def test_is_not_fetched_from_a_private_address(self, agent, browser):
         answer = agent.open_consent(browser, client_id="https://10.0.0.1/agent.json")
