@@ -31,6 +31,7 @@ DAY: Final = 86_400
 STREAM_SECONDS: Final = 600  # after that, a stream that was not ended properly no longer counts
 JOB_SECONDS: Final = 600
 BATCH_SECONDS: Final = 120  # between two groups of its lines
+MAX_METADATA_FETCHES: Final = 10  # of one user in a minute; allowing an application takes two
 THIS_SERVER: Final = "this server"  # the key with which commands ask a running server
 COMMANDS: Final = "manage.py"  # without a running server
 UNLIMITED: Final = frozenset({"", THIS_SERVER, COMMANDS})
@@ -101,6 +102,24 @@ def has_sent_too_many(holder: str) -> bool:
     return _is_limited(holder, settings.STRATA_KEY_REQUESTS_PER_MINUTE) and _permits.is_used_up(
         holder
     )
+
+
+def count_metadata_fetch(holder: str) -> None:
+    """Count that the holder has the metadata of an application fetched, which takes time and asks a
+    host of the holder's choice. It is limited in every form of the service.
+
+    Raises:
+        TooManyRequests: for the next minute.
+    """
+    if _count("metadata", holder, MINUTE) > MAX_METADATA_FETCHES:
+        raise _wait_for_next(
+            MINUTE,
+            TooManyRequests(
+                f"You have opened the page for an application {MAX_METADATA_FETCHES} times in this "
+                "minute.",
+                fix="Try again in a minute.",
+            ),
+        )
 
 
 def count_wrong_key(address: str) -> None:

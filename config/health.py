@@ -11,6 +11,7 @@ from django.core.cache import cache
 from django.db import DatabaseError, connection
 
 from config.celery import QUEUES
+from config.web_threads import TAKEN_SECONDS, web_threads
 from core.exceptions import DiskFull, StrataError
 from core.leases import describe_error
 from documents.originals import require_free_disk
@@ -55,7 +56,8 @@ class HeartbeatScheduler(Scheduler):
 logger = logging.getLogger(__name__)
 
 OK = "ok"
-NEEDED_TO_SERVE = {"database", "vectors", "index"}  # without the others, searches still work
+# Without the others, searches still work.
+NEEDED_TO_SERVE = {"database", "threads", "vectors", "index"}
 
 
 def check_parts() -> dict[str, str]:
@@ -69,6 +71,7 @@ def check_parts() -> dict[str, str]:
         return {"database": "It does not answer."}
     return {
         "database": OK,
+        "threads": _check_threads(),
         "vectors": _check_vectors(),
         "disk": _check_disk(),
         **check_workers(),
@@ -93,6 +96,12 @@ def check_workers() -> dict[str, str]:
         else OK,
         "beat": f"It was not alive {late}, so nothing is reconciled." if is_beat_late else OK,
     }
+
+
+def _check_threads() -> str:
+    if web_threads.are_stuck():
+        return f"All that answer requests have been taken for more than {TAKEN_SECONDS:g} seconds."
+    return OK
 
 
 def _check_vectors() -> str:

@@ -2,10 +2,11 @@
 
 body    -> in memory, up to STRATA_MAX_REQUEST_BYTES; a larger one goes to a file, after Django
            has said that the view accepts it from this caller (config.middleware)
-answer  -> Django's WSGI handler in a thread, which never waits for the client; health checks and
-           batches of documents have threads of their own, so that nothing else waits for
-           a batch. For `ask`, which waits for a language model, and for MCP, which waits for
-           requests to this service, Django's ASGI handler
+answer  -> Django's WSGI handler in a thread, which never waits for the client; health checks,
+           batches of documents, and pages that wait for a host that is not the operator's have
+           threads of their own, so that nothing else waits for them. For `ask`, which waits for a
+           language model, and for MCP, which waits for requests to this service, Django's ASGI
+           handler
 """
 
 import asyncio
@@ -28,6 +29,7 @@ from django.core.wsgi import get_wsgi_application
 
 from config.error_statuses import exception_handler
 from config.middleware import BODY_IS_PENDING, BodyWanted
+from config.web_threads import web_threads
 from core.exceptions import BodyTimeout, StrataError, TooLarge, TooManyStreams
 from core.stages import keep_span, span
 from documents.batches import BatchResponse
@@ -42,13 +44,18 @@ SEND_BLOCK_BYTES: Final = 2**18  # a client has STRATA_WRITE_SECONDS to read it
 
 _wsgi_handler = get_wsgi_application()
 _asgi_handler = get_asgi_application()
-_threads = ThreadPoolExecutor(settings.STRATA_WEB_THREADS, "web")
+_threads = web_threads
 _batch_threads = ThreadPoolExecutor(settings.STRATA_BATCH_THREADS, "batch")
 # Health checks do not wait behind other requests, nor liveness, which asks no database, behind
 # readiness.
-_health_threads: Final = {
+_away_threads = ThreadPoolExecutor(settings.STRATA_AWAY_THREADS, "away")
+_threads_by_path: Final = {
     "/health/live": ThreadPoolExecutor(1, "live"),
     "/health/ready": ThreadPoolExecutor(1, "ready"),
+    # They fetch the metadata of an application, and ask the OpenID provider, while a person waits.
+    "/oauth/authorize": _away_threads,
+    "/sign-in/openid/": _away_threads,
+    "/sign-in/openid/return/": _away_threads,
 }
 _stream_count = 0
 
@@ -89,7 +96,7 @@ async def _handle_request(scope: dict[str, Any], receive: Any, send: Any) -> Non
             return
         environ |= {"wsgi.input": body.file, "CONTENT_LENGTH": str(body.byte_count)}
         body.file.seek(0)
-        threads = _health_threads.get(scope["path"], _threads)
+        threads = _threads_by_path.get(scope["path"], _threads)
         await _send_answer(await _run_in_thread(threads, _call_django, environ), receive, send)
     except _ClientDisconnected:
         pass

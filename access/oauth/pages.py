@@ -1,9 +1,8 @@
 """The page on which a user allows an application access, and the endpoints of the authorization
 server, which the application calls."""
 
-import json
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from authlib.common.urls import add_params_to_uri
@@ -23,6 +22,9 @@ from access.grants import Scope
 from access.models import SCOPES, Authorization, GroupRights
 from access.oauth import clients
 from access.oauth.server import Server
+from access.usage_limits import count_metadata_fetch
+from core.exceptions import Malformed
+from core.http_formats import load_json
 
 View = Callable[..., HttpResponse]
 
@@ -47,7 +49,7 @@ def _with_oauth(view: View) -> View:
 def authorize(request: HttpRequest) -> HttpResponse:
     """Ask the user; then send the browser back to the application, with a code or an error."""
     assert isinstance(request.user, User)
-    server = Server(request, _find_or_fetch)
+    server = Server(request, partial(_find_or_fetch, request.user))
     try:
         grant: Any = server.get_consent_grant(request, end_user=request.user)
     except OAuth2Error as error:
@@ -86,9 +88,12 @@ def revoke_of_user(request: HttpRequest, authorization_id: int) -> HttpResponse:
     return redirect("account")
 
 
-def _find_or_fetch(client_id: str) -> clients.Client | None:
+def _find_or_fetch(user: User, client_id: str) -> clients.Client | None:
     client = clients.find_registered(client_id)
-    return clients.fetch(client_id) if client is not None and client.is_document else client
+    if client is None or not client.is_document:
+        return client
+    count_metadata_fetch(f"user {user}")
+    return clients.fetch(client_id)
 
 
 def _show_consent(request: HttpRequest, context: dict[str, Any], status: int = 200) -> HttpResponse:
@@ -145,8 +150,8 @@ def describe_server(request: HttpRequest) -> HttpResponse:
 def register(request: HttpRequest) -> HttpResponse:
     """Register an application (RFC 7591)."""
     try:
-        metadata = json.loads(request.body)
-    except ValueError:
+        metadata = load_json(request.body)
+    except Malformed:
         metadata = None
     try:
         client = clients.register(metadata)

@@ -233,12 +233,13 @@ STRATA_LLM_CONCURRENCY = read_int("STRATA_LLM_CONCURRENCY", 4)
 # Characters of document text per call: about 6,000 tokens, which fits small models.
 STRATA_LLM_CONTEXT_CHARS = read_int("STRATA_LLM_CONTEXT_CHARS", 24_000)
 
-# Hosts of webhook receivers, models, docling-serve and the OpenID provider that may have a private
-# address, separated by commas.
+# Hosts of webhook receivers, models, docling-serve and the OpenID provider, and those of documents,
+# that may have a private address, separated by commas.
 STRATA_PRIVATE_HOSTS = read_list("STRATA_PRIVATE_HOSTS")
 
 # Hosts from which documents are fetched by their address, separated by commas, such as
-# "*.example.org"; empty: none.
+# "*.example.org", or "docs.example.org:8443" for another port than that of http or https; empty:
+# none.
 STRATA_FETCH_HOSTS = read_list("STRATA_FETCH_HOSTS")
 
 # --- Webhooks --------------------------------------------------------------------------------
@@ -257,6 +258,9 @@ STRATA_WEB_THREADS = 8
 # Threads in which batches of documents are stored, in turns of some lines. More would take the
 # interpreter and the database from other requests.
 STRATA_BATCH_THREADS = 2
+# Threads for pages that wait for the host of an application or the OpenID provider, so that slow
+# ones do not take those of other requests.
+STRATA_AWAY_THREADS = 2
 # Concurrent answers of `ask` in one process; the next caller gets 503. A stream takes no thread,
 # but about 100 KB and one call to the language model.
 STRATA_MAX_STREAMS = read_int("STRATA_MAX_STREAMS", 100)

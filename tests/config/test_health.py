@@ -4,6 +4,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 from contextlib import closing
 from datetime import timedelta
 
@@ -13,6 +14,7 @@ from django.core.cache import cache
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from config import health, web_threads
 from config.celery import QUEUES
 from config.health import BEAT, HeartbeatScheduler, record_heartbeats
 from config.management.commands import doctor
@@ -65,6 +67,48 @@ def test_a_disk_that_takes_no_uploads_is_named(settings):
 
     assert ask() == (200, {"status": "degraded", "problems": ["disk"]})
     assert "MiB of disk are free" in client_with_key().get(URL).json()["checks"]["disk"]
+
+
+def test_threads_that_are_all_taken_make_the_service_unavailable(monkeypatch):
+    monkeypatch.setattr(web_threads, "TAKEN_SECONDS", 0)
+    threads = web_threads.WebThreads(2, "test")
+    monkeypatch.setattr(health, "web_threads", threads)
+    release, barrier = threading.Event(), threading.Barrier(3)
+
+    def wait_for_a_slow_host():
+        barrier.wait(60)
+        assert release.wait(60)
+
+    try:
+        taken = [threads.submit(wait_for_a_slow_host) for _ in range(2)]
+        barrier.wait(60)
+        stuck = ask()
+        checks = client_with_key().get(URL).json()["checks"]
+        release.set()
+        assert [each.result(60) for each in taken] == [None, None]
+        freed = ask()
+    finally:
+        release.set()
+        threads.shutdown()
+
+    assert stuck == (503, {"status": "unavailable", "problems": ["threads"]})
+    assert checks["threads"].startswith("All that answer requests have been taken")
+    assert freed == (200, {"status": "ready", "problems": []})
+
+
+def test_a_free_thread_or_one_that_became_free_is_enough(monkeypatch):
+    threads = web_threads.WebThreads(2, "test")
+    release = threading.Event()
+    try:
+        threads.submit(release.wait, 60)
+        for _ in range(20):  # short requests, of which each takes the last thread
+            threads.submit(int).result(60)
+
+        monkeypatch.setattr(web_threads, "TAKEN_SECONDS", 0)
+        assert not threads.are_stuck()
+    finally:
+        release.set()
+        threads.shutdown()
 
 
 def test_redis_that_does_not_answer_is_named(settings):

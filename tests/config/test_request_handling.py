@@ -86,6 +86,22 @@ class TestThreads:
 
         asyncio.run(self.ask_while(busy, release, path))
 
+    @pytest.mark.parametrize(
+        "path", ["/oauth/authorize", "/sign-in/openid/", "/sign-in/openid/return/"]
+    )
+    def test_of_pages_that_wait_for_another_host_leave_others_free(
+        self, settings, monkeypatch, release, path
+    ):
+        def call(environ):
+            if environ["PATH_INFO"] == path:
+                assert release.wait(60)
+            return request_handling._Answer(200, [], environ["PATH_INFO"].encode())
+
+        monkeypatch.setattr(request_handling, "_call_django", call)
+        busy = [path] * (settings.STRATA_WEB_THREADS + 1)
+
+        asyncio.run(self.ask_while(busy, release, "/health/ready", "/api/v1/indexes/"))
+
     def test_of_batches_leave_others_free(self, settings, monkeypatch, release):
         def store():
             yield b""

@@ -23,7 +23,7 @@ class TestReady:
     def test_shows_the_checks_to_a_key(self):
         checks = client_with_key().get(f"{URL}?index=plain").json()["checks"]
 
-        parts = ["database", "vectors", "workers", "beat", "documents", "index"]
+        parts = ["database", "threads", "vectors", "disk", "workers", "beat", "documents", "index"]
         assert checks == dict.fromkeys(parts, "ok")
 
     def test_does_not_distinguish_hidden_and_missing_indexes(self):
