@@ -14,8 +14,8 @@ from concepts.instances import MAX_QUOTE_CHARS
 from concepts.models import Concept, Instance, Relationship, RelationshipType
 from concepts.services import MAX_CHARS
 from core.openapi import with_example
-from core.serializers import PagingSerializer, StrictSerializer, TitleField
-from core.text import hash_text
+from core.serializers import PagingSerializer, StrictSerializer, StringField, TitleField
+from core.text import clean_text, hash_text
 from documents.models import Source
 from documents.serializers import render_reference
 
@@ -36,7 +36,7 @@ EVIDENCE_DISCLAIMER = (
     }
 )
 class QuoteSerializer(StrictSerializer):
-    quote = TitleField(max_length=MAX_QUOTE_CHARS)
+    quote = StringField(max_length=MAX_QUOTE_CHARS)
     source = serializers.UUIDField(  # type: ignore[assignment]
         required=False,
         source="source_id",
@@ -47,6 +47,9 @@ class QuoteSerializer(StrictSerializer):
         source="artifact_id",
         help_text="The artifact: the quote is located in its first source that contains it.",
     )
+
+    def validate_quote(self, quote: str) -> str:
+        return clean_text(quote).strip()
 
 
 @with_example({"label": "Heron", "description": "A wading bird.", "search_terms": ["Ardea"]})

@@ -19,6 +19,7 @@ from concepts.models import (
     normalise_name,
 )
 from core.exceptions import InvalidInput
+from core.text import clean_name
 from documents.exceptions import ContentConflict
 from documents.groups import require_all_visible
 from documents.services import assign_next_revision
@@ -141,6 +142,7 @@ def _clean_texts(texts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _clean_text(field: str, text: str, max_chars: int) -> str:
+    text = clean_name(text)
     cleaned = text.strip() if field == "description" else " ".join(text.split())
     if not cleaned and field not in OPTIONAL_TEXTS:
         raise InvalidInput(f"{field} must not be blank.", field=field)

@@ -11,7 +11,7 @@ from rest_framework.exceptions import ErrorDetail
 
 from core.exceptions import InvalidInput, StrataError
 from core.server_paths import hide_server_paths
-from core.text import clean_text
+from core.text import clean_name, clean_text
 
 MAX_NAME_CHARS = 100  # of an unknown name that an error quotes
 
@@ -119,10 +119,10 @@ class StringField(serializers.CharField):
 
 
 class TitleField(StringField):
-    """A string stripped of whitespace; characters that cannot be stored are replaced."""
+    """A name, stripped of whitespace; characters that cannot be stored are replaced."""
 
     def to_internal_value(self, data: Any) -> str:
-        return clean_text(super().to_internal_value(data)).strip()
+        return clean_name(super().to_internal_value(data)).strip()
 
 
 class IdField(serializers.UUIDField):

@@ -17,6 +17,9 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
+# Embeddings, overrides and isolates of direction. Marks, which Arabic and Hebrew need, stay.
+_REORDERING = re.compile("[\u202a-\u202e\u2066-\u2069]")
+
 MAX_MARKS = 30  # in a row, counted in the decomposed text
 _JOINER = "\N{COMBINING GRAPHEME JOINER}"
 # A character and the marks after it, where there may be too many: a mark is decomposed to at most
@@ -31,6 +34,12 @@ def clean_text(text: str) -> str:
     PostgreSQL rejects NUL, and UTF-8 cannot encode lone surrogates; nothing else changes.
     """
     return normalise(_UNSTORABLE.sub(REPLACEMENT, text))
+
+
+def clean_name(text: str) -> str:
+    """``clean_text`` for a name that lists show beside others: without the characters by which it
+    could be shown in another order, such as ``exe.pdf`` for a file that ends in ``fdp.exe``."""
+    return clean_text(_REORDERING.sub("", text))
 
 
 def normalise(text: str, form: Literal["NFC", "NFKC", "NFKD"] = "NFC") -> str:

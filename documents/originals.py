@@ -22,7 +22,7 @@ from django.core.files.uploadhandler import FileUploadHandler
 from django.db import transaction
 
 from core.exceptions import DiskFull, TooLarge
-from core.text import clean_text
+from core.text import clean_name
 from documents.exceptions import OriginalsUnavailable, Unparsable
 from documents.models import Artifact, RemovedOriginal
 from documents.parsing import MAX_FILES, Limits
@@ -58,7 +58,7 @@ class IncomingFile:
     """
 
     def __init__(self, file_name: str) -> None:
-        self.name = clean_text(Path(file_name).name)[:500]
+        self.name = clean_name(Path(file_name).name)[:500]
         self.size = 0  # in bytes
         self._digest = hashlib.sha256()
         self._folder = Path(settings.STRATA_FILES_DIR)

@@ -17,7 +17,7 @@ from django.db.models import Exists, OuterRef
 from core.exceptions import StrataError
 from core.leases import Claim, describe_error
 from core.stages import describe, stage
-from core.text import clean_text, hash_text
+from core.text import clean_name, clean_text, hash_text
 from documents.exceptions import Unparsable
 from documents.index_catalog import get_catalog
 from documents.models import Artifact, Reading
@@ -219,7 +219,7 @@ def _set_parsed(artifact: Artifact, parsed: ParsedDocument) -> None:
     artifact.warnings = [asdict(warning) for warning in parsed.warnings]
     artifact.reader = name_reader(artifact)
     if not artifact.has_user_title and parsed.title.strip():
-        artifact.title = clean_text(parsed.title).strip()[:1_000]
+        artifact.title = clean_name(parsed.title).strip()[:1_000]
     _save_final_state(artifact, Artifact.State.PARSED)
     recognised = get_recognised_pages_path(artifact)
     transaction.on_commit(partial(recognised.unlink, missing_ok=True))

@@ -23,7 +23,7 @@ from django.db.models.functions import Now
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from core.leases import FRESH
-from core.text import clean_text, hash_text
+from core.text import clean_name, clean_text, hash_text
 from documents.exceptions import ContentConflict, DocumentHeld, HiddenParts, UnknownArtifact
 from documents.groups import (
     choose_changed_groups,
@@ -394,7 +394,7 @@ def _clean_attributes(
     """The attributes that were given, in the form in which they are stored."""
     attributes: dict[str, Any] = {}
     if title is not None:
-        attributes["title"] = clean_text(title).strip()
+        attributes["title"] = clean_name(title).strip()
     if url is not None:
         attributes["url"] = url
     if metadata is not None:

@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import PurePath, PurePosixPath
 from typing import TYPE_CHECKING
 
-from core.text import clean_text
+from core.text import clean_name, clean_text
 from documents.exceptions import Unparsable
 from documents.parsing import ocr
 from documents.parsing.ocr import Recognised
@@ -127,7 +127,7 @@ def title_from_file_name(file_name: str) -> str:
 
 
 def clean_label(text: str) -> str:
-    return " ".join(clean_text(text).split())[:MAX_LABEL_CHARS]
+    return " ".join(clean_name(text).split())[:MAX_LABEL_CHARS]
 
 
 @dataclass(slots=True)

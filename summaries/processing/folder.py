@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from core.atomic_files import write_file
 from core.exceptions import InvalidInput
 from core.http_formats import load_json
-from core.text import clean_text, hash_text
+from core.text import clean_name, hash_text
 from summaries.processing.chunks import CHUNKS_FILE_NAME
 from summaries.processing.pages import PARSED_FILE_NAME
 
@@ -205,7 +205,7 @@ def describe_file(path: Path) -> InputFile:
         raise InvalidInput(f"{path} is a folder." if path.is_dir() else f"{path} does not exist.")
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return InputFile(name=clean_text(path.name)[:500], sha256=digest, byte_count=file.tell())
+        return InputFile(name=clean_name(path.name)[:500], sha256=digest, byte_count=file.tell())
 
 
 def hash_bytes(content: bytes) -> str:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Sequence
 
 from core.exceptions import InvalidInput
-from core.text import clean_text
+from core.text import clean_name, clean_text
 from documents.parsing import ParsedPage
 
 PARSED_FILE_NAME = "parsed.md"
@@ -60,7 +60,7 @@ def read_pages(text: str) -> list[ParsedPage]:
             )
         is_last = end == len(text)
         body = _strip_blank_lines(text[heading.end() : end], "\n" if is_last else "\n\n")
-        label = clean_text(" ".join((heading["label"] or "").split()))
+        label = clean_name(" ".join((heading["label"] or "").split()))
         pages.append(ParsedPage(clean_text(_ESCAPED.sub("", body)), label))
     return pages
 

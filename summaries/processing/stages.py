@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from core.exceptions import InvalidInput, StrataError, UnknownIndex
-from core.text import clean_text, hash_text
+from core.text import clean_name, hash_text
 from documents.models import Artifact, Source
 from documents.originals import save_incoming_file
 from documents.pages import cut_pages, replace_pages
@@ -111,7 +111,7 @@ class FileInspection:
             warnings += [f"{warning.detail} [{warning.code}]" for warning in parsed.warnings]
         self.folder.write(PARSED_FILE_NAME, format_pages(parsed.pages))
         self.manifest.document = ManifestDocument(
-            title=clean_text(parsed.title).strip()[:1_000],
+            title=clean_name(parsed.title).strip()[:1_000],
             media_type=parsed.media_type[:150],
             encoding=parsed.encoding and parsed.encoding[:40],
             warnings=[{"code": each.code, "detail": each.detail} for each in parsed.warnings],

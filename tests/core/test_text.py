@@ -3,7 +3,7 @@ from time import process_time
 
 import pytest
 
-from core.text import MAX_MARKS, clean_text, normalise
+from core.text import MAX_MARKS, clean_name, clean_text, normalise
 
 JOINER = "\N{COMBINING GRAPHEME JOINER}"
 ABOVE, BELOW = "\N{COMBINING ACUTE ACCENT}", "\N{COMBINING GRAVE ACCENT BELOW}"
@@ -66,3 +66,13 @@ def test_normalises_marks_in_linear_time(form):
 
     # In quadratic time the ratio is 64.
     assert seconds(32_000) < 28 * seconds(4_000)
+
+
+class TestCleanName:
+    def test_cannot_be_shown_in_another_order(self):
+        assert clean_name("invoice\u202efdp.exe") == "invoicefdp.exe"
+        assert clean_name("\u2067a\u2069 \u202ab\u202c") == "a b"
+
+    def test_keeps_names_of_scripts_from_right_to_left(self):
+        name = "\u200fשלום.pdf\u200e"
+        assert clean_name(name) == name

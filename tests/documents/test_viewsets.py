@@ -63,6 +63,20 @@ def give_lines(api: APIClient, *lines: Any, url: str = BATCH) -> list[dict[str, 
 
 
 class TestCreate:
+    def test_takes_what_reorders_a_name_out_of_titles_files_and_labels(self, api):
+        trick = "invoice\u202efdp"
+        titled = give(api, title=trick).json()
+        content = f"# {trick}\n\nPay.\n\n# Terms\n\nSoon.".encode()
+        file = give_file(api, content, file_name=f"{trick}.md").json()
+        reading.parse_artifact(UUID(file["id"]))
+
+        shown = api.get(one(file["id"])).json()
+        labels = [page["label"] for page in api.get(one(file["id"], "pages/")).json()["results"]]
+
+        assert titled["title"] == shown["title"] == "invoicefdp"
+        assert shown["file_name"] == "invoicefdp.md"
+        assert labels == ["invoicefdp", "Terms"]
+
     @pytest.mark.parametrize(
         ("setting", "body", "field", "said"),
         [
