@@ -22,9 +22,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 import strata_types
-from access.authentication import get_grant, get_scope
+from access.authentication import get_grant
 from access.grants import Grant, Scope
-from access.permissions import require_larger_scope
+from access.permissions import find_larger_grant, require_larger_scope
 from access.request_throttle import get_holder
 from access.usage_limits import require_room, take_batch
 from audit.serializers import render_change
@@ -280,12 +280,12 @@ class ArtifactViewSet(viewsets.ViewSet):
         """List the changes of an artifact, newest first.
 
         They are rows of the audit log, which keeps them for a time and has none for what a command
-        wrote to the database itself. Names are only for callers with the scope `manage`.
+        wrote to the database itself. Names are only for callers with the scope `manage` for it.
         """
         artifact = _get_visible(request, artifact_id)
         parameters = PagingSerializer.read(request.query_params)
         page, answer = paginate(request, select_changes(str(artifact.pk)), parameters)
-        with_name = get_scope(request) == Scope.MANAGE
+        with_name = artifact.is_visible_to(find_larger_grant(request, Scope.MANAGE))
         answer["results"] = [render_change(row, with_name=with_name) for row in page]
         return Response(answer)
 

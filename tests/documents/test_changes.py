@@ -3,7 +3,8 @@
 import pytest
 
 from access.grants import Scope
-from tests.clients import client_with_key
+from documents.models import Artifact
+from tests.clients import client_with_key, session_with_rights
 
 pytestmark = pytest.mark.django_db
 
@@ -54,6 +55,25 @@ class TestChanges:
         answer = list_changes(client_with_key(), document, limit=1, offset=1)
 
         assert [each["method"] for each in answer["results"]] == ["PUT"]
+
+    @pytest.mark.parametrize(
+        ("managed", "is_named"),
+        [
+            ({"indexes": ["library"]}, False),
+            ({"indexes": ["plain"], "groups": ["board"]}, True),
+            ({"indexes": ["plain"]}, True),
+        ],
+    )
+    def test_name_who_made_them_to_those_who_manage_this_document(
+        self, document, managed, is_named
+    ):
+        Artifact.objects.update(groups=["board", "staff"])
+        reads = {"scope": Scope.SEARCH, "indexes": ["plain"], "groups": ["staff"]}
+        client = session_with_rights(reads, {"scope": Scope.MANAGE, **managed})
+
+        [*_, first] = list_changes(client, document)["results"]
+
+        assert (first["name"] is not None) == is_named
 
     @pytest.mark.parametrize(("scope", "is_named"), [(Scope.WRITE, False), (Scope.MANAGE, True)])
     def test_name_who_made_them_to_those_who_manage(self, document, scope, is_named):
