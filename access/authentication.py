@@ -27,6 +27,16 @@ MCP_HEADER: Final = "X-Strata-Mcp"
 MCP_SECRET: Final = secrets.token_urlsafe()
 
 
+ACTING_FOR: Final = "strata.acting_for"  # in META
+
+
+def act_for(request: HttpRequest, user: User | None, name: str = "") -> None:
+    """Note for whom a request without key and session acts: who signs in or tries to, or allowed
+    the application that sends it. It has a row in the audit log, whatever its method. ``user``:
+    None if nobody has the name that was given. ``name``: shown instead of the user's."""
+    request.META[ACTING_FOR] = (user.pk, name or user.get_username()) if user else (0, "")
+
+
 class _User:
     """A ``request.user`` without a row, password or session."""
 

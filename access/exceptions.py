@@ -1,6 +1,11 @@
 """Errors about API keys and what they may do."""
 
+from typing import TYPE_CHECKING
+
 from core.exceptions import Conflict, Forbidden, StrataError, Unavailable, Unknown
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
 
 
 class UnknownKey(Unknown):
@@ -34,7 +39,20 @@ class MissingScope(Forbidden):
 
 
 class SignInRefused(Exception):
-    """The sign-in with the OpenID provider did not succeed. The page shows the text."""
+    """The sign-in with the OpenID provider did not succeed. The page shows the text. ``user``: who
+    the provider says it is, if that is known here."""
+
+    def __init__(self, detail: str, user: "User | None" = None) -> None:
+        super().__init__(detail)
+        self.user = user
+
+
+class TokenUsedTwice(Exception):
+    """A code or a refresh token was exchanged before, and has been stolen."""
+
+    def __init__(self, user: "User") -> None:
+        super().__init__(user)
+        self.user = user
 
 
 class LimitReached(StrataError):

@@ -18,6 +18,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from access.exceptions import TokenUsedTwice
 from access.grants import EVERYTHING, Grant, Scope, UserRights, check_group_names
 from core.exceptions import InvalidInput
 
@@ -274,8 +275,10 @@ class AuthorizationQuerySet(models.QuerySet["Authorization"]):
     def find(self, kind: str, secret: str) -> "Authorization | None":
         """The valid authorization with this code or token of the ``kind``.
 
-        A code or a refresh token that was exchanged before has been stolen, from the user's
-        application or by it, so the authorization is deleted, and with it all tokens.
+        Raises:
+            TokenUsedTwice: the code or refresh token was exchanged before, so it has been stolen,
+                from the user's application or by it. The authorization is deleted, and with it all
+                tokens.
         """
         match = _TOKEN.fullmatch(secret)
         if match is None or match[1] != kind:
@@ -292,7 +295,7 @@ class AuthorizationQuerySet(models.QuerySet["Authorization"]):
             return found
         logger.warning("Revoked authorization %s: a code or token was used twice", found.pk)
         found.delete()
-        return None
+        raise TokenUsedTwice(found.user)
 
 
 class Authorization(models.Model):

@@ -3,11 +3,16 @@
 import hashlib
 import json
 from datetime import UTC
+from typing import Any
 
 from cryptography.fernet import Fernet
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+
+
+def hash_secret(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
 
 
 class Subject(models.Model):
@@ -23,6 +28,7 @@ class Subject(models.Model):
     kind = models.CharField(max_length=10, choices=Kind)
     number = models.PositiveBigIntegerField(default=0, help_text="Id of the key or the user.")
     secret = models.CharField(max_length=44, help_text="Fernet key; empty if it was erased.")
+    secret_hash = models.CharField(max_length=64, help_text="SHA-256 of the secret, also later.")
 
     class Meta:
         constraints = [
@@ -33,6 +39,11 @@ class Subject(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.number or ''}".strip()
+
+    @property
+    def has_its_secret(self) -> bool:
+        """Whether it has the secret that it was made with, or was erased."""
+        return not self.secret or hash_secret(self.secret) == self.secret_hash
 
     def encrypt(self, name: str, address: str | None) -> str:
         return Fernet(self.secret).encrypt(json.dumps([name, address]).encode()).decode()
@@ -68,19 +79,33 @@ class AuditRow(models.Model):
 
     @property
     def name_and_address(self) -> tuple[str | None, str | None]:
-        if not self.subject.secret:
-            return None, None  # erased
+        if not self.subject.secret or not self.subject.has_its_secret:
+            return None, None  # erased, or changed in the database
         name, address = json.loads(Fernet(self.subject.secret).decrypt(self.person))
         return name, address
 
     def compute_seal(self, previous: str) -> str:
-        """The person is hashed as encrypted, so that the seal holds after the secret is gone."""
-        content = [
+        """The person is hashed as encrypted, and of the secret its hash, so that the seal holds
+        after the secret is gone."""
+        who = [self.subject.kind, self.subject.number, self.subject.secret_hash]
+        return _hash([*self._list_content(previous), who])
+
+    def has_seal_after(self, previous: str) -> bool:
+        """Whether its seal is right, and names whom it did when it was sealed. Rows of 0.2.0 and
+        before were sealed without saying who the subject is."""
+        earlier = _hash(self._list_content(previous))
+        return self.seal in (self.compute_seal(previous), earlier) and self.subject.has_its_secret
+
+    def _list_content(self, previous: str) -> list[Any]:
+        return [
             previous, self.pk, self.at.astimezone(UTC).isoformat(), self.subject_id, self.person,
             self.method, self.route, self.index, self.document, self.status,
             *([] if self.revision is None else [self.revision]),
         ]  # fmt: skip
-        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def _hash(content: list[Any]) -> str:
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 class Chain(models.Model):

@@ -14,14 +14,14 @@ from cryptography.fernet import Fernet
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection, transaction
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
 import strata_types
-from access.authentication import ApiKeyUser, ApplicationUser
+from access.authentication import ACTING_FOR, ApiKeyUser, ApplicationUser
 from access.client_address import get_client_address
-from audit.models import AuditRow, Chain, Subject
+from audit.models import AuditRow, Chain, Subject, hash_secret
 
 BLOCK = 1_000  # rows read, sealed or deleted at once
 _SEAL = "UPDATE audit_auditrow SET position = %s, seal = %s WHERE id = %s"  # bulk_update is slow
@@ -36,6 +36,9 @@ def identify(request: HttpRequest) -> Caller:
     """Who sends a request, which has been authenticated."""
     user: object = request.user
     address = get_client_address(request)
+    if ACTING_FOR in request.META:
+        number, name = request.META[ACTING_FOR]
+        return Subject.Kind.USER if number else Subject.Kind.NOBODY, number, name, address
     if isinstance(user, ApiKeyUser):
         kind = Subject.Kind.SERVER if user.key_id is None else Subject.Kind.KEY
         return kind, user.key_id or 0, user.name, address
@@ -51,8 +54,9 @@ def write_rows(
 ) -> None:
     """Write a row for each target of an operation, which is a method and a route."""
     (kind, number, name, address), (method, route) = caller, operation
+    secret = Fernet.generate_key().decode()
     subject, _ = Subject.objects.exclude(secret="").get_or_create(
-        kind=kind, number=number, defaults={"secret": Fernet.generate_key().decode()}
+        kind=kind, number=number, defaults={"secret": secret, "secret_hash": hash_secret(secret)}
     )
     facts = {"subject": subject, "person": subject.encrypt(name, address), "status": status}
     AuditRow.objects.bulk_create(
@@ -94,14 +98,19 @@ def seal_and_prune() -> None:
 
 
 def _lock_chain() -> Chain:
-    Chain.objects.get_or_create(pk=1)
+    if not Chain.objects.filter(pk=1).exists():
+        # If it was removed, a missing position shows that, and that the last rows may be missing.
+        last = AuditRow.objects.exclude(position=None).order_by("position").last()
+        end = {} if last is None else {"position": (last.position or 0) + 1, "seal": last.seal}
+        Chain.objects.get_or_create(pk=1, defaults=end)
     return Chain.objects.select_for_update().get(pk=1)
 
 
 @transaction.atomic
 def _seal_block() -> int:
     chain = _lock_chain()
-    rows = list(AuditRow.objects.filter(position=None).order_by("id")[:BLOCK])
+    unsealed = AuditRow.objects.filter(position=None).select_related("subject")
+    rows = list(unsealed.order_by("id")[:BLOCK])
     for row in rows:
         chain.position, chain.seal = chain.position + 1, row.compute_seal(chain.seal)
         row.position, row.seal = chain.position, chain.seal
@@ -124,16 +133,23 @@ def _prune_block() -> int:
     return len(old)
 
 
+def _read_chain() -> Chain:
+    return Chain.objects.filter(pk=1).first() or Chain()
+
+
 def verify_chain() -> strata_types.AuditVerification:
     """Compute every seal again, in bounded memory."""
-    chain, _ = Chain.objects.get_or_create(pk=1)
+    # Before the chain, which has the end of each row that was sealed by then.
+    last = AuditRow.objects.aggregate(last=Max("position"))["last"] or 0
+    chain = _read_chain()
     position, seal = chain.pruned_position, chain.pruned_seal
-    for row in iter_rows(AuditRow.objects.filter(position__lte=chain.position), "position"):
-        if row.position != position + 1 or row.seal != row.compute_seal(seal):
+    sealed = AuditRow.objects.filter(position__lte=chain.position).select_related("subject")
+    for row in iter_rows(sealed, "position"):
+        if row.position != position + 1 or not row.has_seal_after(seal):
             break
         position, seal = position + 1, row.seal
-    is_intact = (position, seal) == (chain.position, chain.seal)
-    if not is_intact and Chain.objects.get(pk=1).pruned_position != chain.pruned_position:
+    is_intact = (position, seal) == (chain.position, chain.seal) and last <= chain.position
+    if not is_intact and _read_chain().pruned_position != chain.pruned_position:
         return verify_chain()  # rows were pruned meanwhile
     return {
         "is_intact": is_intact,

@@ -18,6 +18,7 @@ from django.http import HttpRequest, JsonResponse
 from django.http.response import HttpResponseBase
 from rest_framework.exceptions import APIException
 
+from access.authentication import ACTING_FOR
 from access.grants import Scope, list_index_names
 from access.permissions import get_required_scope
 from audit.exceptions import AuditUnavailable
@@ -81,12 +82,16 @@ class AuditMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
+        is_sign_in = ACTING_FOR in request.META
+        if is_sign_in:
+            request.META.setdefault(AUDITED, "")
         if AUDITED not in request.META or response.status_code in UNAUDITED_STATUSES:
             return response
         match: Any = request.resolver_match
         caller = identify(request)
-        if caller[0] == Subject.Kind.NOBODY and _is_change(request, match.func):
-            return response  # refused, or an application's tokens, which a user has allowed before
+        is_nobody = caller[0] == Subject.Kind.NOBODY and not is_sign_in
+        if is_nobody and _is_change(request, match.func):
+            return response  # refused
         try:
             data = getattr(response, "data", None)
             answer = data if isinstance(data, Mapping) else {}

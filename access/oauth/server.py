@@ -14,7 +14,8 @@ from authlib.oauth2.rfc6749.grants import AuthorizationCodeGrant, RefreshTokenGr
 from authlib.oauth2.rfc7636 import CodeChallenge
 from django.http import HttpRequest
 
-from access.authentication import get_resource
+from access.authentication import act_for, get_resource
+from access.exceptions import TokenUsedTwice
 from access.grants import Scope
 from access.models import ACCESS, ACCESS_SECONDS, CODE, REFRESH, SCOPES, Authorization
 from access.oauth.clients import Client, find_registered
@@ -33,12 +34,25 @@ class Server(AuthorizationServer):
         self, request: HttpRequest, find_client: Callable[[str], Client | None] = find_registered
     ) -> None:
         super().__init__(None, Authorization)
+        self._request = request
         self.resource = get_resource(request)
         self.query_client = find_client
         self.scopes_supported = list(SCOPES)
         self.register_grant(CodeGrant, [PkceS256()])
         self.register_grant(RefreshGrant)
         self.register_endpoint(Revocation)
+
+    def find_authorization(self, kind: str, token: str) -> Authorization | None:
+        """That of a code or token. In the audit log, the request is its user's."""
+        try:
+            found = Authorization.objects.find(kind, token)
+        except TokenUsedTwice as error:
+            found, user = None, error.user
+        else:
+            user = found and found.user
+        if user is not None:
+            act_for(self._request, user, f"{user}, by an application")
+        return found
 
     def check_resource(self, request: Any) -> None:
         """Without the parameter, the only resource is meant.
@@ -130,7 +144,7 @@ class CodeGrant(_TokenGrant, AuthorizationCodeGrant):
         )
 
     def query_authorization_code(self, code: str, client: Client) -> Authorization | None:
-        found = Authorization.objects.find(CODE, code)
+        found = self.server.find_authorization(CODE, code)
         return found if found is not None and found.check_client(client) else None
 
 
@@ -138,15 +152,17 @@ class RefreshGrant(_TokenGrant, RefreshTokenGrant):
     INCLUDE_NEW_REFRESH_TOKEN = True
 
     def authenticate_refresh_token(self, refresh_token: str) -> Authorization | None:
-        return Authorization.objects.find(REFRESH, refresh_token)
+        found: Authorization | None = self.server.find_authorization(REFRESH, refresh_token)
+        return found
 
 
 class Revocation(RevocationEndpoint):
     CLIENT_AUTH_METHODS: ClassVar = ["none"]
 
     def query_token(self, token: str, token_type_hint: str | None) -> Authorization | None:
-        find = Authorization.objects.find
-        return find(ACCESS, token) or find(REFRESH, token)
+        find = self.server.find_authorization
+        found: Authorization | None = find(ACCESS, token) or find(REFRESH, token)
+        return found
 
     def revoke_token(self, token: Authorization, request: Any) -> None:
         token.delete()

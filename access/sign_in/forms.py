@@ -23,6 +23,12 @@ class SignInForm(AuthenticationForm):
         if not self.data.get("code"):
             self.fields["code"].widget = forms.HiddenInput()
 
+    is_refused = False  # the password or the code is wrong
+
+    def get_invalid_login_error(self) -> forms.ValidationError:
+        self.is_refused = True
+        return super().get_invalid_login_error()
+
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean()
         user = self.get_user()
@@ -32,6 +38,7 @@ class SignInForm(AuthenticationForm):
             if not cleaned["code"]:
                 raise forms.ValidationError("Enter the code that your app shows.")
             if match_token(user, cleaned["code"]) is None:
+                self.is_refused = True
                 raise forms.ValidationError(
                     "This code is wrong, was used before, or came too soon after a wrong one."
                 )

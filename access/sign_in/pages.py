@@ -1,6 +1,7 @@
 """Pages on which users sign in, and look after their password and second factor."""
 
 from base64 import b32encode
+from http import HTTPStatus
 from types import ModuleType
 from typing import Any
 
@@ -20,7 +21,9 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from django_otp import user_has_device
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
+from access.authentication import act_for
 from access.exceptions import SignInRefused
+from access.client_address import get_client_address
 from access.sign_in.forms import SecondFactorForm, SignInForm
 from access.sign_in.people import update_user
 
@@ -37,6 +40,17 @@ class SignInView(LoginView):
         self.request.session.flush()  # remove what an unfinished OpenID sign-in left
         self.request.session.clear_expired()
         return super().form_valid(form)
+
+    def form_invalid(self, form: SignInForm) -> HttpResponse:
+        response = super().form_invalid(form)
+        if form.is_refused:
+            response.status_code = HTTPStatus.FORBIDDEN
+            user = User.objects.filter(username=form.cleaned_data["username"]).first()
+            # Of an address, only a few are not locked out: the rows of names that nobody has are
+            # few, too.
+            if user is not None or get_client_address(self.request) is not None:
+                act_for(self.request, user)
+        return response
 
     def get_context_data(self, **more: Any) -> dict[str, Any]:
         return super().get_context_data(has_openid=bool(settings.STRATA_OIDC_ISSUER), **more)
@@ -66,9 +80,12 @@ def return_from_openid(request: HttpRequest) -> HttpResponseBase:
     try:
         user = update_user(openid.read_claims(request))
     except SignInRefused as error:
+        if error.user is not None:
+            act_for(request, error.user)
         return _show_refusal(request, error)
     target = request.session.pop(NEXT, "")
     login(request, user, backend=PASSWORD_BACKEND)
+    act_for(request, user)
     request.session.set_expiry(settings.STRATA_OIDC_SESSION_SECONDS)
     request.session.clear_expired()
     is_same_site = url_has_allowed_host_and_scheme(
@@ -117,6 +134,10 @@ class SetPasswordView(PasswordResetConfirmView):
     template_name = "account/account_form.html"
     success_url = reverse_lazy("sign-in")
     extra_context = {"heading": "Set your password"}
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        act_for(self.request, form.user)
+        return super().form_valid(form)
 
 
 @never_cache

@@ -39,7 +39,7 @@ def update_user(claims: Mapping[str, Any]) -> User:
     identity = identities.filter(issuer=settings.STRATA_OIDC_ISSUER, subject=subject).first()
     user = _create_user(subject, claims) if identity is None else identity.user
     if not user.is_active:
-        raise SignInRefused("This user has been deactivated.")
+        raise SignInRefused("This user has been deactivated.", user)
     set_groups(user, read_group_names(claims))
     return user
 

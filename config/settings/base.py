@@ -75,9 +75,9 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "axes.middleware.AxesMiddleware",  # answers 429 to those who are locked out
     "config.error_statuses.StrataErrorMiddleware",
-    "config.auditing.AuditMiddleware",  # innermost: it sees what views answer
+    "config.auditing.AuditMiddleware",  # it sees what views answer
+    "axes.middleware.AxesMiddleware",  # answers 429 to those who are locked out
 ]
 
 # Names by which requests may address the service, separated by commas.

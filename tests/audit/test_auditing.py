@@ -198,13 +198,6 @@ class TestRequests:
         assert (row["caller"], row["caller_id"], row["name"]) == ("user", admin_user.pk, "admin")
         assert (row["document"], row["status"]) == (str(reader.pk), 302)
 
-    def test_a_sign_in_has_a_row_and_a_failed_one_has_none(self, client, admin_user):
-        for password in ("wrong", "password"):
-            client.post("/sign-in/", {"username": "admin", "password": password})
-
-        [row] = take_rows()
-        assert (row["route"], row["name"]) == ("/sign-in", "admin")
-
     def test_a_change_whose_index_cannot_be_looked_up_is_refused(self, shared_store, monkeypatch):
         artifact = give()
         client = client_with_key()

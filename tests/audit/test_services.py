@@ -1,10 +1,15 @@
 """Seals, pruning and erasing."""
 
-from datetime import timedelta
+import hashlib
+import json
+from datetime import UTC, timedelta
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
+from django.apps import apps
 from django.contrib.auth.models import User
 from django.utils import timezone
 
@@ -12,7 +17,7 @@ from access.authentication import ApiKeyUser, ApplicationUser
 from access.grants import Scope, UserRights
 from access.models import ApiKey
 from audit import services, tasks
-from audit.models import AuditRow, Subject
+from audit.models import AuditRow, Chain, Subject
 from audit.serializers import iter_csv, render_row
 from audit.services import identify, iter_rows, verify_chain, write_rows
 
@@ -23,6 +28,14 @@ OPERATION = ("POST", "/api/v1/indexes/<index>/artifacts")
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     monkeypatch.setattr(services, "BLOCK", 2)
+
+
+def compute_earlier_seal(row: AuditRow, previous: str) -> str:
+    content = [
+        previous, row.pk, row.at.astimezone(UTC).isoformat(), row.subject_id, row.person,
+        row.method, row.route, row.index, row.document, row.status,
+    ]  # fmt: skip
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 def make_request(user: Any = None) -> Any:
@@ -107,6 +120,61 @@ class TestSeals:
         AuditRow.objects.filter(position=position).delete()
 
         assert verify_chain()["broken_at"] == position
+
+    @pytest.mark.parametrize(
+        "changed", [{"kind": "key"}, {"number": 9}, {"secret": Fernet.generate_key().decode()}]
+    )
+    def test_show_that_their_subject_is_another_one_now(self, changed):
+        write(2)
+        write(1, User.objects.create_user("reader"))
+        tasks.seal_and_prune()
+
+        Subject.objects.filter(kind="user").update(**changed)
+
+        assert verify_chain()["broken_at"] == 3
+        assert [render_row(row)["id"] for row in AuditRow.objects.all()]  # they can still be read
+
+    def test_of_earlier_releases_hold(self, monkeypatch):
+        with monkeypatch.context() as patched:
+            patched.setattr(AuditRow, "compute_seal", compute_earlier_seal)
+            write(2)
+            tasks.seal_and_prune()
+
+        write(2)
+        tasks.seal_and_prune()
+
+        assert verify_chain()["is_intact"]
+        AuditRow.objects.filter(position=2).update(status=200)
+        assert verify_chain()["broken_at"] == 2
+
+    def test_are_about_subjects_of_earlier_releases_by_the_migration(self):
+        write(1)
+        Subject.objects.update(secret_hash="")
+
+        import_module("audit.migrations.0004_sealed_subjects").hash_secrets(apps, None)
+
+        [subject] = Subject.objects.all()
+        assert subject.secret_hash == hashlib.sha256(subject.secret.encode()).hexdigest()
+
+    def test_show_that_the_end_of_the_chain_was_removed(self):
+        write(3)
+        tasks.seal_and_prune()
+
+        Chain.objects.all().delete()
+
+        assert verify_chain()["is_intact"] is False
+
+    def test_show_for_good_that_the_end_was_removed_with_the_last_rows(self):
+        write(5)
+        tasks.seal_and_prune()
+        Chain.objects.all().delete()
+        AuditRow.objects.filter(position__gt=3).delete()
+
+        write(2)
+        tasks.seal_and_prune()
+
+        found = verify_chain()
+        assert (found["is_intact"], found["broken_at"], found["unsealed"]) == (False, 4, 0)
 
     def test_do_not_change_when_more_rows_are_sealed(self):
         write(3)

@@ -60,7 +60,7 @@ class ChangeList(AnyList):
 class AuditVerification(TypedDict):
     is_intact: bool
     broken_at: int | None
-    """The position of the first row that was changed or removed."""
+    """The position of the first row that was changed or removed, or whose subject was changed."""
     rows: int
     """Whose seals are right."""
     unsealed: int

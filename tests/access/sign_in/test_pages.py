@@ -50,7 +50,7 @@ class TestSignIn:
     def test_is_refused_to_a_deactivated_user(self, client, user):
         User.objects.update(is_active=False)
 
-        assert send(client).status_code == 200
+        assert send(client).status_code == 403
         assert "_auth_user_id" not in client.session
 
 
@@ -151,7 +151,7 @@ class TestLockOut:
         for _ in range(count):
             assert client.post(
                 "/sign-in/", {"username": name, "password": "wrong"}, **headers
-            ).status_code in {200, 429}
+            ).status_code in {403, 429}
 
     def test_refuses_the_right_password_too(self, client, user):
         self.fail(client, 10)
