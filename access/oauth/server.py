@@ -12,6 +12,7 @@ from authlib.oauth2 import OAuth2Error
 from authlib.oauth2.rfc6749 import InvalidGrantError, InvalidRequestError
 from authlib.oauth2.rfc6749.grants import AuthorizationCodeGrant, RefreshTokenGrant
 from authlib.oauth2.rfc7636 import CodeChallenge
+from django.contrib.auth.models import User
 from django.http import HttpRequest
 
 from access.authentication import act_for, get_resource
@@ -47,12 +48,14 @@ class Server(AuthorizationServer):
         try:
             found = Authorization.objects.find(kind, token)
         except TokenUsedTwice as error:
-            found, user = None, error.user
-        else:
-            user = found and found.user
-        if user is not None:
-            act_for(self._request, user, f"{user}, by an application")
+            self._act_for(error.user)
+            return None
+        if found is not None:
+            self._act_for(found.user)
         return found
+
+    def _act_for(self, user: User) -> None:
+        act_for(self._request, user, f"{user}, by an application")
 
     def check_resource(self, request: Any) -> None:
         """Without the parameter, the only resource is meant.

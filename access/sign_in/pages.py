@@ -22,8 +22,8 @@ from django_otp import user_has_device
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from access.authentication import act_for
-from access.exceptions import SignInRefused
 from access.client_address import get_client_address
+from access.exceptions import SignInRefused
 from access.sign_in.forms import SecondFactorForm, SignInForm
 from access.sign_in.people import update_user
 
@@ -41,7 +41,7 @@ class SignInView(LoginView):
         self.request.session.clear_expired()
         return super().form_valid(form)
 
-    def form_invalid(self, form: SignInForm) -> HttpResponse:
+    def form_invalid(self, form: Any) -> HttpResponse:
         response = super().form_invalid(form)
         if form.is_refused:
             response.status_code = HTTPStatus.FORBIDDEN

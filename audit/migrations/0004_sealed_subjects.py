@@ -1,9 +1,10 @@
 from hashlib import sha256
+from typing import Any
 
 from django.db import migrations, models
 
 
-def hash_secrets(apps, schema_editor):
+def hash_secrets(apps: Any, schema_editor: Any) -> None:
     subjects = apps.get_model("audit", "Subject").objects
     for subject in subjects.exclude(secret=""):
         secret_hash = sha256(subject.secret.encode()).hexdigest()
