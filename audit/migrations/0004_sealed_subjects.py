@@ -12,7 +12,6 @@ def hash_secrets(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
         ("audit", "0003_revisions_of_documents"),
     ]
