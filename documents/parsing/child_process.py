@@ -30,7 +30,13 @@ from documents.exceptions import Unparsable
 from documents.parsing import ocr
 from documents.parsing.added_readers import read_with
 from documents.parsing.confinement import confine
-from documents.parsing.document import DocumentDraft, Limits, PageReader, ParsedDocument
+from documents.parsing.document import (
+    DocumentDraft,
+    Limits,
+    PageReader,
+    ParsedDocument,
+    make_memory_error,
+)
 from documents.parsing.formats import detect_format, guess_media_type
 
 if TYPE_CHECKING:
@@ -186,12 +192,8 @@ def _parse(path: Path, request: Request, limits: Limits, send: Send) -> ParsedDo
 
 
 def _out_of_memory_reply() -> Reply:
-    return _error_reply(
-        "parse_memory",
-        "Reading the file takes more memory than is allowed.",
-        "Split it into several files.",
-        is_last=True,
-    )
+    error = make_memory_error()
+    return _error_reply(error.code, error.detail, error.fix, is_last=True)
 
 
 def _error_reply(code: str, detail: str, fix: str | None = None, *, is_last: bool = False) -> Reply:

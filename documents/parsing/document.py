@@ -111,6 +111,14 @@ class Limits:
         )
 
 
+def make_memory_error() -> Unparsable:
+    return Unparsable(
+        "parse_memory",
+        "Reading the file takes more memory than is allowed.",
+        fix="Split it into several files.",
+    )
+
+
 def is_nearly_all_separators(text: str) -> bool:
     """Whether a long text has hardly any letters or digits, such as the cells of a sheet with
     values far apart. Its chunks would cost much and say nothing."""

@@ -4,6 +4,7 @@ A page is written as Markdown where LiteParse's blocks hold its letters and digi
 plain text elsewhere; so is the area of a table that LiteParse makes of paragraphs.
 """
 
+import ctypes
 import re
 import unicodedata
 from collections import Counter
@@ -53,7 +54,9 @@ def read(path: Path, draft: DocumentDraft) -> None:
     draft.check_page_count(len(document))
     draft.propose_title(document.get_metadata_dict().get("Title"))
     bookmarks = _bookmarks(document)
-    layout = _read_layout(path, draft)
+    layout = {} if _is_endless(document) else _read_layout(path, draft)
+    if not layout:
+        draft.warn("plain_page", "The PDF was read without headings and tables.")
     if spreads := [index for index in layout if _is_spread(document, index)]:
         left, right = (
             _read_layout(path, draft, spreads, crop_box)
@@ -187,6 +190,22 @@ def _bookmarks(document: pypdfium2.PdfDocument) -> dict[int, str]:
     return titles
 
 
+def _is_endless(document: pypdfium2.PdfDocument) -> bool:
+    """Whether the outline repeats itself. LiteParse would follow it until it crashes."""
+    seen: set[int] = set()
+    waiting = [pypdfium2.raw.FPDFBookmark_GetFirstChild(document, None)]
+    while waiting:
+        if not (bookmark := waiting.pop()):
+            continue
+        address = ctypes.addressof(bookmark.contents)
+        if address in seen:
+            return True
+        seen.add(address)
+        waiting.append(pypdfium2.raw.FPDFBookmark_GetNextSibling(document, bookmark))
+        waiting.append(pypdfium2.raw.FPDFBookmark_GetFirstChild(document, bookmark))
+    return False
+
+
 def _is_spread(document: pypdfium2.PdfDocument, index: int) -> bool:
     """Whether the page is two pages side by side: its lines keep to the left or to the right half,
     and some of both are as long as lines of prose. LiteParse would read across both."""
@@ -231,7 +250,6 @@ def _read_layout(
     try:
         result = parser.parse(path.read_bytes())  # it refuses a path without ``.pdf``
     except liteparse.ParseError:
-        draft.warn("plain_page", "The PDF was read without headings and tables.")
         return {}
     return {page.page_num - 1: page.blocks or [] for page in result.pages}
 

@@ -25,7 +25,7 @@ from typing import Any
 
 from core.memory import read_memory_limit
 from documents.exceptions import PagesBusy, Unparsable
-from documents.parsing import office
+from documents.parsing import ocr, office
 from documents.parsing.added_readers import DOCLING_SERVE, find_added_reader, strip_label
 from documents.parsing.document import (
     FileReceiver,
@@ -33,6 +33,7 @@ from documents.parsing.document import (
     ParsedDocument,
     ParsedPage,
     ParseWarning,
+    make_memory_error,
 )
 from documents.parsing.formats import guess_media_type
 
@@ -53,6 +54,13 @@ _PASSED_ENV_VARS = (
 _ROOT = Path(__file__).resolve().parents[2]
 _BYTES_PER_CHAR = 6  # at most, in JSON
 
+# What a built-in reader may take of the memory itself, whose limit is one of addresses, which some
+# libraries reserve by the gigabyte. The largest seen: 0.3 GB for a PDF of 3 MB.
+BASE_BYTES = 384 * 2**20
+BYTES_PER_BYTE = 100  # of the file
+OCR_BYTES = 2**30  # more, where OCR is installed
+MEMORY_CHECK_SECONDS = 0.1
+
 MAX_MARKED_CHARS = 100_000  # of a page; some ten times those of a full one
 PAGE_SECONDS = 10  # to draw a page, and to wait for others that are drawn
 
@@ -66,6 +74,10 @@ class _ChildExited(Exception):
     def __init__(self, return_code: int) -> None:
         super().__init__(return_code)
         self.return_code = return_code
+
+
+class _OutOfMemory(Exception):
+    """The child takes more memory than it may for the file."""
 
 
 def parse_file(
@@ -245,6 +257,8 @@ def _read_file(
     path = path.resolve()
     is_original = any(path.is_relative_to(folder) for folder in _folders_of_originals())
     request = {**request, "path": str(path), "limits": asdict(limits)}
+    if not request.get("reader"):  # others' may load large models
+        limits = replace(limits, memory_bytes=_find_memory_limit(path, limits))
     outside = None if is_original else path.parent
     reply = _request_reply(request, limits, outside, receive, report_page)
     if "os_error" in reply:
@@ -253,6 +267,12 @@ def _read_file(
         error = reply["error"]
         raise Unparsable(error["code"], error["detail"], fix=error["fix"])
     return reply
+
+
+def _find_memory_limit(path: Path, limits: Limits) -> int:
+    """A small file that takes much memory was made to."""
+    room = BASE_BYTES + BYTES_PER_BYTE * path.stat().st_size
+    return min(room + (OCR_BYTES if ocr.is_installed() else 0), limits.memory_bytes)
 
 
 def _request_reply(
@@ -282,6 +302,8 @@ def _request_reply(
             return reply
         except TimeoutError:
             raise _timeout_error(limits) from None
+        except _OutOfMemory:
+            raise make_memory_error() from None
         except _ChildExited as ended:
             if ended.return_code == 0 and not is_fresh:
                 continue  # the idle child had just ended
@@ -346,6 +368,7 @@ class _ChildProcess:
     def send_request(self, request: dict[str, Any], limits: Limits) -> dict[str, Any]:
         """Send a request and return the first reply; raises as ``receive_reply``."""
         assert self._process.stdin is not None
+        self._memory_before = self._read_memory()  # of files that it has read before
         try:
             self._process.stdin.write(
                 json.dumps(request).encode() + b"\n"
@@ -355,17 +378,17 @@ class _ChildProcess:
         return self.receive_reply(limits)
 
     def receive_reply(self, limits: Limits) -> dict[str, Any]:
-        """After ``_ChildExited`` or ``TimeoutError`` the child must be closed."""
+        """After ``_ChildExited``, ``_OutOfMemory`` or ``TimeoutError`` the child must be closed."""
         deadline = time.monotonic() + limits.seconds
-        length = int.from_bytes(self._receive(8, deadline), "big")
+        length = int.from_bytes(self._receive(8, deadline, limits.memory_bytes), "big")
         if length > limits.max_text_chars * _BYTES_PER_CHAR + limits.max_pages * 4096 + 2**20:
             raise _ChildExited(-signal.SIGABRT)  # a valid reply is never that long
-        reply = json.loads(self._receive(length, deadline))
+        reply = json.loads(self._receive(length, deadline, limits.memory_bytes))
         if not isinstance(reply, dict):
             raise _ChildExited(-signal.SIGABRT)
         return reply
 
-    def _receive(self, length: int, deadline: float) -> bytes:
+    def _receive(self, length: int, deadline: float, memory_bytes: int) -> bytes:
         assert self._process.stdout is not None
         fd = self._process.stdout.fileno()
         poll = select.poll()  # unlike select, has no highest descriptor
@@ -375,13 +398,23 @@ class _ChildProcess:
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 raise TimeoutError
-            if not poll.poll(remaining * 1000):
+            if not poll.poll(min(remaining, MEMORY_CHECK_SECONDS) * 1000):
+                if self._read_memory() > self._memory_before + memory_bytes:
+                    raise _OutOfMemory
                 continue
             block = os.read(fd, min(length - len(data), 2**20))
             if not block:
                 raise _ChildExited(self._process.wait())
             data += block
         return bytes(data)
+
+    def _read_memory(self) -> int:
+        """The bytes that the child takes of the memory; 0 where the system does not say."""
+        try:
+            pages = Path(f"/proc/{self._process.pid}/statm").read_bytes().split()[1]
+        except (OSError, IndexError):
+            return 0
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
     def log_stderr(self) -> None:
         """Log what the child printed, for developers."""
