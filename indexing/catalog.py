@@ -133,8 +133,18 @@ def clean_metadata_value(name: str, field: FieldSpec, value: Any) -> Any:
     if field.many:
         if not isinstance(value, list):
             raise _invalid_value_error(name, f"must be a list of values of type {field.type}")
-        return [_clean_scalar(name, field, each) for each in value]
-    return _clean_scalar(name, field, value)
+        cleaned = field.normalise([_clean_scalar(name, field, each) for each in value])
+    else:
+        cleaned = field.normalise(_clean_scalar(name, field, value))
+    allowed = field.closed_values
+    for each in cleaned if field.many else [cleaned]:
+        if allowed is not None and each not in allowed:
+            raise InvalidInput(
+                f"{each!r} is not an allowed value of metadata.{name}.",
+                field=f"metadata.{name}",
+                allowed=allowed,
+            )
+    return cleaned
 
 
 def _clean_scalar(name: str, field: FieldSpec, value: Any) -> Any:
@@ -154,14 +164,6 @@ def _clean_scalar(name: str, field: FieldSpec, value: Any) -> Any:
             datetime.fromisoformat(value)
         except ValueError:
             raise _invalid_value_error(name, "must be a date and time as in RFC 3339") from None
-    if field.lowercase:
-        value = value.lower()
-    if field.closed_values is not None and value not in field.closed_values:
-        raise InvalidInput(
-            f"{value!r} is not an allowed value of metadata.{name}.",
-            field=f"metadata.{name}",
-            allowed=field.closed_values,
-        )
     return value
 
 

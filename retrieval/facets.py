@@ -7,7 +7,8 @@ import strata_types
 from access.grants import Grant
 from documents.models import Artifact
 from indexing.models import IndexedDocument
-from indexing.stores import Match, Not
+from indexing.spec import FieldSpec
+from indexing.stores import Filter, Match, Not
 from retrieval.filters import all_of
 from retrieval.search.targets import Target, find_builds, make_targets
 from retrieval.visible_points import VisiblePoints
@@ -38,12 +39,35 @@ def count_field_values(
         [target] = make_targets([build], spec.kinds[:1], others)
         condition = all_of(target.filter, not_hidden)
         counts = points.facet(target.collection, name, limit=limit, filter=condition)
+        if field.values:
+            counts = _join_forms(counts, name, field, points, target.collection, condition)
         read = READERS[field.type]
         values: list[strata_types.FacetValue] = [
             {"value": read(value), "count": count} for value, count in counts.items()
         ]
         facets.append({"field": name, "values": values})
     return {"index": index, "build": build.number, "kind": spec.kinds[0], "facets": facets}
+
+
+def _join_forms(
+    counts: Mapping[str, int],
+    name: str,
+    field: FieldSpec,
+    points: VisiblePoints,
+    collection: str,
+    condition: Filter | None,
+) -> dict[str, int]:
+    """Count a value once with the synonyms that documents still hold."""
+    forms: dict[str, list[str]] = {}
+    for form in counts:
+        forms.setdefault(field.normalise(form), []).append(form)
+    joined = {
+        value: counts[held[0]]
+        if len(held) == 1
+        else points.count(collection, all_of(condition, Match(name, held)))
+        for value, held in forms.items()
+    }
+    return dict(sorted(joined.items(), key=lambda each: -each[1]))
 
 
 def _find_documents_just_hidden(points: VisiblePoints, target: Target) -> set[str]:

@@ -51,7 +51,16 @@ def parse_value(
     """Check a value of a field type (``text``, ``integer`` …) and convert it to the stored form.
     Raises ``InvalidInput``: with ``path`` and the allowed values."""
     read = _READER_BY_FIELD_TYPE[field_type](value, path)
-    return read if field_spec is None else _normalise_value(read, field_spec, path)
+    if field_spec is None:
+        return read
+    normalised = field_spec.normalise(read)
+    if field_spec.closed_values is not None and normalised not in field_spec.closed_values:
+        raise InvalidInput(
+            f"{read[:100]!r} is not an allowed value of this field.",
+            field=path,
+            allowed=field_spec.closed_values,
+        )
+    return normalised
 
 
 @dataclass(slots=True)
@@ -115,7 +124,11 @@ class _FilterParser:
         values = {path: value}
         if isinstance(value, list):
             values = {f"{path}.{number}": each for number, each in enumerate(value)}
-        read = [self._read_value(name, field_type, each, at) for at, each in values.items()]
+        read = [
+            form
+            for at, each in values.items()
+            for form in self._read_forms(name, field_type, each, at)
+        ]
         return self._make_match(name, field_type, read)
 
     def _parse_range(
@@ -147,6 +160,12 @@ class _FilterParser:
             values = [value for value in values if self.grant.shows_group(value)]
         return Match(name, values)
 
+    def _read_forms(self, name: str, field_type: str, value: Any, path: str) -> list[Any]:
+        """Check a value of the field, and list the forms in which documents may hold it."""
+        read = self._read_value(name, field_type, value, path)
+        field = self.spec.metadata.get(name)
+        return [read] if field is None or not field.holds_texts else field.list_stored_forms(value)
+
     def _read_value(self, name: str, field_type: str, value: object, path: str) -> Any:
         """Check a value of the field and convert it to the stored form."""
         self.condition_count += 1
@@ -157,20 +176,6 @@ class _FilterParser:
         if name in ID_FIELDS:
             return _read_id(value, path)
         return parse_value(value, field_type, path, self.spec.metadata.get(name))
-
-
-def _normalise_value(value: Any, field_spec: FieldSpec, path: str) -> Any:
-    if not isinstance(value, str):
-        return value
-    if field_spec.lowercase:
-        value = value.lower()
-    if field_spec.closed_values is not None and value not in field_spec.closed_values:
-        raise InvalidInput(
-            f"{value[:100]!r} is not an allowed value of this field.",
-            field=path,
-            allowed=field_spec.closed_values,
-        )
-    return value
 
 
 def _read_string(value: object, path: str) -> str:

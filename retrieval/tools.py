@@ -3,12 +3,11 @@
 Arguments are data: they are checked like filter values, inserted into the query template once, and
 never interpreted as template text.
 
-A tool that finds nothing with its filter relaxes it, in this order: the value as given and the
-declared value that it means, then all synonyms that the spec declares for it, then no filter, with
-the hits that mention the value ranked higher. The answer says which of these found its hits.
+A tool that finds nothing with its filter searches without it, and ranks the hits that mention the
+value higher. The answer says which of the two found its hits.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -54,21 +53,18 @@ class DeclaredTool:
 class FilterStep(StrEnum):
     """How a tool's filter was applied."""
 
-    EXACT = "exact"  # the value as given, and the declared value of which it is a synonym
-    SYNONYM = "synonym"  # the declared values and synonyms that mean the same
+    EXACT = "exact"  # the hits have the value, however it is written
     BOOST = "boost"  # no filter: hits that mention the value are ranked higher
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What an argument demands of a field. ``value`` is None if the field cannot hold it: the
-    argument is a synonym of a value of a closed list. ``meant``: the declared values of which it is
-    a synonym. ``wordings`` say the same in a text."""
+    """What an argument demands of a field. ``forms``: how documents may hold the value.
+    ``wordings`` say the same in a text."""
 
     field: str
     value: Any
-    meant: tuple[str, ...] = ()
-    synonyms: tuple[str, ...] = ()  # what the field may hold instead
+    forms: tuple[Any, ...]
     wordings: tuple[str, ...] = ()
 
 
@@ -85,35 +81,18 @@ class ToolCall:
 
     def search(self) -> tuple[SearchAnswer, FilterStep | None]:
         """The answer, and the step that found its hits."""
-        for step, filter in self.list_filters():
-            answer = self._search(self.limit, filter)
-            if answer.hits:
-                return answer, step
-        if not self.conditions:
-            return self._search(self.limit, None), None
+        answer = self._search(self.limit, self.filter)
+        if answer.hits or not self.conditions:
+            return answer, FilterStep.EXACT if self.conditions else None
         answer = self._search(max(self.limit, BOOST_CANDIDATES), None)
         hits = _rank_mentions_higher(answer.hits, self.conditions)[: self.limit]
         return replace(answer, hits=hits), FilterStep.BOOST
 
-    def list_filters(self) -> Iterator[tuple[FilterStep, dict[str, Any]]]:
+    @property
+    def filter(self) -> dict[str, Any] | None:
         if not self.conditions:
-            return
-        if all(condition.value is not None for condition in self.conditions):
-            exact = [
-                {
-                    condition.field: [condition.value, *condition.meant]
-                    if condition.meant
-                    else condition.value
-                }
-                for condition in self.conditions
-            ]
-            yield FilterStep.EXACT, {"all_of": exact}
-        if any(condition.synonyms for condition in self.conditions):
-            alike = [
-                {condition.field: list(condition.synonyms) or condition.value}
-                for condition in self.conditions
-            ]
-            yield FilterStep.SYNONYM, {"all_of": alike}
+            return None
+        return {"all_of": [{condition.field: condition.value} for condition in self.conditions]}
 
     def _search(self, limit: int, filter: Mapping[str, Any] | None) -> SearchAnswer:
         from retrieval.retrievers import ChunkRetriever, QuestionRetriever  # imports LlamaIndex
@@ -140,7 +119,7 @@ def _mentions(hit: Hit, condition: Condition) -> bool:
     """Whether the hit's field holds the value, or its title or text says it."""
     content = hit.payload.get(condition.field)
     values = content if isinstance(content, list) else [content]
-    if any(each in values for each in (condition.value, *condition.synonyms) if each is not None):
+    if any(each in values for each in condition.forms):
         return True
     if not condition.wordings:
         return False
@@ -191,7 +170,7 @@ def prepare_tool_call(index: str, name: str, arguments: object, grant: Grant) ->
         field = spec.metadata[parameter_spec.field]
         condition = _make_condition(parameter_spec.field, field, values[parameter], parameter)
         conditions.append(condition)
-        text_by_parameter[parameter] = _format_value(condition, field)
+        text_by_parameter[parameter] = _format_value(condition.value, field)
     return ToolCall(
         index=index,
         query=tool.fill_query(text_by_parameter),
@@ -229,22 +208,15 @@ def _get_spec(index: str, grant: Grant) -> IndexSpec | None:
 
 def _make_condition(name: str, field: FieldSpec, value: object, parameter: str) -> Condition:
     """Raises ``InvalidInput``: the field takes no such value, and it is no synonym of one."""
-    if isinstance(value, str) and field.lowercase:
-        value = value.lower()
-    named = field.find_values(value) if isinstance(value, str) else []
-    wordings = [wording for each in named for wording in field.list_wordings(each)]
-    if field.closed_values is not None and named and value not in field.closed_values:
-        return Condition(name, None, synonyms=tuple(named), wordings=tuple(wordings))
     read = parse_value(value, field.type, parameter, field)
-    if not isinstance(read, str):
-        return Condition(name, read)
-    wordings = list(dict.fromkeys([read, *wordings]))
-    if field.closed_values is not None:
-        return Condition(name, read, wordings=tuple(wordings))
-    stored = [each.lower() if field.lowercase else each for each in wordings]
-    synonyms = tuple(dict.fromkeys(stored)) if len(wordings) > 1 else ()
-    meant = tuple(each for each in named if each != read)
-    return Condition(name, read, meant, synonyms, tuple(wordings))
+    if not (isinstance(value, str) and field.holds_texts):
+        return Condition(name, read, (read,))
+    wordings = [each for named in field.find_values(value) for each in field.list_wordings(named)]
+    if field.closed_values is None:  # the query keeps the caller's word
+        read = value.lower() if field.lowercase else value
+    return Condition(
+        name, read, tuple(field.list_stored_forms(value)), tuple(dict.fromkeys([read, *wordings]))
+    )
 
 
 def _check_argument_names(tool: ToolSpec, arguments: object) -> dict[str, Any]:
@@ -269,9 +241,8 @@ def _read_limit(limit: object) -> int:
     return limit
 
 
-def _format_value(condition: Condition, field: FieldSpec) -> str:
+def _format_value(value: Any, field: FieldSpec) -> str:
     """The value as text; underscores in closed values become spaces."""
-    value = condition.synonyms[0] if condition.value is None else condition.value
     if isinstance(value, bool):
         return "true" if value else "false"
     return value.replace("_", " ") if field.closed_values is not None else str(value)

@@ -218,11 +218,16 @@ class QuestionDrafter(_WrittenTextDrafter):
     def get_input_versions(
         self, artifact_ids: Collection[UUID], build: IndexBuild
     ) -> Mapping[UUID, str]:
-        return _hash_rows_by_artifact(
-            self._rows(artifact_ids, build).exclude(written_input_hash=""),
+        written = self._rows(artifact_ids, build).exclude(written_input_hash="")
+        versions = _hash_rows_by_artifact(
+            written,
             "chunk_id", "source", "source_hash", "strategy", "chunk_index", "start_offset",
             "end_offset", "output_hash",
         )  # fmt: skip
+        for artifact_id, fields in written.values_list("artifact", "fields"):
+            if fields != build.spec.normalise_metadata(fields):
+                versions[artifact_id] = "not normal"  # planning normalises them
+        return versions
 
     def _rows(self, artifact_ids: Collection[UUID], build: IndexBuild) -> QuerySet[Any]:
         return Annotation.objects.filter(build=build, artifact__in=artifact_ids)

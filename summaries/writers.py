@@ -410,16 +410,10 @@ def parse_annotation(
             if response_value is None
             else [response_value]
         )
-        valid_values = []
-        for each in response_values:
-            each = each.strip().lower() if field_spec.lowercase else each.strip()
-            # A synonym stands for the declared value.
-            each = next(iter(field_spec.find_values(each)), each)
-            if field_spec.closed_values is not None and each not in field_spec.closed_values:
-                dropped_value_count += 1
-            elif each and len(each) <= 200 and each not in valid_values:
-                valid_values.append(each)
-        if valid_values:
+        normalised, closed = field_spec.normalise(response_values), field_spec.closed_values
+        allowed = [each for each in normalised if closed is None or each in closed]
+        dropped_value_count += len(normalised) - len(allowed)
+        if valid_values := [each for each in allowed if 0 < len(each) <= 200]:
             found[name] = valid_values if field_spec.many else valid_values[0]
     return AnnotationDraft(
         questions=questions,

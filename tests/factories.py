@@ -65,6 +65,19 @@ def change_search(build: IndexBuild, **changes: Any) -> None:
     store_search_settings(build.index, build.spec.model_copy(update={"search": search}))
 
 
+def declare_synonyms(index: str, field: str, value: str, *synonyms: str) -> IndexBuild:
+    """Declare other words for a value of a field, which needs no new build; return the live one."""
+    build = IndexBuild.objects.live().get(index=index)
+    declared = build.spec.metadata[field]
+    values = tuple(
+        each.model_copy(update={"synonyms": synonyms}) if each.value == value else each
+        for each in declared.values or ()
+    )
+    metadata = build.spec.metadata | {field: declared.model_copy(update={"values": values})}
+    store_search_settings(build.index, build.spec.model_copy(update={"metadata": metadata}))
+    return IndexBuild.objects.live().get(index=index)
+
+
 def add_nodes(build: IndexBuild, artifact: Artifact, count: int, **values: Any) -> list[Node]:
     """Add only ledger rows, which is all that the lists use."""
     values = {"kind": "question", "text": "Why?", "state": Node.State.SYNCED, **values}

@@ -13,7 +13,7 @@ from indexing.drafting import get_drafters
 from indexing.models import IndexBuild, IndexedDocument, Node
 from indexing.services.batches import ROWS_PER_STATEMENT, slices
 from indexing.services.documents import make_documents_due
-from indexing.services.planning import hash_content
+from indexing.services.planning import has_normal_metadata, hash_content
 
 
 def audit_documents(build: IndexBuild) -> set[UUID]:
@@ -69,7 +69,8 @@ def find_unplanned_artifacts(build: IndexBuild, artifact_ids: Collection[UUID]) 
 
 
 def _find_changed(build: IndexBuild, documents: Collection[IndexedDocument]) -> set[UUID]:
-    """The artifacts of documents that have changed since planning, by their stored hashes."""
+    """The artifacts of documents that have changed since planning, by their stored hashes, or that
+    write values of declared fields in another form than their spec does now."""
     changed: set[UUID] = set()
     for part in slices(sorted(documents, key=lambda each: each.artifact_id), ROWS_PER_STATEMENT):
         rows = {document.artifact_id: document for document in part}
@@ -115,4 +116,5 @@ def _hash_contents(build: IndexBuild, artifact_ids: Collection[UUID]) -> dict[UU
             artifact, artifact.compute_attributes_hash(), sources.get(artifact.pk, [])
         )
         for artifact in artifacts
+        if has_normal_metadata(artifact, build)
     }

@@ -173,6 +173,7 @@ class DocumentPlanner:
             plan.kinds = list(drafters)
             if artifact is None:
                 continue
+            _normalise_metadata(artifact, build)
             new_versions = {name: versions[name].get(artifact.pk, "") for name in plan.kinds}
             content_hash = compute_content_hash(artifact)
             if document.content_hash == content_hash:
@@ -280,6 +281,25 @@ def plan_nodes(artifact_id: UUID, build: IndexBuild) -> None:
             claim = due.claim()
         if claim is not None:
             DocumentPlanner().plan_claimed(build, claim)
+
+
+def has_normal_metadata(artifact: Artifact, build: IndexBuild) -> bool:
+    """Whether the values of declared fields are written as the live build's spec writes them; True
+    for other builds. Synonyms may be declared after documents were added, and imports and raw SQL
+    write any value."""
+    if build.index.live_build_id != build.pk:
+        return True
+    return build.spec.normalise_metadata(artifact.metadata) == artifact.metadata
+
+
+def _normalise_metadata(artifact: Artifact, build: IndexBuild) -> None:
+    """The document says the same as before, so it gets no new revision."""
+    if has_normal_metadata(artifact, build):
+        return
+    metadata = build.spec.normalise_metadata(artifact.metadata)
+    unchanged = Artifact.objects.filter(pk=artifact.pk, revision=artifact.revision)
+    if unchanged.update(metadata=metadata):
+        artifact.metadata = metadata
 
 
 def compute_content_hash(artifact: Artifact) -> str:

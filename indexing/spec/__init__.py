@@ -6,6 +6,7 @@ change at no cost; they are stored with the index and apply to searches of all i
 its store settings: how a Qdrant server keeps the collections.
 """
 
+from indexing.spec.fields import FieldSpec, ValueSpec
 from indexing.spec.identifiers import FoundIdentifier, IdentifierSpec, find_identifiers
 from indexing.spec.index import PLACEMENT, IndexSpec
 from indexing.spec.reading import parse_spec
@@ -18,7 +19,6 @@ from indexing.spec.sections import (
     EmbeddingSpec,
     EndpointSpec,
     EvidenceSpec,
-    FieldSpec,
     ImageSpec,
     NodeParserStrategy,
     ParagraphStrategy,
@@ -30,7 +30,6 @@ from indexing.spec.sections import (
     StoreSpec,
     Strategy,
     ToolSpec,
-    ValueSpec,
 )
 from indexing.spec.stored import (
     dump_recipe,

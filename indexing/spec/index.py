@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any
 
@@ -11,6 +12,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from documents.parsing.ocr import LANGUAGES as OCR_LANGUAGES
 from indexing.kinds import BUILT_IN_FIELDS, KINDS, RESERVED_FIELDS
+from indexing.spec.fields import FieldSpec
 from indexing.spec.identifiers import IdentifierSpec
 from indexing.spec.sections import (
     NAME_PATTERN,
@@ -21,7 +23,6 @@ from indexing.spec.sections import (
     ConceptSpec,
     EmbeddingSpec,
     EvidenceSpec,
-    FieldSpec,
     FrozenModel,
     ImageSpec,
     PageSummarySpec,
@@ -275,6 +276,14 @@ class IndexSpec(FrozenModel):
     def declared_fields(self) -> dict[str, str]:
         """Field name -> type, for every field under ``metadata``."""
         return {name: field.type for name, field in self.metadata.items()}
+
+    def normalise_metadata(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
+        """Metadata with the values of declared fields as they are stored."""
+        declared = self.metadata
+        return {
+            name: declared[name].normalise(content) if name in declared else content
+            for name, content in metadata.items()
+        }
 
     @property
     def filter_fields(self) -> dict[str, str]:

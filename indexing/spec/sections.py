@@ -110,14 +110,6 @@ NAME_PATTERN = re.compile(r"[a-z][a-z0-9-]{0,62}")
 PROMPT_PATTERN = r"^[a-z][a-z0-9_]*$"
 MORGAN_PREFIX = "morgan-"  # followed by the radius: a fingerprint as an embedding model
 
-# ``said_as`` -> the field type that it requires.
-FIELD_TYPE_BY_SAID_AS: dict[str, str] = {
-    "year": "integer",
-    "person": "keyword",
-    "name": "keyword",
-    "mark": "keyword",
-}
-
 # Languages with stop words, a stemmer or both. Languages such as Chinese and Thai need neither and
 # can be indexed with any of these.
 LANGUAGES = frozenset(
@@ -386,80 +378,6 @@ class ImageSpec(FrozenModel):
     @property
     def embedding(self) -> EmbeddingSpec:
         return EmbeddingSpec(provider="clip", model=self.model, dimension=self.dimension)
-
-
-class ValueSpec(FrozenModel):
-    """One value of a declared field, and its synonyms in texts."""
-
-    value: str
-    group: str = ""  # the group of the value, such as a region of the body
-    synonyms: tuple[str, ...] = ()
-
-
-class FieldSpec(FrozenModel):
-    """One declared metadata field: it is validated, stored, and can be used in filters.
-
-    ``said_as``: how questions mention the field, if a query pipeline reads filters from questions:
-    ``year`` (since 2019), ``person`` (by Ada Lovelace), ``name`` (at ACL), ``mark`` (with a best
-    paper award).
-    """
-
-    type: Literal["keyword", "integer", "float", "bool", "datetime", "text"]
-    many: bool = False
-    # A list of values, or a mapping that describes them. Stored as a list: databases sort mappings.
-    values: tuple[ValueSpec, ...] | None = None
-    closed: bool = True  # no other values are allowed; no effect without ``values``
-    lowercase: bool = False
-    said_as: Literal["year", "person", "name", "mark"] | None = None
-    description: str = ""
-
-    @field_validator("values", mode="before")
-    @classmethod
-    def _normalise_values(cls, values: Any) -> Any:
-        if isinstance(values, Mapping):
-            return [{**(about or {}), "value": value} for value, about in values.items()]
-        if isinstance(values, list | tuple):
-            return [{"value": each} if isinstance(each, str) else each for each in values]
-        return values
-
-    @model_validator(mode="after")
-    def _check_values(self) -> "FieldSpec":
-        if (self.values is not None or self.lowercase) and self.type not in {"keyword", "text"}:
-            raise ValueError("values and lowercase are allowed for keyword and text fields only")
-        names = [each.value for each in self.values or ()]
-        if len(set(names)) < len(names):
-            raise ValueError("values: each value may be listed only once")
-        if self.said_as is not None and self.type != FIELD_TYPE_BY_SAID_AS[self.said_as]:
-            raise ValueError(
-                f"said_as: {self.said_as} is allowed for {FIELD_TYPE_BY_SAID_AS[self.said_as]} "
-                "fields only"
-            )
-        return self
-
-    @property
-    def closed_values(self) -> tuple[str, ...] | None:
-        """All the values the field may hold; None if any value is allowed."""
-        if self.values is None or not self.closed:
-            return None
-        return tuple(each.value for each in self.values)
-
-    def find_values(self, wording: str) -> list[str]:
-        """The listed values that a wording names, by the value or by a synonym, in any case."""
-        folded = _fold_wording(wording)
-        return [
-            each.value
-            for each in self.values or ()
-            if folded in map(_fold_wording, (each.value, *each.synonyms))
-        ]
-
-    def list_wordings(self, value: str) -> list[str]:
-        """A value and its synonyms."""
-        synonyms = (each.synonyms for each in self.values or () if each.value == value)
-        return [value, *next(synonyms, ())]
-
-
-def _fold_wording(wording: str) -> str:
-    return " ".join(wording.casefold().split())
 
 
 class ParameterSpec(FrozenModel):

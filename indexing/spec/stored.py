@@ -14,9 +14,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from indexing.exceptions import UnreadableRecipe
+from indexing.spec.fields import FIELD_TYPE_BY_SAID_AS
 from indexing.spec.index import FIELD_SEARCH_SETTINGS, SEARCH_SETTINGS, IndexSpec
 from indexing.spec.reading import describe_first_error
-from indexing.spec.sections import FIELD_TYPE_BY_SAID_AS, STORED
+from indexing.spec.sections import STORED
 
 logger = logging.getLogger(__name__)
 

@@ -30,11 +30,14 @@ _AWARD_WORDS: Final = frozenset({"award", "awards", "prize", "prizes", "medal", 
 class PersonLookup:
     """Finds persons by name. Values are written ``First Last`` or ``Last, First``."""
 
-    def __init__(self, values: Iterable[str]) -> None:
+    def __init__(self, values: Iterable[str], declared: Sequence[ValueSpec] = ()) -> None:
         self._exact: defaultdict[Words, list[str]] = defaultdict(list)
         self._by_surname: defaultdict[str, list[tuple[Words, str]]] = defaultdict(list)
-        for value in values:
-            if words := _split_person_name(value):
+        wordings = [(value, value) for value in values]
+        wordings += [(each.value, each.value) for each in declared]
+        wordings += [(synonym, each.value) for each in declared for synonym in each.synonyms]
+        for wording, value in dict.fromkeys(wordings):
+            if words := _split_person_name(wording):
                 self._exact[words].append(value)
                 self._by_surname[words[-1]].append((words, value))
 
@@ -47,12 +50,13 @@ class PersonLookup:
         words = _without_suffix(words)
         if not words:
             return []
-        if words in self._exact:
-            return list(self._exact[words])
         namesakes = self._by_surname.get(words[-1], [])
-        if ending := [value for name, value in namesakes if name[-len(words) :] == words]:
-            return ending
-        return [value for name, value in namesakes if _first_names_match(words[:-1], name[:-1])]
+        found = (
+            self._exact.get(words)
+            or [value for name, value in namesakes if name[-len(words) :] == words]
+            or [value for name, value in namesakes if _first_names_match(words[:-1], name[:-1])]
+        )
+        return list(dict.fromkeys(found))
 
     def has_full_name(self, words: Words) -> bool:
         return words in self._exact
@@ -215,10 +219,9 @@ def _age(cached: _CachedLookup) -> float:
 
 
 def _make_lookup(field: FieldSpec, counts: Mapping[str, int]) -> ValueLookup:
-    if field.said_as == "person":
-        return PersonLookup(counts)
     make = _LOOKUP_CLASSES[field.said_as]
-    return make(counts, field.values or ())
+    values = dict.fromkeys(map(field.normalise, counts)) if field.values else counts
+    return make(values, field.values or ())
 
 
 _LOOKUP_CLASSES: dict[str | None, Callable[..., ValueLookup]] = {

@@ -45,7 +45,7 @@ def match_field_values(text: str, fields: Mapping[str, FieldSpec]) -> dict[str, 
         mentioned = _find_mentioned(words, _index_wordings(values))
         chosen = [each.value for each in values if each.value in mentioned]
         if chosen:
-            found[name] = [value.lower() for value in chosen] if field.lowercase else chosen
+            found[name] = field.normalise(chosen)
     return found
 
 

@@ -26,10 +26,12 @@ from summaries.reuse import (
 )
 from summaries.services.rows import (
     ROWS_PER_STATEMENT,
+    annotation_field_values,
     get_page_summary_texts,
     hash_inputs,
     make_due,
 )
+from summaries.writers import AnnotationDraft
 
 _DUE_FIELDS = list(due_field_values())
 _LOCATION_FIELDS = [
@@ -76,6 +78,8 @@ def plan_written_texts(artifact_id: UUID, build: IndexBuild) -> None:
             _plan_artifact_summary(current, build)
         if drafts is not None:
             _save_annotations(current, build, drafts)
+        if spec.questions is not None:
+            _normalise_fields(current, build)
 
 
 def _plan_page_summaries(artifact: Artifact, build: IndexBuild) -> None:
@@ -141,6 +145,20 @@ def _has_current_annotations(artifact: Artifact, build: IndexBuild) -> bool:
     return from_sources == {
         (source.pk, hash_text(source.text), source.heading) for source in artifact.sources.all()
     }
+
+
+def _normalise_fields(artifact: Artifact, build: IndexBuild) -> None:
+    """Write the values of declared fields as the spec does now: synonyms may have been declared
+    since."""
+    rows = Annotation.objects.filter(build=build, artifact=artifact).exclude(written_input_hash="")
+    for row in rows.exclude(fields={}):
+        fields = build.spec.normalise_metadata(row.fields)
+        if fields != row.fields:
+            draft = AnnotationDraft(
+                row.questions, row.summary, fields, row.model_name, row.dropped_value_count
+            )
+            unchanged = Annotation.objects.filter(pk=row.pk, output_hash=row.output_hash)
+            unchanged.update(**annotation_field_values(draft))
 
 
 def draft_annotations(artifact: Artifact, build: IndexBuild) -> list[Annotation]:

@@ -8,14 +8,14 @@ from documents.models import Artifact
 from documents.services import remove_artifact, update_artifact
 from indexing.models import IndexedDocument
 from retrieval.facets import count_field_values
-from tests.factories import give, sync
+from tests.factories import declare_synonyms, give, sync
 from tests.written import make_build
 
 pytestmark = pytest.mark.django_db
 
 FIELDS = {
     "board": {"type": "keyword", "values": ["harbour", "works"]},
-    "topics": {"type": "keyword", "many": True},
+    "topics": {"type": "keyword", "many": True, "closed": False, "values": ["chains"]},
     "year": {"type": "integer"},
     "is_draft": {"type": "bool"},
     "weight": {"type": "float"},
@@ -66,6 +66,17 @@ class TestCountFieldValues:
 
         assert found["board"] == {"works": 2, "harbour": 1}
         assert found["year"] == {2023: 1}
+
+    def test_counts_a_value_once_however_it_is_written(self, minutes):
+        build, given = minutes
+        update_artifact(given[0].pk, metadata={"topics": ["chains", "cables"]})
+        update_artifact(given[1].pk, metadata={"topics": ["cables"]})
+        sync(build, *given)
+        assert count()["topics"] == {"chains": 1, "cables": 2}
+
+        declare_synonyms("minutes", "topics", "chains", "cables")
+
+        assert count()["topics"] == {"chains": 2}
 
     def test_counts_only_what_the_grant_includes(self, minutes):
         assert count(grant=Grant(groups=frozenset()))["year"] == {2023: 2}

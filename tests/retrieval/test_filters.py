@@ -73,6 +73,20 @@ class TestParseFilter:
         assert parse_filter(content, SPEC) == expected
 
     @pytest.mark.parametrize(
+        "written", ["impingement", "Shoulder  Impingement", "SUBACROMIAL PAIN"]
+    )
+    def test_compares_a_declared_value_and_its_synonyms_however_it_is_written(self, written):
+        values = {"shoulder impingement": {"synonyms": ["Impingement", "subacromial pain"]}}
+        declared = {"type": "keyword", "lowercase": True, "closed": False, "values": values}
+        spec = IndexSpec.model_validate({"name": "physio", "metadata": {"conditions": declared}})
+        forms = ["shoulder impingement", "impingement", "subacromial pain"]
+
+        assert parse_filter({"conditions": written}, spec) == Match("conditions", forms)
+        assert parse_filter({"not": {"conditions": [written, "Sciatica"]}}, spec) == Not(
+            Match("conditions", [*forms, "sciatica"])
+        )
+
+    @pytest.mark.parametrize(
         ("content", "place"),
         [
             ([], "filter"),

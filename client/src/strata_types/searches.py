@@ -355,7 +355,7 @@ class ToolQuestionHit(QuestionHit, ToolSimilarity):
 
 class ToolAnswer(AnySearchAnswer):
     hits: list[ToolHit | ToolQuestionHit]
-    filter_applied: Literal["exact", "synonym", "boost"] | None
-    """How the arguments filtered: by the exact value; if that left nothing, by declared synonyms;
-    if that left nothing too, not at all, with hits that mention the value ranked higher (`boost`).
-    Null for a tool that does not filter."""
+    filter_applied: Literal["exact", "boost"] | None
+    """How the arguments filtered: by the value, however it is written; if that left nothing, not at
+    all, with hits that mention the value ranked higher (`boost`). Null for a tool that does not
+    filter."""

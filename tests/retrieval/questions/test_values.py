@@ -56,7 +56,15 @@ class TestPeople:
 
         found = [who(many, f"M{number:04d}") for number in range(100)]
 
-        assert all(len(each) == 60 for each in found)
+        assert all(len(each) == 26 for each in found)
+
+    def test_are_found_by_declared_names_too(self):
+        people = PersonLookup(
+            ["Ada Lovelace"], [ValueSpec(value="Ada Lovelace", synonyms=("Augusta Ada King",))]
+        )
+
+        for name in ("Augusta Ada King", "A. King", "Ada Lovelace", "Lovelace"):
+            assert who(people, name) == ["Ada Lovelace"]
 
 
 class TestNames:

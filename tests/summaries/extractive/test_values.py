@@ -119,10 +119,10 @@ class TestMatchFieldValues:
 
         found = match_field_values(text, {"f": field}).get("f", [])
 
-        assert set(found) <= {text, "hip"}
+        assert set(found) <= set(field.normalise([text, "hip"]))
 
     @given(st.text(st.characters(categories=["L"]), min_size=1, max_size=12))
     def test_finds_any_declared_word(self, word):
         field = FieldSpec(type="keyword", values=[word])
 
-        assert match_field_values(f"See: {word}.", {"f": field}) == {"f": [word]}
+        assert match_field_values(f"See: {word}.", {"f": field}) == {"f": field.normalise([word])}
