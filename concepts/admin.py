@@ -17,11 +17,20 @@ from concepts.models import (
     Relationship,
     RelationshipType,
 )
-from core.admin import ReadOnlyAdmin, ServiceRowAdmin, UndeletableRowAdmin, select_rows
+from core.admin import (
+    Effect,
+    ReadOnlyAdmin,
+    ServiceRowAdmin,
+    UndeletableRowAdmin,
+    confirmed_action,
+    name_targets,
+    select_rows,
+)
 from core.enqueueing import enqueue_on_commit
 from core.exceptions import StrataError
 from documents.admin import IndexFilter
-from indexing.models import IndexBuild
+from indexing.admin import embed_again
+from indexing.models import IndexBuild, Node
 
 
 class EntityForm(forms.ModelForm):
@@ -91,6 +100,12 @@ class AddableRowAdmin(ServiceRowAdmin):
 class EntityAdmin(AddableRowAdmin):
     form = EntityForm
     id_fields = ["pk"]
+    actions = ["embed_again"]
+
+    @confirmed_action("Embed again")
+    def embed_again(self, request: HttpRequest, queryset: QuerySet[Any]) -> Effect:
+        nodes = Node.objects.filter(artifact=None, point_id__in=queryset.values("pk"))
+        return embed_again(nodes, name_targets(queryset, "index"))
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
         return [*self.model.text_fields] if obj is not None else ["index", *self.model.text_fields]
@@ -114,7 +129,7 @@ class ConceptAdmin(EntityAdmin):
     search_fields = ["label", "description"]
     search_help_text = "Label, description, or the concept's id."
     ordering = ["label", "id"]
-    actions = ["merge_concepts"]
+    actions = [*EntityAdmin.actions, "merge_concepts"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         evidence = Count("instances", filter=Q(instances__is_lost=False))
@@ -209,14 +224,23 @@ class ExtractionAdmin(UndeletableRowAdmin):
     id_fields = ["pk", "source", "source__artifact"]
     actions = ["requeue_extractions"]
 
-    @admin.action(description="Extract concepts again", permissions=["queue"])
-    def requeue_extractions(self, request: HttpRequest, queryset: QuerySet[Extraction]) -> None:
-        rows = select_rows(queryset)
-        indexes = set(rows.values_list("source__artifact__index", flat=True))
-        count = extraction.requeue_extractions(rows)
-        for build in IndexBuild.objects.live().filter(index__in=indexes):
-            enqueue_on_commit(tasks.extract_concepts, build_id=build.pk)
-        self.show_count(request, "%d source queued.", "%d sources queued.", count)
+    @confirmed_action("Extract concepts again")
+    def requeue_extractions(self, request: HttpRequest, queryset: QuerySet[Extraction]) -> Effect:
+        count = queryset.count()
+
+        def carry_out() -> str:
+            indexes = set(queryset.values_list("source__artifact__index", flat=True))
+            changed = extraction.requeue_extractions(queryset)
+            for build in IndexBuild.objects.live().filter(index__in=indexes):
+                enqueue_on_commit(tasks.extract_concepts, build_id=build.pk)
+            return f"Sources whose concepts are extracted again: {changed:,}."
+
+        return Effect(
+            f"Sources whose concepts are extracted again: {count:,}.",
+            count,
+            name_targets(queryset, "source__artifact__index", "source__artifact"),
+            carry_out,
+        )
 
 
 @admin.register(Instance)

@@ -25,6 +25,7 @@ from audit.exceptions import AuditUnavailable
 from audit.models import Subject
 from audit.services import identify, write_rows
 from concepts.models import Concept, EmergentPair, Instance, Relationship, RelationshipType
+from core.admin import AUDITED_TARGETS
 from core.exceptions import StrataError
 from core.routes import describe_route
 from core.serializers import make_error_json
@@ -96,8 +97,11 @@ class AuditMiddleware:
             data = getattr(response, "data", None)
             answer = data if isinstance(data, Mapping) else {}
             index = request.META[AUDITED] or _find_index(match.kwargs, response, answer)
-            target = index, _find_document(match.kwargs, answer), answer.get("revision")
-            write_rows(caller, describe_route(request), response.status_code, [target])
+            targets = [(index, _find_document(match.kwargs, answer), answer.get("revision"))]
+            if AUDITED_TARGETS in request.META:
+                changed = request.META[AUDITED_TARGETS]
+                targets = [(name, document, None) for name, document in changed]
+            write_rows(caller, describe_route(request), response.status_code, targets)
         except DatabaseError:
             logger.exception("A row of the audit log was not written")
             if response.status_code >= HTTPStatus.BAD_REQUEST:

@@ -1,16 +1,25 @@
-"""Base classes of admin lists that open equally fast with any number of rows."""
+"""Base classes of admin lists that open equally fast with any number of rows, and actions that say
+what they will do before they do it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
 from typing import Any, TypeVar
 from uuid import UUID
 
 from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.paginator import Paginator
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
+from django.template.response import TemplateResponse
 from django.utils.functional import cached_property
 from django.utils.translation import ngettext
 
+from core.exceptions import StrataError
+
+# In META of a request: the indexes and documents that an action has changed.
+AUDITED_TARGETS = "strata.audited_targets"
 MAX_COUNTED_ROWS = 10_000  # rows: a hundred pages of the list
 
 M = TypeVar("M", bound=Model)
@@ -96,3 +105,83 @@ def select_rows(queryset: QuerySet[M]) -> QuerySet[M]:
     A subquery selects them: a user may select a whole long list, and its ids would be too many.
     """
     return queryset.model._default_manager.filter(pk__in=queryset.order_by().values("pk"))
+
+
+# --- Actions that are confirmed --------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What an action would do to the selected rows. ``targets``: the indexes that it changes, and
+    the document where there is one alone; each has a row in the audit log."""
+
+    summary: str  # such as "3 documents: 57 nodes are embedded again."
+    count: int  # of what it changes
+    targets: Sequence[tuple[str, str]]
+    carry_out: Callable[[], str]  # returns the message after it
+
+
+MAX_NAMED_DOCUMENTS = 100  # with a row each in the audit log; of more, only the indexes
+
+
+def name_targets(
+    rows: QuerySet[Any], index: str, document: str | None = None
+) -> list[tuple[str, str]]:
+    """The targets of an action on these rows, by the fields that lead to their index and their
+    document."""
+    rows = rows.order_by()
+    if document is not None:
+        named = rows.exclude(**{document: None}).values_list(index, document).distinct()
+        if len(found := list(named[: MAX_NAMED_DOCUMENTS + 1])) <= MAX_NAMED_DOCUMENTS:
+            return [(name, str(id)) for name, id in found]
+    return [(name, "") for name in rows.values_list(index, flat=True).distinct()]
+
+
+def confirmed_action(
+    description: str,
+) -> Callable[[Callable[[Any, HttpRequest, QuerySet[Any]], Effect]], Any]:
+    """An action that shows its effect, with counts, and carries it out once that is confirmed."""
+
+    def decorate(find_effect: Callable[[Any, HttpRequest, QuerySet[Any]], Effect]) -> Any:
+        @admin.action(description=description, permissions=["queue"])
+        @wraps(find_effect)
+        def act(
+            self: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Any]
+        ) -> TemplateResponse | None:
+            request.META[AUDITED_TARGETS] = []
+            try:
+                effect = find_effect(self, request, select_rows(queryset))
+                if effect.count and "confirmed" not in request.POST:
+                    return _ask(self, request, description, effect)
+                message = effect.carry_out() if effect.count else effect.summary
+            except StrataError as error:
+                self.message_user(request, error.with_fix(), messages.ERROR)
+                return None
+            if effect.count:
+                request.META[AUDITED_TARGETS] = [*effect.targets]
+            self.message_user(
+                request, message, messages.SUCCESS if effect.count else messages.WARNING
+            )
+            return None
+
+        return act
+
+    return decorate
+
+
+def _ask(
+    model_admin: ServiceRowAdmin, request: HttpRequest, title: str, effect: Effect
+) -> TemplateResponse:
+    hidden = [
+        (name, value)
+        for name in ("action", "select_across", "index", ACTION_CHECKBOX_NAME)
+        for value in request.POST.getlist(name)
+    ]
+    context = {
+        **model_admin.admin_site.each_context(request),
+        "title": title,
+        "summary": effect.summary,
+        "hidden": hidden,
+        "opts": model_admin.opts,
+    }
+    return TemplateResponse(request, "admin/confirm_action.html", context)

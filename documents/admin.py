@@ -7,11 +7,21 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from core.admin import ReadOnlyAdmin, UndeletableRowAdmin, select_rows
+from core.admin import (
+    Effect,
+    ReadOnlyAdmin,
+    UndeletableRowAdmin,
+    confirmed_action,
+    name_targets,
+    select_rows,
+)
+from core.enqueueing import enqueue_on_commit
 from documents.exceptions import UnknownArtifact
 from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page, Source
-from documents.services import remove_artifact, set_hold
+from documents.reading import SET_BY_HAND
+from documents.services import parse_again, remove_artifact, set_hold
+from documents.tasks import reconcile_documents
 
 
 class IndexFilter(admin.SimpleListFilter):
@@ -32,7 +42,7 @@ class IndexFilter(admin.SimpleListFilter):
 class ArtifactAdmin(ReadOnlyAdmin):
     list_display = ["__str__", "index", "media_type", "state", "error_code", "updated_at"]
     list_filter = ["state", IndexFilter, "media_type", "is_held"]
-    actions = ["begin_hold", "end_hold"]
+    actions = ["read_again", "begin_hold", "end_hold"]
     search_fields = ["title", "file_name", "external_id"]
     search_help_text = "Title, file name, external id, or the artifact's id."
     ordering = ["-created_at", "-id"]
@@ -57,6 +67,26 @@ class ArtifactAdmin(ReadOnlyAdmin):
         for artifact_id in list(queryset.values_list("pk", flat=True)):
             with suppress(UnknownArtifact):
                 remove_artifact(artifact_id)
+
+    @confirmed_action("Read again")
+    def read_again(self, request: HttpRequest, queryset: QuerySet[Artifact]) -> Effect:
+        read = [Artifact.State.PARSED, Artifact.State.FAILED]
+        rows = queryset.filter(has_file=True, state__in=read).exclude(reader=SET_BY_HAND)
+        count = rows.count()
+
+        def carry_out() -> str:
+            changed = parse_again(rows)
+            enqueue_on_commit(reconcile_documents)
+            return f"Files that are read again: {changed:,}."
+
+        return Effect(
+            f"Files that are read again: {count:,}, of {queryset.count():,} documents. Searches "
+            "find what was read before until then. Texts without a file, and pages that were "
+            "edited by hand, are not read.",
+            count,
+            name_targets(rows, "index", "pk"),
+            carry_out,
+        )
 
     @admin.action(description="Begin a legal hold", permissions=["queue"])
     def begin_hold(self, request: HttpRequest, queryset: QuerySet[Artifact]) -> None:

@@ -267,19 +267,26 @@ def assign_next_revision(row: RevisedRow) -> None:
 
 
 def retry_parsing(artifacts: QuerySet[Artifact]) -> int:
-    """Reset failed file artifacts so that they are parsed again; return how many.
+    """Reset failed file artifacts so that they are parsed again; return how many."""
+    return parse_again(artifacts.filter(state=Artifact.State.FAILED, has_file=True))
 
-    Each gets a new revision, so that an event reports the result as for any other write.
+
+def parse_again(artifacts: QuerySet[Artifact]) -> int:
+    """Have the originals of these artifacts, which have been parsed or could not be, parsed again;
+    return how many.
+
+    Each gets a new revision, so that an event reports the result as for any other write. Searches
+    find what was read before until then.
     """
-    failed = artifacts.filter(state=Artifact.State.FAILED, has_file=True)
     newest = PendingRevision.objects.filter(changed_id=OuterRef("pk")).order_by("-pk")
     with transaction.atomic():
-        rows = failed.select_for_update().order_by().values_list("index", "pk")
+        rows = artifacts.select_for_update().order_by().values_list("index", "pk")
         PendingRevision.objects.bulk_create(
             PendingRevision(index=index, changed_id=pk) for index, pk in rows
         )
-        return failed.update(
+        return artifacts.update(
             state=Artifact.State.RECEIVED, error_code="", error_detail="", warnings=[], **FRESH,
+            pages_read=0, page_count=0,
             updated_at=Now(),
             revision=Subquery(newest.values("pk")[:1]),
         )  # fmt: skip

@@ -1,20 +1,21 @@
-"""Admin pages for summaries and chunk annotations: view them, and have them rewritten."""
+"""Admin pages for summaries and chunk annotations: view them, and have them written and embedded
+again; and for what the language model has cost."""
 
 from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
-from django.db.models import Q, QuerySet
-from django.db.models.functions import Left
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Coalesce, Left
 from django.http import HttpRequest
 
-from core.admin import UndeletableRowAdmin, select_rows
+from core.admin import Effect, UndeletableRowAdmin, confirmed_action, name_targets
 from core.enqueueing import enqueue_on_commit
 from documents.admin import ArtifactAdmin, IndexFilter
-from indexing.admin import ERROR_CHARS
-from indexing.models import IndexBuild
+from indexing.admin import ERROR_CHARS, embed_again
+from indexing.models import IndexBuild, Node
 from summaries import services, tasks
-from summaries.models import Annotation, Summary
+from summaries.models import Annotation, BuildLanguageModelCost, Summary
 
 SUMMARY_PREVIEW_CHARS = 120  # in a list of summaries
 
@@ -31,7 +32,11 @@ class WrittenTextAdmin(UndeletableRowAdmin):
         *(f"artifact__{name}" for name in ArtifactAdmin.long_fields),
     ]
     readonly_fields = ["attempts", "last_error", "created_at"]
-    actions = ["write_again"]
+    actions = ["embed_again", "write_again"]
+
+    def find_nodes(self, rows: QuerySet[Any]) -> QuerySet[Node]:
+        """The nodes of these texts."""
+        raise NotImplementedError
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).annotate(error=Left("last_error", ERROR_CHARS))
@@ -40,12 +45,29 @@ class WrittenTextAdmin(UndeletableRowAdmin):
     def error(self, row: Any) -> str:
         return row.error
 
-    @admin.action(description="Write again", permissions=["queue"])
-    def write_again(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        rows = select_rows(queryset).filter(build__in=IndexBuild.objects.not_retired().values("pk"))
-        count = services.make_texts_due(rows, is_cache_bypassed=True)
-        enqueue_on_commit(tasks.reconcile_written_texts)
-        self.show_count(request, "%d text queued.", "%d texts queued.", count)
+    @confirmed_action("Embed again")
+    def embed_again(self, request: HttpRequest, queryset: QuerySet[Any]) -> Effect:
+        targets = name_targets(queryset, "build__index", "artifact")
+        return embed_again(self.find_nodes(queryset), targets)
+
+    @confirmed_action("Write again")
+    def write_again(self, request: HttpRequest, queryset: QuerySet[Any]) -> Effect:
+        not_retired = IndexBuild.objects.not_retired().order_by().values("pk")
+        rows = queryset.filter(build__in=not_retired)
+        count = rows.count()
+        by_hand = rows.filter(is_by_hand=True).count()
+
+        def carry_out() -> str:
+            changed = services.make_texts_due(rows, is_cache_bypassed=True)
+            enqueue_on_commit(tasks.reconcile_written_texts)
+            return f"Texts that are written again: {changed:,}."
+
+        return Effect(
+            f"Texts that are written again: {count:,}, of which {by_hand:,} were written by hand.",
+            count,
+            name_targets(rows, "build__index", "artifact"),
+            carry_out,
+        )
 
 
 @admin.register(Summary)
@@ -58,6 +80,11 @@ class SummaryAdmin(WrittenTextAdmin):
     search_help_text = "Title, name of the model, or the id of the artifact or the page."
     long_fields = [*WrittenTextAdmin.long_fields, "text", "citations"]
     id_fields = ["artifact", "page"]
+
+    def find_nodes(self, rows: QuerySet[Any]) -> QuerySet[Node]:
+        mine = rows.alias(entity=Coalesce("page_id", "artifact_id"))
+        mine = mine.filter(build=OuterRef("build"), entity=OuterRef("point_id"))
+        return Node.objects.filter(Exists(mine), kind__in=["page_summary", "artifact_summary"])
 
 
 @admin.register(Annotation)
@@ -79,6 +106,10 @@ class AnnotationAdmin(WrittenTextAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Annotation]:
         return super().get_queryset(request).annotate(line=Left("summary", SUMMARY_PREVIEW_CHARS))
 
+    def find_nodes(self, rows: QuerySet[Any]) -> QuerySet[Node]:
+        place = {name: OuterRef(name) for name in ("build", "source", "strategy", "chunk_index")}
+        return Node.objects.filter(Exists(rows.filter(**place)), kind="question")
+
     def id_condition(self, searched_id: UUID) -> Q:
         builds = [*IndexBuild.objects.values_list("pk", flat=True)]
         return super().id_condition(searched_id) | Q(build__in=builds, chunk_id=searched_id)
@@ -86,3 +117,15 @@ class AnnotationAdmin(WrittenTextAdmin):
     @admin.display(description="summary")
     def line(self, row: Any) -> str:
         return row.line
+
+
+@admin.register(BuildLanguageModelCost)
+class BuildLanguageModelCostAdmin(UndeletableRowAdmin):
+    list_display = [
+        "build", "call_count", "reused_count", "failure_count", "prompt_tokens",
+        "completion_tokens",
+    ]  # fmt: skip
+    list_filter = [IndexFilter]
+    index_lookup = "build__index"
+    list_select_related = ["build"]
+    long_fields = ["build__recipe"]

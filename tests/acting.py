@@ -8,10 +8,23 @@ from django.urls import reverse
 
 
 def act(client: Client, model: str, action: str, *rows: Any, **filters: Any) -> str:
-    """Run ``action`` on these rows, or without rows on the whole list over all its pages; return
-    the messages."""
+    """Run ``action`` on these rows, or without rows on the whole list over all its pages, and
+    confirm it where that is asked; return the message."""
+    answer = start(client, model, action, *rows, **filters)
+    if answer.status_code == 200:
+        answer = client.post(
+            reverse(f"admin:{model}_changelist", query=filters),
+            {**_fields_of(answer.context["hidden"]), "confirmed": "yes"},
+        )
+    assert answer.status_code == 302, answer.content.decode()
+    *_, last = get_messages(answer.wsgi_request)
+    return str(last)
+
+
+def start(client: Client, model: str, action: str, *rows: Any, **filters: Any) -> Any:
+    """The answer to an action that is not confirmed yet."""
     chosen = [row.pk for row in rows]
-    answer = client.post(
+    return client.post(
         reverse(f"admin:{model}_changelist", query=filters),
         {
             "action": action,
@@ -20,9 +33,13 @@ def act(client: Client, model: str, action: str, *rows: Any, **filters: Any) -> 
             "_selected_action": chosen or ["0"],  # the boxes of the first page, whatever they are
         },
     )
-    assert answer.status_code == 302, answer.content.decode()
-    *_, last = get_messages(answer.wsgi_request)
-    return str(last)
+
+
+def _fields_of(hidden: list[tuple[str, str]]) -> dict[str, list[str]]:
+    fields: dict[str, list[str]] = {}
+    for name, value in hidden:
+        fields.setdefault(name, []).append(value)
+    return fields
 
 
 def offered(client: Client, model: str) -> set[str]:

@@ -362,7 +362,7 @@ class TestExtractionAdmin:
             admin_client, "concepts_extraction", "requeue_extractions", Extraction.objects.get()
         )
 
-        assert said == "1 source queued."
+        assert said == "Sources whose concepts are extracted again: 1."
         assert Extraction.objects.get().state == "due"
 
 
