@@ -17,6 +17,7 @@ from indexing.health import RETRY_FIX, describe_failures
 from indexing.hooks import describe_text_faults
 from indexing.models import IndexBuild
 from indexing.spec.loaded import get_invalid_specs, get_specs
+from indexing.throughput import LANGUAGE_MODEL_CALLS, get_rate_per_second
 from retrieval.languages import UNREAD_TEXTS_FIX, describe_unread_texts
 from summaries import llm
 from summaries.writers import QUESTIONS_FIX, describe_missing_texts
@@ -96,7 +97,9 @@ def check_models() -> Iterator[DiagnosticResult]:
 def _check_language_model() -> DiagnosticResult:
     """Report what is missing without one. That is no failure."""
     if llm.is_configured():
-        return DiagnosticResult("llm", True, f"{settings.STRATA_LLM_MODEL} writes texts.")
+        rate = get_rate_per_second(LANGUAGE_MODEL_CALLS)
+        lately = f", lately one in {1 / rate:.1f} s" if rate else ""
+        return DiagnosticResult("llm", True, f"{settings.STRATA_LLM_MODEL} writes texts{lately}.")
     missing = describe_missing_texts(get_specs())
     if missing is None:
         return DiagnosticResult("llm", True, "No language model is set, and no index needs one.")

@@ -25,6 +25,20 @@ def count_awaited_work(index: str, artifact_ids: Collection[UUID]) -> int:
     return sum(count(index, artifact_ids) for count in _counters)
 
 
+DescribeTexts = Callable[[str], str]
+_describers: list[DescribeTexts] = []
+
+
+def register_awaited_texts(describe: DescribeTexts) -> None:
+    """Have commands that wait for an index show what ``describe`` says of it: a sentence, or an
+    empty text."""
+    _describers.append(describe)
+
+
+def describe_awaited_texts(index: str) -> str:
+    return " ".join(filter(None, (describe(index) for describe in _describers)))
+
+
 InputPlanner = Callable[[UUID, IndexBuild], None]
 _input_planners: list[InputPlanner] = []
 

@@ -7,13 +7,18 @@ class SummariesConfig(AppConfig):
     def ready(self) -> None:
         from indexing.drafting import register_input_planner
         from indexing.estimates import register_node_estimator
-        from indexing.hooks import register_page_summary_reader, register_text_faults
+        from indexing.hooks import (
+            register_awaited_texts,
+            register_page_summary_reader,
+            register_text_faults,
+        )
         from summaries import checks, estimates, signals  # noqa: F401
-        from summaries.services import plan_written_texts
+        from summaries.services import describe_due_texts, plan_written_texts
         from summaries.services.failures import find_written_text_faults
         from summaries.text_nodes import read_context_summaries
 
         register_input_planner(plan_written_texts)
+        register_awaited_texts(describe_due_texts)
         register_text_faults(find_written_text_faults)
         register_page_summary_reader(read_context_summaries)
         register_node_estimator("chunk", estimates.estimate_chunks)

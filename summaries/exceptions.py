@@ -61,6 +61,20 @@ class LanguageModelUnavailable(Unavailable, LanguageModelError):
     code = "language_model_unavailable"
 
 
+class LanguageModelSilent(LanguageModelUnavailable):
+    """The language model wrote nothing in its time.
+
+    It may be down, or too slow to begin, so that costs the text an attempt.
+    """
+
+
+class LanguageModelTooSlow(Unavailable, LanguageModelError):
+    """The language model had begun, and did not finish in its time."""
+
+    code = "language_model_too_slow"
+    is_retryable = False
+
+
 class LanguageModelBusy(LanguageModelUnavailable):
     """Other calls of this process take all the slots; safe to retry."""
 

@@ -6,9 +6,10 @@ which they finish.
 
 import hashlib
 import json
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Generic, TypeVar
@@ -23,7 +24,7 @@ from indexing import embedding
 from indexing.spec import FieldSpec, IndexSpec, QuestionSpec
 from indexing.spec.sections import PageSummarySpec
 from summaries import extractive, llm
-from summaries.exceptions import LanguageModelCost, LanguageModelError
+from summaries.exceptions import LanguageModelCost, LanguageModelError, LanguageModelSilent
 from summaries.llm.call_counts import estimate_tokens
 from summaries.llm.language_model import complete_in_room
 from summaries.llm.response_schemas import max_chars, max_items
@@ -37,6 +38,7 @@ QUESTIONS_FIX = (
     "are already there, run strata regenerate --type question."
 )
 
+MAX_SILENT_ATTEMPTS = 2  # of a text; if the model is still silent, rules write it
 ESTIMATED_COMPLETION_TOKENS = 150  # a few sentences, or a few questions
 
 Key = TypeVar("Key")
@@ -69,6 +71,7 @@ class SummaryInput:
     is_of_page: bool
     is_cache_bypassed: bool = False  # do not reuse a stored completion
     artifact_id: UUID | None = None  # the document with which the completion is deleted
+    attempt: int = 1  # of how many the claim is, with this one
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,7 @@ class AnnotationInput:
     is_cache_bypassed: bool = False
     page_label: str = ""  # the top heading of most formats
     artifact_id: UUID | None = None
+    attempt: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +228,7 @@ class LanguageModelWriter:
             self.complete(calls, SummaryResponse),
             lambda value, model_name: SummaryDraft(value.summary.strip(), model_name),
             lambda key: ExtractiveWriter().summarise({key: inputs[key]}, spec),
+            inputs,
         )
 
     def annotate(
@@ -263,6 +268,7 @@ class LanguageModelWriter:
             self.complete(calls, make_annotation_schema(fields), find_missing_questions),
             lambda value, model_name: parse_annotation(value, model_name, fields, question_spec),
             lambda key: ExtractiveWriter().annotate({key: inputs[key]}, spec),
+            inputs,
         )
 
     def _draft(
@@ -270,17 +276,19 @@ class LanguageModelWriter:
         completions: Iterator[CompletionOutcome[Key]],
         parse: Callable[[Any, str], Draft],
         write_by_rules: Callable[[Key], Iterator[DraftOutcome[Key]]],
+        inputs: Mapping[Key, SummaryInput] | Mapping[Key, AnnotationInput],
     ) -> Iterator[DraftOutcome[Key]]:
         """Make a draft of each completion; rules write what the model cannot."""
         for outcome in completions:
             completion, error, draft = outcome.value, outcome.error, None
             if completion is not None:
                 draft = parse(completion.value, completion.model_name)
-            elif isinstance(error, LanguageModelError) and not error.is_expected:
+            elif _is_final(error, inputs[outcome.key].attempt):
+                assert error is not None
                 [by_rules] = write_by_rules(outcome.key)
                 assert by_rules.value is not None
-                draft = replace(by_rules.value, note=f"Written by rules instead: {error}")
-                error = None
+                note = f"Written by rules instead: {error.with_fix()}"
+                draft, error = replace(by_rules.value, note=note), None
             yield Outcome(outcome.key, draft, error, outcome.cost)
 
     def complete(
@@ -315,49 +323,75 @@ class LanguageModelWriter:
         # Store each completion before the next call starts: a kill loses only running calls.
         queued = deque(keys_to_call)
         running: dict[Future[llm.Completion[Any]], str] = {}
-        pool = ThreadPoolExecutor(settings.STRATA_LLM_CONCURRENCY)
-        try:
-            while queued or running:
-                while queued and len(running) < settings.STRATA_LLM_CONCURRENCY:
-                    completion_key = queued.popleft()
-                    call = calls[keys_to_call[completion_key][0]]
-                    future = pool.submit(
-                        complete_in_room,
-                        llm.get_language_model(call.model),
-                        call.prompt.system,
-                        call.prompt.user,
-                        schema,
-                        find_fault,
-                    )
-                    running[future] = completion_key
-                done, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
-                    completion_key = running.pop(future)
-                    first, *duplicate_keys = keys_to_call[completion_key]
-                    try:
-                        completion = future.result()
-                    except LanguageModelError as error:
-                        if error.is_expected:
-                            queued.clear()
-                        cost = replace(error.cost, failure_count=1)
-                        yield Outcome(first, error=error, cost=cost)
-                        for key in duplicate_keys:
-                            yield Outcome(key, error=error)
-                        continue
-                    with suppress(IntegrityError), transaction.atomic():  # its document is deleted
-                        StoredCompletion.objects.update_or_create(
-                            key=completion_key,
-                            defaults={
-                                "artifact_id": calls[first].artifact_id,
-                                "model_name": completion.model_name,
-                                "content": completion.value.model_dump(mode="json"),
-                            },
-                        )
-                    yield Outcome(first, completion, cost=completion.cost)
+        while queued or running:
+            while queued:
+                call = calls[keys_to_call[queued[0]][0]]
+                model = llm.get_language_model(call.model)
+                if len(running) >= _count_parallel_calls(model):
+                    break
+                completion_key = queued.popleft()
+                future = _call_in_thread(
+                    complete_in_room,
+                    model,
+                    call.prompt.system,
+                    call.prompt.user,
+                    schema,
+                    find_fault,
+                )
+                running[future] = completion_key
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                completion_key = running.pop(future)
+                first, *duplicate_keys = keys_to_call[completion_key]
+                try:
+                    completion = future.result()
+                except LanguageModelError as error:
+                    if error.is_expected:
+                        queued.clear()
+                    cost = replace(error.cost, failure_count=1)
+                    yield Outcome(first, error=error, cost=cost)
                     for key in duplicate_keys:
-                        yield Outcome(key, completion, cost=LanguageModelCost(reused_count=1))
-        finally:  # if the caller stops early, queued calls are not sent
-            pool.shutdown(wait=False, cancel_futures=True)
+                        yield Outcome(key, error=error)
+                    continue
+                with suppress(IntegrityError), transaction.atomic():  # its document is deleted
+                    StoredCompletion.objects.update_or_create(
+                        key=completion_key,
+                        defaults={
+                            "artifact_id": calls[first].artifact_id,
+                            "model_name": completion.model_name,
+                            "content": completion.value.model_dump(mode="json"),
+                        },
+                    )
+                yield Outcome(first, completion, cost=completion.cost)
+                for key in duplicate_keys:
+                    yield Outcome(key, completion, cost=LanguageModelCost(reused_count=1))
+
+
+def _call_in_thread(
+    function: Callable[..., llm.Completion[Any]], *arguments: Any
+) -> Future[llm.Completion[Any]]:
+    """Not in a pool: a process that stops would wait for its threads, and a call takes minutes."""
+    future: Future[llm.Completion[Any]] = Future()
+
+    def call() -> None:
+        try:
+            future.set_result(function(*arguments))
+        except BaseException as error:  # noqa: BLE001 - the reader of the future raises it
+            future.set_exception(error)
+
+    threading.Thread(target=call, name="language model", daemon=True).start()
+    return future
+
+
+def _count_parallel_calls(model: llm.LanguageModel) -> int:
+    return 1 if model.pace.is_slow() else settings.STRATA_LLM_CONCURRENCY
+
+
+def _is_final(error: StrataError | None, attempt: int) -> bool:
+    """Whether the model is not to be asked for the text again."""
+    if isinstance(error, LanguageModelSilent):
+        return attempt >= MAX_SILENT_ATTEMPTS
+    return isinstance(error, LanguageModelError) and not error.is_expected
 
 
 def _estimate_call_cost(prompt: Prompt) -> LanguageModelCost:

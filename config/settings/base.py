@@ -222,9 +222,9 @@ STRATA_OPENAI_API_KEY = os.environ.get("STRATA_OPENAI_API_KEY", "")
 STRATA_LLM_BASE_URL = read_url("STRATA_LLM_BASE_URL")  # including "/v1"
 STRATA_LLM_MODEL = os.environ.get("STRATA_LLM_MODEL", "")
 STRATA_LLM_API_KEY = os.environ.get("STRATA_LLM_API_KEY", "").strip()
-# A call is given up after this time without a byte of the answer. An answer that is not streamed
-# comes at once, so the model must finish it within this time.
-STRATA_LLM_TIMEOUT_SECONDS = read_number("STRATA_LLM_TIMEOUT_SECONDS", 60, at_most=3_600)
+# The longest that one call may take: a model of 4 tokens a second writes the longest texts asked
+# for in it. A model that does not begin to answer is given up earlier if it was measured as faster.
+STRATA_LLM_TIMEOUT_SECONDS = read_number("STRATA_LLM_TIMEOUT_SECONDS", 300, at_most=3_600)
 STRATA_LLM_RETRIES = read_int("STRATA_LLM_RETRIES", 3)  # after no answer, 429 or 5xx
 STRATA_LLM_BACKOFF_SECONDS = 1.0  # before the first retry, at most; doubles with each
 STRATA_LLM_MAX_WAIT_SECONDS = 30.0  # if a server asks for longer, the queue retries

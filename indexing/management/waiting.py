@@ -1,5 +1,6 @@
 """Wait in a command for documents, concepts, a build or a regeneration, whichever process works."""
 
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
@@ -16,7 +17,7 @@ from documents.models import Artifact
 from indexing.comparison_text import describe_comparison
 from indexing.drafting import get_drafters
 from indexing.exceptions import ModelLoading
-from indexing.hooks import count_awaited_work
+from indexing.hooks import count_awaited_work, describe_awaited_texts
 from indexing.lifecycle import count_missing
 from indexing.models import NOT_SYNCED, IndexBuild, IndexedDocument, Node
 from indexing.progress import get_index_progress
@@ -28,6 +29,8 @@ WAIT_POLL_SECONDS = 0.2
 # If there is no progress for this long, a known problem ends the waiting.
 STALL_SECONDS = 5.0
 BUILD_STALL_SECONDS = 10.0
+# A language model may write a text for minutes; so often a line says what is still to be written.
+REPORT_SECONDS = 15.0
 
 
 def _is_lasting(problem: str | None) -> bool:
@@ -83,12 +86,17 @@ def _wait_until_none_left(
     count: Callable[[], int],
     raise_if_blocked: Callable[[], None] = lambda: None,
 ) -> None:
-    progressed_at, left = time.monotonic(), count()
+    progressed_at = reported_at = time.monotonic()
+    left = count()
     if not left:
         return
     with progress_bar(label, left) as advance:
         while left:
             time.sleep(WAIT_POLL_SECONDS)
+            if time.monotonic() - reported_at >= REPORT_SECONDS:
+                reported_at = time.monotonic()
+                if awaited := describe_awaited_texts(index):
+                    sys.stderr.write(f"{label}: {left} left. {awaited}\n")
             now_left = count()
             if now_left < left:
                 advance(left - now_left)

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext
+from contextlib import ExitStack, aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
@@ -23,6 +23,7 @@ from summaries.exceptions import (
     LanguageModelMisconfigured,
     LanguageModelMissing,
     LanguageModelRefused,
+    LanguageModelSilent,
     LanguageModelUnavailable,
 )
 
@@ -30,8 +31,10 @@ if TYPE_CHECKING:
     import openai
     from llama_index.llms.openai_like import OpenAILike
 
-from summaries.llm.call_counts import estimate_tokens, note_use
+from summaries.llm.call_counts import note_use
+from summaries.llm.calls import Call, CallClock, estimate_prompt_tokens
 from summaries.llm.concurrency import Deadline, call_semaphore, make_retry_delays, next_retry_delay
+from summaries.llm.pace import Pace
 from summaries.llm.response_schemas import (
     list_validation_errors,
     make_correction_prompt,
@@ -49,6 +52,7 @@ RETRYABLE_STATUSES: Final = {408, 409, 429}  # and all from 500 on
 # Sent if no key is set. Without any key, the client would look for one in the environment.
 PLACEHOLDER_API_KEY: Final = "none"
 MAX_TOKENS: Final = 1_024  # of a response
+SHORT_ANSWER_TOKENS: Final = 40  # the least that an answer takes for which someone waits
 MORE_MAX_TOKENS: Final = 4_096  # of a response that was truncated at MAX_TOKENS
 ASK_FOR_LESS: Final = (
     "Your last answer was too long and was cut off. Write much shorter texts and shorter lists, "
@@ -89,7 +93,15 @@ def get_language_model(name: str = "") -> "LanguageModel":
 @cache
 def _get_breaker(base_url: str) -> CircuitBreaker:
     """One for all models of an endpoint."""
-    return CircuitBreaker(LanguageModelUnavailable, except_for=(LanguageModelBusy,))
+    return CircuitBreaker(
+        LanguageModelUnavailable, except_for=(LanguageModelBusy, LanguageModelSilent)
+    )
+
+
+@cache
+def _get_silence_breaker(base_url: str, patience_seconds: float | None) -> CircuitBreaker:
+    """One for each patience: a model that is silent for 8 s may well answer within 30."""
+    return CircuitBreaker(LanguageModelSilent)
 
 
 class LanguageModel:
@@ -99,8 +111,10 @@ class LanguageModel:
     is shared with a forked process or a second event loop.
 
     Both calls raise these errors:
-        LanguageModelUnavailable: after all retries there was no response, an overloaded server or
-            a timeout; safe to retry later.
+        LanguageModelUnavailable: after all retries there was no response, or an overloaded server;
+            safe to retry later.
+        LanguageModelSilent: the response did not begin in its time, and the call is not repeated.
+        LanguageModelTooSlow: the response did not end in its time.
         LanguageModelRefused: the endpoint or the model refuses this text; retry does not help.
         LanguageModelMisconfigured: the endpoint rejects the key, the address or the model's name.
     """
@@ -109,7 +123,8 @@ class LanguageModel:
         self.name = name
         self._base_url = base_url
         self._api_key = api_key
-        self._breaker = _get_breaker(base_url)
+        self.pace = Pace()
+        self._asks_for_usage = True
 
     def __repr__(self) -> str:
         return f"<LanguageModel {self.name}>"
@@ -137,9 +152,11 @@ class LanguageModel:
         """
         messages, cost = [("system", system), ("user", user)], LanguageModelCost()
         deadline = Deadline(patience_seconds)
+        if patience_seconds is not None:
+            tokens = estimate_prompt_tokens(messages)
+            self.pace.check_patience(tokens, SHORT_ANSWER_TOKENS, patience_seconds)
         # In the background, each text is tried again until its queue gives up.
-        guard = nullcontext() if patience_seconds is None else self._breaker.guarding()
-        with self._stage(cost), guard:
+        with self._stage(cost), self._guarding(patience_seconds):
             value = self._ask_twice_if_faulty(
                 lambda: self._complete_turn(messages, schema, max_tokens, cost, deadline),
                 messages,
@@ -187,7 +204,7 @@ class LanguageModel:
         """Yield the response text piece by piece.
 
         A failed call is retried only if no piece has arrived. ``patience_seconds`` limits the wait
-        for a slot and for each piece, and no call starts after it.
+        for a slot and for the first piece, and no call starts after it.
 
         If cancelled while waiting for a piece, it closes the connection itself. A caller that
         may be cancelled between two pieces must close the iterator:
@@ -195,7 +212,7 @@ class LanguageModel:
         """
         cost = LanguageModelCost()
         pieces = self._astream(system, user, max_tokens, cost, Deadline(patience_seconds))
-        with self._stage(cost), self._breaker.guarding():
+        with self._stage(cost), self._guarding(patience_seconds):
             async with aclosing(pieces):
                 async for piece in pieces:
                     yield piece
@@ -209,29 +226,17 @@ class LanguageModel:
             has_begun, fences = False, FenceFilter()
             try:
                 async with call_semaphore.ahold_slot(max_seconds=deadline.remaining_seconds()):
-                    with self._count_and_translate_errors(cost):
-                        async with self._aopen_client(deadline.remaining_seconds()) as model:
-                            tokens = estimate_tokens(len(system) + len(user))
-                            cost.prompt_tokens += tokens
-                            note_use(tokens=tokens)
-                            chunks = await model.astream_chat(
-                                _to_chat_messages(messages), max_tokens=max_tokens
-                            )
-                            async for chunk in chunks:
-                                has_begun = True
-                                if chunk.delta:
-                                    tokens = estimate_tokens(len(chunk.delta))
-                                    cost.completion_tokens += tokens
-                                    note_use(tokens=tokens)
-                                    if piece := fences.feed(chunk.delta):
-                                        yield piece
-                            if not has_begun:
-                                raise ValueError("an empty stream")
-                            if rest := fences.finish():
-                                yield rest
-                            return
+                    call = self._make_call(messages, max_tokens, deadline.remaining_seconds())
+                    async with aclosing(self._read(call, cost)) as deltas:
+                        async for delta in deltas:
+                            has_begun = True
+                            if piece := fences.feed(delta):
+                                yield piece
+                if rest := fences.finish():
+                    yield rest
+                return
             except LanguageModelUnavailable as error:
-                if has_begun:
+                if has_begun or isinstance(error, LanguageModelSilent):
                     raise
                 wait = next_retry_delay(error, waits, deadline)
             await asyncio.sleep(wait)
@@ -244,41 +249,99 @@ class LanguageModel:
         cost: LanguageModelCost,
         deadline: Deadline,
     ) -> str:
-        """Return one complete response text, with the retries that the settings allow."""
+        """Return one complete response text, with the retries that the settings allow. A call that
+        had its time is not sent again."""
         _import_clients()
         waits = make_retry_delays()
         while True:
             try:
                 seconds = deadline.remaining_seconds()
-                with (
-                    call_semaphore.hold_slot(goes_first=seconds is not None, max_seconds=seconds),
-                    self._count_and_translate_errors(cost),
-                    self._open_client(deadline.remaining_seconds()) as model,
-                ):
-                    answer = model.chat(
-                        _to_chat_messages(messages),
-                        max_tokens=max_tokens,
+                with call_semaphore.hold_slot(goes_first=seconds is not None, max_seconds=seconds):
+                    seconds = deadline.remaining_seconds()
+                    call = self._make_call(
+                        messages,
+                        max_tokens,
+                        seconds,
+                        seconds,
                         response_format=make_response_format(schema),
                     )
-                    raw: Any = answer.raw
-                    usage, [choice, *_] = raw.usage, raw.choices
+                    text = asyncio.run(self._read_whole(call, cost))
                 break
             except LanguageModelUnavailable as error:
+                if isinstance(error, LanguageModelSilent):
+                    raise
                 wait = next_retry_delay(error, waits, deadline)
             time.sleep(wait)
-        if usage is not None:
-            cost.prompt_tokens += usage.prompt_tokens or 0
-            cost.completion_tokens += usage.completion_tokens or 0
-            note_use(tokens=(usage.prompt_tokens or 0) + (usage.completion_tokens or 0))
-        if choice.finish_reason == "length":
+        if call.finish_reason == "length":
             truncated = InvalidCompletion(
                 f"The language model's response was truncated at {max_tokens} tokens."
             )
             truncated.is_truncated = True
             raise truncated
-        if choice.finish_reason == "content_filter" or getattr(choice.message, "refusal", None):
+        if call.finish_reason == "content_filter" or call.is_refused:
             raise LanguageModelRefused("The language model declines to answer about this text.")
-        return remove_fences(choice.message.content or "")
+        return remove_fences(text)
+
+    def _make_call(
+        self,
+        messages: list[tuple[str, str]],
+        max_tokens: int,
+        silence_seconds: float | None = None,
+        total_seconds: float | None = None,
+        **options: Any,
+    ) -> Call:
+        limit = settings.STRATA_LLM_TIMEOUT_SECONDS
+        silence = self.pace.find_silence_limit(estimate_prompt_tokens(messages))
+        clock = CallClock(
+            silence if silence_seconds is None else min(silence, silence_seconds),
+            limit if total_seconds is None else min(limit, total_seconds),
+        )
+        if self._asks_for_usage:
+            options["stream_options"] = {"include_usage": True}
+        return Call(messages, max_tokens, clock, options)
+
+    async def _read_whole(self, call: Call, cost: LanguageModelCost) -> str:
+        text = "".join([delta async for delta in self._read(call, cost)])
+        if call.finish_reason is None:
+            raise LanguageModelUnavailable("The language model broke off its response.")
+        return text
+
+    async def _read(self, call: Call, cost: LanguageModelCost) -> AsyncGenerator[str, None]:
+        """Make one call; yield the text of its response as it arrives. Every call is streamed: its
+        progress tells a slow model from one that is down, and closing it stops the server."""
+        clock = call.clock
+        try:
+            with self._count_and_translate_errors(cost):
+                try:
+                    async with self._aopen_client() as model:
+                        async with asyncio.timeout(clock.remaining_seconds()):
+                            chunks = await model.astream_chat(
+                                _to_chat_messages(call.messages),
+                                max_tokens=call.max_tokens,
+                                **call.options,
+                            )
+                        while True:
+                            async with asyncio.timeout(clock.remaining_seconds()):
+                                chunk = await anext(chunks, None)
+                            if chunk is None:
+                                break
+                            if delta := call.note_chunk(chunk):
+                                yield delta
+                except TimeoutError:
+                    raise clock.make_error() from None
+                if not clock.has_begun:
+                    raise ValueError("an empty stream")
+        finally:
+            if clock.has_begun:
+                cost.prompt_tokens += call.prompt_tokens
+                cost.completion_tokens += call.completion_tokens
+                note_use(tokens=call.prompt_tokens + call.completion_tokens)
+                self.pace.add(
+                    call.prompt_tokens,
+                    clock.reading_seconds,
+                    call.completion_tokens,
+                    clock.writing_seconds,
+                )
 
     @contextmanager
     def _count_and_translate_errors(self, cost: LanguageModelCost) -> Iterator[None]:
@@ -300,9 +363,8 @@ class LanguageModel:
         except openai.APIStatusError as error:
             raise self._translate_status_error(error) from None
         except (openai.APITimeoutError, httpx.TimeoutException):
-            seconds = settings.STRATA_LLM_TIMEOUT_SECONDS
             raise LanguageModelUnavailable(
-                f"The language model did not answer within {seconds:g} s."
+                f"The language model did not accept a connection within {CONNECT_SECONDS} s."
             ) from None
         except (openai.APIError, httpx.HTTPError, httpx.InvalidURL) as error:
             cause = error.__cause__ or error
@@ -323,6 +385,16 @@ class LanguageModel:
             raise LanguageModelUnavailable(
                 "The language model returned a malformed response."
             ) from None
+
+    @contextmanager
+    def _guarding(self, patience_seconds: float | None) -> Iterator[None]:
+        """Call a model that failed lately at once as failed, if someone waits."""
+        with ExitStack() as guards:
+            if patience_seconds is not None:
+                guards.enter_context(_get_breaker(self._base_url).guarding())
+                silence = _get_silence_breaker(self._base_url, patience_seconds)
+                guards.enter_context(silence.guarding())
+            yield
 
     @contextmanager
     def _stage(self, cost: LanguageModelCost) -> Iterator[None]:
@@ -355,6 +427,9 @@ class LanguageModel:
             unavailable.retry_after = parse_retry_after(error.response.headers)
             return unavailable
         if status in REFUSED_STATUSES:
+            if self._asks_for_usage and "stream_options" in redacted_reason:
+                self._asks_for_usage = False  # not every endpoint knows it; the next call succeeds
+                return LanguageModelUnavailable(detail)
             return LanguageModelRefused(detail)
         return LanguageModelMisconfigured(detail, fix=SETTINGS_FIX)
 
@@ -362,40 +437,24 @@ class LanguageModel:
         """Truncate a server's message, and remove the API key from it."""
         return (text.replace(self._api_key, "…") if self._api_key else text)[:300]
 
-    @contextmanager
-    def _open_client(self, seconds: float | None = None) -> Iterator["OpenAILike"]:
-        import openai
-
-        from core.outbound import make_client
-
-        transport = make_client(max_bytes=MAX_ANSWER_BYTES)
-        with openai.OpenAI(http_client=transport, **self._client_options(seconds)) as client:
-            yield self._make_llm(openai_client=client)
-
     @asynccontextmanager
-    async def _aopen_client(self, seconds: float | None) -> AsyncIterator["OpenAILike"]:
+    async def _aopen_client(self) -> AsyncIterator["OpenAILike"]:
+        import httpx
         import openai
 
         from core.outbound import make_async_client
 
-        transport = make_async_client(max_bytes=MAX_ANSWER_BYTES, seconds=STREAM_SECONDS)
-        options = self._client_options(seconds)
-        async with openai.AsyncOpenAI(http_client=transport, **options) as client:
-            yield self._make_llm(async_openai_client=client)
+        async with openai.AsyncOpenAI(
+            http_client=make_async_client(max_bytes=MAX_ANSWER_BYTES, seconds=STREAM_SECONDS),
+            api_key=self._api_key or PLACEHOLDER_API_KEY,
+            base_url=self._base_url,
+            # The call's clock limits the rest.
+            timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),
+            max_retries=0,  # _complete_turn and astream retry
+        ) as client:
+            yield self._make_llm(client)
 
-    def _client_options(self, max_seconds: float | None = None) -> dict[str, Any]:
-        import httpx
-
-        seconds = settings.STRATA_LLM_TIMEOUT_SECONDS
-        seconds = seconds if max_seconds is None else min(seconds, max_seconds)
-        return {
-            "api_key": self._api_key or PLACEHOLDER_API_KEY,
-            "base_url": self._base_url,
-            "timeout": httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
-            "max_retries": 0,  # _complete_turn and astream retry
-        }
-
-    def _make_llm(self, **client: Any) -> "OpenAILike":
+    def _make_llm(self, client: "openai.AsyncOpenAI") -> "OpenAILike":
         from llama_index.llms.openai_like import OpenAILike
 
         try:
@@ -406,7 +465,7 @@ class LanguageModel:
                 is_chat_model=True,
                 temperature=0,
                 max_retries=0,  # complete and astream retry
-                **client,
+                async_openai_client=client,
             )
         except ValueError:  # LlamaIndex knows this model as one without chat completions
             raise LanguageModelMisconfigured(
@@ -422,6 +481,7 @@ def _import_clients() -> None:
     """Import the client libraries, which takes seconds the first time, before a slot is held."""
     with import_lock:
         import llama_index.llms.openai_like  # noqa: F401
+        import openai.resources.chat  # noqa: F401 - imported by the first call otherwise
 
 
 def _to_chat_messages(messages: list[tuple[str, str]]) -> list[Any]:
@@ -447,6 +507,8 @@ def complete_in_room(
     cost = LanguageModelCost()
     truncated: LanguageModelError | None = None
     for request, max_tokens in attempts:
+        if truncated is not None and model.pace.would_exceed_limit(max_tokens):
+            continue
         try:
             completion = model.complete(
                 system, request, schema, max_tokens=max_tokens, find_fault=find_fault

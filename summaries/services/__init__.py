@@ -18,6 +18,7 @@ from summaries.services.writing import (
     add_cost_to_build,
     count_due_texts,
     delete_completions_without_document,
+    describe_due_texts,
     has_claimable_texts,
     limit_to_calls_left,
     save_outcomes,

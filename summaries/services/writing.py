@@ -18,8 +18,17 @@ from core.text import hash_text
 from indexing.lifecycle import pause_build
 from indexing.models import IndexBuild
 from indexing.services import make_documents_due
-from indexing.throughput import LANGUAGE_MODEL_CALLS, add_throughput_sample
-from summaries.exceptions import LanguageModelCallsSpent, LanguageModelCost
+from indexing.throughput import (
+    LANGUAGE_MODEL_CALLS,
+    add_throughput_sample,
+    get_rate_per_second,
+)
+from summaries import llm
+from summaries.exceptions import (
+    LanguageModelCallsSpent,
+    LanguageModelCost,
+    LanguageModelSilent,
+)
 from summaries.models import (
     EXTRACTIVE_MODEL_NAME,
     Annotation,
@@ -131,6 +140,20 @@ def count_due_texts(build: IndexBuild) -> int:
     return sum(rows.count() for rows in due)
 
 
+def describe_due_texts(index: str) -> str:
+    """Say how many texts of an index wait for the language model, and how long they will take at
+    the measured speed; empty if none waits."""
+    if not llm.is_configured():
+        return ""
+    builds = IndexBuild.objects.not_paused().filter(index=index)
+    if not (count := sum(map(count_due_texts, builds))):
+        return ""
+    rate = get_rate_per_second(LANGUAGE_MODEL_CALLS)
+    minutes = f", about {-(-count // (60 * rate)):.0f} minutes" if rate else ""
+    noun = "text waits" if count == 1 else "texts wait"
+    return f"{count} {noun} for the language model{minutes}."
+
+
 def _write_claim(
     build: IndexBuild,
     model: type[WrittenText],
@@ -156,7 +179,8 @@ def save_outcomes(
     save: Callable[[Outcome[Any, Value]], None],
     should_stop: Callable[[], bool],
 ) -> None:
-    """Save the outcomes of a claim as they arrive, and add their cost to the build.
+    """Save the outcomes of a claim as they arrive, and add their cost to the build. A text for
+    which the model had its time has used an attempt.
 
     Raises:
         The error of an outage, after the other outcomes are saved.
@@ -169,6 +193,8 @@ def save_outcomes(
             call_count += outcome.cost.call_count
             if outcome.error is not None and outcome.error.is_expected:
                 outage = outcome.error
+                if isinstance(outage, LanguageModelSilent):
+                    claim.charge(outage, pk=outcome.key)
             else:
                 save(outcome)
             if should_stop():
@@ -193,6 +219,7 @@ def _write_drafts(
                 row.is_cache_bypassed,
                 row.page.label,
                 row.artifact_id,
+                row.attempts,
             )
             for pk, row in rows.items()
         }
@@ -202,12 +229,16 @@ def _write_drafts(
     for pk, row in rows.items():
         if row.page is not None:
             row.input_hash = hash_text(row.page.text)
-            inputs[pk] = SummaryInput([row.page.text], True, row.is_cache_bypassed, row.artifact_id)
+            inputs[pk] = SummaryInput(
+                [row.page.text], True, row.is_cache_bypassed, row.artifact_id, row.attempts
+            )
             continue
         texts = get_page_summary_texts(row)
         row.input_hash = hash_inputs(texts)
         if len(texts) > 1:
-            inputs[pk] = SummaryInput(texts, False, row.is_cache_bypassed, row.artifact_id)
+            inputs[pk] = SummaryInput(
+                texts, False, row.is_cache_bypassed, row.artifact_id, row.attempts
+            )
         else:  # one page: copy its summary; no page: the summary is empty
             names = Summary.objects.of_pages().filter(build=build, artifact=row.artifact_id)
             name = names.not_empty().values_list("model_name", flat=True).first() or ""

@@ -30,6 +30,7 @@ from summaries.exceptions import (
     LanguageModelRefused,
     LanguageModelUnavailable,
 )
+from summaries.llm.pace import Pace
 from summaries.models import BuildLanguageModelCost
 from tests.acting import act
 from tests.concepts.conftest import INDEX
@@ -47,6 +48,7 @@ class ObedientModel:
     """Answers about a passage what the test has scripted."""
 
     name = "obedient"
+    pace = Pace()  # not measured
 
     def __init__(self):
         self.asked = []

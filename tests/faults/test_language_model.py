@@ -6,13 +6,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
 from tests.faults.armed import armed
 from tests.serving import Service
+from tests.summaries.test_llm import Handler, says
 
 DOCUMENTS = 12
 PAGES = 3
@@ -37,31 +38,17 @@ class Endpoint:
     def start(self) -> None:
         endpoint = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Answering(Handler):
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 prompt = body["messages"][-1]["content"]
                 endpoint.may_answer.acquire()
                 summary = f"Sum {hashlib.sha256(prompt.encode()).hexdigest()[:12]}."
-                answer = {
-                    "id": "1", "object": "chat.completion", "created": 0, "model": "m",
-                    "choices": [{"index": 0, "finish_reason": "stop", "message": {
-                        "role": "assistant", "content": json.dumps({"summary": summary})}}],
-                    "usage": {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12},
-                }  # fmt: skip
-                content = json.dumps(answer).encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
+                says(json.dumps({"summary": summary}))(self)
                 with endpoint._lock:
                     endpoint.answered[prompt] += 1
 
-            def log_message(self, *args: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
+        self._server = ThreadingHTTPServer(("127.0.0.1", self.port), Answering)
         self.port = self._server.server_port
         threading.Thread(target=self._server.serve_forever, args=[0.02], daemon=True).start()
 

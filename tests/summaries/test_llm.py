@@ -29,6 +29,8 @@ from summaries.exceptions import (
     LanguageModelMisconfigured,
     LanguageModelMissing,
     LanguageModelRefused,
+    LanguageModelSilent,
+    LanguageModelTooSlow,
     LanguageModelUnavailable,
 )
 from summaries.prompts import make_fence
@@ -125,21 +127,20 @@ class Handler(BaseHTTPRequestHandler):
 def says(
     text: str | None, finish_reason: str = "stop", **message: object
 ) -> Callable[[Handler], None]:
-    body = {
-        "id": "1",
-        "object": "chat.completion",
-        "created": 0,
-        "model": "as-the-endpoint-calls-it",
-        "choices": [
-            {
-                "index": 0,
-                "finish_reason": finish_reason,
-                "message": {"role": "assistant", "content": text, **message},
-            }
-        ],
-        "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18},
-    }
-    return lambda handler: handler.send(200, json.dumps(body))
+    """Write the text in one piece, and then say how the answer ended and what it took."""
+    usage = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
+
+    def script(handler: Handler) -> None:
+        handler.send(200, "", Content_Type="text/event-stream")
+        handler.send_event(delta(""))
+        handler.send_event(make_chunk({"content": text, **message}))
+        handler.send_event(make_chunk({}, finish_reason))
+        handler.send_event(
+            json.dumps({**json.loads(make_chunk({})), "choices": [], "usage": usage})
+        )
+        handler.send_event("[DONE]")
+
+    return script
 
 
 def fails(status: int, message: str = "no", **headers: str) -> Callable[[Handler], None]:
@@ -162,9 +163,21 @@ def slowly(answer: Callable[[Handler], None], seconds: float) -> Callable[[Handl
     return script
 
 
+def make_chunk(delta: dict[str, object], finish_reason: str | None = None) -> str:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
+    return json.dumps(
+        {
+            "id": "1",
+            "object": "chat.completion.chunk",
+            "created": 0,
+            "model": "as-the-endpoint-calls-it",
+            "choices": [choice],
+        }
+    )
+
+
 def delta(text: str) -> str:
-    choice = {"index": 0, "delta": {"role": "assistant", "content": text}}
-    return json.dumps({"id": "1", "object": "chat.completion.chunk", "choices": [choice]})
+    return make_chunk({"role": "assistant", "content": text})
 
 
 def streams(
@@ -475,21 +488,22 @@ class TestComplete:
         assert caught.value.is_about_setup
         assert "STRATA_LLM_API_KEY" in caught.value.fix
 
-    def test_waits_at_most_the_timeout_of_the_settings(self, endpoint, model, settings):
+    def test_does_not_repeat_a_call_that_had_its_time(self, endpoint, model, settings):
         settings.STRATA_LLM_TIMEOUT_SECONDS, settings.STRATA_LLM_RETRIES = 0.3, 1
         endpoint.scripts = [hangs]
 
-        with pytest.raises(LanguageModelUnavailable, match=r"within 0\.3 s") as caught:
+        with pytest.raises(LanguageModelSilent, match=r"nothing within 0\.3 s") as caught:
             ask(model)
 
-        assert caught.value.cost.call_count == 2
+        assert caught.value.cost.call_count == 1
+        assert "STRATA_LLM_TIMEOUT_SECONDS to more than 0.3" in caught.value.fix
 
     def test_raises_an_error_if_no_server_listens(self, model, settings):
         with socket.socket() as unused:
             unused.bind(("127.0.0.1", 0))
             settings.STRATA_LLM_BASE_URL = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
 
-            with pytest.raises(LanguageModelUnavailable, match="refused") as caught:
+            with pytest.raises(LanguageModelUnavailable, match="attempts failed") as caught:
                 ask(llm.get_language_model())
 
         assert caught.value.cost.call_count == 4
@@ -615,7 +629,7 @@ class TestAstream:
         settings.STRATA_LLM_TIMEOUT_SECONDS = 0.3
         endpoint.scripts = [streams("Sla", then=hangs)]
 
-        with pytest.raises(LanguageModelUnavailable, match=r"within 0\.3 s") as caught:
+        with pytest.raises(LanguageModelTooSlow, match=r"not finish within 0\.3 s") as caught:
             read(model)
 
         assert len(endpoint.requests) == caught.value.cost.call_count == 1

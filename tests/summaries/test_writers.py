@@ -32,6 +32,7 @@ from summaries.exceptions import (
     LanguageModelUnavailable,
 )
 from summaries.llm.language_model import ASK_FOR_LESS, MAX_TOKENS, MORE_MAX_TOKENS
+from summaries.llm.pace import Pace
 from summaries.models import Annotation, BuildLanguageModelCost, StoredCompletion, Summary
 from summaries.prompts import join_texts_within_limit
 from summaries.tasks import reconcile_written_texts
@@ -52,6 +53,7 @@ class ObedientModel:
     """Answers with the JSON that the text demands; otherwise with a harmless default."""
 
     name = "obedient"
+    pace = Pace()  # not measured
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []

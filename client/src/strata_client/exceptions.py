@@ -109,6 +109,7 @@ UNAVAILABLE_CODES = frozenset(
         "embedding_unavailable",
         "language_model_misconfigured",
         "language_model_missing",
+        "language_model_too_slow",
         "language_model_unavailable",
         "model_loading",
         "model_unavailable",
