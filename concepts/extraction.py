@@ -8,6 +8,7 @@ or failed.
 import json
 import logging
 from collections.abc import Callable, Collection, Iterator
+from functools import cache
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -15,7 +16,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, Exists, Min, OuterRef, QuerySet
 from django.db.models.functions import Now
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 
 from concepts.instances import add_instance
 from concepts.models import Concept, Extraction, RelationshipType
@@ -50,7 +51,6 @@ logger = logging.getLogger(__name__)
 State = Extraction.State
 PLAN_BATCH_SIZE = 500  # sources
 QUOTES_PER_CONCEPT = 3
-MAX_CONCEPTS = 50  # the largest ``per_source``
 MAX_RELATIONSHIPS = 100
 
 
@@ -68,8 +68,15 @@ class RelationshipResponse(BaseModel):
 
 
 class ExtractionResponse(BaseModel):
-    concepts: Annotated[list[ConceptResponse], max_items(MAX_CONCEPTS)]
+    concepts: list[ConceptResponse]
     relationships: Annotated[list[RelationshipResponse], max_items(MAX_RELATIONSHIPS)] = []
+
+
+@cache
+def make_extraction_schema(concept_count: int) -> type[BaseModel]:
+    """With at most so many concepts."""
+    concepts: Any = (Annotated[list[ConceptResponse], max_items(concept_count)], ...)
+    return create_model("ExtractionResponse", __base__=ExtractionResponse, concepts=concepts)
 
 
 def hash_concept_spec(spec: IndexSpec) -> str:
@@ -165,7 +172,7 @@ def extract_concepts(build: IndexBuild, should_stop: Callable[[], bool] = lambda
     save_outcomes(
         build,
         claim,
-        LanguageModelWriter().complete(calls, ExtractionResponse),
+        LanguageModelWriter().complete(calls),
         lambda outcome: _save_outcome(build, claim, outcome),
         should_stop,
     )
@@ -180,7 +187,13 @@ def _make_call(row: Extraction, spec: IndexSpec) -> ModelCall:
         heading=row.source.heading,
         count=spec.concepts.per_source,
     )
-    return ModelCall(prompt, spec.concepts.model, row.is_cache_bypassed, row.source.artifact_id)
+    return ModelCall(
+        prompt,
+        make_extraction_schema(spec.concepts.per_source),
+        spec.concepts.model,
+        row.is_cache_bypassed,
+        row.source.artifact_id,
+    )
 
 
 def requeue_extractions(rows: QuerySet[Extraction]) -> int:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from typing import Annotated, Any, Generic, TypeVar
 from uuid import UUID
 
@@ -24,12 +25,28 @@ from indexing import embedding
 from indexing.spec import FieldSpec, IndexSpec, QuestionSpec
 from indexing.spec.sections import PageSummarySpec
 from summaries import extractive, llm
-from summaries.exceptions import LanguageModelCost, LanguageModelError, LanguageModelSilent
+from summaries.exceptions import (
+    InvalidCompletion,
+    LanguageModelCost,
+    LanguageModelError,
+    LanguageModelSilent,
+)
+from summaries.extractive.sentences import MAX_SENTENCE_CHARS
 from summaries.llm.call_counts import estimate_tokens
 from summaries.llm.language_model import complete_in_room
-from summaries.llm.response_schemas import max_chars, max_items
+from summaries.llm.response_schemas import item_count, max_chars
 from summaries.models import EXTRACTIVE_MODEL_NAME, StoredCompletion
 from summaries.prompts import Prompt, join_texts_within_limit, render_prompt
+from summaries.response_faults import (
+    ASK_AGAIN,
+    asks_for_own_language,
+    find_foreign_names,
+    find_lasting_faults,
+    find_summary_fault,
+    find_untrue_parts,
+    is_in_other_language,
+    shorten_summary,
+)
 
 BY_HAND_MODEL_NAME = "by hand"
 
@@ -83,6 +100,10 @@ class AnnotationInput:
     page_label: str = ""  # the top heading of most formats
     artifact_id: UUID | None = None
     attempt: int = 1
+
+    @property
+    def all_text(self) -> str:
+        return "\n\n".join([self.title, self.page_label, self.heading, self.text])
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,13 +212,19 @@ class ModelCall:
     completion is deleted with its document."""
 
     prompt: Prompt
+    schema: type[BaseModel]
     model: str
     is_cache_bypassed: bool
     artifact_id: UUID | None
+    find_fault: Callable[[Any], str | None] | None = None  # as of ``LanguageModel.complete``
 
 
-class SummaryResponse(BaseModel):
-    summary: Annotated[str, max_chars(4_000)] = Field(min_length=1)
+@cache
+def make_summary_schema(sentence_count: int) -> type[BaseModel]:
+    # Servers that decode by a grammar refuse longer texts.
+    limit = min(sentence_count * MAX_SENTENCE_CHARS, 2_000)
+    summary: Any = (Annotated[str, max_chars(limit)], Field(min_length=1))
+    return create_model("SummaryResponse", summary=summary)
 
 
 class LanguageModelWriter:
@@ -214,19 +241,30 @@ class LanguageModelWriter:
     def summarise(
         self, inputs: Mapping[Key, SummaryInput], spec: IndexSpec
     ) -> Iterator[DraftOutcome[Key]]:
-        calls = {}
+        calls, texts, counts = {}, {}, {}
         for key, each in inputs.items():
             summary_spec = _get_summary_spec(spec, each.is_of_page)
+            texts[key], counts[key] = "\n\n".join(each.texts), summary_spec.sentences
             text = join_texts_within_limit(each.texts, settings.STRATA_LLM_CONTEXT_CHARS)
+            prompt = render_prompt(summary_spec.prompt, text, sentences=counts[key])
             calls[key] = ModelCall(
-                render_prompt(summary_spec.prompt, text, sentences=summary_spec.sentences),
+                prompt,
+                make_summary_schema(counts[key]),
                 summary_spec.model,
                 each.is_cache_bypassed,
                 each.artifact_id,
+                partial(_find_fault_of_summary, texts[key], counts[key], prompt),
             )
+
+        def parse(key: Key, value: Any, model_name: str) -> SummaryDraft:
+            summary = shorten_summary(value.summary, counts[key])
+            is_own_language = asks_for_own_language(calls[key].prompt.system)
+            _refuse(find_lasting_faults(summary, texts[key], is_own_language=is_own_language))
+            return SummaryDraft(summary, model_name)
+
         return self._draft(
-            self.complete(calls, SummaryResponse),
-            lambda value, model_name: SummaryDraft(value.summary.strip(), model_name),
+            self.complete(calls),
+            parse,
             lambda key: ExtractiveWriter().summarise({key: inputs[key]}, spec),
             inputs,
         )
@@ -237,36 +275,40 @@ class LanguageModelWriter:
         question_spec = spec.questions
         assert question_spec is not None
         fields = {name: each for name, each in spec.metadata.items() if each.type == "keyword"}
-        calls = {
-            key: ModelCall(
-                render_prompt(
-                    question_spec.prompt,
-                    chunk.text[: settings.STRATA_LLM_CONTEXT_CHARS],
-                    heading=chunk.heading,
-                    count=question_spec.count,
-                    min_count=question_spec.min_count,
-                    fields=fields,
-                ),
+        schema = make_annotation_schema(fields, question_spec)
+        calls = {}
+        for key, chunk in inputs.items():
+            prompt = render_prompt(
+                question_spec.prompt,
+                chunk.text[: settings.STRATA_LLM_CONTEXT_CHARS],
+                heading=chunk.heading,
+                count=question_spec.count,
+                min_count=question_spec.min_count,
+                fields=fields,
+            )
+            find_fault = partial(_find_fault_of_questions, chunk, question_spec, prompt)
+            calls[key] = ModelCall(
+                prompt,
+                schema,
                 question_spec.model,
                 chunk.is_cache_bypassed,
                 chunk.artifact_id,
+                find_fault,
             )
-            for key, chunk in inputs.items()
-        }
-        min_count = question_spec.min_count or 1
 
-        def find_missing_questions(value: Any) -> str | None:
-            count = len(_list_valid_questions(value.questions))
-            if count >= min_count:
-                return None
-            return (
-                f"These are {count} different questions. Give the whole answer again, with at "
-                f"least {min_count}."
-            )
+        def parse(key: Key, value: Any, model_name: str) -> AnnotationDraft:
+            chunk, prompt = inputs[key], calls[key].prompt
+            questions = _list_valid_questions(value.questions, chunk, prompt)
+            if not questions:
+                _refuse(_find_untrue_parts(" ".join(value.questions), chunk.all_text, prompt))
+            value.questions = questions
+            if _find_untrue_parts(value.summary, chunk.all_text, prompt):
+                value.summary = extractive.summarise_in_one_line(chunk.text, heading=chunk.heading)
+            return parse_annotation(value, model_name, fields, question_spec)
 
         return self._draft(
-            self.complete(calls, make_annotation_schema(fields), find_missing_questions),
-            lambda value, model_name: parse_annotation(value, model_name, fields, question_spec),
+            self.complete(calls),
+            parse,
             lambda key: ExtractiveWriter().annotate({key: inputs[key]}, spec),
             inputs,
         )
@@ -274,7 +316,7 @@ class LanguageModelWriter:
     def _draft(
         self,
         completions: Iterator[CompletionOutcome[Key]],
-        parse: Callable[[Any, str], Draft],
+        parse: Callable[[Key, Any, str], Draft],
         write_by_rules: Callable[[Key], Iterator[DraftOutcome[Key]]],
         inputs: Mapping[Key, SummaryInput] | Mapping[Key, AnnotationInput],
     ) -> Iterator[DraftOutcome[Key]]:
@@ -282,8 +324,11 @@ class LanguageModelWriter:
         for outcome in completions:
             completion, error, draft = outcome.value, outcome.error, None
             if completion is not None:
-                draft = parse(completion.value, completion.model_name)
-            elif _is_final(error, inputs[outcome.key].attempt):
+                try:
+                    draft = parse(outcome.key, completion.value, completion.model_name)
+                except InvalidCompletion as unusable:
+                    error = unusable
+            if _is_final(error, inputs[outcome.key].attempt):
                 assert error is not None
                 [by_rules] = write_by_rules(outcome.key)
                 assert by_rules.value is not None
@@ -291,18 +336,11 @@ class LanguageModelWriter:
                 draft, error = replace(by_rules.value, note=note), None
             yield Outcome(outcome.key, draft, error, outcome.cost)
 
-    def complete(
-        self,
-        calls: Mapping[Key, ModelCall],
-        schema: type[BaseModel],
-        find_fault: Callable[[Any], str | None] | None = None,
-    ) -> Iterator[CompletionOutcome[Key]]:
+    def complete(self, calls: Mapping[Key, ModelCall]) -> Iterator[CompletionOutcome[Key]]:
         """Yield the completion or the error of each call. After an outage no further call is
-        made: running calls finish, and nothing is yielded for the remaining ones.
-
-        ``find_fault``: as of ``LanguageModel.complete``."""
+        made: running calls finish, and nothing is yielded for the remaining ones."""
         completion_keys = {
-            key: _completion_key(call.prompt, schema, llm.get_language_model(call.model).name)
+            key: _completion_key(call, llm.get_language_model(call.model).name)
             for key, call in calls.items()
         }
         stored_completions = StoredCompletion.objects.in_bulk(set(completion_keys.values()))
@@ -310,7 +348,7 @@ class LanguageModelWriter:
         for key, completion_key in completion_keys.items():
             if completion_key in stored_completions and not calls[key].is_cache_bypassed:
                 stored = stored_completions[completion_key]
-                value = schema.model_validate(stored.content)
+                value = calls[key].schema.model_validate(stored.content)
                 cost = LanguageModelCost(reused_count=1)
                 completion = llm.Completion(value, stored.model_name, cost)
                 yield Outcome(key, completion, cost=cost)
@@ -335,8 +373,8 @@ class LanguageModelWriter:
                     model,
                     call.prompt.system,
                     call.prompt.user,
-                    schema,
-                    find_fault,
+                    call.schema,
+                    call.find_fault,
                 )
                 running[future] = completion_key
             done, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -402,14 +440,19 @@ def _estimate_call_cost(prompt: Prompt) -> LanguageModelCost:
     )
 
 
-def make_annotation_schema(fields: Mapping[str, FieldSpec]) -> type[BaseModel]:
+def make_annotation_schema(
+    fields: Mapping[str, FieldSpec], question_spec: QuestionSpec
+) -> type[BaseModel]:
     """Make the response schema: questions, summary, and a value or list of values per field.
 
     Closed lists become enumerations; ``parse_annotation`` drops and counts values outside them.
     """
     field_definitions: dict[str, Any] = {
         "questions": (
-            Annotated[list[Annotated[str, max_chars(500)]], max_items(20)],
+            Annotated[
+                list[Annotated[str, max_chars(500)]],
+                item_count(question_spec.min_count or 1, question_spec.count),
+            ],
             Field(min_length=1),
         ),
         "summary": (Annotated[str, max_chars(1_000)], ...),
@@ -432,7 +475,7 @@ def parse_annotation(
     value: Any, model_name: str, fields: Mapping[str, FieldSpec], question_spec: QuestionSpec
 ) -> AnnotationDraft:
     """Make a draft from a response, without values the spec does not allow."""
-    questions = _list_valid_questions(value.questions)[: question_spec.count]
+    questions = _drop_repeated_questions(value.questions)[: question_spec.count]
     found: dict[str, Any] = {}
     dropped_value_count = 0
     for name, field_spec in fields.items():
@@ -464,7 +507,48 @@ def parse_annotation(
     )
 
 
-def _list_valid_questions(questions: Sequence[str]) -> list[str]:
+def _find_untrue_parts(written: str, text: str, prompt: Prompt) -> list[str]:
+    is_own_language = asks_for_own_language(prompt.system)
+    return find_untrue_parts(written, text, is_own_language=is_own_language)
+
+
+def _refuse(faults: Sequence[str]) -> None:
+    """Raises ``InvalidCompletion``: there are faults, so that rules write the text."""
+    if faults:
+        detail = f"The language model's text was refused twice. {' '.join(faults)}"
+        raise InvalidCompletion(detail)
+
+
+def _find_fault_of_summary(text: str, count: int, prompt: Prompt, value: Any) -> str | None:
+    is_own_language = asks_for_own_language(prompt.system)
+    return find_summary_fault(value.summary, text, count, is_own_language=is_own_language)
+
+
+def _find_fault_of_questions(
+    chunk: AnnotationInput, question_spec: QuestionSpec, prompt: Prompt, value: Any
+) -> str | None:
+    """What to tell the model about its questions and its summary of a chunk."""
+    faults = _find_untrue_parts(value.summary, chunk.all_text, prompt)
+    count = len(_list_valid_questions(value.questions, chunk, prompt))
+    if count < (min_count := question_spec.min_count or 1):
+        faults.append(
+            f"These are {count} different questions about the text; give at least {min_count}."
+        )
+    return " ".join([*faults, ASK_AGAIN]) if faults else None
+
+
+def _list_valid_questions(
+    questions: Sequence[str], chunk: AnnotationInput, prompt: Prompt
+) -> list[str]:
+    """Those in the language of the chunk and without names that it does not have, each once."""
+    distinct = _drop_repeated_questions(questions)
+    is_own_language = asks_for_own_language(prompt.system)
+    if is_own_language and is_in_other_language(" ".join(distinct), chunk.all_text):
+        return []
+    return [each for each in distinct if not find_foreign_names(each, chunk.all_text)]
+
+
+def _drop_repeated_questions(questions: Sequence[str]) -> list[str]:
     """The questions that are not blank, each once."""
     distinct: dict[str, str] = {}
     for question in questions:
@@ -473,9 +557,10 @@ def _list_valid_questions(questions: Sequence[str]) -> list[str]:
     return list(distinct.values())
 
 
-def _completion_key(prompt: Prompt, schema: type[BaseModel], model_name: str) -> str:
+def _completion_key(call: ModelCall, model_name: str) -> str:
+    prompt = call.prompt
     call_inputs = [
-        prompt.fingerprint, prompt.system, prompt.user, schema.model_json_schema(), model_name,
+        prompt.fingerprint, prompt.system, prompt.user, call.schema.model_json_schema(), model_name,
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(call_inputs, sort_keys=True).encode()).hexdigest()
 

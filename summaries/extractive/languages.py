@@ -18,8 +18,11 @@ STOP_WORD_LANGUAGES = {
 MIN_STOP_WORDS = 4  # stop words that a language other than the expected one needs
 MIN_LEAD_RATIO = 1.5  # required ratio to the stop words of the expected language
 MAX_CHARS_SAMPLED = 2_000  # per text
+CLEAR_SHARE = 0.8  # of the letters in one script
 
 _WORD = regex.compile(r"[\p{L}\p{M}]++")
+_LETTER = regex.compile(r"\p{L}")
+_LATIN_LETTER = regex.compile(r"\p{Latin}")
 
 
 def guess_language(text: str, expected: str) -> str:
@@ -41,6 +44,16 @@ def guess_language(text: str, expected: str) -> str:
     if hits[best] >= MIN_STOP_WORDS and hits[best] >= MIN_LEAD_RATIO * hits[expected]:
         return best
     return expected
+
+
+def uses_latin_letters(text: str) -> bool | None:
+    """None: the text has no letters, or those of several scripts."""
+    sample = text[:MAX_CHARS_SAMPLED]
+    letter_count = len(_LETTER.findall(sample))
+    latin_count = len(_LATIN_LETTER.findall(sample))
+    if latin_count > CLEAR_SHARE * letter_count:
+        return True
+    return False if latin_count < (1 - CLEAR_SHARE) * letter_count else None
 
 
 def find_languages_of_stop_word(word: str) -> tuple[str, ...]:

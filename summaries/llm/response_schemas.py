@@ -18,6 +18,11 @@ def max_items(count: int) -> Any:
     return Field(json_schema_extra={"maxItems": count})
 
 
+def item_count(at_least: int, at_most: int) -> Any:
+    """Like ``max_items``, with the least too: the caller accepts fewer."""
+    return Field(json_schema_extra={"minItems": at_least, "maxItems": at_most})
+
+
 def make_response_format(schema: type[BaseModel]) -> dict[str, Any]:
     """Make OpenAI's ``response_format``. A schema name has at most 64 of these characters."""
     name = re.sub(r"[^A-Za-z0-9_-]", "_", schema.__name__)[:64]

@@ -43,7 +43,9 @@ class Endpoint:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 prompt = body["messages"][-1]["content"]
                 endpoint.may_answer.acquire()
-                summary = f"Sum {hashlib.sha256(prompt.encode()).hexdigest()[:12]}."
+                summary = (
+                    f"It sums up a page as {hashlib.sha256(prompt.encode()).hexdigest()[:12]}."
+                )
                 says(json.dumps({"summary": summary}))(self)
                 with endpoint._lock:
                     endpoint.answered[prompt] += 1

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from concepts.extraction import ExtractionResponse
-from indexing.spec import IndexSpec
+from concepts.extraction import make_extraction_schema
+from indexing.spec import IndexSpec, QuestionSpec
 from retrieval.questions.llm_filters import ModelReading
 from retrieval.questions.wordings import ModelWordings
 from summaries.llm.response_schemas import make_response_format
-from summaries.writers import SummaryResponse, make_annotation_schema
+from summaries.writers import make_annotation_schema, make_summary_schema
 
 SPEC = IndexSpec.model_validate(
     {
@@ -43,9 +43,9 @@ def find_unbounded(schema: Any, path: str = "") -> Iterator[str]:
 @pytest.mark.parametrize(
     "model",
     [
-        SummaryResponse,
-        make_annotation_schema(SPEC.metadata),
-        ExtractionResponse,
+        make_summary_schema(4),
+        make_annotation_schema(SPEC.metadata, QuestionSpec()),
+        make_extraction_schema(5),
         ModelReading,
         ModelWordings,
     ],
@@ -53,6 +53,15 @@ def find_unbounded(schema: Any, path: str = "") -> Iterator[str]:
 )
 def test_each_list_and_string_has_a_largest_length(model):
     assert list(find_unbounded(make_response_format(model))) == []
+
+
+def test_the_number_of_questions_and_concepts_follows_the_spec():
+    about = QuestionSpec.model_validate({"count": {"min": 8, "max": 10}})
+    questions = make_annotation_schema({}, about).model_json_schema()["properties"]["questions"]
+    concepts = make_extraction_schema(3).model_json_schema()["properties"]["concepts"]
+
+    assert (questions["minItems"], questions["maxItems"]) == (8, 10)
+    assert concepts["maxItems"] == 3
 
 
 def test_a_longer_answer_is_still_accepted():

@@ -73,7 +73,10 @@ class ObedientModel:
         if order:
             value = schema.model_validate_json(order[1])
         else:
-            said = {"summary": f"Of {len(user)} characters.", "questions": ["What is it?"]}
+            said = {
+                "summary": f"It has {len(user)} characters in all.",
+                "questions": ["What is it?"],
+            }
             value = schema.model_validate(said)
         cost = LanguageModelCost(call_count=1, prompt_tokens=100, completion_tokens=10)
         return llm.Completion(value, self.name, cost)
@@ -134,11 +137,11 @@ class TestAnnotate:
         assert "2 questions" in outcome.value.note
         assert "3 are wanted" in outcome.value.note
         find_fault = model.options["find_fault"]
-        assert "at least 3" in find_fault(SimpleNamespace(questions=["Q?", "Q?"]))
-        assert find_fault(SimpleNamespace(questions=["Q?", "R?", "S?"])) is None
+        assert "at least 3" in find_fault(SimpleNamespace(questions=["Q?", "Q?"], summary="S"))
+        assert find_fault(SimpleNamespace(questions=["Q?", "R?", "S?"], summary="S")) is None
 
     def test_offers_a_closed_list_as_an_enumeration(self, wide):
-        schema = make_annotation_schema(wide.spec.metadata).model_json_schema()
+        schema = make_annotation_schema(wide.spec.metadata, wide.spec.questions).model_json_schema()
 
         assert schema["properties"]["habitat"]["items"]["enum"] == ["river", "mountain", "town"]
         assert "enum" not in json.dumps(schema["properties"]["mood"])
