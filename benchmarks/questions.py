@@ -67,7 +67,7 @@ def _ask_questions(service: "Service", index: str) -> dict[tuple[str, str, str],
     """(index, language, group) -> whether each of its questions is judged rightly."""
     return {
         (index, language, group): [
-            ask(service, index, question)["relevant"] == (group == "about")
+            (ask(service, index, question)["relevant"] is not False) == (group == "about")
             for question in questions
         ]
         for _, language, group, questions in _read_questions(RELEVANCE, [index])

@@ -113,6 +113,7 @@ class PipelineHits:
     ``question``: what was asked; a follow-up as it was rewritten. ``query``: the query that was
     searched; ``queries``: its wordings. ``filter``: the filter that was applied; ``parsed``: the
     part of it read from the question. ``notes``: what could not be done, each a sentence.
+    ``relevant``: None if it was not tested, or refused.
     ``took_ms``: by component, and ``total``.
     """
 
@@ -124,6 +125,7 @@ class PipelineHits:
     filter: dict[str, Any] | None = None
     parsed: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    relevant: bool | None = None
     refusal: Refusal | None = None
     identified: list[dict[str, Any]] = field(default_factory=list)
     builds: dict[str, int | None] = field(default_factory=dict)

@@ -15,7 +15,7 @@ from retrieval.event_loop import add_run_async
 from retrieval.filters import parse_filter
 from retrieval.languages import is_in_languages
 from retrieval.passages import Refusal
-from retrieval.pipelines.relevance_gate import RelevanceTest, make_refusal
+from retrieval.pipelines.relevance_gate import make_refusal
 from retrieval.questions.clauses import ParsedQuestion, join_filters
 from retrieval.questions.english.rules import find_identifier_spans, get_year_field, parse_question
 from retrieval.questions.llm_filters import ModelReading, add_model_filters, request_model_filters
@@ -24,6 +24,7 @@ from retrieval.questions.values import (
     VALUES_CACHE_SECONDS,
     get_value_lookups,
 )
+from retrieval.relevance import Relevance, RelevanceTest
 from retrieval.search.targets import Target, find_builds, make_targets
 from retrieval.visible_points import VisiblePoints
 from summaries.exceptions import LanguageModelError
@@ -79,6 +80,7 @@ class FilterParser:
         filter=dict[str, Any] | None,
         parsed=dict[str, Any],
         notes=list[str],
+        relevant=bool | None,
         refusal=Refusal,
     )
     def run(
@@ -92,15 +94,17 @@ class FilterParser:
         also in ``parsed``."""
         build = find_builds([index], grant)[index]
         if build is None:
-            return {"query": query, "filter": filter, "parsed": {}, "notes": []}
+            empty: dict[str, Any] = {"query": query, "filter": filter, "parsed": {}, "notes": []}
+            return {**empty, "relevant": None}
         spec = build.spec
         parse_filter(filter, spec)
         [target] = make_targets([build], spec.kinds[:1])
         model_reading, model_notes = self._request_model_filters(query, target)
         reading = self._parse(query, target, model_reading)
-        is_refused, test_notes = self._refuses(query, reading, model_reading, target)
-        if is_refused:
-            return {"refusal": make_refusal(spec)}
+        relevance = self._judge(query, reading, model_reading, target)
+        if relevance.is_relevant is False:
+            return {"refusal": make_refusal(spec, relevance if model_reading is None else None)}
+        test_notes = [relevance.untested] if relevance.untested else []
         notes = [*model_notes, *reading.notes, *test_notes]
         if model_reading is None and not reading.filter and _has_unread_year(query, spec):
             notes.insert(len(model_notes), NOT_ENGLISH_NOTE)
@@ -109,13 +113,10 @@ class FilterParser:
             parse_filter(joined, spec)
         except InvalidInput as error:  # the combined filter exceeds the limits of a filter
             notes.append(f"No filter of the question is used: {error.detail}")
-            return {"query": query, "filter": filter, "parsed": {}, "notes": notes}
-        return {
-            "query": reading.query,
-            "filter": joined or None,
-            "parsed": reading.filter,
-            "notes": notes,
-        }
+            found = {"query": query, "filter": filter, "parsed": {}}
+        else:
+            found = {"query": reading.query, "filter": joined or None, "parsed": reading.filter}
+        return {**found, "notes": notes, "relevant": relevance.is_relevant}
 
     def _parse(
         self, query: str, target: Target, model_reading: ModelReading | None
@@ -153,15 +154,14 @@ class FilterParser:
             return None, ["The language model did not answer; rules alone have read the question."]
         return model_reading, []
 
-    def _refuses(
+    def _judge(
         self, query: str, parsed: ParsedQuestion, model_reading: ModelReading | None, target: Target
-    ) -> tuple[bool, list[str]]:
-        """Whether the question is irrelevant, and a note if that was not tested."""
+    ) -> Relevance:
         if not parsed.topic or find_identifier_spans(query, target.spec):
-            return False, []
+            return Relevance(True)
         if model_reading is None:
-            return self.test.refuses(target, parsed.topic)
-        return not (model_reading.is_relevant or _is_artifact_title(query, target)), []
+            return self.test.judge(target, parsed.topic)
+        return Relevance(model_reading.is_relevant or _is_artifact_title(query, target))
 
 
 def _has_unread_year(query: str, spec: IndexSpec) -> bool:

@@ -1,63 +1,18 @@
 """Pipeline component that stops questions which have nothing to do with the index."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from haystack import component
 
 from access.grants import EVERYTHING, Grant
-from core.exceptions import InvalidInput
 from indexing.spec import IndexSpec
-from indexing.stores import Query, encode_sparse_query, get_bm25_encoder
 from retrieval.event_loop import add_run_async
-from retrieval.languages import is_in_languages
 from retrieval.passages import Refusal
-from retrieval.questions.english.rules import find_identifier_spans
+from retrieval.relevance import Relevance, RelevanceTest
 from retrieval.search.multi_query import choose_passage_kind
-from retrieval.search.query_vectors import embed_queries_if_available
-from retrieval.search.targets import Target, find_builds, make_targets
-from retrieval.visible_points import VisiblePoints
-from summaries.extractive.languages import STOP_WORD_LANGUAGES, load_stop_word_lists
-
-MAX_POINTS_CHECKED: Final = 10  # the points that share most words with the question
-
-
-@dataclass(frozen=True, slots=True)
-class RelevanceTest:
-    """``min_similarity``: the cosine of a passage from which a question is relevant; 0 refuses
-    nothing. ``languages``: codes (ISO 639-1) of the languages that the embedding model reads: the
-    cosine is meaningless in others. None for all. ``embedding_model``: the model that these values
-    were measured for; an index with another one is not tested. Empty for any."""
-
-    min_similarity: float
-    languages: Collection[str]
-    embedding_model: str
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.min_similarity <= 1:
-            raise InvalidInput("min_similarity must be between 0 and 1.", field="min_similarity")
-        for language in self.languages:
-            if language not in STOP_WORD_LANGUAGES:
-                raise InvalidInput(
-                    f"languages has no language {language[:20]!r}.",
-                    field="languages",
-                    allowed=STOP_WORD_LANGUAGES,
-                )
-
-    def refuses(self, target: Target, question: str) -> tuple[bool, list[str]]:
-        """Whether the question has nothing to do with the index, and a note if not tested."""
-        if not self.min_similarity:
-            return False, []
-        untested = "It was not tested whether this index is about the question: the test is for"
-        if self.embedding_model not in {"", target.embedding.model}:
-            return False, [f"{untested} the embedding model {self.embedding_model}."]
-        if not is_in_languages(question, self.languages):
-            return False, [f"{untested} questions in {', '.join(self.languages)}."]
-        is_about_index = is_relevant(target, question, self.min_similarity)
-        if is_about_index is None:
-            return False, [f"{untested} the embedding model, whose endpoint failed."]
-        return not is_about_index, []
+from retrieval.search.targets import find_builds, make_targets
+from summaries.extractive.languages import load_stop_word_lists
 
 
 @component
@@ -85,51 +40,32 @@ class RelevanceGate:
         """Load the stop words of all languages."""
         load_stop_word_lists()
 
-    @component.output_types(query=str, queries=list[str], notes=list[str], refusal=Refusal)
-    def run(self, index: str, query: str, grant: Grant = EVERYTHING) -> dict[str, Any]:
-        notes: list[str] = []
-        build = find_builds([index], grant)[index]
-        if build is not None and not find_identifier_spans(query, build.spec):
-            [target] = make_targets([build], [choose_passage_kind(build)])
-            is_refused, notes = self.test.refuses(target, query)
-            if is_refused:
-                return {"refusal": make_refusal(build.spec)}
-        return {"query": query, "queries": [query], "notes": notes}
-
-
-def is_relevant(target: Target, query: str, min_similarity: float) -> bool | None:
-    """Whether some point has at least ``min_similarity`` (a cosine) to the question, or contains
-    all of its content words (embeddings place names and abbreviations badly). The embedding model
-    must read the question's language. None if the model's endpoint fails."""
-    [dense], _ = embed_queries_if_available(target.spec.embedding, [query])
-    if dense is None:
-        return None
-    points = VisiblePoints(target.grant)
-    nearest = points.search(target.collection, Query(dense=dense, limit=1))
-    if not nearest or nearest[0].score >= min_similarity:
-        return True
-    return _has_point_with_all_terms(target, query)
-
-
-def _has_point_with_all_terms(target: Target, query: str) -> bool:
-    spec = target.spec.sparse
-    sparse = encode_sparse_query(spec, query)
-    points = VisiblePoints(target.grant)
-    found = points.search(target.collection, Query(sparse=sparse, limit=MAX_POINTS_CHECKED))
-    encoder = get_bm25_encoder(spec)
-    terms = set(sparse.indices)
-    names = ("artifact_title", "heading", "text", "question", "chunk_text", "summary_text")
-    texts = (
-        "\n".join(str(point.payload[name]) for name in names if point.payload.get(name))
-        for point in found
+    @component.output_types(
+        query=str, queries=list[str], notes=list[str], relevant=bool | None, refusal=Refusal
     )
-    return any(terms <= set(encoder.encode_document(text).indices) for text in texts)
+    def run(self, index: str, query: str, grant: Grant = EVERYTHING) -> dict[str, Any]:
+        relevance = Relevance(None)
+        build = find_builds([index], grant)[index]
+        if build is not None:
+            [target] = make_targets([build], [choose_passage_kind(build)])
+            relevance = self.test.judge(target, query)
+            if relevance.is_relevant is False:
+                return {"refusal": make_refusal(build.spec, relevance)}
+        notes = [relevance.untested] if relevance.untested else []
+        return {
+            "query": query,
+            "queries": [query],
+            "notes": notes,
+            "relevant": relevance.is_relevant,
+        }
 
 
-def make_refusal(spec: IndexSpec) -> Refusal:
+def make_refusal(spec: IndexSpec, relevance: Relevance | None = None) -> Refusal:
+    """``relevance``: what the test found; None if a language model decided."""
     title = spec.title or spec.name
+    reason = "" if relevance is None else f": {relevance.reason}"
     holds = spec.description.rstrip(". ")
     return Refusal(
-        detail=f"{title} holds nothing that this question is about.",
+        detail=f"{title} holds nothing that this question is about{reason}.",
         fix=f"Ask about what it holds: {holds[:1].lower()}{holds[1:]}." if holds else None,
     )

@@ -27,7 +27,8 @@ _DEFAULT_PIPELINE: Final = "plain"  # for an index without a live build, whose s
 _END: Final = object()
 # Outputs of components that are fields of ``PipelineHits``; of several, the last counts.
 MERGED_OUTPUTS: Final = (
-    "query", "queries", "filter", "parsed", "refusal", "identified", "dropped", "stale_ids",
+    "query", "queries", "filter", "parsed", "relevant", "refusal", "identified", "dropped",
+    "stale_ids",
 )  # fmt: skip
 FOLLOW_UP: Final = "follow_up"  # what comes before the components, if there is a history
 

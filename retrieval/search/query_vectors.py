@@ -5,12 +5,13 @@ import logging
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
-from typing import Final
+from itertools import chain
+from typing import Final, TypeAlias
 
 from core.fiscal_years import spell_out_fiscal_years
 from indexing import embedding
 from indexing.exceptions import EmbeddingUnavailable, ModelUnavailable
-from indexing.spec import EmbeddingSpec, SearchSpec
+from indexing.spec import EmbeddingSpec
 from indexing.stores import DenseVector
 from retrieval.request_cache import once
 from retrieval.words import fold_words
@@ -18,6 +19,8 @@ from retrieval.words import fold_words
 logger = logging.getLogger(__name__)
 
 NOTE_START: Final = "Found by words only: "
+
+SynonymGroups: TypeAlias = tuple[tuple[str, ...], ...]  # names of the same thing in each
 
 
 def embed_query(spec: EmbeddingSpec, query: str) -> DenseVector:
@@ -56,32 +59,39 @@ def require_vectors(notes: Collection[str]) -> None:
 # --- Synonyms --------------------------------------------------------------------------------
 
 
-def add_synonyms(query: str, search: SearchSpec) -> str:
+def add_synonyms(query: str, groups: SynonymGroups) -> str:
     """The query, followed by the other names, which the model and the words of a search then see.
     Case and accents do not matter; a name is found as whole words."""
-    return " ".join([query, *find_synonyms(query, search)])
-
-
-def find_synonyms(query: str, search: SearchSpec) -> list[str]:
-    if not search.synonyms:
-        return []
-    groups = _groups_by_name(search)
     words = fold_words(query)
-    longest = max(map(len, groups))
-    runs = (
-        words[start:end]
+    mentioned = find_names(words, groups)
+    known = {words[start:end] for start, end in mentioned}
+    found = dict.fromkeys(chain.from_iterable(mentioned.values()))
+    return " ".join([query, *(name for name in found if fold_words(name) not in known)])
+
+
+def find_names(
+    words: Sequence[str], groups: SynonymGroups
+) -> dict[tuple[int, int], tuple[str, ...]]:
+    """Where the folded words have names of these groups (first word, and the word after the last),
+    and all names of the groups of each."""
+    if not groups:
+        return {}
+    names_by_run = _list_names(groups)
+    longest = max(map(len, names_by_run))
+    spans = (
+        (start, end)
         for start in range(len(words))
         for end in range(start + 1, min(start + longest, len(words)) + 1)
     )
-    mentioned = dict.fromkeys(run for run in runs if run in groups)
-    found = (name for run in mentioned for group in groups[run] for name in group)
-    return list(dict.fromkeys(name for name in found if fold_words(name) not in mentioned))
+    runs = ((span, tuple(words[slice(*span)])) for span in spans)
+    return {span: names_by_run[run] for span, run in runs if run in names_by_run}
 
 
 @lru_cache(maxsize=256)
-def _groups_by_name(search: SearchSpec) -> Mapping[tuple[str, ...], list[tuple[str, ...]]]:
-    groups = defaultdict(list)
-    for group in search.synonyms:
+def _list_names(groups: SynonymGroups) -> Mapping[tuple[str, ...], tuple[str, ...]]:
+    """The folded words of each name, with the names of its groups."""
+    names: defaultdict[tuple[str, ...], tuple[str, ...]] = defaultdict(tuple)
+    for group in groups:
         for name in group:
-            groups[fold_words(name)].append(group)
-    return groups
+            names[fold_words(name)] += group
+    return names

@@ -73,7 +73,7 @@ class Target:
     @property
     def query_text(self) -> str:
         """The query with its synonyms, which is searched."""
-        return add_synonyms(self.query, self.spec.search)
+        return add_synonyms(self.query, self.spec.search.synonyms)
 
     @property
     def space(self) -> Hashable:

@@ -172,7 +172,7 @@ def render_pipeline_hits(question: AskRequest, found: PipelineHits) -> dict[str,
     content = {
         **render_answer_head(found.builds or {question.index: None}, found.took_ms),
         "pipeline": found.pipeline,
-        "relevant": found.refusal is None,
+        "relevant": found.relevant if found.refusal is None else False,
         "refusal": found.refusal and asdict(found.refusal),
         "hits": [_render_pipeline_passage(each, question.explain) for each in found.passages],
         "filters": found.filter,

@@ -80,8 +80,8 @@ class AnswerMetadata(TypedDict):
     index: str
     build: int | None
     pipeline: str
-    relevant: bool
-    """Whether the question concerns this index."""
+    relevant: bool | None
+    """Whether the question concerns this index; null if it cannot be told. If not, it is refused."""
     refusal: Refusal | None
     hits: list[AnswerHit | AnswerQuestionHit]
     filters: dict[str, Any] | None

@@ -64,7 +64,7 @@ class Command(ApiCommand):
                 self.stdout.write(strip_control_characters(data["text"]), ending="")
                 self.stdout.flush()
                 has_text = True
-            elif kind == "done" and found["relevant"]:
+            elif kind == "done" and found["relevant"] is not False:
                 self.stdout.write("" if has_text else "No answer was written.")
                 self._print_notes(data)
                 self._print_passages(found["hits"], data)

@@ -6,7 +6,7 @@ from core.exceptions import InvalidInput, UnknownIndex
 from retrieval.passages import AskRequest
 from retrieval.pipelines.relevance_gate import RelevanceGate
 from retrieval.pipelines.running import find_hits
-from tests.factories import give, sync
+from tests.factories import change_search, give, sync
 from tests.written import make_build
 
 
@@ -23,20 +23,33 @@ class TestRelevanceGate:
     def test_accepts_a_question_about_a_passage(self, harbour):
         question = "When do boats leave the harbour?"
 
-        assert ask(question) == {"query": question, "queries": [question], "notes": []}
+        assert ask(question) == {
+            "query": question, "queries": [question], "notes": [], "relevant": True,
+        }  # fmt: skip
 
     def test_refuses_a_question_about_no_passage(self, harbour):
         outcome = ask("how do I bake sourdough bread?")
 
         assert list(outcome) == ["refusal"]
-        assert "Plain holds nothing" in outcome["refusal"].detail
+        assert outcome["refusal"].detail == (
+            "Plain holds nothing that this question is about: no passage is similar to it, and "
+            "none mentions “bake”, “sourdough” or “bread”."
+        )
+
+    def test_accepts_a_name_whose_synonym_a_passage_has(self, harbour, build):
+        assert "refusal" in ask("What is a quay?")
+
+        change_search(build, synonyms=(("quay", "harbour"),))
+
+        assert "refusal" not in ask("What is a quay?")
 
     def test_notes_that_it_does_not_test_other_languages(self, harbour):
         question = "Wie backe ich ein Sauerteigbrot?"
 
-        [note] = ask(question, languages=["en"])["notes"]
+        outcome = ask(question, languages=["en"])
 
-        assert "was not tested" in note
+        assert outcome["relevant"] is None
+        assert "was not tested" in outcome["notes"][0]
         assert "refusal" in ask(question)
         assert "refusal" in ask(question, languages=["de", "en"])
 

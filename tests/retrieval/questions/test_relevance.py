@@ -3,7 +3,7 @@
 import pytest
 
 from access.grants import EVERYTHING
-from retrieval.pipelines.relevance_gate import is_relevant
+from retrieval.relevance import RelevanceTest
 from retrieval.search.targets import find_builds, make_targets
 from tests.factories import give, sync
 from tests.written import make_build
@@ -52,7 +52,9 @@ def target(db, store):
     return made
 
 
-class TestIsRelevant:
+class TestRelevanceTest:
     def test_distinguishes_relevant_from_irrelevant_questions(self, target):
-        assert [question for question in ELSEWHERE if is_relevant(target, question, 0.4)] == []
-        assert [question for question in HERE if not is_relevant(target, question, 0.4)] == []
+        test = RelevanceTest(0.4, ["en"], "")
+
+        assert [each for each in ELSEWHERE if test.judge(target, each).is_relevant] == []
+        assert [each for each in HERE if not test.judge(target, each).is_relevant] == []

@@ -23,7 +23,7 @@ GROUPS = (SPEND, ("Café", "coffee house"), ("property", "plant"))
     ],
 )
 def test_a_query_is_followed_by_the_other_names(query, expected):
-    added = add_synonyms(query, SearchSpec(synonyms=GROUPS))
+    added = add_synonyms(query, GROUPS)
 
     assert sorted(added.split()) == sorted(expected.split())
     assert added.startswith(query)
