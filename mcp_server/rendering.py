@@ -26,19 +26,19 @@ def render_as_yaml(content: Content) -> str:
 
 def render_search(content: Content) -> str:
     """The answer of any search."""
-    parts = [_format_hit(number, hit) for number, hit in enumerate(content.get("hits", ()), 1)]
-    parts += [
+    hits = [_format_hit(number, hit) for number, hit in enumerate(content.get("hits", ()), 1)]
+    hits += [
         _format_artifact(number, artifact)
         for number, artifact in enumerate(content.get("artifacts", ()), 1)
     ]
     for name in ("concepts", "sources", "relationship_types"):
         found = content.get(name, ())
         if found:
-            parts.append(f"# {name.replace('_', ' ').capitalize()}")
-        parts += [_format_hit(number, hit) for number, hit in enumerate(found, 1)]
+            hits.append(f"# {name.replace('_', ' ').capitalize()}")
+        hits += [_format_hit(number, hit) for number, hit in enumerate(found, 1)]
     if edges := content.get("relationships"):
-        parts.append("\n".join(["# Relationships", *map(_format_relationship, edges)]))
-    return "\n\n".join(parts) or "Nothing found."
+        hits.append("\n".join(["# Relationships", *map(_format_relationship, edges)]))
+    return "\n\n".join([*_list_notes(content), *(hits or ["Nothing found."])])
 
 
 def render_ask(content: Content) -> str:
@@ -47,7 +47,7 @@ def render_ask(content: Content) -> str:
     refused = " ".join(filter(None, (refusal.get("detail"), refusal.get("fix"))))
     answer = content.get("answer")
     parts = [fence(answer) if answer else refused or "There is no answer."]
-    parts += [f"Note: {_one_line(note)}" for note in content.get("notes", ())]
+    parts += _list_notes(content)
     cited = content.get("citations", ())
     parts += [
         f"Note: passage [{number}] does not support a sentence that cites it."
@@ -101,6 +101,10 @@ def render_error(problem: Content) -> str:
 
 
 # --- Parts -----------------------------------------------------------------------------------
+
+
+def _list_notes(content: Content) -> list[str]:
+    return [f"Note: {_one_line(note)}" for note in content.get("notes", ())]
 
 
 def _format_hit(number: int, hit: Content) -> str:

@@ -15,6 +15,7 @@ import strata_types
 from access.grants import Grant
 from concepts.serializers import EVIDENCE_DISCLAIMER
 from core.serializers import StrictSerializer
+from retrieval.pipelines.search_relevance import judge_search
 from retrieval.request_cache import keep_for_request
 from retrieval.serializers import answers, knowledge_answers, requests
 from retrieval.serializers import knowledge_requests as knowledge
@@ -23,7 +24,7 @@ from retrieval.serializers import knowledge_requests as knowledge
 @dataclass(frozen=True, slots=True)
 class Search:
     """``parameters`` are the query and the retriever's own arguments. ``answer`` is the type of
-    what ``render`` makes of the retriever's answer."""
+    what ``render`` makes of the retriever's answer, with ``relevant`` where ``finds_passages``."""
 
     operation_id: str
     retriever: str  # dotted path, because importing a retriever imports LlamaIndex
@@ -32,6 +33,7 @@ class Search:
     answer: Any
     summary: str
     description: str
+    finds_passages: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,11 @@ class SearchResponse:
     content: dict[str, Any]
     stale_ids: Iterable[UUID]  # the caller enqueues planning for these
 
+
+RELEVANT = (
+    "A search always finds the nearest passages; `relevant` is false if they seem to be about "
+    "something else."
+)
 
 render_chunks = partial(answers.render_search_answer, render_hit=answers.render_chunk)
 
@@ -51,7 +58,9 @@ SEARCHES: dict[str, Search] = {
         render_chunks,
         strata_types.PageSearchAnswer,
         "Search passages",
-        "Passages that answer a query, best first, each compared with its document as it is now.",
+        "Passages that answer a query, best first, each compared with its document as it is now. "
+        f"{RELEVANT}",
+        finds_passages=True,
     ),
     "summaries": Search(
         "search_summaries",
@@ -61,6 +70,7 @@ SEARCHES: dict[str, Search] = {
         strata_types.SummarySearchAnswer,
         "Search summaries",
         "Summaries of pages and artifacts that answer a query, best first.",
+        finds_passages=True,
     ),
     "questions": Search(
         "search_questions",
@@ -70,6 +80,7 @@ SEARCHES: dict[str, Search] = {
         strata_types.QuestionSearchAnswer,
         "Search by question",
         "Passages by the questions they answer, each passage once, best first.",
+        finds_passages=True,
     ),
     "hierarchical": Search(
         "search_hierarchical",
@@ -79,6 +90,7 @@ SEARCHES: dict[str, Search] = {
         strata_types.HierarchicalAnswer,
         "Search artifacts, pages and passages at once",
         "Artifacts that answer a query with their best pages, and up to three passages of each.",
+        finds_passages=True,
     ),
     "recursive": Search(
         "search_recursive",
@@ -88,6 +100,7 @@ SEARCHES: dict[str, Search] = {
         strata_types.PageSearchAnswer,
         "Search passages by way of what is above them",
         "Passages below the summaries, questions and concepts that answer a query, best first.",
+        finds_passages=True,
     ),
     "structures": Search(
         "search_structures",
@@ -182,4 +195,15 @@ def run_search(name: str, parameters: Any, grant: Grant) -> SearchResponse:
     query = fields.pop("query")
     with keep_for_request():
         answer = load_retriever(name)(**fields, grant=grant).search(query)
-    return SearchResponse(search.render(answer), answer.stale_ids)
+        content = search.render(answer)
+        if search.finds_passages:
+            relevance = judge_search(
+                fields["index"],
+                query,
+                grant,
+                mode=fields["mode"],
+                filter=fields.get("filter"),
+                notes=answer.notes,
+            )
+            answers.add_relevance(content, relevance)
+    return SearchResponse(content, answer.stale_ids)

@@ -416,6 +416,7 @@ function focusHit(number) {
 
 function clearResults() {
   results.replaceChildren();
+  $("notes").replaceChildren();
   $("status").textContent = "";
 }
 
@@ -463,10 +464,10 @@ function showAnswer(answer, search, query) {
       ? "Nothing found yet; documents are still being indexed."
       : "Nothing found. Try other words or another index.";
   } else {
-    const notes = search === "ask" ? [] : answer.notes ?? []; // an answer shows its notes itself
-    const found = `${count} ${names[count === 1 ? 0 : 1]} in ${formatDuration(total)}`;
-    $("status").textContent = [found, ...notes].join(". ");
+    $("status").textContent = `${count} ${names[count === 1 ? 0 : 1]} in ${formatDuration(total)}`;
   }
+  const notes = search === "ask" ? [] : answer.notes; // an answer shows its notes itself
+  $("notes").replaceChildren(...notes.map((note) => element("p", { className: "note", dir: "auto" }, note)));
   $("status").title = Object.entries(stages)
     .map(([stage, took]) => `${stage} ${formatDuration(took)}`)
     .join(", ");

@@ -46,6 +46,8 @@ class AnswerPrinter:
         """Print every list of an answer. A heading precedes each if there are several."""
         if entry := answer.get("entry"):
             self._print_line(Text(f"Nearest: {entry['kind']} {entry['id']}"), entry)
+        for note in answer.get("notes", ()):
+            self._print_note(note, 0)
         filled = {name: answer[name] for name in SECTIONS if answer.get(name)}
         if not filled:
             self._console.print("Nothing found.")

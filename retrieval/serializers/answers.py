@@ -13,6 +13,7 @@ from documents.serializers import render_reference
 from retrieval.fusion import Explanation
 from retrieval.hits import get_hit_renderer
 from retrieval.passages import AskRequest, Passage, PipelineHits
+from retrieval.relevance import Relevance
 from retrieval.search import (
     ArtifactGroup,
     ArtifactHit,
@@ -89,6 +90,14 @@ def _render_answer(
             row["index"] = index
     head = render_answer_head(answer.builds, answer.took_ms)
     return {**head, name: rows, "notes": answer.notes, "dropped": asdict(answer.dropped)}
+
+
+def add_relevance(content: dict[str, Any], relevance: Relevance) -> None:
+    """Say in an answer whether passages are about the query, and first of its notes, why not."""
+    content["relevant"] = relevance.is_relevant
+    if relevance.is_relevant is False:
+        note = f"Nothing here seems to be about the query: {relevance.reason}."
+        content["notes"] = [note, *content["notes"]]
 
 
 def _render_artifact_group(artifact: ArtifactGroup, score_kind: str) -> dict[str, Any]:
@@ -325,7 +334,7 @@ def _render_explanation(explanation: Explanation) -> dict[str, Any]:
 
 
 def render_tool_answer(
-    call: ToolCall, answer: SearchAnswer, step: FilterStep | None
+    call: ToolCall, answer: SearchAnswer, step: FilterStep | None, relevance: Relevance
 ) -> dict[str, Any]:
     """As the search that the tool runs, with the cosine of each hit and the filter's step."""
     if call.is_question_search:
@@ -335,6 +344,7 @@ def render_tool_answer(
     content["filter_applied"] = step
     for rendered, hit in zip(content["hits"], answer.hits, strict=True):
         rendered["similarity"] = hit.similarity
+    add_relevance(content, relevance)
     return content
 
 

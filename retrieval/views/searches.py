@@ -23,6 +23,8 @@ from documents.models import Artifact
 from indexing.models import Node
 from indexing.signals import make_due_and_enqueue, plan_standalone_and_enqueue
 from retrieval.facets import count_field_values
+from retrieval.pipelines.search_relevance import judge_search
+from retrieval.request_cache import keep_for_request
 from retrieval.search_table import SEARCHES, SearchResponse, run_search
 from retrieval.serializers.answers import render_tool_answer
 from retrieval.serializers.requests import FacetParametersSerializer, read_query_string
@@ -96,8 +98,10 @@ class ToolViewSet(viewsets.ViewSet):
     def call(self, request: Request, index: str, name: str) -> Response:
         """Call a tool with its arguments."""
         call = prepare_tool_call(index, name, request.data, get_grant(request))
-        answer, step = call.search()
-        rendered = render_tool_answer(call, answer, step)
+        with keep_for_request():
+            answer, step = call.search()
+            relevance = judge_search([index], call.query, call.grant, notes=answer.notes)
+        rendered = render_tool_answer(call, answer, step, relevance)
         return make_response(SearchResponse(rendered, answer.stale_ids))
 
 

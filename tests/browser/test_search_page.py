@@ -387,7 +387,17 @@ class TestNotes:
     def test_says_why_a_ranking_does_not_count(self, admitted: "Page") -> None:
         find(admitted, "حارس المنارة")
 
-        assert "reads English only" in admitted.inner_text("#status")
+        assert "reads English only" in admitted.inner_text("#notes")
+
+    def test_says_that_the_hits_are_about_something_else(self, admitted: "Page") -> None:
+        find(admitted, "Who is the president of the USA?")
+
+        assert admitted.locator("#results > .hit").count() > 0
+        assert "about the query: no passage is similar to it" in admitted.inner_text("#notes")
+
+        find(admitted, QUESTION)
+
+        assert admitted.inner_text("#notes") == ""
 
 
 class TestGrouping:

@@ -145,6 +145,11 @@ class TestRenderSearch:
 
 
 class TestRenderAsk:
+    def test_shows_the_notes_of_a_search_above_its_hits(self):
+        text = render_search({"notes": ["Nothing is about it."], "hits": [CHUNK]})
+
+        assert text.startswith("Note: Nothing is about it.\n\n[1] Handbook")
+
     def test_shows_answer_notes_and_passages(self):
         text = render_ask({"answer": "At sunset. [1]", "notes": ["No year."], "hits": [CHUNK]})
 

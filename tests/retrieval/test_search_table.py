@@ -9,7 +9,8 @@ from core.exceptions import UnknownIndex
 from retrieval.retrievers import IndexRetriever
 from retrieval.search import SearchOptions
 from retrieval.search_table import SEARCHES, load_retriever, run_search
-from tests.factories import give, sync
+from tests.factories import PARAGRAPHS, give, sync
+from tests.written import ALL_KINDS, make_build, write_all
 
 
 class TestTheTable:
@@ -30,6 +31,15 @@ class TestTheTable:
         assert given <= taken | set(SearchOptions.__dataclass_fields__)
 
 
+@pytest.fixture
+def written(db, store):
+    """Two documents in an index of all kinds, and an index without any."""
+    make_build("empty", **ALL_KINDS)
+    build = make_build("full", **ALL_KINDS)
+    for title, text in (("Notes", PARAGRAPHS[1]), ("Others", PARAGRAPHS[0])):
+        write_all(build, give(text, index="full", title=title))
+
+
 class TestRunSearch:
     def test_returns_the_answer_of_the_api(self, build):
         sync(build, give("Granite cools slowly under the ground."))
@@ -38,6 +48,40 @@ class TestRunSearch:
 
         [hit] = response.content["hits"]
         assert hit["text"] == "Granite cools slowly under the ground."
+
+    @pytest.mark.parametrize(
+        "name", ["pages", "summaries", "questions", "hierarchical", "recursive"]
+    )
+    def test_says_whether_passages_are_about_the_query(self, written, name):
+        about, other = (
+            run_search(name, {"index": "full", "query": query}, EVERYTHING).content
+            for query in ("granite crystals", "sourdough in Rome")
+        )
+
+        assert about["relevant"] is True
+        assert other["relevant"] is False
+        assert other["notes"][0] == (
+            "Nothing here seems to be about the query: no passage is similar to it, and none "
+            "mentions “sourdough” or “Rome”."
+        )
+
+    @pytest.mark.parametrize(
+        ("parameters", "expected"),
+        [
+            ({"query": "granite", "mode": "sparse"}, True),
+            ({"query": "sourdough", "mode": "sparse"}, None),
+            ({"query": "sourdough", "mode": "dense"}, False),
+            ({"query": "Wie backe ich ein Brot?"}, None),
+            ({"query": "granite", "filter": {"artifact_title": "Notes"}}, True),
+            ({"query": "granite", "filter": {"artifact_title": "Others"}}, False),
+            ({"query": "granite", "filter": {"artifact_title": "Absent"}}, None),
+            ({"query": "granite", "index": ["full", "empty"]}, True),
+        ],
+    )
+    def test_says_null_where_it_cannot_tell(self, written, parameters, expected):
+        answer = run_search("pages", {"index": "full", **parameters}, EVERYTHING).content
+
+        assert answer["relevant"] is expected
 
     @pytest.mark.parametrize("name", ["pages", "hierarchical", "concepts", "sources", "images"])
     def test_hides_indexes_outside_the_grant(self, build, name):

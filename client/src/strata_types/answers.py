@@ -81,7 +81,7 @@ class AnswerMetadata(TypedDict):
     build: int | None
     pipeline: str
     relevant: bool | None
-    """Whether the question concerns this index; null if it cannot be told. If not, it is refused."""
+    """Whether the question concerns this index; null if that cannot be told. False is a refusal."""
     refusal: Refusal | None
     hits: list[AnswerHit | AnswerQuestionHit]
     filters: dict[str, Any] | None

@@ -386,10 +386,10 @@ EXAMPLES: dict[Any, Any] = {
         "seal": SHA256,
     },
     types.SubjectErasure: {"subject": 3, "is_erased": True},
-    types.PageSearchAnswer: _answer(hits=[HIT]),
-    types.SummarySearchAnswer: _answer(hits=[SUMMARY_HIT]),
-    types.QuestionSearchAnswer: _answer(hits=[QUESTION_HIT]),
-    types.HierarchicalAnswer: _answer(artifacts=[ARTIFACT_GROUP]),
+    types.PageSearchAnswer: _answer(relevant=True, hits=[HIT]),
+    types.SummarySearchAnswer: _answer(relevant=True, hits=[SUMMARY_HIT]),
+    types.QuestionSearchAnswer: _answer(relevant=True, hits=[QUESTION_HIT]),
+    types.HierarchicalAnswer: _answer(relevant=True, artifacts=[ARTIFACT_GROUP]),
     types.StructureSearchAnswer: _answer(
         hits=[{**SPACE_HIT, "structure": {**MATCH, "smiles": "CC(=O)Oc1ccccc1C(=O)O"}}]
     ),
@@ -401,7 +401,9 @@ EXAMPLES: dict[Any, Any] = {
         "facets": [{"field": "year", "values": [{"value": 1911, "count": 87}]}],
     },
     types.ToolList: _list(TOOL),
-    types.ToolAnswer: _answer(hits=[{**QUESTION_HIT, "similarity": 0.81}], filter_applied="exact"),
+    types.ToolAnswer: _answer(
+        relevant=True, hits=[{**QUESTION_HIT, "similarity": 0.81}], filter_applied="exact"
+    ),
     types.Answer: {
         "index": "handbook", "build": 1, "pipeline": "plain", "relevant": True, "refusal": None,
         "hits": [{**HIT, "similarity": 0.81}],

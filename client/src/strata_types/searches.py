@@ -186,15 +186,21 @@ class AnySearchAnswer(AnswerHead):
     dropped: DroppedPoints
 
 
-class PageSearchAnswer(AnySearchAnswer):
+class PassageAnswer(AnySearchAnswer):
+    relevant: bool | None
+    """Whether passages are about the query. If not, the first note says why; null if that cannot
+    be told."""
+
+
+class PageSearchAnswer(PassageAnswer):
     hits: list[Hit]
 
 
-class SummarySearchAnswer(AnySearchAnswer):
+class SummarySearchAnswer(PassageAnswer):
     hits: list[SummaryHit]
 
 
-class QuestionSearchAnswer(AnySearchAnswer):
+class QuestionSearchAnswer(PassageAnswer):
     hits: list[QuestionHit]
 
 
@@ -220,7 +226,7 @@ class ArtifactGroup(TypedDict):
     """Only if several indexes were searched."""
 
 
-class HierarchicalAnswer(AnySearchAnswer):
+class HierarchicalAnswer(PassageAnswer):
     artifacts: list[ArtifactGroup]
     """Best first."""
 
@@ -353,7 +359,7 @@ class ToolQuestionHit(QuestionHit, ToolSimilarity):
     """A chunk that a tool found by one of its questions."""
 
 
-class ToolAnswer(AnySearchAnswer):
+class ToolAnswer(PassageAnswer):
     hits: list[ToolHit | ToolQuestionHit]
     filter_applied: Literal["exact", "boost"] | None
     """How the arguments filtered: by the value, however it is written; if that left nothing, not at

@@ -90,6 +90,7 @@ HIERARCHY = strict(
         ),
     },
     notes={"const": []},
+    relevant={"const": True},
     dropped=strict(orphans=COUNT, integrity_errors=COUNT),
 )
 
