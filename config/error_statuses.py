@@ -19,6 +19,7 @@ from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.multipartparser import MultiPartParserError
 from django.http.request import UnreadablePostError
+from django.shortcuts import render
 from django.utils.deprecation import MiddlewareMixin
 from kombu.exceptions import OperationalError as BrokerError
 from rest_framework import exceptions
@@ -185,8 +186,15 @@ def handler500(request: HttpRequest) -> HttpResponse:
     return _render(request, 500, {"code": "server_error", "detail": detail})
 
 
+# Others are plain text: a page needs the database.
+_HEADINGS = {403: "Not allowed", 404: "Not found"}
+
+
 def _render(request: HttpRequest, status: int, content: Mapping[str, Any]) -> HttpResponse:
     if request.path_info.startswith("/api/"):
         return JsonResponse(content, status=status)
     text = f"{content['detail']} {content.get('fix', '')}".strip()
+    if status in _HEADINGS and "text/html" in request.headers.get("Accept", ""):
+        context = {"status": status, "heading": _HEADINGS[status], "text": text}
+        return render(request, "error.html", context, status=status)
     return HttpResponse(f"{text}\n", status=status, content_type="text/plain; charset=utf-8")

@@ -91,8 +91,11 @@ def render_paths(content: Content) -> str:
 
 
 def render_error(problem: Content) -> str:
-    """What went wrong, what is allowed, and what to do."""
-    parts = [f"{problem['code']}: {problem['detail']}"]
+    """What went wrong and in which field, what is allowed, and what to do."""
+    field = problem.get("field", "")
+    is_named = field.rpartition(".")[2] in problem["detail"]
+    code = problem["code"] if is_named else f"{problem['code']}, field {field}"
+    parts = [f"{code}: {problem['detail']}"]
     if allowed := problem.get("allowed"):
         parts.append(f"Allowed: {', '.join(allowed)}.")
     if fix := problem.get("fix"):

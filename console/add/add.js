@@ -19,7 +19,7 @@ const documents = []; // {name, status, id, request, error, row}, and what else 
 const index = $("index");
 const fieldsByIndex = new Map(); // name -> the metadata fields that its spec declares
 
-attempt(async () => {
+const loaded = attempt(async () => {
   const offered = await fillIndexes(index, { isPreferred: ({ name }) => name === "plain" });
   for (const { name, metadata } of offered) fieldsByIndex.set(name, metadata);
   showIndex();
@@ -113,8 +113,10 @@ if ($("address-form")) {
 
 // --- What becomes of it ------------------------------------------------------------------------------
 
-/** Send a document, which `makeContent` gives, to the chosen index. */
-function give(name, makeContent) {
+/** Send a document, which `makeContent` gives, to the chosen index, once the indexes are known. */
+async function give(name, makeContent) {
+  await loaded;
+  if (!index.value) return; // the page shows why there is none
   const path = `indexes/${encodeURIComponent(index.value)}/artifacts/`;
   show({ name, request: () => send("POST", path, makeContent()), status: "waiting" });
   sendWaiting();
@@ -138,7 +140,8 @@ async function sendOne(next) {
   try {
     update(next, await next.request());
   } catch (error) {
-    update(next, { status: "failed", error: { detail: error.message } });
+    const mayWorkLater = [0, 408, 429].includes(error.status) || error.status >= 500;
+    update(next, { status: "failed", error: { detail: error.message, mayWorkLater } });
   }
   store();
   sendWaiting();
@@ -163,13 +166,13 @@ function update(changed, values) {
 }
 
 function draw(added) {
-  const { row, name, status, error, warnings = [], pages, request, id } = added;
+  const { row, name, status, error, warnings = [], pages, id } = added;
   const size = status === "ready" ? `, ${countOf(pages, "page")}` : "";
   const retry = () => {
     update(added, { status: "waiting" });
     sendWaiting();
   };
-  const again = request && element("button", { type: "button", onclick: retry }, "Try again");
+  const again = error?.mayWorkLater && element("button", { type: "button", onclick: retry }, "Try again");
   row.replaceChildren(
     element("span", { className: "name" }, id ? linkElement(name, `documents/${id}/`) : name),
     element("span", { className: `state ${status}` }, (UNSENT[status] ?? describeState(added)) + size),

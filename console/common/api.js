@@ -80,7 +80,8 @@ function readCookie(name) {
 
 /** The readable text of an API error body. */
 function errorMessage(body) {
-  const parts = [body?.detail];
+  const isFieldNamed = !body?.field || body.detail?.includes(body.field.split(".").at(-1));
+  const parts = [isFieldNamed ? body?.detail : `${body.field}: ${body.detail}`];
   if (body?.allowed?.length) parts.push(`Allowed: ${body.allowed.join(", ")}.`);
   parts.push(body?.fix);
   return parts.filter((part) => typeof part === "string").join(" ");

@@ -8,7 +8,7 @@ import { ApiError, getJson, request, send } from "../common/api.js";
 import { $, element, numberFormat } from "../common/dom.js";
 import { readHits } from "../common/hits.js";
 import { markdownNodes } from "../common/markdown.js";
-import { actionElement, attempt, countOf, formatTime, linkElement, onClick } from "../common/page.js";
+import { actionElement, attempt, countOf, describeState, formatTime, linkElement, onClick } from "../common/page.js";
 import { clearSoftBreakCache, markedNodes, utf16Offset } from "../common/text.js";
 
 const artifactPath = `artifacts/${$("title").dataset.artifact}/`;
@@ -23,7 +23,10 @@ let shown = null; // {index, passage: [start, end] in the page's text, or null}
 let drawing = null; // the AbortController of the page that is being drawn
 
 async function start() {
-  artifact = await getJson(artifactPath);
+  artifact = await getJson(artifactPath).catch((error) => {
+    for (const each of document.querySelectorAll("main > :not(#problem)")) each.hidden = true;
+    throw error;
+  });
   ({ kinds } = await getJson(`indexes/${encodeURIComponent(artifact.index)}/`));
   showArtifact();
   showHits();
@@ -38,7 +41,7 @@ function showArtifact() {
   const { title, index, status, error, warnings, pages, media_type: mediaType, metadata } = artifact;
   document.title = `${title || "Untitled"} · Strata`;
   $("title").textContent = title || "Untitled";
-  const state = status === "ready" ? "" : ` · ${status}`;
+  const state = status === "ready" ? "" : ` · ${describeState(artifact)}`;
   $("about").replaceChildren(linkElement(index, "documents/", { index }), ` · ${countOf(pages, "page")}${state}`);
   const problems = [...(error ? [error] : []), ...warnings];
   $("warnings").hidden = problems.length === 0;
@@ -119,7 +122,11 @@ onClick($("download"), async () => {
 
 onClick($("delete"), async () => {
   if (!confirm(`Delete “${artifact.title}” for good?`)) return;
-  const { revision, detail } = await send("DELETE", artifactPath);
+  $("receipt").textContent = "It is being deleted, which takes some seconds for a large document …";
+  const { revision, detail } = await send("DELETE", artifactPath).catch((error) => {
+    $("receipt").textContent = "";
+    throw error;
+  });
   $("receipt").textContent = detail ?? `Deleted with revision ${revision}; no search finds it any more.`;
   for (const each of document.querySelectorAll("main :is(nav, button)")) each.hidden = true;
 });

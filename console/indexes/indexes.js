@@ -104,7 +104,7 @@ async function showOne() {
 }
 
 function buildElement(build, all) {
-  const { number, state, nodes, problem, pause_reason: pauseReason, paused_at: pausedAt, comparison } = build;
+  const { number, state, promotion, nodes, problem, pause_reason: pauseReason, paused_at: pausedAt, comparison } = build;
   const total = nodes.pending + nodes.synced + nodes.failed;
   const facts = [
     `${countOf(nodes.synced, "node")} of ${numberFormat.format(total)} written`,
@@ -121,6 +121,7 @@ function buildElement(build, all) {
     { className: state },
     element("h3", {}, `Build ${number}: ${pausedAt ? "paused" : state}`),
     element("p", {}, facts.filter(Boolean).join(" · ")),
+    isBuilding && promotion !== "manual" ? element("p", {}, "It will be promoted when it is complete.") : null,
     isBuilding ? element("progress", { max: total || 1, value: nodes.synced, ariaLabel: `Progress of build ${number}` }) : null,
     pauseReason ? element("p", {}, pauseReason) : null,
     problem ? element("p", { className: "bad" }, problem) : null,
@@ -141,11 +142,11 @@ function comparisonElements(comparison) {
 }
 
 /** What may be done with a build in its state. */
-function actionElements({ number, state, paused_at: pausedAt, artifacts_missing: missing }, all) {
+function actionElements({ number, state, promotion, paused_at: pausedAt, artifacts_missing: missing }, all) {
   const build = `${path}builds/${number}/`;
   const actions = [];
   if (state === "building") {
-    actions.push(["Promote when complete", `${build}promote/`, {}]);
+    if (promotion === "manual") actions.push(["Promote when complete", `${build}promote/`, {}]);
     actions.push(pausedAt ? ["Resume", `${build}resume/`] : ["Pause", `${build}pause/`]);
     actions.push(["Cancel", `${build}cancel/`, undefined, `Give up build ${number}?`]);
     if (missing === 0) actions.push(["Promote even if worse", `${build}promote/`, { force: true }, `Make build ${number} live without a comparison?`]);

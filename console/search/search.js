@@ -43,6 +43,7 @@ const SEARCHES = {
 
 const form = $("search");
 const results = $("results");
+const isSignedIn = document.documentElement.dataset.user !== "";
 keepHits(results);
 let indexes = new Map(); // name -> the API's last response about it
 let activeSearch = null; // the AbortController of the running search
@@ -63,6 +64,8 @@ function showKeyPanel(isShown) {
 function showAccessDenied(error) {
   isDenied = true;
   $("key-heading").textContent = readKey() ? "This key was not accepted" : "Enter your API key";
+  $("key-explanation").hidden = false;
+  $("key-unneeded").hidden = true;
   // Users without rights get the API's message; others are only asked for a key.
   showError(readKey() || error.status === 403 ? error.message : "");
   showKeyPanel(true);
@@ -80,7 +83,14 @@ function showAccessGranted() {
     $("q").focus({ preventScroll: true });
     showError("");
   }
-  $("key-heading").textContent = readKey() ? "Your key" : "Signed in without a key";
+  $("key-heading").textContent = readKey() ? "Your key" : isSignedIn ? "You need no key" : "Public indexes";
+  $("key-explanation").hidden = true;
+  $("key-unneeded").hidden = false;
+  $("key-unneeded").textContent = readKey()
+    ? "This tab uses a key until you close it."
+    : isSignedIn
+      ? "You are signed in. A key that you enter here is used in this tab instead, until you close it."
+      : "You see the indexes that are public. A key shows those that it may read.";
   $("key-forget").hidden = !readKey();
 }
 
@@ -460,9 +470,10 @@ function showAnswer(answer, search, query) {
   if (count === 0) {
     const index = indexes.get(chosenIndex());
     isRetryPending = index !== undefined && isBusy(index);
-    $("status").textContent = isRetryPending
-      ? "Nothing found yet; documents are still being indexed."
-      : "Nothing found. Try other words or another index.";
+    $("status").textContent = [
+      countFilters() ? "Nothing found within the filter. Its values must be written as in the documents, with the same upper and lower case." : "",
+      isRetryPending ? "Nothing found yet; documents are still being indexed." : "",
+    ].filter(Boolean).join(" ") || "Nothing found. Try other words or another index.";
   } else {
     $("status").textContent = `${count} ${names[count === 1 ? 0 : 1]} in ${formatDuration(total)}`;
   }

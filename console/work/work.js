@@ -9,6 +9,7 @@ const NAMES = { llm: "language model", readers: "file readers", beat: "schedule"
 
 const show = keepShowing(async () => {
   await attempt(showWork);
+  $("loading").hidden = true;
   return POLL_MS;
 });
 

@@ -123,9 +123,21 @@ class TestEveryPage:
 
         assert find_violations(page) == []
 
-    @pytest.mark.parametrize("address", ["/concepts/", "/pipelines/", "/admin/login/"])
+    @pytest.mark.parametrize("address", ["/concepts/", "/pipelines/", "/admin/login/", "/nowhere/"])
     def test_others(self, page: "Page", address: str) -> None:
         page.goto(address)
         page.wait_for_load_state("networkidle")
 
         assert find_violations(page) == []
+
+    def test_text_of_the_admin_can_be_read(self, page: "Page", service: Service) -> None:
+        page.goto("/sign-in/")
+        page.fill("input[name=username]", "admin")
+        page.fill("input[name=password]", service.admin_password)
+        page.press("input[name=password]", "Enter")
+        page.wait_for_selector("nav >> text=admin")
+        for path in ("/admin/", "/admin/auth/group/add/"):
+            page.goto(path)
+            page.wait_for_load_state("networkidle")
+
+            assert [each for each in find_violations(page) if "color-contrast" in each] == []

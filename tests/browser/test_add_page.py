@@ -9,7 +9,7 @@ from tests.documents.parsing.makers import make_pdf
 from tests.serving import KEY, Service
 
 if TYPE_CHECKING:
-    from playwright.sync_api import FilePayload, Page
+    from playwright.sync_api import FilePayload, Page, Route
 
 
 @pytest.fixture
@@ -43,14 +43,34 @@ class TestFiles:
         )
         assert answer.json()["hits"][0]["artifact"]["external_id"] == "gannet.pdf"
 
-    def test_say_why_they_failed_and_can_be_tried_again(self, admitted: "Page"):
+    def test_say_why_they_failed_without_another_try_of_the_same_file(self, admitted: "Page"):
         choose(admitted, "broken.pdf", b"%PDF-1.7\nno")
 
         assert "The PDF is damaged and cannot be opened." in wait_for(
             admitted, "broken.pdf", "failed"
         )
+        assert admitted.locator("text=Try again").count() == 0
+
+    def test_that_could_not_be_sent_can_be_tried_again(self, admitted: "Page"):
+        admitted.route("**/artifacts/", lambda route: route.fulfill(status=503, json={}))
+        choose(admitted, "later.txt", b"Auks dive later.")
+        wait_for(admitted, "later.txt", "failed")
+        admitted.unroute("**/artifacts/")
+
         admitted.click("text=Try again")
-        wait_for(admitted, "broken.pdf", "failed")
+
+        wait_for(admitted, "later.txt", "ready")
+
+    def test_chosen_before_the_indexes_are_known_are_sent_once_they_are(self, page: "Page"):
+        waiting: list[Route] = []
+        page.route("**/api/v1/indexes/?*", lambda route: waiting.append(route))
+        page.goto(f"/add/?index=plain#key={KEY}")
+        choose(page, "early.txt", b"Auks dive early.")
+        while not waiting:
+            page.wait_for_timeout(10)
+        waiting.pop().continue_()
+
+        wait_for(page, "early.txt", "ready")
 
     def test_of_a_folder_are_named_by_their_paths(
         self, admitted: "Page", service: Service, tmp_path: Path

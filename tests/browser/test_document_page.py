@@ -150,6 +150,8 @@ class TestDocument:
 
         page.wait_for_selector("#problem:not([hidden])")
         assert "There is no artifact" in page.inner_text("#problem")
+        assert not page.is_visible("#delete")
+        assert not page.is_visible("#number")
 
     def test_that_failed_says_why(self, page: "Page", service: Service):
         files = {"file": ("cut.pdf", b"%PDF-1.7\ncut")}
@@ -175,8 +177,12 @@ class TestDocument:
         page.on("dialog", lambda dialog: dialog.accept())
         page.goto(f"/documents/{added['id']}/#key={KEY}")
         page.locator("#text", has_text="Skuas").wait_for()
+        held: list[Route] = []
+        page.route("**/api/v1/artifacts/*/", lambda route: held.append(route))
 
         page.click("#delete")
 
-        page.locator("#receipt", has_text="Deleted").wait_for()
+        page.locator("#receipt", has_text="It is being deleted").wait_for()
+        held.pop().continue_()
+        page.locator("#receipt", has_text="no search finds it any more").wait_for()
         assert service.api.get(f"artifacts/{added['id']}/").status_code == 404

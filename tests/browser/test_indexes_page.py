@@ -99,6 +99,27 @@ class TestOneIndex:
         admitted.locator("#builds .live", has_text="Build 1").wait_for()
         admitted.locator("#plan", has_text="differs from the live build").wait_for()
 
+    def test_that_promotes_itself_offers_no_promotion(self, admitted: "Page"):
+        def promoting(route: "Route") -> None:
+            answer = route.fetch()
+            body = answer.json()
+            body["results"].append(
+                {
+                    **body["results"][0],
+                    "number": 9,
+                    "state": "building",
+                    "promotion": "when_complete",
+                }
+            )
+            route.fulfill(response=answer, json=body)
+
+        admitted.route("**/builds/", promoting)
+        admitted.goto("/indexes/?index=plain")
+
+        build = admitted.locator("#builds li.building")
+        build.locator("text=It will be promoted when it is complete.").wait_for()
+        assert build.locator("text=Promote when complete").count() == 0
+
     def test_takes_a_click_during_which_the_list_is_drawn_again(self, admitted: "Page"):
         written = 0
 

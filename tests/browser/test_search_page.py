@@ -3,7 +3,7 @@
 import json
 import time
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
@@ -212,6 +212,28 @@ class TestKey:
         page.wait_for_selector("label[data-index=plain]")
         find(page, QUESTION)
         assert page.locator(".hit").count() > 0
+        page.click("#key-toggle")
+        assert "You need no key" in page.inner_text("#key-panel")
+        assert "you need an API key" not in page.inner_text("#key-panel")
+        assert page.is_visible("nav >> text=admin")  # the way to their account and out
+
+
+@pytest.mark.usefixtures("_papers")
+class TestAFilter:
+    def test_that_keeps_nothing_is_named_as_the_reason(self, admitted: "Page"):
+        def busy(route: "Route") -> None:
+            answer = route.fetch()
+            body = answer.json()
+            for index in body["results"]:
+                index["nodes"]["pending"] = 1
+            route.fulfill(response=answer, json=body)
+
+        admitted.route("**/api/v1/indexes/", busy)
+        filter_ = json.dumps({"authors": ["Nobody At All"]})
+        admitted.goto(f"/?index=papers&q=parsing&filter={quote(filter_)}")
+
+        admitted.locator("#status", has_text="Nothing found within the filter.").wait_for()
+        assert "upper and lower case" in admitted.inner_text("#status")
 
 
 class TestIndexes:

@@ -33,3 +33,18 @@ class TestReady:
 
         assert hidden.status_code == 503
         assert hidden.json() == missing.json()
+
+
+@pytest.mark.parametrize("path", ["/nowhere/", "/admin/nowhere/", "/documents/nothing/"])
+def test_an_unknown_address_is_a_page_with_links_for_a_browser(admin_client, path):
+    answer = admin_client.get(path, HTTP_ACCEPT="text/html,*/*")
+
+    assert answer.status_code == 404
+    assert b"There is nothing at this address." in answer.content
+    assert b'<a href="/documents/"' in answer.content
+
+
+def test_an_unknown_address_is_text_for_a_program(client, db):
+    answer = client.get("/nowhere/")
+
+    assert answer.content == b"There is nothing at this address.\n"

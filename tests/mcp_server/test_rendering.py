@@ -212,3 +212,8 @@ class TestRenderOthers:
         problem = {"code": "invalid", "detail": "No.", "allowed": ["a", "b"], "fix": "Give a."}
 
         assert render_error(problem) == "invalid: No. Allowed: a, b. Give a."
+
+    def test_names_the_field_of_an_error(self):
+        problem = {"code": "invalid", "detail": "This field is required.", "field": "query"}
+
+        assert render_error(problem) == "invalid, field query: This field is required."
