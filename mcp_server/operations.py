@@ -20,6 +20,7 @@ from httpx_sse import ServerSentEvent, aconnect_sse
 from core.exceptions import InvalidInput, StrataError
 
 ALIAS = re.compile(r"The same as (\w+)\.")  # describes a second name of a parameter
+OPTIONAL = "May be left out"  # in the description of a parameter
 PATH_NAME = re.compile(r"{(\w+)}")
 
 _lock = Lock()
@@ -134,7 +135,8 @@ def _make_schema(described: Mapping[str, Any], components: Mapping[str, Any]) ->
     for name, schema in list(properties.items()):
         if alias := ALIAS.fullmatch(schema.get("description", "")):
             del properties[name]
-            required.append(alias[1])  # it was optional only because of its second name
+            if OPTIONAL not in properties[alias[1]].get("description", ""):
+                required.append(alias[1])  # it was optional only because of its second name
     return {
         "type": "object",
         "properties": properties,

@@ -131,7 +131,7 @@ def make_search_schema() -> dict[str, Any]:
     return {
         "type": "object",
         "properties": properties,
-        "required": ["index", "query"],
+        "required": ["query"],
         "additionalProperties": False,
     }
 

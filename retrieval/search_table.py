@@ -17,6 +17,7 @@ from concepts.serializers import EVIDENCE_DISCLAIMER
 from core.serializers import StrictSerializer
 from retrieval.pipelines.search_relevance import judge_search
 from retrieval.request_cache import keep_for_request
+from retrieval.search import find_only_index
 from retrieval.serializers import answers, knowledge_answers, requests
 from retrieval.serializers import knowledge_requests as knowledge
 
@@ -193,6 +194,8 @@ def run_search(name: str, parameters: Any, grant: Grant) -> SearchResponse:
     search = SEARCHES[name]
     fields = search.parameters.read(parameters)
     query = fields.pop("query")
+    if "index" not in fields:
+        fields["index"] = find_only_index(grant)
     with keep_for_request():
         answer = load_retriever(name)(**fields, grant=grant).search(query)
         content = search.render(answer)

@@ -34,4 +34,5 @@ from retrieval.search.request import (
     SummaryType,
 )
 from retrieval.search.run import Hit
+from retrieval.search.targets import find_only_index
 from retrieval.search.vector_spaces import ArtifactHit, ArtifactsAnswer

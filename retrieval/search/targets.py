@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Exists, OuterRef
+
 from access.grants import Grant
 from core.exceptions import InvalidInput, UnknownIndex
 from indexing.kinds import KINDS
 from indexing.losses import make_loss_error
-from indexing.models import Index, IndexBuild
+from indexing.models import Index, IndexBuild, Node
 from indexing.spec import EmbeddingSpec, IndexSpec
 from indexing.spec.loaded import explain_missing_index
 from indexing.stores import (
@@ -186,6 +188,22 @@ def find_builds(indexes: Sequence[str | IndexBuild], grant: Grant) -> dict[str, 
         if build is not None and build.has_lost_points:
             raise make_loss_error(build.index)
     return builds
+
+
+def find_only_index(grant: Grant) -> str:
+    """The index to search if a request names none: the only visible one that holds something.
+
+    Raises:
+        InvalidInput: several hold something, or none does.
+    """
+    held = Node.objects.filter(build=OuterRef("live_build"))
+    indexes = Index.objects.not_being_removed().filter(Exists(held))
+    names = list(grant.limit(indexes, "name").values_list("name", flat=True))
+    if len(names) == 1:
+        return names[0]
+    if not names:
+        raise InvalidInput("No index holds a document yet.", field="index", fix="Add documents.")
+    raise InvalidInput("Several indexes hold documents: name one.", field="index", allowed=names)
 
 
 def make_targets(

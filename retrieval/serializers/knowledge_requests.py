@@ -48,13 +48,12 @@ class WordsField(StringsField):
 class KnowledgeQuerySerializer(QuerySerializer):
     """Parameters common to all knowledge searches."""
 
-    index = IndexNamesField(required=False)
     collection = IndexNamesField(required=False, help_text="The same as index.")
     min_similarity = SimilarityField()
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         attrs = super().validate(attrs)
-        join_alias(attrs, "index", "collection", missing="Give an index.")
+        join_alias(attrs, "index", "collection")
         return attrs
 
 

@@ -34,6 +34,7 @@ from retrieval.search import (
 from retrieval.source_context import MAX_WINDOW, PASSAGE_KINDS
 
 MAX_ANSWER_CHARS = 20_000  # of an earlier answer
+ONLY_INDEX = "May be left out where only one visible index holds something."
 
 
 def describe_strings(count: int, chars: int, description: str) -> dict[str, Any]:
@@ -114,26 +115,26 @@ class SimilarityField(FiniteFloatField):
         super().__init__(min_value=-1.0, max_value=1.0, help_text=help_text, **kwargs)
 
 
-def join_alias(attrs: dict[str, Any], name: str, alias: str, *, missing: str) -> None:
-    """Read a parameter that has two names. Raises ``InvalidInput``: both are given, or none."""
+def join_alias(attrs: dict[str, Any], name: str, alias: str) -> None:
+    """Read a parameter that has two names. Raises ``InvalidInput``: both are given."""
     if name in attrs and alias in attrs:
         raise InvalidInput(f"Give {name} or {alias}, not both.", field=alias)
     if alias in attrs:
         attrs[name] = attrs.pop(alias)
-    if name not in attrs:
-        raise InvalidInput(missing, field=name)
 
 
 class QuerySerializer(StrictSerializer):
     """The parameters of every search, and of a question."""
 
-    index = IndexNamesField()
+    index = IndexNamesField(required=False, help_text=f"One name, or several. {ONLY_INDEX}")
     query = StringField(required=False, max_length=MAX_QUERY_CHARS)
     q = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="The same as query.")
     limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        join_alias(attrs, "query", "q", missing="Give a query.")
+        join_alias(attrs, "query", "q")
+        if "query" not in attrs:
+            raise InvalidInput("Give a query.", field="query")
         return attrs
 
 
@@ -239,7 +240,7 @@ class ImageParametersSerializer(SpaceParametersSerializer):
 class AskParametersSerializer(QuerySerializer):
     """A user's question."""
 
-    index = IndexNameField()
+    index = IndexNameField(required=False, help_text=ONLY_INDEX)
     filter = FilterField(
         required=False, help_text="Applied in addition to the filters found in the question."
     )

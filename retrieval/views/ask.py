@@ -39,6 +39,7 @@ from retrieval.answer_stream import AnswerEvent, JoinedAnswer, StreamPosition, s
 from retrieval.event_loop import run_in_thread
 from retrieval.passages import AskRequest, PipelineHits
 from retrieval.pipelines.running import check_ask_request
+from retrieval.search import find_only_index
 from retrieval.serializers.answers import render_pipeline_hits
 from retrieval.serializers.requests import (
     AskBodySerializer,
@@ -139,8 +140,10 @@ class AskView(APIView):
         return self._read(request, AskBodySerializer.read(request.data))
 
     def _read(self, request: Request, given: dict[str, Any]) -> HttpResponse:
-        holder = get_holder(request)
-        question = AskRequest(**given, grant=get_grant(request), holder=holder)
+        holder, grant = get_holder(request), get_grant(request)
+        if "index" not in given:
+            given["index"] = find_only_index(grant)
+        question = AskRequest(**given, grant=grant, holder=holder)
         last_id = request.headers.get("Last-Event-ID")
         resume_from = StreamPosition.parse(last_id) if last_id else None
         check_ask_request(question)

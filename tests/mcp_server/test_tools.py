@@ -60,7 +60,7 @@ class TestSchemas:
         schema = TOOLS["search_concepts"].make_schema()
 
         assert not {"q", "collection"} & set(schema["properties"])
-        assert set(schema["required"]) == {"index", "query"}
+        assert set(schema["required"]) == {"query"}
 
     def test_show_choices_and_nullable_types(self):
         mode = make_search_schema()["properties"]["mode"]

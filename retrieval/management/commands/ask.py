@@ -25,19 +25,19 @@ class Command(ApiCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("question")
-        parser.add_argument("--index", required=True)
+        parser.add_argument("--index", help="Default: the only index that holds something.")
         parser.add_argument("--pipeline", help="Default: the pipeline that the index's spec names.")
         parser.add_argument("--filter", help="A filter as JSON, as in the API.")
         parser.add_argument("--limit", type=int, help=f"Passages, 1 to {MAX_LIMIT}.")
         add_json_option(parser)
 
     def handle(
-        self, *, question: str, index: str, filter: str | None, json: bool, **options: Any
+        self, *, question: str, filter: str | None, json: bool, **options: Any
     ) -> None:
-        body: dict[str, Any] = {"index": index, "query": question}
+        body: dict[str, Any] = {"query": question}
         if filter is not None:
             body["filter"] = parse_json(filter, "--filter")
-        for name in ("pipeline", "limit"):
+        for name in ("index", "pipeline", "limit"):
             if options[name] is not None:
                 body[name] = options[name]
         with open_api() as api:

@@ -14,7 +14,9 @@ class Command(AnswerCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("query", help="Query text; a SMILES with --kind structures.")
         parser.add_argument(
-            "--index", required=True, help="One index name, or several separated by commas."
+            "--index",
+            help="One index name, or several separated by commas. Default: the only index that "
+            "holds something.",
         )
         parser.add_argument("--kind", choices=list(SEARCHES), default="pages")
         parser.add_argument("--mode", choices=[str(mode) for mode in Mode])
@@ -32,13 +34,13 @@ class Command(AnswerCommand):
     ) -> None:
         fields = SEARCHES[kind].parameters().fields
         parameters: dict[str, Any] = {
-            "index": options["index"],
             "limit": options["limit"],
             "structure" if "structure" in fields else "query": query,
             **parse_assignments(options["parameter"], "--parameter"),
         }
-        if options["mode"] is not None:
-            parameters["mode"] = options["mode"]
+        parameters |= {
+            name: options[name] for name in ("index", "mode") if options[name] is not None
+        }
         if filter is not None:
             parameters["filter"] = parse_json(filter, "--filter")
         with open_api() as api:

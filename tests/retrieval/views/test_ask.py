@@ -270,6 +270,15 @@ class TestAJsonAnswer:
         assert answer["hits"][0]["text"] == TIDE
         assert answer["citations"][0]["number"] == 1
 
+    def test_is_asked_of_the_only_index_that_holds_something(self, service):
+        answer = service.api.post(
+            "ask",
+            json={"query": "When do boats leave the harbour?"},
+            headers={"Accept": "application/json"},
+        )
+
+        assert answer.json()["hits"][0]["artifact"]["title"] == "Harbour"
+
 
 class TestAWrongQuestion:
     @pytest.mark.parametrize(

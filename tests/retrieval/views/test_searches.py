@@ -271,12 +271,37 @@ class TestPageSearchView:
 
         assert answer["allowed"] == ["dense", "hybrid", "sparse"]
 
-    @pytest.mark.parametrize("missing", ["index", "q"])
-    def test_refuses_a_search_without_query_or_index(self, client, build, missing):
-        parameters = {"index": "plain", "q": "granite"}
-        del parameters[missing]
+    def test_refuses_a_search_without_a_query(self, client, build):
+        answer = client.get(URL, {"index": "plain"})
 
-        assert client.get(URL, parameters).status_code == 400
+        assert (answer.status_code, answer.json()["field"]) == (400, "query")
+
+    def test_searches_the_only_index_that_holds_something(self, client, artifact):
+        assert client.get(URL, {"q": "granite"}).json()["index"] == "plain"
+
+    def test_lists_the_visible_indexes_that_hold_something_if_there_are_several(
+        self, client, artifact
+    ):
+        for name in ("second", "hidden"):
+            sync(make_build(name), give(index=name))
+        load_index("library")  # holds nothing
+
+        answer = client.get(URL, {"q": "granite"})
+
+        assert answer.status_code == 400
+        assert answer.json()["allowed"] == ["hidden", "plain", "second"]
+        _, secret = ApiKey.issue("of two", indexes=["plain", "library"])
+        client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
+        assert client.get(URL, {"q": "granite"}).json()["index"] == "plain"
+
+    def test_says_so_if_no_index_holds_something(self, client, build):
+        _, secret = ApiKey.issue("of an empty index", indexes=["library"])
+        client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
+
+        answer = client.get(URL, {"q": "granite"})
+
+        assert (answer.status_code, answer.json()["field"]) == (400, "index")
+        assert answer.json()["detail"] == "No index holds a document yet."
 
     def test_refuses_a_body_that_is_not_an_object(self, client, build):
         assert client.post(URL, ["granite"], format="json").status_code == 400
