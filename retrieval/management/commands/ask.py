@@ -31,9 +31,7 @@ class Command(ApiCommand):
         parser.add_argument("--limit", type=int, help=f"Passages, 1 to {MAX_LIMIT}.")
         add_json_option(parser)
 
-    def handle(
-        self, *, question: str, filter: str | None, json: bool, **options: Any
-    ) -> None:
+    def handle(self, *, question: str, filter: str | None, json: bool, **options: Any) -> None:
         body: dict[str, Any] = {"query": question}
         if filter is not None:
             body["filter"] = parse_json(filter, "--filter")
