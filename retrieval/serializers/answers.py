@@ -237,7 +237,8 @@ def render_summary(hit: Hit, score_kind: str) -> dict[str, Any]:
 
 def render_question(hit: Hit, score_kind: str) -> dict[str, Any]:
     """Render the chunk that answers, with the question that found it. ``source`` is the file name
-    here; ``passage`` is the source."""
+    here; ``passage`` is the source. The declared fields are fields of the hit, too, except those
+    with the name of another field."""
     payload = hit.payload
     common = _render_common_fields(
         hit,
@@ -250,7 +251,7 @@ def render_question(hit: Hit, score_kind: str) -> dict[str, Any]:
         name: payload.get(name, [] if field.many else None)
         for name, field in hit.spec.metadata.items()
     }
-    return common | {
+    of_question = {
         "metadata": common["metadata"] | written,
         "passage": _render_source_reference(payload),
         "id": str(hit.node_id),
@@ -258,6 +259,7 @@ def render_question(hit: Hit, score_kind: str) -> dict[str, Any]:
         "question": _get_question(payload),
         "summary": payload.get("summary"),
     }
+    return written | common | of_question
 
 
 def _get_question(payload: Mapping[str, Any]) -> str | None:

@@ -331,7 +331,10 @@ class TestToolViews:
 
         assert [hit["artifact"]["title"] for hit in answer["hits"]] == ["Back"]
         assert answer["hits"][0]["kind"] == "question"
-        assert answer["hits"][0]["metadata"]["muscle_groups"] == ["lower_back"]
+        for fields in (answer["hits"][0], answer["hits"][0]["metadata"]):
+            assert fields["muscle_groups"] == ["lower_back"]
+            assert fields["conditions"] == ["low back pain"]
+            assert fields["year"] is None
         assert answer["filter_applied"] == "exact"
         assert answer["notes"] == []
         assert -1 <= answer["hits"][0]["similarity"] <= 1

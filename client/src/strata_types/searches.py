@@ -137,7 +137,9 @@ class SummaryHit(SearchHit):
 
 
 class QuestionHit(SearchHit):
-    """A chunk with the best of the questions that it answers."""
+    """A chunk with the best of the questions that it answers, and the declared metadata fields."""
+
+    __pydantic_config__ = {"extra": "allow"}  # type: ignore[misc]  # for the declared fields
 
     start_offset: int
     """Unicode code points, in the passage's text."""
