@@ -296,7 +296,7 @@ class TestExtractConcepts:
         extraction._plan_extractions(knowledge)
         Extraction.objects.update(
             lease_token="00000000-0000-0000-0000-000000000001",
-            leased_until=timezone.now() + timezone.timedelta(minutes=5),
+            leased_until=timezone.now() + timezone.timedelta(minutes=1),
         )
 
         assert extract_concepts(knowledge) == 0
