@@ -20,6 +20,7 @@ from config.diagnostics import check_indexes, check_installation
 from config.health import OK, check_parts
 from core.leases import LeasedRow
 from core.openapi import body_of
+from documents.exceptions import NEEDS_ANOTHER_FILE
 from documents.models import Artifact
 from evaluation.models import EvaluationRun
 from indexing.models import NOT_SYNCED, IndexedDocument, Node
@@ -46,6 +47,7 @@ class Queue:
     failed: str = "failed"  # the state
     since: str = ""
     error: str = "last_error"
+    code: str = ""  # the field with the error's code, empty if it is not stored
     condition: Q = ALL
 
     def list_rows(self, grant: Grant) -> QuerySet[Any]:
@@ -57,7 +59,7 @@ NOT_READY = ~Q(state=IndexedDocument.State.READY)
 QUEUES = [
     Queue(
         "reading files", Artifact, "index", ["received", "parsing"],
-        since="updated_at", error="error_detail",
+        since="updated_at", error="error_detail", code="error_code",
     ),
     Queue(
         "reading files anew", IndexedDocument, "build__index", ["due"],
@@ -149,13 +151,15 @@ def _list_failures(queue: Queue, grant: Grant) -> Iterator[dict[str, Any]]:
     if not queue.failed:
         return
     rows = queue.list_rows(grant).filter(state=queue.failed).exclude(**{queue.error: ""}).order_by()
-    groups = _group(rows, queue, queue.error).annotate(count=Count("pk"))
+    fields = filter(None, (queue.error, queue.code))
+    groups = _group(rows, queue, *fields).annotate(count=Count("pk"))
     for row in groups.order_by("-count")[:MAX_FAILURES]:
         yield {
             "work": queue.work,
             "index": row.get(queue.index),
             "error": row[queue.error],
             "count": row["count"],
+            "is_retryable": row.get(queue.code) not in NEEDS_ANOTHER_FILE,
         }
 
 

@@ -43,6 +43,12 @@ class Unparsable(Unprocessable):
         self.code = code
 
 
+# Codes of files that no reader can read: another file must be added.
+NEEDS_ANOTHER_FILE = {
+    "encrypted_pdf", "encrypted_file", "empty_file", "binary_file", "wrong_format", "infected_file",
+}  # fmt: skip
+
+
 class ScannerUnavailable(Unavailable):
     """The virus scanner did not answer; safe to retry."""
 

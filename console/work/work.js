@@ -24,12 +24,12 @@ async function showWork() {
   $("problem").hidden = true;
 }
 
-function failureElement({ work, index, error, count }) {
+function failureElement({ work, index, error, count, is_retryable: isRetryable }) {
   return rowElement(
     [error, element("p", { className: "soft" }, work)],
     index ? [index, element("p", {}, linkElement("Show which", "documents/", { index, status: "failed" }))] : "",
     count,
-    index ? retryElement(index) : "",
+    index && isRetryable ? retryElement(index) : "",
   );
 }
 

@@ -74,7 +74,9 @@ class TestFailedWork:
 
         failed = find(read_work()["failures"], "embedding")
 
-        assert failed == {"work": "embedding", "index": "plain", "error": ERROR, "count": 3}
+        assert failed == {
+            "work": "embedding", "index": "plain", "error": ERROR, "count": 3, "is_retryable": True,
+        }  # fmt: skip
 
     def test_names_files_that_could_not_be_read(self, build):
         Artifact.objects.filter(pk=give("Herons wait.").pk).update(
@@ -84,6 +86,17 @@ class TestFailedWork:
         failed = find(read_work()["failures"], "reading files")
 
         assert failed["error"] == "The PDF is damaged."
+
+    @pytest.mark.parametrize(
+        ("code", "is_retryable"),
+        [("encrypted_pdf", False), ("empty_file", False), ("parse_timeout", True), ("", True)],
+    )
+    def test_that_only_another_file_can_cure_is_not_retryable(self, build, code, is_retryable):
+        Artifact.objects.filter(pk=give("Herons wait.").pk).update(
+            state=Artifact.State.FAILED, error_code=code, error_detail="It cannot be read."
+        )
+
+        assert find(read_work()["failures"], "reading files")["is_retryable"] is is_retryable
 
 
 def test_a_key_that_searches_may_not_see_it(build):

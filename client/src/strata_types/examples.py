@@ -327,7 +327,7 @@ EXAMPLES: dict[Any, Any] = {
         "failures": [
             {
                 "work": "reading files", "index": "handbook", "count": 2,
-                "error": "The PDF is damaged and cannot be opened.",
+                "error": "The PDF is damaged and cannot be opened.", "is_retryable": True,
             },
         ],
         "parts": [{"part": "database", "is_ok": True, "detail": "ok"}],

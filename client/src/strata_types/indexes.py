@@ -254,6 +254,8 @@ class FailedWork(TypedDict):
     index: str | None
     error: str
     count: int
+    is_retryable: bool
+    """False if another file must be added, such as one without a password."""
 
 
 class PartState(TypedDict):
