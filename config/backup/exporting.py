@@ -69,7 +69,7 @@ def export_index(
     recipients = parse_recipients(encrypt_to)
     with staging_folder() as folder:
         for path_in_archive in _list_files(build.spec):
-            path = locate_file(path_in_archive)
+            path = locate_file(path_in_archive, build.spec)
             if path is not None and path.is_file():
                 (folder / path_in_archive).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, folder / path_in_archive)
@@ -91,16 +91,28 @@ def list_rows(label: str, name: str) -> QuerySet[Any]:
     return apps.get_model(label)._base_manager.filter(**{lookup: name})
 
 
-def locate_file(path_in_archive: str) -> Path | None:
-    """Where a file that people write is here; None for other files, and outside of the folders."""
+def locate_file(path_in_archive: str, spec: IndexSpec) -> Path | None:
+    """Where a file that people write for an index is here; None for the rows, originals and vectors
+    of an archive.
+
+    Raises:
+        InvalidInput: it is of another index, or outside of the folders.
+    """
     folders = {
         "specs": settings.STRATA_SPECS_DIR,
         "prompts": settings.STRATA_PROMPTS_DIR,
         "golden": settings.STRATA_GOLDEN_DIR,
     }
     kind, _, name = path_in_archive.partition("/")
-    if kind not in folders or ".." in Path(name).parts or Path(name).is_absolute():
+    if kind not in folders:
         return None
+    parts = Path(name).parts
+    is_golden = kind == "golden" and parts[0] == spec.name and ".." not in parts
+    if not is_golden and path_in_archive not in _list_written_files(spec):
+        raise InvalidInput(
+            f"{path_in_archive} is no file of the index {spec.name}.",
+            fix="Import a file that strata export has written.",
+        )
     return Path(folders[kind], name)
 
 
@@ -108,7 +120,11 @@ def _list_files(spec: IndexSpec) -> list[str]:
     """The paths that files of an index have in an archive."""
     golden = golden_queries_folder(spec.name)
     return [
-        f"specs/{spec.name}.yaml",
-        *(f"prompts/{prompt}.txt" for prompt in list_prompts(spec)),
+        *_list_written_files(spec),
         *(f"golden/{spec.name}/{path.relative_to(golden)}" for path in golden.rglob("*")),
     ]
+
+
+def _list_written_files(spec: IndexSpec) -> list[str]:
+    prompts = [f"prompts/{prompt}.txt" for prompt in list_prompts(spec)]
+    return [f"specs/{spec.name}.yaml", *prompts]

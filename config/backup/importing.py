@@ -5,19 +5,26 @@ import json
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from django.apps import apps
 from django.conf import settings
-from django.db import transaction
+from django.core.exceptions import ValidationError
+from django.db import DataError, IntegrityError, connection, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from config.backup.encryption import open_encrypted
 from config.backup.exporting import ADDED_TABLES, FORMAT, list_rows, locate_file
-from config.backup.restoring import Restored, check_manifest, restore_originals
+from config.backup.restoring import (
+    Restored,
+    check_hashes,
+    check_manifest,
+    restore_originals,
+)
 from config.backup.rows import add_rows, read_rows
 from config.backup.taking import MANIFEST, ORIGINALS, ROWS, VECTORS, list_archived
 from config.backup.vectors import load_vectors
@@ -28,6 +35,7 @@ from indexing.embedding import describe_model_availability
 from indexing.exceptions import InvalidSpec
 from indexing.lifecycle import promote_build
 from indexing.models import Index, IndexBuild, SearchSettings
+from indexing.spec import NAME_PATTERN, IndexSpec, parse_spec
 from indexing.spec.loaded import find_shared_collection
 
 # What reading a file raises that is no archive or is damaged.
@@ -35,15 +43,18 @@ UNREADABLE = (
     OSError, EOFError, KeyError, TypeError, ValueError, RuntimeError, struct.error, zlib.error,
     zipfile.BadZipFile,
 )  # fmt: skip
+# What storing rows raises that are not those of an index.
+UNUSABLE = (*UNREADABLE, AttributeError, OverflowError, ValidationError, DataError, IntegrityError)
 
 
 def import_index(file: Path, identity: Path | None = None) -> Restored:
     """Add the index of the archive. Until everything is there, its build is paused and has no rows;
-    the next import retires it and starts over.
+    after an interruption, the next import retires it and starts over. A refusal leaves nothing.
 
     Raises:
         InvalidInput: the file holds no complete archive that this release can read and the
-            identity decrypts, or its index has documents here.
+            identity decrypts, it holds something of another index, or its index has documents
+            here.
         InvalidSpec: the index would share a collection with another one.
         StoreUnavailable: retry helps.
     """
@@ -51,20 +62,44 @@ def import_index(file: Path, identity: Path | None = None) -> Restored:
         manifest, archive = _open_archive(file, identity, stack)
         root = zipfile.Path(archive)
         rows = root / ROWS
-        with transaction.atomic():
+        with _refusing_unusable(file), transaction.atomic():
+            was_here = Index.objects.filter(pk=manifest["index"]).exists()
             build, dumped_id = _begin_build(manifest["index"], rows)
-            notes = [*_add_files(archive), *_find_model_problems(build)]
-        with transaction.atomic():
-            for label in ADDED_TABLES:
-                # Revisions are numbers of the installation: from here on, each write gets one.
-                values = {"build_id": build.pk, "revision": 0}
-                add_rows(apps.get_model(label), rows, values)
-            artifacts = Artifact.objects.filter(index=build.index_id)
-            lost = restore_originals(root / ORIGINALS, artifacts)
-            nodes_to_embed = load_vectors(root / VECTORS, {dumped_id: build})
-            promote_build(build, is_forced=True)
-            build.index.builds.not_retired().exclude(pk=build.pk).retire()
-    return Restored(manifest["documents"], manifest["nodes"], nodes_to_embed, lost, notes)
+            files, notes = _find_files(archive, build.spec)
+            notes += _find_model_problems(build)
+        artifacts = Artifact.objects.filter(index=build.index_id)
+        is_refused = True
+        try:
+            with transaction.atomic():
+                with _refusing_unusable(file):
+                    _apply_settings(build)
+                    counts = _add_rows(build, rows)
+                    check_hashes(artifacts)
+                _write_files(files)
+                is_refused = False  # from here on, the next import goes on
+                lost = restore_originals(root / ORIGINALS, artifacts)
+                nodes_to_embed = load_vectors(root / VECTORS, {dumped_id: build})
+                promote_build(build, is_forced=True)
+                build.index.builds.not_retired().exclude(pk=build.pk).retire()
+        except InvalidInput:
+            if is_refused:
+                (build if was_here or artifacts.exists() else build.index).delete()
+            raise
+    documents, nodes = counts["documents.artifact"], counts["indexing.node"]
+    return Restored(documents, nodes, nodes_to_embed, lost, notes)
+
+
+@contextmanager
+def _refusing_unusable(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except UNUSABLE as error:
+        reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+        reason = reason.partition("\n")[0].rstrip(".")
+        raise InvalidInput(
+            f"{file} does not hold an index that can be stored here: {reason}.",
+            fix="Import a file that strata export has written, where its documents are not yet.",
+        ) from None
 
 
 def _open_archive(
@@ -96,7 +131,9 @@ def _parse_release(release: str) -> list[int]:
 
 def _begin_build(name: str, rows: zipfile.Path) -> tuple[IndexBuild, int]:
     """Make the build, paused, so that no worker and no audit changes it; also return the id that it
-    was exported with."""
+    was exported with. The settings of its index are not saved."""
+    if NAME_PATTERN.fullmatch(name) is None:
+        raise ValueError(f"{name!r} is no name of an index")
     index, _ = Index.objects.select_for_update().get_or_create(name=name)
     tables = ("documents.artifact", "concepts.concept", "concepts.relationshiptype")
     if index.removal_requested_at or any(list_rows(label, name).exists() for label in tables):
@@ -109,12 +146,10 @@ def _begin_build(name: str, rows: zipfile.Path) -> tuple[IndexBuild, int]:
     for exported_settings in read_rows(rows, "indexing.searchsettings"):
         if exported_settings["id"] == exported["search_settings_id"]:
             number = index.search_settings.number if index.search_settings else 0
-            index.search_settings = SearchSettings.objects.create(
+            index.search_settings = SearchSettings(
                 index=index, number=number + 1, content=exported_settings["content"]
             )
-    index.store_settings, index.is_public = exported["store_settings"], exported["is_public"]
-    index.save()
-    index.builds.not_retired().exclude(state=IndexBuild.State.LIVE).retire()
+    index.store_settings = exported["store_settings"]
     build = IndexBuild.objects.create(
         index=index,
         number=index.next_build_number(),
@@ -125,39 +160,115 @@ def _begin_build(name: str, rows: zipfile.Path) -> tuple[IndexBuild, int]:
             for field in ("recipe", "fingerprint", "placement", "reading")
         },
     )
+    if {exported["name"], exported_build["index_id"], build.spec.name} != {name}:
+        raise ValueError(f"its rows are not those of the index {name}")
     if problem := find_shared_collection(build.spec):
         raise InvalidSpec(problem)
     return build, exported_build["id"]
 
 
-def _add_files(archive: zipfile.ZipFile) -> list[str]:
-    """Write the spec, the prompts and the golden queries that are not here; note which others
+def _apply_settings(build: IndexBuild) -> None:
+    """Save the settings of its index. Whether searches need a key is what its spec says."""
+    index = Index.objects.select_for_update().get(pk=build.index_id)
+    if build.index.search_settings is not None:
+        build.index.search_settings.save()
+    index.search_settings = build.index.search_settings
+    index.store_settings = build.index.store_settings
+    index.save()
+    index.builds.not_retired().exclude(state=IndexBuild.State.LIVE).exclude(pk=build.pk).retire()
+    build.index = index
+
+
+def _add_rows(build: IndexBuild, rows: zipfile.Path) -> dict[str, int]:
+    """Add the rows of all tables; return how many by table.
+
+    Raises:
+        InvalidInput: a row is of another index, or refers to a row of another one.
+        IntegrityError: a row is here already, or refers to one that does not exist.
+    """
+    # Revisions are numbers of the installation: from here on, each write gets one.
+    values = {"build_id": build.pk, "revision": 0}
+    counts = {label: add_rows(apps.get_model(label), rows, values) for label in ADDED_TABLES}
+    for label, count in counts.items():
+        own = _select_rows(label, build)
+        if own.count() != count or any(map(QuerySet.exists, _select_referring(own, build))):
+            raise InvalidInput(
+                f"The archive holds rows of {label} that are not of the index {build.index_id}.",
+                fix="Import a file that strata export has written.",
+            )
+    tables = [apps.get_model(label)._meta.db_table for label in ADDED_TABLES]
+    connection.check_constraints(tables)
+    return counts
+
+
+def _select_rows(label: str, build: IndexBuild) -> QuerySet[Any]:
+    return apps.get_model(label)._base_manager.filter(**_own(label, build))
+
+
+def _own(label: str, build: IndexBuild, path: str = "") -> dict[str, Any]:
+    """The condition that a row is of the index. ``path`` leads to the row. The build is not live
+    yet."""
+    lookup = ADDED_TABLES[label]
+    if lookup.startswith("build__"):
+        return {f"{path}build": build}
+    return {f"{path}{lookup}": build.index_id}
+
+
+def _select_referring(rows: QuerySet[Any], build: IndexBuild) -> Iterator[QuerySet[Any]]:
+    """Of these rows those that refer to another index, for each reference."""
+    for field in rows.model._meta.concrete_fields:
+        label = field.related_model._meta.label_lower if field.related_model else None
+        if label in ADDED_TABLES:
+            [(lookup, value)] = _own(label, build, f"{field.name}__").items()
+            # Nodes may refer to what was deleted.
+            yield rows.exclude(**{lookup: value}).filter(**{f"{lookup}__isnull": False})
+
+
+def _find_files(archive: zipfile.ZipFile, spec: IndexSpec) -> tuple[dict[Path, bytes], list[str]]:
+    """The spec, the prompts and the golden queries that are not here, and notes about others that
     differ. Another spec would change how the index is searched."""
-    missing: dict[Path, zipfile.Path] = {}
+    missing: dict[Path, bytes] = {}
     notes = []
     for name, source in list_archived(archive).items():
-        path = locate_file(name)
+        path = locate_file(name, spec)
         if path is None:
             continue
+        content = source.read_bytes()
+        if name.startswith("specs/") and _is_public(spec.name, content):
+            notes.append(f"Searches of {spec.name} need no key, because its spec is public.")
         if not path.exists():
-            missing[path] = source
-        elif path.read_bytes() != source.read_bytes():
+            missing[path] = content
+        elif path.read_bytes() != content:
             if name.startswith("specs/"):
                 raise InvalidInput(
                     f"{path} is another spec than that of the archive.",
                     fix="Move it away, then import again.",
                 )
             notes.append(f"{path} differs from the archive's and stays as it is.")
-    for path, source in missing.items():
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_file(path, source.read_bytes())
-        except OSError as error:
-            raise InvalidInput(
-                f"{path} cannot be written: {error.strerror}.",
-                fix="Put this file of the archive there, then import again.",
-            ) from None
-    return notes
+    return missing, notes
+
+
+def _is_public(name: str, content: bytes) -> bool:
+    try:
+        return parse_spec(name, content.decode()).public
+    except InvalidSpec:
+        return False  # it changes nothing until somebody mends it
+
+
+def _write_files(missing: Mapping[Path, bytes]) -> None:
+    """Write all of them, or none."""
+    with ExitStack() as written:
+        for path, content in missing.items():
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_file(path, content)
+            except OSError as error:
+                raise InvalidInput(
+                    f"{path} cannot be written: {error.strerror}.",
+                    fix="Put this file of the archive there, then import again.",
+                ) from None
+            written.callback(path.unlink)
+        written.pop_all()
 
 
 def _find_model_problems(build: IndexBuild) -> Iterator[str]:

@@ -86,6 +86,7 @@ def _restore(folder: Path | zipfile.Path, files: Mapping[str, Traversable]) -> R
     with transaction.atomic():
         load_rows(folder / ROWS)
         _continue_revisions()
+        check_hashes(Artifact.objects.all())
         lost = restore_originals(folder / ORIGINALS, Artifact.objects.all())
         UnconfirmedWrite.objects.all().delete()
         builds = IndexBuild.objects.not_retired().readable()
@@ -134,21 +135,25 @@ def check_manifest(
         )
 
 
-def restore_originals(folder: Traversable, artifacts: QuerySet[Artifact]) -> int:
-    """Write the originals of these artifacts; return how many the folder lacks.
-
+def check_hashes(artifacts: QuerySet[Artifact]) -> None:
+    """
     Raises:
         InvalidInput: a row has no hash where its file's name is made of one.
     """
-    lost = 0
-    incoming = Path(settings.STRATA_FILES_DIR)
-    incoming.mkdir(parents=True, exist_ok=True)
     for artifact in artifacts.filter(has_file=True).only("sha256"):
         if not SHA256.fullmatch(artifact.sha256):
             raise InvalidInput(
                 f"The hash of the file of {artifact.pk} is not one.",
                 fix="Do not load this: it was changed after it was written.",
             )
+
+
+def restore_originals(folder: Traversable, artifacts: QuerySet[Artifact]) -> int:
+    """Write the originals of these artifacts; return how many the folder lacks."""
+    lost = 0
+    incoming = Path(settings.STRATA_FILES_DIR)
+    incoming.mkdir(parents=True, exist_ok=True)
+    for artifact in artifacts.filter(has_file=True).only("sha256"):
         original = folder / Path(artifact.original_name).name
         if not original.is_file():
             lost += 1

@@ -15,6 +15,8 @@ from django.core.management.color import no_style
 from django.db import connection, transaction
 from django.db.models import AutoField, Field, Model, QuerySet
 
+from core.exceptions import InvalidInput
+
 LEFT_OUT = {"sessions", "axes"}  # apps with rows of the moment: who is signed in or locked out
 ROWS_AT_ONCE = 1_000
 
@@ -65,11 +67,12 @@ def load_rows(folder: Traversable) -> None:
             cursor.execute(statement)
 
 
-def add_rows(model: type[Model], folder: Traversable, values: Mapping[str, Any]) -> None:
+def add_rows(model: type[Model], folder: Traversable, values: Mapping[str, Any]) -> int:
     """Add the rows of a table to those in the database, with new integer keys, and with these
-    values in the columns that the table has. References are checked at the transaction's end."""
+    values in the columns that the table has; return how many. References are checked at the
+    transaction's end."""
     fields = [field for field in model._meta.concrete_fields if not isinstance(field, AutoField)]
-    _insert_rows(model, folder, fields, values)
+    return _insert_rows(model, folder, fields, values)
 
 
 def _dump_table(rows: QuerySet[Any], folder: Path) -> int:
@@ -87,13 +90,21 @@ def _dump_table(rows: QuerySet[Any], folder: Path) -> int:
 
 def _insert_rows(
     model: type[Model], folder: Traversable, fields: Sequence[Field], values: Mapping[str, Any]
-) -> None:
+) -> int:
+    known = {field.attname for field in model._meta.concrete_fields}
     columns = ", ".join(_quote(str(field.column)) for field in fields)
     marks = ", ".join(["%s"] * len(fields))
     insert = f"INSERT INTO {_quote(model._meta.db_table)} ({columns}) VALUES ({marks})"  # noqa: S608
     rows = read_rows(folder, model._meta.label_lower)
+    count = 0
     with connection.cursor() as cursor:
         while batch := list(islice(rows, ROWS_AT_ONCE)):
+            if other := sorted(batch[0].keys() ^ known):
+                raise InvalidInput(
+                    f"The table {model._meta.label_lower} has other columns here: "
+                    f"{', '.join(map(repr, other))}."
+                )
+            count += len(batch)
             cursor.executemany(
                 insert,
                 [
@@ -101,6 +112,7 @@ def _insert_rows(
                     for row in batch
                 ],
             )
+    return count
 
 
 def _list_models() -> list[type[Model]]:

@@ -317,7 +317,8 @@ class TestImport:
             hashes = json.loads(file.read(MANIFEST))["sha256"]
         describe(emptied, sha256=hashes | {name: hashlib.sha256(b"mine").hexdigest()})
 
-        import_index(emptied)
+        with pytest.raises(InvalidInput, match="is no file of the index plain"):
+            import_index(emptied)
 
         assert not list(tmp_path.parent.rglob("outside"))
 
