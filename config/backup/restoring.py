@@ -86,7 +86,6 @@ def _restore(folder: Path | zipfile.Path, files: Mapping[str, Traversable]) -> R
     with transaction.atomic():
         load_rows(folder / ROWS)
         _continue_revisions()
-        check_hashes(Artifact.objects.all())
         lost = restore_originals(folder / ORIGINALS, Artifact.objects.all())
         UnconfirmedWrite.objects.all().delete()
         builds = IndexBuild.objects.not_retired().readable()
@@ -149,7 +148,9 @@ def check_hashes(artifacts: QuerySet[Artifact]) -> None:
 
 
 def restore_originals(folder: Traversable, artifacts: QuerySet[Artifact]) -> int:
-    """Write the originals of these artifacts; return how many the folder lacks."""
+    """Write the originals of these artifacts; return how many the folder lacks. Raises as
+    ``check_hashes``, before the first is written."""
+    check_hashes(artifacts)
     lost = 0
     incoming = Path(settings.STRATA_FILES_DIR)
     incoming.mkdir(parents=True, exist_ok=True)
