@@ -490,6 +490,7 @@ def parse_annotation(
         normalised, closed = field_spec.normalise(response_values), field_spec.closed_values
         allowed = [each for each in normalised if closed is None or each in closed]
         dropped_value_count += len(normalised) - len(allowed)
+        allowed = list(dict.fromkeys(allowed))
         if valid_values := [each for each in allowed if 0 < len(each) <= 200]:
             found[name] = valid_values if field_spec.many else valid_values[0]
     return AnnotationDraft(

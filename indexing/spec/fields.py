@@ -113,9 +113,12 @@ class FieldSpec(FrozenModel):
             clean = self._clean(content)
             return next(iter(self.find_values(clean)), clean)
         if isinstance(content, list) and all(isinstance(each, str) for each in content):
-            cleaned = map(self._clean, content)
-            values = [value for each in cleaned for value in self.find_values(each) or [each]]
-            return list(dict.fromkeys(values))
+            values: list[str] = []
+            for each in map(self._clean, content):
+                named = self.find_values(each)
+                # Others may be equal and different, such as the names of two authors.
+                values += [value for value in named if value not in values] if named else [each]
+            return values
         return content
 
     def _clean(self, value: str) -> str:

@@ -53,6 +53,11 @@ class TestFieldSpec:
             "shoulder impingement"
         ]
 
+    def test_keeps_equal_values_that_are_not_declared(self):
+        authors = FieldSpec.model_validate({"type": "keyword", "many": True})
+
+        assert authors.normalise(["Yang Liu", "Yang Liu"]) == ["Yang Liu", "Yang Liu"]
+
     @pytest.mark.parametrize("content", [3, None, [3, "impingement"], {"a": "impingement"}])
     def test_keeps_what_is_no_text(self, content):
         assert self.FIELD.normalise(content) == content
