@@ -14,15 +14,15 @@ PASSWORD = "seven herons in the harbour"
 MAKE_USER = f"""
 from access.models import GroupRights
 from django.contrib.auth.models import Group, User
-group = Group.objects.create(name="pilots")
+group = Group.objects.create(name="coxswains")
 GroupRights.objects.create(group=group, scope="write", indexes=["plain"], groups=None)
-User.objects.create_user("carol", password={PASSWORD!r}).groups.add(group)
+User.objects.create_user("winifred", password={PASSWORD!r}).groups.add(group)
 """
 KEPT = "JSON.stringify([Object.entries(sessionStorage), Object.entries(localStorage)])"
 
 
 @pytest.fixture(scope="module")
-def _carol(service: Service) -> None:
+def _winifred(service: Service) -> None:
     made = service.manage("shell", "-c", MAKE_USER)
     assert made.returncode == 0, made.stderr
 
@@ -94,11 +94,11 @@ class TestALinkWithAKey:
         assert "added" not in page.evaluate("Object.keys(sessionStorage)")
         assert len(asked) == 1
 
-    @pytest.mark.usefixtures("_carol")
+    @pytest.mark.usefixtures("_winifred")
     def test_does_not_replace_a_sign_in_unless_the_user_agrees(self, page: "Page", others_key: str):
         asked = answer_questions(page, accept=False)
         page.goto("/sign-in/")
-        sign_in(page, "carol", PASSWORD)
+        sign_in(page, "winifred", PASSWORD)
         page.wait_for_selector("label[data-index=plain]")
         page.goto(f"/add/#key={others_key}")
         page.wait_for_selector("#index option:checked", state="attached")
@@ -108,11 +108,11 @@ class TestALinkWithAKey:
         assert "instead of your sign-in" in asked[0]
 
 
-@pytest.mark.usefixtures("_carol")
+@pytest.mark.usefixtures("_winifred")
 class TestSigningOut:
     def test_leaves_nothing_of_the_user_in_the_browser(self, page: "Page"):
         page.goto("/sign-in/")
-        sign_in(page, "carol", PASSWORD)
+        sign_in(page, "winifred", PASSWORD)
         page.wait_for_selector("label[data-index=plain]")
         page.evaluate(
             """() => {
@@ -121,7 +121,7 @@ class TestSigningOut:
               sessionStorage.setItem("hits", "{}");
             }"""
         )
-        page.click("nav >> text=carol")
+        page.click("nav >> text=winifred")
         page.click("text=Sign out")
         page.wait_for_url("**/sign-in/")
         page.wait_for_load_state()
