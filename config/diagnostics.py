@@ -36,9 +36,7 @@ def check_installation() -> Iterator[DiagnosticResult]:
     for problem in get_invalid_specs().values():
         yield DiagnosticResult("specs", False, problem, "Mend the file; the other indexes work.")
     yield _check_language_model()
-    confined = (
-        " and ".join(read_confinement()) or "limits only: the system cannot confine processes"
-    )
+    confined = ", ".join(read_confinement()) or "limits only: the system cannot confine processes"
     yield DiagnosticResult("readers", True, f"Files are read with {confined}.")
     if is_scanner_configured():
         scanner = f"The scanner at {settings.STRATA_CLAMD}"

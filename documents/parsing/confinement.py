@@ -1,9 +1,11 @@
 """Confines the child process that parses files to what reading one file needs.
 
-On Linux it uses what the kernel supports: a user and network namespace of its own (no network), and
-Landlock (no file but the program's and the documents', no writing except to a private /tmp, no
-signals and no memory of other processes). A file that takes over the reader then finds no secret
-and no way to send one. On other systems, only the limits of ``child_process`` apply.
+On Linux it uses what the kernel supports: user, network and IPC namespaces of its own (no
+network), Landlock (no file but the program's and the documents', no writing except to a private
+/tmp, no signals and no memory of other processes), and a filter of system calls (no connections to
+sockets of other programs, no new processes, no changed access rights). A file that takes over the
+reader then finds no secret and no way to send one. On other systems, only the limits of
+``child_process`` apply.
 """
 
 import ctypes
@@ -15,8 +17,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from documents.parsing.system_calls import refuse_system_calls
+
 NO_NETWORK: Final = "no network"
 NO_OTHER_FILES: Final = "no other files"
+NO_OTHER_CALLS: Final = "no sockets, processes or access rights of others"
 TMP: Final = "/tmp"  # noqa: S108
 
 # From <linux/sched.h>, <linux/mount.h>, <linux/prctl.h> and <linux/landlock.h>.
@@ -24,6 +29,7 @@ _CLONE_NEWNS: Final = 0x20000
 _MS_BIND: Final = 4096
 _CLONE_NEWUSER: Final = 0x10000000
 _CLONE_NEWNET: Final = 0x40000000
+_CLONE_NEWIPC: Final = 0x08000000
 _PR_SET_NO_NEW_PRIVS: Final = 38
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # system calls, on every architecture
 _CREATE_RULESET_VERSION: Final = 1
@@ -38,13 +44,14 @@ _ALL_SCOPES: Final = 0b11  # abstract Unix sockets and signals
 
 def confine(folders: Iterable[str], private_tmp: str | None = None) -> list[str]:
     """Confine this process, which must have one thread, for the rest of its life; return what is
-    in force. ``folders`` hold the documents that it may read. ``private_tmp``: the folder that it
-    sees as ``TMP``, where alone it may write; without it, it may write nowhere."""
+    in force. ``folders`` hold the documents that it may read; one may be a file. ``private_tmp``:
+    the folder that LibreOffice sees as ``TMP``, where alone it may write; a reader writes nowhere.
+    """
     if not sys.platform.startswith("linux"):
         return []
     libc = ctypes.CDLL(None, use_errno=True)
     in_force = []
-    flags, mount, writable = _CLONE_NEWUSER | _CLONE_NEWNET, None, []
+    flags, mount, writable = _CLONE_NEWUSER | _CLONE_NEWNET | _CLONE_NEWIPC, None, []
     if private_tmp is not None:
         flags, mount, writable = flags | _CLONE_NEWNS, private_tmp.encode(), [TMP]
     if libc.unshare(flags) == 0 and (
@@ -53,6 +60,8 @@ def confine(folders: Iterable[str], private_tmp: str | None = None) -> list[str]
         in_force.append(NO_NETWORK)
     if _restrict_files(libc, [*_program_folders(), *folders], writable):
         in_force.append(NO_OTHER_FILES)
+    if refuse_system_calls(is_office=private_tmp is not None):  # last: it refuses some of the above
+        in_force.append(NO_OTHER_CALLS)
     return in_force
 
 

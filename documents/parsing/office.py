@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from documents.exceptions import Unparsable
-from documents.parsing.confinement import NO_NETWORK, NO_OTHER_FILES, TMP, confine
+from documents.parsing.confinement import NO_NETWORK, NO_OTHER_CALLS, NO_OTHER_FILES, TMP, confine
 from documents.parsing.document import DocumentDraft, Limits
 
 _NEW_SUFFIXES = {".doc": ".docx", ".xls": ".xlsx", ".ppt": ".pptx"}
@@ -80,7 +80,8 @@ def main() -> None:
     limits = Limits(**json.loads(limits_json))
     binary = Path(program).resolve().with_name("soffice.bin")
     installation = str(binary.parents[1])
-    if confine([installation, *_FOLDERS], private_tmp=folder) != [NO_NETWORK, NO_OTHER_FILES]:
+    in_force = confine([installation, *_FOLDERS], private_tmp=folder)
+    if in_force != [NO_NETWORK, NO_OTHER_FILES, NO_OTHER_CALLS]:
         sys.exit(_UNCONFINED)
     for kind, value in (
         (resource.RLIMIT_AS, limits.memory_bytes),

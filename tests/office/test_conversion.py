@@ -119,11 +119,17 @@ class TestConfinement:
     def test_reads_no_other_files(self, in_place_of_libreoffice):
         assert shutil.which("cat")
         for path in ("/etc/passwd", ROOT / "pyproject.toml", "/proc/1/environ"):
-            assert "denied" in in_place_of_libreoffice(f"cat {path}").stderr
+            assert "denied" in in_place_of_libreoffice(f"exec cat {path}").stderr
 
-    def test_has_no_network(self, in_place_of_libreoffice):
-        shown = in_place_of_libreoffice(
-            f"{sys.executable} -c 'import socket; print(socket.if_nameindex())'"
-        )
+    @pytest.mark.parametrize(
+        "call",
+        ["socket.socket()", "socket.socket(socket.AF_UNIX).connect('/tmp/a')",
+         "os.chmod('/tmp', 0o777)"],
+    )  # fmt: skip
+    def test_reaches_no_sockets_and_changes_no_rights(self, in_place_of_libreoffice, call):
+        program = f'exec {sys.executable} -c "import os, socket; {call}"'
 
-        assert shown.stdout == "[(1, 'lo')]\n"
+        assert "PermissionError" in in_place_of_libreoffice(program).stderr
+
+    def test_starts_no_processes(self, in_place_of_libreoffice):
+        assert "Cannot fork" in in_place_of_libreoffice("cat /dev/null; true").stderr

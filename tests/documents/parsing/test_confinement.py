@@ -1,6 +1,7 @@
 """What the process that reads files cannot do. Its own program is run, with other code in it."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from documents.parsing import parse_file, process_pool, read_confinement
-from documents.parsing.confinement import NO_NETWORK, NO_OTHER_FILES
+from documents.parsing.confinement import NO_NETWORK, NO_OTHER_CALLS, NO_OTHER_FILES
 from tests.documents.parsing.conftest import LIMITS
 from tests.servers.production import missing
 
@@ -100,6 +101,67 @@ class TestConfine:
                 pass  # the server listens
 
         assert shown in (["OSError"], ["PermissionError"], ["ConnectionRefusedError"])
+
+
+CALLS = "import ctypes, os, resource, socket, subprocess, threading; path = sys.argv[2]; "
+
+
+class TestSystemCalls:
+    @pytest.mark.parametrize(
+        "call",
+        [
+            "socket.socket(socket.AF_UNIX)",
+            "socket.socket()",
+            "socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)",
+            "socket.socketpair()[0].connect(path)",
+            "os.chmod(path, 0o777)",
+            "os.fchmod(os.open(path, os.O_RDONLY), 0o777)",
+            "os.chown(path, 1, 1)",
+            "os.utime(path)",
+            "os.setxattr(path, 'user.a', b'a')",
+            "os.removexattr(path, 'user.a')",
+            "os.truncate(path, 0)",
+            "os.fork()",
+            "subprocess.run([sys.executable, '-c', ''])",
+            "os.execv(sys.executable, [sys.executable, '-c', ''])",
+            "os.kill(os.getppid(), 0)",
+            "resource.prlimit(os.getppid(), resource.RLIMIT_CORE, (0, 0))",
+            "os.setpriority(os.PRIO_PROCESS, os.getppid(), 19)",
+        ],
+    )
+    def test_that_reach_other_programs_or_change_files_are_refused(
+        self, in_force, confined, tmp_path, call
+    ):
+        require(NO_OTHER_CALLS, in_force)
+        path = tmp_path / "documents" / "a.txt"
+        path.write_text("words")
+        before = path.stat()
+
+        assert confined(CALLS + call, path) == ["PermissionError"]
+        assert path.stat() == before
+
+    def test_that_make_calls_past_the_filter_are_refused(self, in_force, confined):
+        require(NO_OTHER_CALLS, in_force)
+        io_uring_setup = "libc = ctypes.CDLL(None, use_errno=True); print(libc.syscall(425, 1, 0))"
+
+        assert confined(f"{CALLS}{io_uring_setup}; print(ctypes.get_errno())", "") == ["-1", "1"]
+
+    def test_that_a_reader_needs_are_not(self, in_force, confined):
+        require(NO_OTHER_CALLS, in_force)
+        threads = "t = threading.Thread(target=print, args=['thread']); t.start(); t.join(); "
+        own = "resource.setrlimit(resource.RLIMIT_CORE, (0, 0)); a, b = socket.socketpair(); "
+
+        assert confined(f"{CALLS}{threads}{own}a.send(b'sent'); print(b.recv(9))", "") == [
+            "thread",
+            "b'sent'",
+        ]
+
+    def test_of_a_process_that_aborts_end_it_by_its_signal(self, tmp_path):
+        program = "import os; from documents.parsing.confinement import confine; confine([]); "
+
+        ended = subprocess.run([sys.executable, "-c", f"{program}os.abort()"], cwd=ROOT)
+
+        assert ended.returncode == -signal.SIGABRT
 
 
 class TestParseFile:
