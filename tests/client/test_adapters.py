@@ -149,13 +149,16 @@ class TestEveryAdapter:
         }  # fmt: skip
 
     async def test_reads_hits_of_question_and_summary_searches(self, search, script):
-        by_question = hit(1, source="tides.pdf", passage={"id": "s9", "ordinal": 0})
+        asked = {"question": "When is high tide?", "chunk_id": "c1", "summary": "On tides."}
+        by_question = hit(1, source="tides.pdf", passage={"id": "s9", "ordinal": 0}, **asked)
         summary = hit(2, page=None, source=None, start_offset=None, end_offset=None)
         script.answers = [answers(200, {"hits": [by_question, summary]})]
 
         found = await search("tide")
 
         assert [each.metadata["source_id"] for each in found] == ["s9", None]
+        assert asked.items() <= found[0].metadata.items()
+        assert not asked.keys() & found[1].metadata.keys()
         assert found[1].metadata["page"] is None
 
     async def test_raises_the_errors_of_the_client(self, search, script):

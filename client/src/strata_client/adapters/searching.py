@@ -71,6 +71,9 @@ class PassageSearch:
         }  # fmt: skip
 
 
+OF_QUESTION_HITS = ("question", "chunk_id", "summary")
+
+
 def _to_passage(hit: Mapping[str, Any]) -> Passage:
     # A hit by question has the name of the file in ``source``, and the source in ``passage``.
     source = hit.get("passage") or hit["source"] or {}
@@ -86,6 +89,7 @@ def _to_passage(hit: Mapping[str, Any]) -> Passage:
         "artifact_id": hit["artifact"]["id"],
         "source_id": source.get("id"),
         "node_id": hit["node_id"],
+        **{name: hit[name] for name in OF_QUESTION_HITS if name in hit},
     }
     return Passage(
         id=hit["node_id"],
