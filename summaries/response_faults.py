@@ -25,6 +25,10 @@ from summaries.extractive.sentences import (
 MIN_CONTENT_WORDS: Final = 3  # fewer do not tell what a text is about
 MIN_SHARED_WORDS: Final = 0.3  # of the content words; those of good summaries share 0.6 or more
 PREFIX_CHARS: Final = 4  # words with the same beginning are forms of one word
+RUN_WORDS: Final = 8
+LONG_TEXT_WORDS: Final = 40  # different content words; of a shorter text, a few say everything
+MIN_SAID_WORDS: Final = 5  # of a long text, in its summary
+TASK_WORDS: Final = frozenset({"docu", "summ"})  # what a model says of its task, not of the text
 MAX_NAMED: Final = 5  # names in a fault
 ASK_AGAIN: Final = "Give the whole answer again without these faults."
 # In these words prompts ask for it. A prompt without them may ask for another language.
@@ -60,7 +64,11 @@ def find_summary_fault(
 
 def shorten_summary(summary: str, sentence_count: int) -> str:
     """At most so many sentences, each once."""
-    kept = " ".join(_drop_repeated(_list_sentences(summary))[:sentence_count])
+    sentences = _drop_repeated(_list_sentences(summary))
+    whole = [
+        each for each in sentences if not is_fragment(each)
+    ] or sentences  # the last is cut off
+    kept = " ".join(whole[:sentence_count])
     return kept[: find_truncation_end(kept, 0, len(kept), sentence_count * MAX_SENTENCE_CHARS)]
 
 
@@ -69,6 +77,10 @@ def find_lasting_faults(summary: str, text: str, *, is_own_language: bool) -> li
     faults = find_untrue_parts(summary, text, is_own_language=is_own_language)
     if _has_only_fragments(summary) and not _has_only_fragments(text):
         faults.append("It is no whole sentence.")
+    if repeats_words(" ".join(_drop_repeated(_list_sentences(summary)))):
+        faults.append("It repeats itself.")
+    if says_too_little(summary, text):
+        faults.append("It says hardly anything of the text.")
     return faults
 
 
@@ -84,6 +96,23 @@ def find_untrue_parts(written: str, text: str, *, is_own_language: bool) -> list
     return faults
 
 
+def repeats_words(written: str) -> bool:
+    """Whether as many words as of half a sentence come twice, in the same order."""
+    words = _split_words(written)
+    runs = [tuple(words[at : at + RUN_WORDS]) for at in range(len(words) - RUN_WORDS + 1)]
+    return len(set(runs)) < len(runs)
+
+
+def says_too_little(summary: str, text: str) -> bool:
+    """Whether a summary of a long text has few of its words, as "The document cannot be summarised"
+    has."""
+    if is_in_other_language(summary, text) or not uses_latin_letters(text):
+        return False
+    beginnings = {word[:PREFIX_CHARS] for word in _list_content_words(text)}
+    said = {word[:PREFIX_CHARS] for word in _list_content_words(summary)} & beginnings
+    return len(beginnings) >= LONG_TEXT_WORDS and len(said - TASK_WORDS) < MIN_SAID_WORDS
+
+
 def is_in_other_language(written: str, text: str) -> bool:
     scripts = {uses_latin_letters(written), uses_latin_letters(text)}
     if scripts == {True, False}:
@@ -94,11 +123,7 @@ def is_in_other_language(written: str, text: str) -> bool:
 
 def is_about_something_else(written: str, text: str) -> bool:
     """Whether hardly a word of it occurs in the text, in any form."""
-    words = [
-        word
-        for word in _split_words(written)
-        if len(word) >= PREFIX_CHARS and not find_languages_of_stop_word(word)
-    ]
+    words = _list_content_words(written)
     if len(words) < MIN_CONTENT_WORDS or not uses_latin_letters(written):
         return False
     beginnings = {word[:PREFIX_CHARS] for word in _split_words(text)}
@@ -149,10 +174,19 @@ def _list_sentences(text: str) -> list[str]:
 
 
 def _drop_repeated(sentences: Sequence[str]) -> list[str]:
-    distinct: dict[tuple[str, ...], str] = {}
+    """Those with the same words, in any order, once."""
+    distinct: dict[frozenset[str], str] = {}
     for sentence in sentences:
-        distinct.setdefault(tuple(_split_words(sentence)), sentence)
+        distinct.setdefault(frozenset(_split_words(sentence)), sentence)
     return list(distinct.values())
+
+
+def _list_content_words(text: str) -> list[str]:
+    return [
+        word
+        for word in _split_words(text)
+        if len(word) >= PREFIX_CHARS and not find_languages_of_stop_word(word)
+    ]
 
 
 def _split_words(text: str) -> list[str]:

@@ -18,6 +18,7 @@ SLOW_FIX: Final = (
     "Set STRATA_LLM_TIMEOUT_SECONDS to more than {seconds:g}, or STRATA_LLM_CONCURRENCY to 1 if "
     "the server answers one call at a time, or use a smaller model."
 )
+SILENT_FIX: Final = "See whether the model's server is running, and has too many calls to answer."
 
 
 def _round(seconds: float) -> str:
@@ -64,7 +65,7 @@ class CallClock:
         if not self.has_begun:
             return LanguageModelSilent(
                 f"The language model wrote nothing within {_round(self._silence_seconds)} s.",
-                fix=SLOW_FIX.format(seconds=settings.STRATA_LLM_TIMEOUT_SECONDS),
+                fix=self._silence_fix(),
             )
         if time.monotonic() - self._started_at < self._total_seconds:
             return LanguageModelUnavailable(
@@ -74,6 +75,10 @@ class CallClock:
             f"The language model did not finish within {_round(self._total_seconds)} s.",
             fix=SLOW_FIX.format(seconds=settings.STRATA_LLM_TIMEOUT_SECONDS),
         )
+
+    def _silence_fix(self) -> str:
+        limit: float = settings.STRATA_LLM_TIMEOUT_SECONDS
+        return SILENT_FIX if self._silence_seconds < limit else SLOW_FIX.format(seconds=limit)
 
 
 class Call:

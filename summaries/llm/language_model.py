@@ -291,7 +291,7 @@ class LanguageModel:
         **options: Any,
     ) -> Call:
         limit = settings.STRATA_LLM_TIMEOUT_SECONDS
-        silence = self.pace.find_silence_limit(estimate_prompt_tokens(messages))
+        silence = self.pace.find_silence_limit(estimate_prompt_tokens(messages), max_tokens)
         clock = CallClock(
             silence if silence_seconds is None else min(silence, silence_seconds),
             limit if total_seconds is None else min(limit, total_seconds),

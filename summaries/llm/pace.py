@@ -10,7 +10,7 @@ from django.conf import settings
 from summaries.exceptions import LanguageModelTooSlow
 
 MIN_SILENCE_SECONDS: Final = 60.0  # before the first piece, also of a model measured as fast
-SLACK: Final = 4  # times the measured seconds: servers let calls wait for each other
+CALLS_BEFORE: Final = 4  # whose longest answers a server may have to write first
 VALID_SECONDS: Final = 300.0  # of a measurement; the model may be faster or slower since
 # Below this, parallel calls only slow each other down, and users wait behind all of them.
 SLOW_TOKENS_PER_SECOND: Final = 10.0
@@ -78,10 +78,11 @@ class Pace:
         limit: float = settings.STRATA_LLM_TIMEOUT_SECONDS
         return speed is not None and completion_tokens / speed.writing > limit
 
-    def find_silence_limit(self, prompt_tokens: int) -> float:
-        """Seconds to wait for the first piece of a response."""
+    def find_silence_limit(self, prompt_tokens: int, max_tokens: int) -> float:
+        """Seconds to wait for the first piece of a response: a server that answers one call at a
+        time first answers those before."""
         limit: float = settings.STRATA_LLM_TIMEOUT_SECONDS
         if (speed := self.get_speed()) is None:
             return limit
-        needed = SLACK * speed.estimate_seconds(prompt_tokens, 0)
+        needed = CALLS_BEFORE * speed.estimate_seconds(prompt_tokens, max_tokens)
         return min(limit, max(MIN_SILENCE_SECONDS, needed))

@@ -68,6 +68,7 @@ class TestAFault:
             shorten_summary(long, 2) == "Silt returns within 0 years. Silt returns within 1 years."
         )
         assert len(shorten_summary("silt and " * 500, 2)) <= 800
+        assert shorten_summary("Silt returns within two years. The", 4).endswith("two years.")
 
     def test_is_a_name_that_the_text_does_not_have(self):
         assert "Marion, Vane" in find_fault(OF_ANOTHER_PAGE)
@@ -93,6 +94,25 @@ class TestAFault:
     def test_is_a_text_about_something_else(self, excuse):
         assert is_about_something_else(excuse, TEXT)
         assert "what the text says" in find_fault(excuse)
+
+    @pytest.mark.parametrize(
+        "empty",
+        [
+            "The document is incomplete and cannot be summarised.",
+            "The server is not a server, it is a script that is not a server.",
+        ],
+    )
+    def test_is_a_summary_of_a_long_text_that_says_hardly_anything(self, empty):
+        words = "document incomplete server script " + " ".join(
+            f"{letter}{vowel}ber{letter}ing" for letter in "bcdfghjklm" for vowel in "aeiou"
+        )
+
+        assert "hardly anything" in find_fault(empty, words)
+
+    def test_is_a_sentence_that_goes_in_circles(self):
+        circle = "The harbour board published the logs of Captain Ellis each spring, and then "
+
+        assert "repeats itself" in find_fault(circle * 4)
 
     def test_is_no_sentence_at_all(self):
         assert "no whole sentence" in find_fault("…")

@@ -85,10 +85,11 @@ class TestACall:
     def test_waits_for_the_first_word_as_long_as_the_model_needs_to_read(self, settings):
         settings.STRATA_LLM_TIMEOUT_SECONDS = 300.0
 
-        assert Pace().find_silence_limit(1_000) == 300  # not measured yet
-        assert measured(reading=1_000, writing=50).find_silence_limit(1_000) == 60
-        assert measured(reading=20, writing=4).find_silence_limit(1_000) == 200
-        assert measured(reading=1, writing=4).find_silence_limit(1_000) == 300
+        assert Pace().find_silence_limit(1_000, 1_000) == 300  # not measured yet
+        assert measured(reading=1_000, writing=200).find_silence_limit(1_000, 1_000) == 60
+        # Four calls of 45 s, since the server may answer one at a time.
+        assert measured(reading=40, writing=50).find_silence_limit(1_000, 1_000) == 180
+        assert measured(reading=20, writing=4).find_silence_limit(1_000, 1_000) == 300
 
     def test_for_which_someone_waits_is_left_out_if_it_would_take_longer(self, endpoint, model):
         model.pace = measured(reading=1_000, writing=4)
