@@ -1,34 +1,39 @@
 """Retriever of chunks by way of the summaries, questions and concepts above them."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from core.exceptions import InvalidInput
 from indexing.models import IndexBuild
+from indexing.stores import AnyOf, Filter, Match
 from retrieval.retrievers.base import MODE_OPTIONS
 from retrieval.retrievers.knowledge import ConceptRetriever
-from retrieval.retrievers.ranked import (
-    ChunkRetriever,
-    PassageRetriever,
-    QuestionRetriever,
-    SummaryRetriever,
-)
-from retrieval.search import SearchAnswer
-from retrieval.search.run import add_up, fuse_by_rank
+from retrieval.retrievers.ranked import PassageRetriever, QuestionRetriever, SummaryRetriever
+from retrieval.search import MAX_LIMIT, Hit, SearchAnswer
+from retrieval.search.flat import drop_repeated_chunks
+from retrieval.search.run import AnyAnswer, add_up
 from retrieval.search.targets import find_builds
 
-_MAX_CONCEPTS = 30  # with three quotes each; a filter may compare 200 values
+_NODES_ABOVE = 50  # of each kind, or as many as the wanted chunks
+_MAX_CONCEPTS = 30  # with three quotes each
+_WEIGHT_ABOVE = 0.05  # of the nodes above a chunk, beside the chunk's own score
+
+Place = tuple[str, str]  # a payload field of chunks, and the id there
 
 
 class RecursiveChunkRetriever(PassageRetriever):
-    """The chunks below the summaries, questions and concepts that answer a query.
+    """The chunks below the summaries, questions and concepts that answer a query, and those of the
+    sources that answer it best by themselves.
 
-    The best ``limit`` nodes of each kind that an index holds lead to the chunks of their pages,
-    artifacts, sources or quotes, which are ranked by the query. Scores are the reciprocal ranks in
-    the rankings of all kinds, fused. ``kinds`` restricts the nodes to begin with.
+    The best nodes of each kind that an index holds lead to the chunks of their pages, artifacts,
+    sources or quotes. The score of a chunk is its own, as in a search of chunks, and for the nodes
+    above it up to a twentieth of the best: a node counts by its similarity in proportion to that of
+    the best of its kind (decision 96). ``kinds`` restricts the nodes to begin with.
     """
 
-    takes = MODE_OPTIONS - {"explain"}  # a score fuses several searches
+    takes = MODE_OPTIONS - {"explain"}  # a score joins several searches
 
     def __init__(
         self,
@@ -42,21 +47,23 @@ class RecursiveChunkRetriever(PassageRetriever):
 
     def search(self, query: str) -> SearchAnswer:
         """Raises ``InvalidInput``: an index holds no chunks, or none of the kinds above them."""
-        options = {name: getattr(self.options, name) for name in self.takes}
-        answers = []
-        for kind, indexes in self._group_indexes().items():
-            if below := self._find_below(kind, indexes, query, options):
-                filters = [each for each in (self.options.filter, {"any_of": below}) if each]
-                restricted = options | {"filter": {"all_of": filters}}
-                chunks = ChunkRetriever(indexes, grant=self.grant, **restricted)
-                answers.append(chunks.search(query))
-        builds = find_builds(self.indexes, self.grant)
-        return SearchAnswer(
-            builds={name: build.number if build else None for name, build in builds.items()},
-            score_kind="rrf",
-            hits=fuse_by_rank([answer.hits for answer in answers], self.options.limit),
-            **add_up(answers),
-        )
+        above = [
+            self._find_above(kind, indexes, query)
+            for kind, indexes in self._group_indexes().items()
+        ]
+        shares = [_share_scores(scored) for _, scored in above]
+        best = self._search_chunks(query, self.options.limit)
+        sources = [("source_id", str(hit.payload["source_id"])) for hit in best.hits]
+        places = dict.fromkeys([*sources, *chain.from_iterable(shares)])
+        within = AnyOf([Match(field, [id]) for field, id in places])
+        answer = self._search_chunks(query, MAX_LIMIT, within)
+        hits = _rank(answer.hits, shares)[: self.options.limit]
+        return replace(answer, hits=hits, **add_up([*(each for each, _ in above), best, answer]))
+
+    def _search_chunks(self, query: str, limit: int, within: Filter | None = None) -> SearchAnswer:
+        options = replace(self.options, limit=limit)
+        how = {"keep_distinct": drop_repeated_chunks, "within": within}
+        return self._search_nodes(query, ["chunk"], options, **how)
 
     def _group_indexes(self) -> dict[str, list[str | IndexBuild]]:
         """The indexes that hold each kind to begin with."""
@@ -75,21 +82,48 @@ class RecursiveChunkRetriever(PassageRetriever):
                 groups.setdefault(kind, []).append(index)
         return groups
 
-    def _find_below(
-        self, kind: str, indexes: Sequence[str | IndexBuild], query: str, options: Mapping[str, Any]
-    ) -> list[dict[str, list[str]]]:
-        """Filters for the chunks below the best nodes of one kind."""
+    def _find_above(
+        self, kind: str, indexes: Sequence[str | IndexBuild], query: str
+    ) -> tuple[AnyAnswer, list[tuple[Place, float]]]:
+        """The search of one kind: where the chunks below its best nodes are, with their scores."""
         if kind == "concept":
-            count = min(self.options.limit, _MAX_CONCEPTS)
-            concepts = ConceptRetriever(indexes, grant=self.grant, limit=count).search(query).found
-            quotes = [quote for hit in concepts for quote in hit.instances]
-            below = {"source_id": [str(each.source_id) for each in quotes if each.source_id]}
-        elif kind == "question":
-            hits = QuestionRetriever(indexes, grant=self.grant, **options).search(query).hits
-            below = {"source_id": [hit.payload["source_id"] for hit in hits]}
-        else:
-            hits = SummaryRetriever(indexes, grant=self.grant, **options).search(query).hits
-            pages = [hit.payload["page_id"] for hit in hits if hit.payload["page_id"]]
-            artifacts = [hit.payload["artifact_id"] for hit in hits if not hit.payload["page_id"]]
-            below = {"page_id": pages, "artifact_id": artifacts}
-        return [{field: list(dict.fromkeys(ids))} for field, ids in below.items() if ids]
+            concepts = ConceptRetriever(indexes, grant=self.grant, limit=_MAX_CONCEPTS)
+            found = concepts.search(query)
+            return found, [
+                (("source_id", str(quote.source_id)), concept.score)
+                for concept in found.found
+                for quote in concept.instances
+                if quote.source_id
+            ]
+        options = {name: getattr(self.options, name) for name in self.takes}
+        options |= {"limit": max(self.options.limit, _NODES_ABOVE), "with_similarity": True}
+        retriever = QuestionRetriever if kind == "question" else SummaryRetriever
+        answer = retriever(indexes, grant=self.grant, **options).search(query)
+        scored = []
+        for hit in answer.hits:
+            field = "source_id" if kind == "question" else "page_id"
+            field = field if hit.payload[field] else "artifact_id"
+            score = hit.score if hit.similarity is None else hit.similarity
+            scored.append(((field, str(hit.payload[field])), score))
+        return answer, scored
+
+
+def _share_scores(found: Iterable[tuple[Place, float]]) -> dict[Place, float]:
+    """The best score at each place, in proportion to the best of all."""
+    best: dict[Place, float] = {}
+    for place, score in found:
+        best[place] = max(score, best.get(place, 0.0))
+    highest = max(best.values(), default=0.0)
+    return {place: score / highest if highest else 0.0 for place, score in best.items()}
+
+
+def _rank(hits: Sequence[Hit], shares: Sequence[Mapping[Place, float]]) -> list[Hit]:
+    """Add to the score of each hit what the nodes above it give: the mean of all kinds."""
+    highest = max((hit.score for hit in hits), default=0.0)
+    ranked = []
+    for hit in hits:
+        places = [(field, hit.payload[field]) for field in ("source_id", "page_id", "artifact_id")]
+        above = [max(share.get(place, 0.0) for place in places) for share in shares]
+        bonus = _WEIGHT_ABOVE * max(highest, 0.0) * sum(above) / len(above)
+        ranked.append(replace(hit, score=hit.score + bonus))
+    return sorted(ranked, key=lambda hit: -hit.score)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from access.grants import Grant
 from core.stages import stage
 from indexing.models import IndexBuild
-from indexing.stores import Payload
+from indexing.stores import Filter, Payload
+from retrieval.filters import all_of
 from retrieval.search.request import SearchOptions
 from retrieval.search.run import AnyAnswer, Hit, SearchRun
 from retrieval.search.targets import Candidate, Target, merge_candidates
@@ -38,16 +39,19 @@ def search_nodes(
     keep_distinct: Callable[[Sequence[Candidate]], list[Candidate]] = list,
     points_per_hit: int = 1,
     reordered_count: int = 0,
+    within: Filter | None = None,
 ) -> SearchAnswer:
     """Rank the nodes of these kinds, best first, ties by node id. Of those that can be served,
     the ones that ``keep_distinct`` keeps are returned. It decides by the candidates before each,
-    but may order the first ``reordered_count`` anew.
+    but may order the first ``reordered_count`` anew. ``within`` is a filter beside that of the
+    options.
 
     Pages of results do not overlap: ``offset`` counts served hits, after failed checks are dropped.
     """
     options.check()
     run = SearchRun(indexes, [query], options, grant)
-    run.add_targets(kinds, query)
+    for target in run.add_targets(kinds, query):
+        target.filter = all_of(target.filter, within)
     run.embed()
     wanted_count = options.offset + options.limit
 
