@@ -9,7 +9,12 @@ from django.conf import settings
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
-from django.contrib.auth.views import LoginView, PasswordChangeView, PasswordResetConfirmView
+from django.contrib.auth.views import (
+    LoginView,
+    LogoutView,
+    PasswordChangeView,
+    PasswordResetConfirmView,
+)
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
@@ -54,6 +59,13 @@ class SignInView(LoginView):
 
     def get_context_data(self, **more: Any) -> dict[str, Any]:
         return super().get_context_data(has_openid=bool(settings.STRATA_OIDC_ISSUER), **more)
+
+
+class SignOutView(LogoutView):
+    def post(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
+        if isinstance(request.user, User):
+            act_for(request, request.user)
+        return super().post(request, *args, **options)
 
 
 @never_cache

@@ -1,6 +1,5 @@
 """Routes of the pages on which users sign in."""
 
-from django.contrib.auth.views import LogoutView
 from django.urls import path
 from django.views.generic import RedirectView
 
@@ -14,7 +13,7 @@ urlpatterns = [
     path("account/password/", pages.ChangePasswordView.as_view(), name="change-password"),
     path("set-password/<uidb64>/<token>/", pages.SetPasswordView.as_view(), name="set-password"),
     path("account/second-factor/", pages.second_factor, name="second-factor"),
-    path("account/sign-out/", LogoutView.as_view(), name="sign-out"),
+    path("account/sign-out/", pages.SignOutView.as_view(), name="sign-out"),
     # One page for all, with lock-out and second factor.
     path("admin/login/", RedirectView.as_view(pattern_name="sign-in", query_string=True)),
 ]

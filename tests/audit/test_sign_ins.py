@@ -88,6 +88,17 @@ class TestSignIns:
         assert list_rows("/set-password/<uidb64>/<token>") == [("user", ada.pk, "ada", 302)]
 
 
+class TestSignOuts:
+    def test_have_a_row(self):
+        ada = User.objects.create_user("ada")
+        client = Client()
+        client.force_login(ada)
+
+        client.post("/account/sign-out/")
+
+        assert list_rows("/account/sign-out") == [("user", ada.pk, "ada", 302)]
+
+
 class TestApplications:
     @pytest.fixture
     def agent(self) -> Agent:
