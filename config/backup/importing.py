@@ -27,7 +27,7 @@ from config.backup.restoring import (
 )
 from config.backup.rows import add_rows, read_rows
 from config.backup.taking import MANIFEST, ORIGINALS, ROWS, VECTORS, list_archived
-from config.backup.vectors import load_vectors
+from config.backup.vectors import check_vectors, load_vectors
 from core.atomic_files import write_file
 from core.exceptions import InvalidInput, StrataError
 from documents.models import Artifact
@@ -75,6 +75,7 @@ def import_index(file: Path, identity: Path | None = None) -> Restored:
                     _apply_settings(build)
                     counts = _add_rows(build, rows)
                     check_hashes(artifacts)
+                    check_vectors(root / VECTORS, dumped_id, build)
                 _write_files(files)
                 is_refused = False  # from here on, the next import goes on
                 lost = restore_originals(root / ORIGINALS, artifacts)

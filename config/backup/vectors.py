@@ -49,6 +49,18 @@ def dump_vectors(rows_folder: Path, folder: Path, api: ApiClient) -> int:
     return count
 
 
+def check_vectors(folder: Traversable, dumped_id: int, build: IndexBuild) -> None:
+    """Read the vectors of a build before the first is written.
+
+    Raises:
+        ValueError, KeyError, TypeError: a line is none, or a vector is of no model of the build.
+    """
+    sizes = {model.dimension for model in build.spec.embedding_specs}
+    for point_id, vector in _read_vectors(folder / _file_name(dumped_id)):
+        if vector is not None and (vector.size not in sizes or not np.isfinite(vector).all()):
+            raise ValueError(f"the vector of {point_id} is of no model of the index")
+
+
 def load_vectors(folder: Traversable, builds: Mapping[int, IndexBuild]) -> int:
     """Write the points of these builds, by the ids that they were dumped with, from the loaded rows
     and the vectors of the folder. Return how many nodes must be embedded again, because their

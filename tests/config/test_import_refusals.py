@@ -193,6 +193,20 @@ class TestRowsThatAreNone:
         is_refused("can be stored here")
 
 
+class TestVectors:
+    @pytest.mark.parametrize("vector", ["AAAA", "AACAfw==" * 96, "é", 7])
+    def test_of_no_model_are_refused(self, archive, is_refused, vector):
+        def edit(contents: dict[str, bytes]) -> None:
+            [name] = [name for name in contents if name.startswith("vectors/")]
+            lines = map(json.loads, contents[name].splitlines())
+            contents[name] = b"\n".join(json.dumps([pk, vector]).encode() for pk, _ in lines)
+
+        rewrite(archive, edit)
+        seal(archive)
+
+        is_refused("can be stored here")
+
+
 class TestFiles:
     @pytest.mark.parametrize(
         "name",
