@@ -227,17 +227,20 @@ def _delete_removed(removed: RemovedOriginal) -> bool:
 
 
 def delete_abandoned_files() -> int:
-    """Delete incoming files that a killed process left behind, and pages read by OCR of files that
-    were never read to their end; return how many."""
+    """Delete incoming files and folders of readers that a killed process left behind, and pages
+    read by OCR of files that were never read to their end; return how many."""
     oldest = time.time() - ABANDONED_SECONDS
     abandoned = [
         path
-        for pattern in ("incoming-*", "**/*.ocr")
+        for pattern in ("incoming-*", "reading-*", "**/*.ocr")
         for path in Path(settings.STRATA_FILES_DIR).glob(pattern)
         if path.stat().st_mtime < oldest
     ]
     for path in abandoned:
-        path.unlink(missing_ok=True)
+        if path.is_dir():  # of a process that read files
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
     return len(abandoned)
 
 

@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -239,13 +240,6 @@ atexit.register(close_child_processes)
 os.register_at_fork(after_in_child=_clear_pool_after_fork)
 
 
-def _folders_of_originals() -> list[Path]:
-    from django.conf import settings  # a child, which imports this module too, needs no Django
-
-    folders = [settings.STRATA_FILES_DIR, settings.FILE_UPLOAD_TEMP_DIR]
-    return [Path(folder).resolve() for folder in folders if Path(folder).is_dir()]
-
-
 def _read_file(
     path: Path,
     request: dict[str, Any],
@@ -255,12 +249,10 @@ def _read_file(
 ) -> dict[str, Any]:
     """A child's reply about a file; raises as ``parse_file``."""
     path = path.resolve()
-    is_original = any(path.is_relative_to(folder) for folder in _folders_of_originals())
     request = {**request, "path": str(path), "limits": asdict(limits)}
     if not request.get("reader"):  # others' may load large models
         limits = replace(limits, memory_bytes=_find_memory_limit(path, limits))
-    outside = None if is_original else path.parent
-    reply = _request_reply(request, limits, outside, receive, report_page)
+    reply = _request_reply(request, limits, receive, report_page)
     if "os_error" in reply:
         raise OSError(*reply["os_error"], str(path))
     if "error" in reply:
@@ -278,17 +270,15 @@ def _find_memory_limit(path: Path, limits: Limits) -> int:
 def _request_reply(
     request: dict[str, Any],
     limits: Limits,
-    folder: Path | None,
     receive: FileReceiver | None = None,
     report_page: Callable[[int, int], object] | None = None,
 ) -> dict[str, Any]:
-    """A child's reply; ``Unparsable`` if the child crashed or timed out. ``folder``: where the file
-    is, unless it is an original; a child that may read it is used once."""
+    """A child's reply; ``Unparsable`` if the child crashed or timed out."""
     while True:
-        child, is_fresh = _acquire_child() if folder is None else (_ChildProcess([folder]), True)
+        child, is_fresh = _acquire_child()
         is_reusable = False
         try:
-            reply = child.send_request(request, limits)
+            reply = child.send_request(child.show_files(request), limits)
             while "recognised" in reply or "file" in reply:
                 if receive is not None and "file" in reply:
                     receive(reply["file"], base64.b64decode(reply["block"]))
@@ -298,7 +288,7 @@ def _request_reply(
                 if report_page is not None and "recognised" in reply:
                     report_page(reply["recognised"]["index"] + 1, reply["page_count"])
                 reply = child.receive_reply(limits)
-            is_reusable = not reply["is_last"] and folder is None
+            is_reusable = not reply["is_last"]
             return reply
         except TimeoutError:
             raise _timeout_error(limits) from None
@@ -315,6 +305,7 @@ def _request_reply(
                 fix="Save or export it again, or split it.",
             ) from None
         finally:
+            child.hide_files()
             child.log_stderr()
             if is_reusable and len(_idle) < MAX_IDLE_CHILDREN:
                 _idle.append(child)
@@ -323,15 +314,23 @@ def _request_reply(
 
 
 def _acquire_child() -> tuple["_ChildProcess", bool]:
-    folders = _folders_of_originals()
     while True:
         try:
             child = _idle.pop()
         except IndexError:
-            return _ChildProcess(folders), True
-        if child.is_alive() and child.folders == folders:  # a folder may be new
+            return _ChildProcess(_choose_place()), True
+        is_in_place = child.folder.is_dir() and child.folder.parent == _choose_place()
+        if child.is_alive() and is_in_place:
             return child, False
         child.close()
+
+
+def _choose_place() -> Path:
+    """Where the children have their folders: beside the originals, so that these can be linked."""
+    from django.conf import settings  # a child, which imports this module too, needs no Django
+
+    files = Path(settings.STRATA_FILES_DIR)
+    return (files if files.is_dir() else Path(tempfile.gettempdir())).resolve()
 
 
 def _timeout_error(limits: Limits) -> Unparsable:
@@ -343,15 +342,18 @@ def _timeout_error(limits: Limits) -> Unparsable:
 
 
 class _ChildProcess:
-    def __init__(self, folders: list[Path]) -> None:
-        self.folders = folders
+    """It can read one folder of its own, in which the parent puts the file that it is to read."""
+
+    def __init__(self, place: Path) -> None:
+        # What a killed process leaves is deleted as abandoned incoming files are.
+        self.folder = Path(tempfile.mkdtemp(dir=place, prefix="reading-"))
         # A file, not a pipe: it need not be read while waiting for the reply.
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the child
         self._process = subprocess.Popen(  # noqa: S603 - our own program
             [
                 *(sys.executable, "-X", "utf8", "-W", "ignore"),
                 *("-m", "documents.parsing.child_process"),
-                *map(str, folders),
+                str(self.folder),
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -364,6 +366,28 @@ class _ChildProcess:
 
     def is_alive(self) -> bool:
         return self._process.poll() is None
+
+    def show_files(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Link or copy the request's files to the child's folder; the request with these paths.
+        Raises ``OSError``: the file is missing or cannot be read."""
+        shown = dict(request)
+        for name in ("path", "recognised"):
+            if not request.get(name):
+                continue
+            file, copy = Path(request[name]), self.folder / name
+            shown[name] = str(copy)
+            try:
+                os.link(file, copy)
+            except FileNotFoundError:
+                if name == "path":
+                    raise
+            except OSError:  # another file system, or one without links
+                shutil.copyfile(file, copy)
+        return shown
+
+    def hide_files(self) -> None:
+        for name in ("path", "recognised"):
+            (self.folder / name).unlink(missing_ok=True)
 
     def send_request(self, request: dict[str, Any], limits: Limits) -> dict[str, Any]:
         """Send a request and return the first reply; raises as ``receive_reply``."""
@@ -430,3 +454,4 @@ class _ChildProcess:
         for stream in (self._process.stdin, self._process.stdout, self._stderr):
             if stream is not None:
                 stream.close()
+        shutil.rmtree(self.folder, ignore_errors=True)

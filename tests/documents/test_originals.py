@@ -68,6 +68,17 @@ class TestDeleteAbandonedFiles:
 
         assert kept(files) == {fresh.path.name}
 
+    def test_deletes_what_a_killed_process_was_reading(self, files):
+        shown = files / "reading-1" / "path"
+        shown.parent.mkdir(parents=True)
+        shown.write_text("words")
+        long_ago = time.time() - ABANDONED_SECONDS - 1
+        os.utime(shown.parent, (long_ago, long_ago))
+
+        assert delete_abandoned_files() == 1
+
+        assert not list(files.iterdir())
+
     def test_deletes_pages_of_files_that_were_never_read_to_their_end(self, files):
         pages = files / "0b" / "0b7c.ocr"
         pages.parent.mkdir(parents=True)

@@ -1,7 +1,6 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,12 +23,6 @@ Parse = Callable[..., ParsedDocument]
 def _children_ended() -> Iterator[None]:
     yield
     close_child_processes()
-
-
-@pytest.fixture(autouse=True)
-def shared_children(settings: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Let the tests share the processes that read originals: every file counts as one."""
-    settings.FILE_UPLOAD_TEMP_DIR = tmp_path_factory.getbasetemp()
 
 
 @pytest.fixture

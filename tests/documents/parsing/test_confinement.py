@@ -164,11 +164,45 @@ class TestSystemCalls:
         assert ended.returncode == -signal.SIGABRT
 
 
-class TestParseFile:
-    def test_reads_a_file_outside_the_originals_in_a_separate_process(self, settings, tmp_path):
-        settings.FILE_UPLOAD_TEMP_DIR = settings.STRATA_FILES_DIR
-        process_pool.close_child_processes()
-        (tmp_path / "a.txt").write_text("words")
+def raise_permission_error(*paths):
+    raise PermissionError
 
-        assert parse_file(tmp_path / "a.txt", file_name="a.txt", limits=LIMITS).pages[0].text
-        assert not process_pool._idle
+
+class TestParseFile:
+    @pytest.fixture
+    def seen(self, monkeypatch):
+        """Where a process reads from, and what is there meanwhile."""
+        process_pool.close_child_processes()
+        seen = []
+
+        class Child(process_pool._ChildProcess):
+            def send_request(self, request, limits):
+                seen.append((self._process.args[-1], list(self.folder.iterdir())))
+                return super().send_request(request, limits)
+
+        monkeypatch.setattr(process_pool, "_ChildProcess", Child)
+        yield seen
+        process_pool.close_child_processes()
+
+    @pytest.mark.parametrize("has_links", [True, False])
+    def test_shows_a_process_only_the_file_that_it_reads(
+        self, settings, tmp_path, monkeypatch, seen, has_links
+    ):
+        settings.STRATA_FILES_DIR = tmp_path
+        if not has_links:
+            monkeypatch.setattr(os, "link", raise_permission_error)
+        for name in ("a", "b"):
+            (tmp_path / name).write_text(f"words of {name}")
+
+        texts = [
+            parse_file(tmp_path / name, file_name="a.txt", limits=LIMITS).pages[0].text
+            for name in ("a", "b")
+        ]
+
+        assert texts == ["words of a", "words of b"]
+        [child] = process_pool._idle
+        assert child.folder.parent == tmp_path
+        assert seen == [(str(child.folder), [child.folder / "path"])] * 2
+        assert not list(child.folder.iterdir())
+        process_pool.close_child_processes()
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]

@@ -209,15 +209,21 @@ class TestChildren:
             "from pathlib import Path\n"
             "from documents.parsing import FORMATS, Limits, parse_file, process_pool\n"
             "class Child(process_pool._ChildProcess):\n"
-            "    def __init__(self, folders):\n"
-            "        super().__init__(folders)\n"
+            "    def __init__(self, place):\n"
+            "        super().__init__(place)\n"
             "        print(self._process.pid, flush=True)\n"
             "process_pool._ChildProcess = Child\n"
             f"parse_file(Path(sys.argv[1]), file_name='a.txt', limits={LIMITS!r})\n"
         )
+        data = endless.with_name("data")
+        (data / "files").mkdir(parents=True)
         parent = subprocess.Popen(
             [sys.executable, "-c", program, endless], cwd=ROOT, stdout=subprocess.PIPE, text=True,
-            env={**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings.embedded"},
+            env={
+                **os.environ,
+                "DJANGO_SETTINGS_MODULE": "config.settings.embedded",
+                "STRATA_DATA_DIR": str(data),
+            },
         )  # fmt: skip
         pid = int(parent.stdout.readline())
         time.sleep(1)
