@@ -55,7 +55,7 @@ _REFUSED: Final = {
     # new processes
     "fork": (57, -1), "vfork": (58, -1),
 }  # fmt: skip
-# The next two only for a reader: LibreOffice is a new program, and makes a socket in its folder.
+# Only to a reader: LibreOffice is a new program, and makes a socket in its folder.
 _REFUSED_TO_READERS: Final = {"execve": (59, 221), "execveat": (322, 281), "socket": (41, 198)}
 _CLONE, _CLONE3 = (56, 220), (435, 435)
 _SOCKET, _SOCKETPAIR = (41, 198), (53, 199)
