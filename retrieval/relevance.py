@@ -1,4 +1,4 @@
-"""Tests whether an index has passages about a query: see decisions 17 and 95."""
+"""Tests whether an index has passages about a query: see decisions 17 and 97."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace

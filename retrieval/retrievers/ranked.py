@@ -28,7 +28,7 @@ from retrieval.search.flat import (
     keep_best_of_each,
     rank_groups,
 )
-from retrieval.search.hierarchy import search_hierarchical
+from retrieval.search.hierarchy import DEFAULT_ARTIFACTS, search_hierarchical
 from retrieval.search.multi_query import search_by_queries
 from retrieval.search.run import fuse_by_rank
 from retrieval.search.targets import find_builds
@@ -87,7 +87,7 @@ class QuestionRetriever(PassageRetriever):
         return self._search_nodes(
             query,
             ["question"],
-            self.options,
+            replace(self.options, with_similarity=True),
             keep_distinct=partial(keep_best_of_each, "chunk_id"),
             points_per_hit=_QUESTIONS_PER_CHUNK,
         )
@@ -123,7 +123,7 @@ class HierarchicalRetriever(IndexRetriever[HierarchicalAnswer]):
     takes = MODE_OPTIONS
 
     def __init__(self, index: Any, *, with_summaries: bool = False, **options: Any) -> None:
-        super().__init__(index, **options)
+        super().__init__(index, **{"limit": DEFAULT_ARTIFACTS, **options})
         self.with_summaries = with_summaries
 
     def search(self, query: str) -> HierarchicalAnswer:

@@ -17,7 +17,13 @@ queries or reads points raises as ``IndexRetriever.search``.
 """
 
 from retrieval.search.flat import SearchAnswer
-from retrieval.search.hierarchy import MAX_ARTIFACTS, ArtifactGroup, HierarchicalAnswer, PageGroup
+from retrieval.search.hierarchy import (
+    DEFAULT_ARTIFACTS,
+    MAX_ARTIFACTS,
+    ArtifactGroup,
+    HierarchicalAnswer,
+    PageGroup,
+)
 from retrieval.search.hit_checks import DroppedPoints, Verdict
 from retrieval.search.multi_query import MAX_CANDIDATES, MAX_QUERIES, MultiQueryAnswer
 from retrieval.search.query_vectors import require_vectors

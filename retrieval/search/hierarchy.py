@@ -20,6 +20,7 @@ from retrieval.search.targets import Candidate, list_live_indexes, merge_candida
 from summaries.models import EXTRACTIVE_MODEL_NAME, Summary
 
 MAX_ARTIFACTS = 50
+DEFAULT_ARTIFACTS = 5
 CANDIDATES_PER_COLLECTION = 50  # 50 summaries and 50 chunks
 CHUNKS_PER_PAGE = 3
 

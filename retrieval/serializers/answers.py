@@ -257,6 +257,7 @@ def render_question(hit: Hit, score_kind: str) -> dict[str, Any]:
         "id": str(hit.node_id),
         "chunk_id": payload.get("chunk_id"),
         "question": _get_question(payload),
+        "similarity": hit.similarity,
         "summary": payload.get("summary"),
     }
     return written | common | of_question

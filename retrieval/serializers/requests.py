@@ -21,6 +21,7 @@ from indexing.embedding.rdkit_model import MAX_SMILES_CHARS
 from retrieval.facets import MAX_FACET_VALUES
 from retrieval.questions.follow_ups import MAX_TURNS
 from retrieval.search import (
+    DEFAULT_ARTIFACTS,
     MAX_ARTIFACTS,
     MAX_INDEXES,
     MAX_LIMIT,
@@ -184,7 +185,10 @@ class SummarySearchParametersSerializer(SearchParametersSerializer):
 
 class HierarchicalParametersSerializer(QueryParametersSerializer):
     limit = serializers.IntegerField(
-        default=10, min_value=1, max_value=MAX_ARTIFACTS, help_text="Maximum number of artifacts."
+        default=DEFAULT_ARTIFACTS,
+        min_value=1,
+        max_value=MAX_ARTIFACTS,
+        help_text="Maximum number of artifacts.",
     )
 
 

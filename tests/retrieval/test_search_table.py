@@ -83,6 +83,23 @@ class TestRunSearch:
 
         assert answer["relevant"] is expected
 
+    def test_gives_the_cosine_of_hits_by_question(self, written):
+        asked = {"index": "full", "query": "granite crystals"}
+
+        [first, *_] = run_search("questions", asked, EVERYTHING).content["hits"]
+        by_words = run_search("questions", {**asked, "mode": "sparse"}, EVERYTHING).content["hits"]
+
+        assert 0 < first["similarity"] <= 1
+        assert [hit["similarity"] for hit in by_words] == [None] * len(by_words)
+
+    def test_returns_five_documents_of_a_hierarchical_search_by_default(self, db, store):
+        build = make_build("full", **ALL_KINDS)
+        write_all(build, *(give(f"Granite {n}.", index="full", title=f"{n}") for n in range(6)))
+
+        answer = run_search("hierarchical", {"index": "full", "query": "granite"}, EVERYTHING)
+
+        assert len(answer.content["artifacts"]) == 5
+
     @pytest.mark.parametrize("name", ["pages", "hierarchical", "concepts", "sources", "images"])
     def test_hides_indexes_outside_the_grant(self, build, name):
         grant = Grant(indexes=frozenset({"other"}))

@@ -111,7 +111,7 @@ QUESTION_HIT = {
     **ANY_HIT, "kind": "question", "start_offset": 0, "end_offset": 26, "page": HIT["page"],
     "source": "handbook.pdf", "passage": HIT["source"],
     "id": HIT["node_id"], "chunk_id": "16fd2706-8baf-533b-82eb-8c7fada847da",
-    "question": "When is the lamp lit?", "summary": "When the lamp is lit.",
+    "question": "When is the lamp lit?", "similarity": 0.81, "summary": "When the lamp is lit.",
 }
 SUMMARY_HIT = {
     **ANY_HIT, "kind": "page_summary", "node_id": PAGE["id"],
@@ -401,9 +401,7 @@ EXAMPLES: dict[Any, Any] = {
         "facets": [{"field": "year", "values": [{"value": 1911, "count": 87}]}],
     },
     types.ToolList: _list(TOOL),
-    types.ToolAnswer: _answer(
-        relevant=True, hits=[{**QUESTION_HIT, "similarity": 0.81}], filter_applied="exact"
-    ),
+    types.ToolAnswer: _answer(relevant=True, hits=[QUESTION_HIT], filter_applied="exact"),
     types.Answer: {
         "index": "handbook", "build": 1, "pipeline": "plain", "relevant": True, "refusal": None,
         "hits": [{**HIT, "similarity": 0.81}],

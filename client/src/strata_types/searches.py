@@ -31,7 +31,7 @@ class RecursiveSearchOptions(AnyOptions, total=False):
 
 
 class HierarchicalSearchOptions(RecursiveSearchOptions, total=False):
-    """`limit` counts artifacts, 1 to 50."""
+    """`limit` counts artifacts, 1 to 50, 5 by default."""
 
     explain: bool | None
 
@@ -153,6 +153,8 @@ class QuestionHit(SearchHit):
     chunk_id: str
     question: str | None
     """Null if the passage has no questions: its own words were found."""
+    similarity: float | None
+    """Cosine of the query and the question; null in the mode `sparse`."""
     summary: str
     """One-line summary of the chunk."""
 
@@ -357,7 +359,7 @@ class ToolHit(Hit, ToolSimilarity):
     """A chunk that a tool found."""
 
 
-class ToolQuestionHit(QuestionHit, ToolSimilarity):
+class ToolQuestionHit(QuestionHit):
     """A chunk that a tool found by one of its questions."""
 
 

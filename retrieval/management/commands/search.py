@@ -20,7 +20,7 @@ class Command(AnswerCommand):
         )
         parser.add_argument("--kind", choices=list(SEARCHES), default="pages")
         parser.add_argument("--mode", choices=[str(mode) for mode in Mode])
-        parser.add_argument("--limit", type=int, default=10)
+        parser.add_argument("--limit", type=int)
         parser.add_argument("--filter", help="A filter as JSON, as in the API.")
         parser.add_argument(
             "--parameter", action="append", default=[], metavar="NAME=VALUE",
@@ -34,12 +34,11 @@ class Command(AnswerCommand):
     ) -> None:
         fields = SEARCHES[kind].parameters().fields
         parameters: dict[str, Any] = {
-            "limit": options["limit"],
             "structure" if "structure" in fields else "query": query,
             **parse_assignments(options["parameter"], "--parameter"),
         }
         parameters |= {
-            name: options[name] for name in ("index", "mode") if options[name] is not None
+            name: options[name] for name in ("index", "mode", "limit") if options[name] is not None
         }
         if filter is not None:
             parameters["filter"] = parse_json(filter, "--filter")

@@ -278,7 +278,10 @@ class TestQuestionSearchView:
             "id": str(node.point_id),
             "chunk_id": node.details["chunk_id"],
             "question": node.text,
+            "similarity": hit["similarity"],
             "summary": node.details["summary"],
+            "topics": ["birds"],
+            "place": None,
         }
 
     def test_names_the_index_of_each_hit_of_several_indexes(self, client, notes):
