@@ -59,6 +59,38 @@ class TestHasSameWords:
     def test_is_true_for_a_moved_phrase_another_spelling_or_a_free_word(self, one, other):
         assert has_same_words(one, other)
 
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            ("Aspirin lowers the risk.", "Aspirin lowering the risk."),
+            ("Aspirin lowers the risk.", "Aspirin lowered the risk."),
+            ("Lithium reduces relapses.", "Lithium, reducing relapses"),
+            ("The drug stops growth.", "The drug stopped growth."),
+            ("A judge studies appeals.", "The judge studied an appeal."),
+            ("The dose reaches the liver.", "The dose is reaching the liver."),
+            ("In mice, the drug slows growth.", "The drug slowing growth in mice."),
+        ],
+    )
+    def test_is_true_for_an_inflected_form(self, one, other):
+        assert has_same_words(one, other)
+        assert has_same_words(other, one)
+
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            ("The firm sues.", "The firm is sued."),
+            ("The firm often sues.", "The firm was often sued."),
+            ("The infecting cells died.", "The infected cells died."),
+            ("Rats rose by 5 percent.", "Rates rose by 5 percent."),
+            ("Rats fell ill.", "Rating fell ill."),
+            ("The plane crashed.", "The plan crashed."),
+            ("Aspirin raises the risk.", "Aspirin lowering the risk."),
+        ],
+    )
+    def test_is_false_for_a_passive_and_for_words_that_only_look_alike(self, one, other):
+        assert not has_same_words(one, other)
+        assert not has_same_words(other, one)
+
 
 class TestPairs:
     def test_that_differ_are_kept_apart(self):
