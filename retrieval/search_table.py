@@ -195,7 +195,7 @@ def run_search(name: str, parameters: Any, grant: Grant) -> SearchResponse:
     fields = search.parameters.read(parameters)
     query = fields.pop("query")
     if "index" not in fields:
-        fields["index"] = find_only_index(grant)
+        fields["index"] = [find_only_index(grant)]
     with keep_for_request():
         answer = load_retriever(name)(**fields, grant=grant).search(query)
         content = search.render(answer)

@@ -34,7 +34,12 @@ class QuotedPassageRetriever:
         if build is None or not {"chunk", "concept"} <= set(build.spec.kinds):
             return {"rankings": rankings}
         retriever = RecursiveChunkRetriever(
-            index, kinds=["concept"], grant=grant, limit=limit, filter=filter
+            index,
+            kinds=["concept"],
+            is_below_only=True,
+            grant=grant,
+            limit=limit,
+            filter=filter,
         )
         passages = []
         for rank, hit in enumerate(retriever.search(query).hits, start=1):

@@ -30,7 +30,8 @@ class RecursiveChunkRetriever(PassageRetriever):
     The best nodes of each kind that an index holds lead to the chunks of their pages, artifacts,
     sources or quotes. The score of a chunk is its own, as in a search of chunks, and for the nodes
     above it up to a twentieth of the best: a node counts by its similarity in proportion to that of
-    the best of its kind (decision 96). ``kinds`` restricts the nodes to begin with.
+    the best of its kind (decision 96). ``kinds`` restricts the nodes to begin with; with
+    ``is_below_only``, chunks that are below none of them are left out.
     """
 
     takes = MODE_OPTIONS - {"explain"}  # a score joins several searches
@@ -40,10 +41,12 @@ class RecursiveChunkRetriever(PassageRetriever):
         index: Any,
         *,
         kinds: Collection[str] = ("page_summary", "question", "concept"),
+        is_below_only: bool = False,
         **options: Any,
     ) -> None:
         super().__init__(index, **options)
         self.kinds = kinds
+        self.is_below_only = is_below_only
 
     def search(self, query: str) -> SearchAnswer:
         """Raises ``InvalidInput``: an index holds no chunks, or none of the kinds above them."""
@@ -52,13 +55,15 @@ class RecursiveChunkRetriever(PassageRetriever):
             for kind, indexes in self._group_indexes().items()
         ]
         shares = [_share_scores(scored) for _, scored in above]
-        best = self._search_chunks(query, self.options.limit)
-        sources = [("source_id", str(hit.payload["source_id"])) for hit in best.hits]
+        best = [] if self.is_below_only else [self._search_chunks(query, self.options.limit)]
+        sources = [
+            ("source_id", str(hit.payload["source_id"])) for each in best for hit in each.hits
+        ]
         places = dict.fromkeys([*sources, *chain.from_iterable(shares)])
         within = AnyOf([Match(field, [id]) for field, id in places])
         answer = self._search_chunks(query, MAX_LIMIT, within)
         hits = _rank(answer.hits, shares)[: self.options.limit]
-        return replace(answer, hits=hits, **add_up([*(each for each, _ in above), best, answer]))
+        return replace(answer, hits=hits, **add_up([*(each for each, _ in above), *best, answer]))
 
     def _search_chunks(self, query: str, limit: int, within: Filter | None = None) -> SearchAnswer:
         options = replace(self.options, limit=limit)

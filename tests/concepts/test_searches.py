@@ -370,7 +370,6 @@ class TestRefusals:
         ("name", "given", "field"),
         [
             ("concepts", {"index": "plain", "query": "x"}, "index"),
-            ("concepts", {"query": "x"}, "index"),
             ("concepts", {"index": INDEX}, "query"),
             ("concepts", {"index": INDEX, "query": " "}, "query"),
             ("concepts", {"index": INDEX, "collection": INDEX, "query": "x"}, "collection"),

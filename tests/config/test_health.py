@@ -40,7 +40,7 @@ def ask() -> tuple[int, dict[str, object]]:
 
 
 def test_beat_goes_on_when_the_clock_is_set_back():
-    app = Celery(broker="memory://")
+    app = Celery(broker="memory://", set_as_current=False)
     every_minute = {"task": "reconcile", "schedule": 60.0}
     app.conf.beat_schedule = {"first": every_minute, "second": every_minute}
     scheduler = HeartbeatScheduler(app)

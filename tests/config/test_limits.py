@@ -108,7 +108,7 @@ class TestLogins:
             answers = [each.result() for each in logins]
 
         statuses = Counter(each.status_code for each in answers)
-        assert statuses == {503: LOGINS - 1 - MAX_WAITING, 200: 1 + MAX_WAITING}
+        assert statuses == {503: LOGINS - 1 - MAX_WAITING, 403: 1 + MAX_WAITING}
         refused = next(each for each in answers if each.status_code == 503)
         assert refused.headers["Retry-After"] == "2"
 
