@@ -11,6 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.db import DatabaseError, InternalError, OperationalError, transaction
 from django.http import StreamingHttpResponse
+from rest_framework.utils.encoders import JSONEncoder
 
 from access.grants import EVERYTHING, Grant
 from access.usage_limits import free_slot, keep_batch
@@ -18,7 +19,7 @@ from audit.services import Target
 from core.exceptions import StrataError
 from core.http_formats import Line, Readable, iter_lines
 from core.serializers import make_error_json
-from documents.serializers import NDJSON, validate_text_artifact
+from documents.serializers import NDJSON, render_written, validate_text_artifact
 from documents.services import AddOutcome, add_artifact
 
 logger = logging.getLogger(__name__)
@@ -77,7 +78,7 @@ def add_batch(
     with SpooledTemporaryFile(max_size=RESPONSE_MEMORY_BYTES) as delayed_response:
         for group in _group_lines(iter_lines(stream, limit=settings.STRATA_MAX_JSON_BYTES)):
             lines = b"".join(
-                json.dumps(verdict, ensure_ascii=False).encode() + b"\n"
+                json.dumps(verdict, ensure_ascii=False, cls=JSONEncoder).encode() + b"\n"
                 for verdict in _add_group(index, group, grant, audit)
             )
             if early_byte_count + len(lines) <= EARLY_RESPONSE_BYTES:
@@ -143,9 +144,9 @@ def _add_line(index: str, line: Line, grant: Grant) -> dict[str, Any]:
         )
     return {
         "line": line.number,
-        "verdict": str(verdict),
         "id": str(artifact.pk),
         "revision": artifact.revision,
+        **render_written(artifact, verdict),
     }
 
 

@@ -15,6 +15,18 @@ class ContentConflict(Conflict):
     code = "content_conflict"
 
 
+class DocumentExists(Conflict):
+    """A document of this name is in the index already, with other content."""
+
+    code = "document_exists"
+
+
+class SeveralDocumentsExist(Conflict):
+    """Several documents of the index have this name."""
+
+    code = "several_documents_exist"
+
+
 class DocumentHeld(Conflict):
     """The document is under a legal hold, so that it can be neither deleted nor replaced."""
 

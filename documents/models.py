@@ -3,6 +3,8 @@
 import json
 import uuid
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, TypeVar
 
 from django.db import models
@@ -13,6 +15,20 @@ from core.leases import LeasedQuerySet, LeasedRow
 from core.text import hash_text
 from documents.exceptions import UnknownArtifact
 from documents.groups import is_visible
+
+MAX_PLACE_CHARS = 600  # PostgreSQL indexes at most 2,704 bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """The content of a document that another one has replaced."""
+
+    title: str
+    file_name: str
+    place: str
+    sha256: str
+    revision: int
+    updated_at: datetime
 
 
 class ArtifactQuerySet(LeasedQuerySet["Artifact"]):
@@ -76,6 +92,10 @@ class Artifact(LeasedRow, RevisedRow):
     external_id = models.CharField(
         max_length=255, null=True, blank=True, help_text="The document's id in its owner's system."
     )
+    place = models.CharField(
+        max_length=MAX_PLACE_CHARS, blank=True, editable=False,
+        help_text="The path that a command read its file from. Empty: another origin, or unknown.",
+    )  # fmt: skip
     part_of = models.ForeignKey(
         "self", null=True, editable=False, on_delete=models.CASCADE, related_name="parts",
         help_text="The ZIP or e-mail that holds it.",
@@ -135,6 +155,7 @@ class Artifact(LeasedRow, RevisedRow):
     updated_at = models.DateTimeField(auto_now=True)
 
     given_up_state = State.RECEIVED  # the next claim marks it failed, with an error message
+    replaced: Replaced | None = None  # by the write that returned this instance; not stored
 
     objects = ArtifactQuerySet.as_manager()
 
@@ -148,6 +169,9 @@ class Artifact(LeasedRow, RevisedRow):
             models.Index(fields=["index", "created_at"]),
             models.Index(fields=["index", "updated_at"]),
             models.Index(fields=["index", "revision"]),
+            models.Index(
+                fields=["index", "place"], name="artifact_place", condition=~models.Q(place="")
+            ),
             models.Index(
                 fields=["state"],
                 name="artifact_unparsed",

@@ -21,12 +21,13 @@ from core.serializers import (
     StringField,
     TitleField,
 )
-from core.text import clean_text, hash_text
+from core.text import clean_text, hash_text, normalise
 from documents.groups import MAX_GROUPS
+from documents.identity import IfExists
 from documents.index_catalog import IndexingProgress, get_catalog
 from documents.models import Artifact, Page
 from documents.parsing import MAX_SEPARATORS_PER_LETTER, is_nearly_all_separators
-from documents.services import TextContent
+from documents.services import AddOutcome, TextContent
 
 NDJSON = "application/x-ndjson"
 FORM = "multipart/form-data"
@@ -68,6 +69,16 @@ class URLField(StringField):
                 allowed=URL_SCHEMES,
             )
         return url
+
+
+class ExternalIdField(StringField):
+    """An id in the caller's system, in NFC."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(required=False, max_length=MAX_EXTERNAL_ID_CHARS, **options)
+
+    def to_internal_value(self, data: Any) -> str:
+        return normalise(super().to_internal_value(data))
 
 
 @extend_schema_field({"type": "string"})
@@ -154,6 +165,32 @@ class GroupsTextField(GroupsField):
         return super().to_internal_value(_load_json_text(self, data) if is_text else data)
 
 
+class IfExistsField(serializers.ChoiceField):
+    """What becomes of a document of the same name and other content."""
+
+    def __init__(self, **options: Any) -> None:
+        help_text = (
+            "If another document has this name and other content: `replace` it, the default with "
+            "an `external_id`; `keep` both, the default without one; or `refuse` this one. Its "
+            "name is its `external_id`, or without one the name of its file."
+        )
+        super().__init__(choices=list(IfExists), required=False, help_text=help_text, **options)
+
+    def to_internal_value(self, data: Any) -> IfExists:
+        return IfExists(super().to_internal_value(data))
+
+
+def _check_if_exists(attrs: dict[str, Any]) -> dict[str, Any]:
+    if attrs.get("if_exists") == IfExists.KEEP and attrs.get("external_id"):
+        raise InvalidInput(
+            "Two documents cannot have one external_id, so that `if_exists` cannot be keep.",
+            field="if_exists",
+            allowed=[IfExists.REFUSE, IfExists.REPLACE],
+            fix="Leave external_id out, or give another one.",
+        )
+    return attrs
+
+
 def _load_json_text(field: serializers.Field, text: str) -> Any:
     try:
         return load_json(text)
@@ -222,15 +259,17 @@ class TextArtifactSerializer(TextContentSerializer):
     title = TitleField(
         required=False, allow_null=True, allow_blank=True, max_length=MAX_TITLE_CHARS
     )
-    external_id = StringField(
-        required=False,
+    external_id = ExternalIdField(
         allow_null=True,
-        max_length=MAX_EXTERNAL_ID_CHARS,
         help_text="Its id in your system. Adding the same id again updates the artifact.",
     )
     url = URLField(required=False, allow_null=True, allow_blank=True, max_length=MAX_URL_CHARS)
     metadata = MetadataField(required=False, allow_null=True)
     groups = GroupsField(allow_null=True)
+    if_exists = IfExistsField(allow_null=True)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        return _check_if_exists(super().validate(attrs))
 
 
 def validate_text_artifact(data: Any) -> dict[str, Any]:
@@ -246,7 +285,7 @@ class AddressArtifactSerializer(TextArtifactSerializer):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         url = attrs["url"]
         own_id = url if len(url) <= MAX_EXTERNAL_ID_CHARS else hash_text(url)
-        return {**attrs, "external_id": attrs.get("external_id") or own_id}
+        return _check_if_exists({**attrs, "external_id": attrs.get("external_id") or own_id})
 
 
 def is_only_address(data: Any) -> bool:
@@ -263,6 +302,7 @@ def select_attributes(fields: dict[str, Any]) -> dict[str, Any]:
         "metadata": fields.get("metadata"),
         "external_id": fields.get("external_id"),
         "groups": fields.get("groups"),
+        "if_exists": fields.get("if_exists"),
     }
 
 
@@ -281,10 +321,14 @@ class FileArtifactSerializer(FileContentSerializer):
     """An artifact given as a file."""
 
     title = TitleField(required=False, allow_blank=True, max_length=MAX_TITLE_CHARS)
-    external_id = StringField(required=False, max_length=MAX_EXTERNAL_ID_CHARS)
+    external_id = ExternalIdField()
     url = URLField(required=False, allow_blank=True, max_length=MAX_URL_CHARS)
     metadata = MetadataTextField(required=False)
     groups = GroupsTextField()
+    if_exists = IfExistsField()
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        return _check_if_exists(attrs)
 
 
 @with_example({"title": "Keeper's handbook, 2nd edition", "metadata": {"year": 1912}})
@@ -294,9 +338,7 @@ class ArtifactUpdateSerializer(StrictSerializer):
 
     title = TitleField(required=False, allow_blank=True, max_length=MAX_TITLE_CHARS)
     url = URLField(required=False, allow_blank=True, max_length=MAX_URL_CHARS)
-    external_id = StringField(
-        required=False,
-        max_length=MAX_EXTERNAL_ID_CHARS,
+    external_id = ExternalIdField(
         help_text="Only for an artifact that has none, and unique in its index.",
     )
     metadata = MetadataField(required=False)
@@ -322,7 +364,7 @@ class PassageSerializer(StrictSerializer):
 
 class ArtifactFilterSerializer(PagingSerializer):
     status = serializers.ChoiceField(choices=STATUSES, required=False)
-    external_id = StringField(required=False, max_length=MAX_EXTERNAL_ID_CHARS)
+    external_id = ExternalIdField()
     title = StringField(
         required=False, max_length=MAX_TITLE_CHARS, help_text="Part of the title, in any case."
     )
@@ -343,6 +385,22 @@ def render_reference(artifact: Artifact) -> dict[str, Any]:
         "title": artifact.title,
         "external_id": artifact.external_id,
         "file_name": artifact.file_name,
+    }
+
+
+def render_written(artifact: Artifact, verdict: AddOutcome) -> dict[str, Any]:
+    """What a write did, and to which content. ``artifact``: as the write returned it."""
+    replaced = artifact.replaced
+    return {
+        "verdict": str(verdict),
+        "replaced": replaced
+        and {
+            "title": replaced.title,
+            "file_name": replaced.file_name,
+            "sha256": replaced.sha256,
+            "revision": replaced.revision,
+            "updated_at": replaced.updated_at,
+        },
     }
 
 

@@ -4,12 +4,11 @@ was read.
 Nothing here enqueues work; ``signals.py`` does, once a change is committed.
 """
 
-import json
 import logging
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import fields
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -23,7 +22,9 @@ from django.db.models.functions import Now
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from core.leases import FRESH
-from core.text import clean_name, clean_text, hash_text
+from core.text import clean_name, clean_text
+from documents.contents import Content as Content
+from documents.contents import TextContent as TextContent
 from documents.exceptions import ContentConflict, DocumentHeld, HiddenParts, UnknownArtifact
 from documents.groups import (
     choose_changed_groups,
@@ -31,8 +32,24 @@ from documents.groups import (
     is_visible,
     require_all_visible,
 )
+from documents.identity import (
+    Found,
+    IfExists,
+    Place,
+    find_by_external_ids,
+    find_existing,
+    identify,
+    identify_by_content,
+)
 from documents.index_catalog import get_catalog
-from documents.models import Artifact, ArtifactQuerySet, Page, PendingRevision, RevisedRow
+from documents.models import (
+    Artifact,
+    ArtifactQuerySet,
+    Page,
+    PendingRevision,
+    Replaced,
+    RevisedRow,
+)
 from documents.originals import FileContent, delete_original_on_commit, require_free_disk
 from documents.pages import replace_pages
 from documents.parsing import ParsedPage, ocr, title_from_file_name
@@ -47,28 +64,6 @@ class AddOutcome(StrEnum):
     REVISED = "revised"
 
 
-@dataclass(frozen=True, slots=True)
-class TextContent:
-    """Texts that need no parsing, one for each page. They are cleaned first, so that the hash is
-    that of the stored text."""
-
-    pages: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "pages", tuple(clean_text(page) for page in self.pages))
-
-    @property
-    def sha256(self) -> str:
-        return hash_text(json.dumps(self.pages))
-
-    @property
-    def byte_count(self) -> int:
-        return sum(len(page.encode()) for page in self.pages)
-
-
-Content = FileContent | TextContent
-
-
 def add_artifact(
     index: str,
     content: Content,
@@ -81,25 +76,30 @@ def add_artifact(
     grant: Grant = EVERYTHING,
     added_by: str = "",
     part_of: Artifact | None = None,
+    place: Place | None = None,
+    if_exists: IfExists | None = None,
 ) -> tuple[Artifact, AddOutcome]:
     """Add a document to an index; adding the same one again creates no duplicate.
 
-    Two documents are the same if they have the same ``external_id``; without one, if files have the
-    same bytes and suffix, or texts the same pages, title and URL. With the same content, only a
-    different title, URL, metadata or groups are saved, and an artifact that failed, or was read
-    before OCR was installed, is parsed again. Other content with the same ``external_id`` is a new
-    revision. An ``external_id`` that is new is given to the document that has the same content and
-    none.
+    Two documents are the same if they have the same ``external_id``; without one, if their files
+    come from the same ``place``, or have the same bytes and suffix, or if texts have the same
+    pages, title and URL. With the same content, only a different title, URL, metadata or groups are
+    saved, and an artifact that failed, or was read before OCR was installed, is parsed again. Other
+    content is a new revision; ``replaced`` of the artifact says what it replaced. An
+    ``external_id`` that is new is given to the document that has the same content and none.
 
     ``groups``: None keeps those of an existing document, and gives a new one those of the grant.
     ``part_of``: the ZIP or e-mail that holds the document. Only its ``external_id`` identifies a
-    part, which keeps the groups and metadata that it has.
+    part, which keeps the groups and metadata that it has. ``if_exists``: what becomes of a document
+    of the same name and other content. By default an external id replaces it, and a file without
+    one is kept beside it.
 
     Raises:
         InvalidInput: the metadata does not match the index's declaration, or the grant may not
             give the document these groups.
         ContentConflict: the document is in the index, and the grant does not include it, or it is
             no part of ``part_of``.
+        DocumentExists, SeveralDocumentsExist: the caller has to say whether to replace it.
         DocumentHeld: the content would replace that of a document under a legal hold.
         HiddenParts: parts of the document would change, and the grant does not include one.
         DiskFull: too little disk space is free.
@@ -108,8 +108,13 @@ def add_artifact(
         attributes = _clean_attributes(index, title=title, metadata=metadata, url=url)
         if part_of is not None:
             attributes["part_of"] = part_of
+        find = partial(
+            find_existing, index, content, attributes,
+            external_id=external_id, place=place, if_exists=if_exists, grant=grant,
+        )  # fmt: skip
+        path = place.path if place is not None else None
         add = partial(
-            _add_or_update, index, content, attributes, external_id, groups, grant, added_by
+            _add_or_update, index, find, content, attributes, groups, grant, added_by, path
         )
         try:
             return add()
@@ -125,13 +130,6 @@ def require_page(page_id: uuid.UUID, grant: Grant) -> Page:
     if page is None:
         raise UnknownArtifact("There is no page with this id.", field="id")
     return page
-
-
-def find_by_external_ids(index: str, external_ids: Iterable[str]) -> dict[str, Artifact]:
-    """Return the artifacts of an index that have one of these external ids, keyed by it."""
-    identities = [_external_identity(external_id) for external_id in external_ids]
-    found = Artifact.objects.filter(index=index, identity__in=identities)
-    return {artifact.external_id or "": artifact for artifact in found}
 
 
 def replace_content(
@@ -150,9 +148,10 @@ def replace_content(
             if artifact.sha256 == content.sha256:
                 return artifact, AddOutcome.UNCHANGED
             _require_replaceable(artifact, grant)
+            artifact.replaced = _describe_replaced(artifact)
             if artifact.external_id is None:
                 attributes = {"title": artifact.title, "url": artifact.url}
-                artifact.identity = _compute_identity(content, attributes, None)
+                artifact.identity = identify_by_content(content, attributes)
             assign_next_revision(artifact)
             _set_content(artifact, content, added_by)
             return artifact, AddOutcome.REVISED
@@ -186,6 +185,7 @@ def update_artifact(
     with transaction.atomic():
         artifact = Artifact.objects.select_for_update().require(artifact_id, grant)
         attributes = _clean_attributes(artifact.index, title=title, metadata=metadata, url=url)
+        external_id = clean_text(external_id) if external_id is not None else None
         if groups is not None:
             attributes["groups"] = choose_changed_groups(grant, artifact.groups, groups)
         if external_id is not None and external_id != artifact.external_id:
@@ -200,7 +200,7 @@ def update_artifact(
                     "Another artifact of this index has this external id.",
                     fix="Give this one another external_id, or delete one of the two.",
                 )
-            attributes |= {"external_id": external_id, "identity": _external_identity(external_id)}
+            attributes |= {"external_id": external_id, "identity": identify(external_id)}
         if _apply_attributes(artifact, attributes):
             assign_next_revision(artifact)
             artifact.save()
@@ -305,25 +305,22 @@ def _check_space_then_discard(content: Content) -> Iterator[None]:
 
 def _add_or_update(
     index: str,
+    find: Callable[[], Found],
     content: Content,
     attributes: dict[str, Any],
-    external_id: str | None,
     groups: Sequence[str] | None,
     grant: Grant,
     added_by: str,
+    place: str | None,
 ) -> tuple[Artifact, AddOutcome]:
-    identity = _compute_identity(content, attributes, external_id)
     with transaction.atomic():
-        existing = _find_existing(index, identity, content, external_id)
-        part_of: Artifact | None = attributes.get("part_of")
-        if existing is None and external_id is not None and part_of is None:
-            # The visible one that only this content identifies can be given the external id.
-            own_identity = _compute_identity(content, attributes, None)
-            visible = Artifact.objects.visible_to(grant).select_for_update()
-            existing = visible.filter(index=index, identity=own_identity, external_id=None).first()
-            attributes = {**attributes, "identity": identity, "external_id": external_id}
+        found = find()
+        existing, part_of = found.artifact, attributes.get("part_of")
+        attributes = {**attributes, **found.identified_by}
         if existing is None:
-            artifact = Artifact(index=index, identity=identity, external_id=external_id)
+            artifact = Artifact(index=index)
+            if place is not None:
+                _set_place(artifact, place)
             artifact.is_held = part_of is not None and part_of.is_held
             artifact.groups = choose_groups_of_new_document(grant, groups)
             _apply_attributes(artifact, attributes)
@@ -332,7 +329,9 @@ def _add_or_update(
             return artifact, AddOutcome.ADDED
         if part_of is not None:
             if existing.part_of_id != part_of.pk:
-                raise ContentConflict(f"Another document has the external_id {external_id}.")
+                raise ContentConflict(
+                    f"Another document has the external_id {existing.external_id}."
+                )
             attributes, groups = {}, None
         elif not grant.includes_groups(existing.groups):
             raise ContentConflict(
@@ -344,10 +343,13 @@ def _add_or_update(
                 **attributes,
                 "groups": choose_changed_groups(grant, existing.groups, groups),
             }
-        has_new_attributes = _apply_attributes(existing, attributes)
         is_revised = existing.sha256 != content.sha256
         if is_revised:
             _require_replaceable(existing, grant)
+            existing.replaced = _describe_replaced(existing)
+        if place is not None and place != existing.place:
+            _set_place(existing, place)
+        has_new_attributes = _apply_attributes(existing, attributes)
         if is_revised or _may_read_more(existing):
             assign_next_revision(existing)
             _set_content(existing, content, added_by)
@@ -359,40 +361,23 @@ def _add_or_update(
         return existing, AddOutcome.REVISED if is_revised else AddOutcome.UNCHANGED
 
 
+def _set_place(artifact: Artifact, place: str) -> None:
+    """Note where a document comes from; it is no change of the document."""
+    Artifact.objects.filter(index=artifact.index, place=place).update(place="")
+    Artifact.objects.filter(pk=artifact.pk).update(place=place)
+    artifact.place = place
+
+
+def _describe_replaced(artifact: Artifact) -> Replaced:
+    return Replaced(**{each.name: getattr(artifact, each.name) for each in fields(Replaced)})
+
+
 def _may_read_more(artifact: Artifact) -> bool:
     """Whether to parse the same file again: it failed, or OCR can read what was left out."""
     is_scanned_page_left_out = any(each["code"] == "scanned_page" for each in artifact.warnings)
     return artifact.state == Artifact.State.FAILED or (
         is_scanned_page_left_out and ocr.is_installed()
     )
-
-
-def _find_existing(
-    index: str, identity: str, content: Content, external_id: str | None
-) -> Artifact | None:
-    artifacts = Artifact.objects.select_for_update().filter(index=index)
-    existing = artifacts.filter(identity=identity).first()
-    if existing is None and external_id is None and isinstance(content, FileContent):
-        # The same file may have been given with an external id.
-        suffix = Path(content.file_name).suffix
-        existing = artifacts.filter(
-            sha256=content.sha256, file_name__iendswith=suffix, part_of=None
-        ).first()
-    return existing
-
-
-def _compute_identity(content: Content, attributes: dict[str, Any], external_id: str | None) -> str:
-    if external_id is not None:
-        return _external_identity(external_id)
-    if isinstance(content, FileContent):
-        # The suffix decides how it is read: the same bytes with another are another document.
-        return f"file {content.sha256} {Path(content.file_name).suffix.lower()[:20]}"
-    parts = [content.sha256, attributes.get("title") or None, attributes.get("url") or None]
-    return f"text {hash_text(json.dumps(parts))}"
-
-
-def _external_identity(external_id: str) -> str:
-    return f"id {external_id}"
 
 
 def _clean_attributes(

@@ -55,6 +55,7 @@ from documents.serializers import (
     TextContentSerializer,
     is_only_address,
     render_artifacts,
+    render_written,
     select_attributes,
     validate_text_artifact,
 )
@@ -112,7 +113,7 @@ class ArtifactViewSet(viewsets.ViewSet):
 
     @operation(
         "add_artifact",
-        strata_types.Artifact,
+        strata_types.WrittenArtifact,
         body={FORM: FileArtifactSerializer, "application/json": TextArtifactSerializer},
         status=(200, 202),
         errors=[409],
@@ -122,7 +123,8 @@ class ArtifactViewSet(viewsets.ViewSet):
 
         A `url` without `text` or `pages` is fetched if `STRATA_FETCH_HOSTS` names its host; it is
         the external id, unless one is given. 202: it is new or a new revision, and is being
-        indexed. 200: it was already in the index.
+        indexed. 200: it was already in the index. `verdict` says which, and `replaced` which
+        content a new revision replaced. 409: another document has its name (`if_exists`).
         """
         require_index(index)
         grant, holder = get_grant(request), get_holder(request)
@@ -234,7 +236,7 @@ class ArtifactViewSet(viewsets.ViewSet):
 
     @operation(
         "replace_content",
-        strata_types.Artifact,
+        strata_types.WrittenArtifact,
         path=[ARTIFACT_ID],
         body={FORM: FileContentSerializer, "application/json": TextContentSerializer},
         status=(200, 202),
@@ -434,6 +436,6 @@ def _load_and_render(artifact_id: UUID, grant: Grant) -> dict[str, Any]:
 def _add_response(artifact: Artifact, verdict: AddOutcome, grant: Grant) -> Response:
     is_done = verdict == AddOutcome.UNCHANGED
     return Response(
-        _load_and_render(artifact.pk, grant),
+        {**_load_and_render(artifact.pk, grant), **render_written(artifact, verdict)},
         status=status.HTTP_200_OK if is_done else status.HTTP_202_ACCEPTED,
     )

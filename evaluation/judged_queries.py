@@ -15,6 +15,7 @@ from uuid import UUID
 
 from core.exceptions import InvalidInput
 from core.text import hash_text
+from documents.identity import find_by_external_ids
 from documents.models import Artifact
 from indexing.services.batches import slices
 
@@ -227,8 +228,8 @@ def _find_artifact_ids(index: str, names: Sequence[str]) -> dict[str, str]:
         found |= {
             str(pk): str(pk) for pk in artifacts.filter(pk__in=ids).values_list("pk", flat=True)
         }
-        by_name = artifacts.filter(external_id__in=part).values_list("external_id", "pk")
-        found |= {str(name): str(pk) for name, pk in by_name}
+        by_name = find_by_external_ids(index, part)
+        found |= {name: str(artifact.pk) for name, artifact in by_name.items()}
     return found
 
 

@@ -16,6 +16,7 @@ from access.grants import EVERYTHING, Grant
 from access.usage_limits import add_model_use, require_model_use, require_room
 from core.exceptions import InvalidInput, StrataError
 from core.leases import NO_LEASE
+from core.text import clean_text
 from documents.models import Artifact
 from evaluation.exceptions import RunTakenOver, StopRequested, UnknownRun
 from evaluation.golden_queries import golden_queries_folder, read_golden_queries
@@ -314,7 +315,9 @@ def erase_artifact(artifact: Artifact) -> None:
     for run in runs.only("queries", "qrels", "details"):
         queries, is_changed = dict(run.queries), False
         for query_id, judged in run.qrels.items():
-            relevant = {split_page_name(name)[0] for name, grade in judged.items() if grade > 0}
+            relevant = {
+                clean_text(split_page_name(name)[0]) for name, grade in judged.items() if grade > 0
+            }
             if relevant and relevant <= {artifact.external_id, str(artifact.pk)}:
                 queries[query_id], is_changed = "", True
         for by_system in run.details.get("returned", {}).values():

@@ -13,8 +13,9 @@ from django.db.models import Q
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from documents.groups import covers_groups, is_visible
+from documents.identity import find_by_external_ids
 from documents.models import Artifact
-from documents.services import TextContent, add_artifact, find_by_external_ids
+from documents.services import TextContent, add_artifact
 from evidence.duplicates import StoredFinding
 from evidence.models import EvidenceReference, RecentEvidence, SimilarFindings, vector_values
 from indexing.models import Index

@@ -25,9 +25,10 @@ from core.exceptions import InvalidInput, StrataError
 from core.text import clean_text, hash_text
 from documents.exceptions import ContentConflict
 from documents.groups import choose_groups_of_new_document
+from documents.identity import find_by_external_ids
 from documents.index_catalog import get_catalog, require_index
 from documents.models import Artifact
-from documents.services import TextContent, add_artifact, find_by_external_ids
+from documents.services import TextContent, add_artifact
 from evidence.duplicates import (
     DuplicateFinder,
     StoredFinding,
@@ -91,6 +92,7 @@ class EvidenceDecision:
 
 def make_external_id(url: str) -> str:
     """The external id for a URL: the URL itself, or its hash if it is too long."""
+    url = clean_text(url)
     return url if len(url) <= MAX_EXTERNAL_ID_CHARS else f"sha256 {hash_text(url)}"
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
-from core.text import is_text
+from core.text import clean_text, is_text
 from indexing.spec import FieldSpec, IndexSpec
 from indexing.stores import AllOf, AnyOf, Filter, Match, MatchText, Not, Range
 
@@ -187,7 +187,7 @@ def _read_string(value: object, path: str) -> str:
         raise InvalidInput(
             "The value contains an unpaired surrogate, which is not valid Unicode.", field=path
         )
-    return value
+    return clean_text(value)  # as values are stored
 
 
 def _read_nonblank_string(value: object, path: str) -> str:

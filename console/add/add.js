@@ -7,13 +7,14 @@
 import { getJson, send } from "../common/api.js";
 import { $, element } from "../common/dom.js";
 import { fieldElements, readFields, splitNames } from "../common/fields.js";
-import { attempt, countOf, describeState, fillIndexes, keepShowing, linkElement, onSubmit, report } from "../common/page.js";
+import { attempt, countOf, describeState, fillIndexes, formatTime, keepShowing, linkElement, onSubmit, report } from "../common/page.js";
 
 const SENT_AT_ONCE = 3;
 const POLL_MS = 1_500;
 const MAX_SHOWN = 500; // documents kept in the list after a reload
-const UNSENT = { waiting: "waits to be sent", sending: "is sent …" };
+const UNSENT = { waiting: "waits to be sent", sending: "is sent …", exists: "not added yet" };
 const FINAL = ["ready", "failed"];
+const NAME_EXISTS = ["document_exists", "several_documents_exist"]; // codes of errors
 
 const documents = []; // {name, status, id, request, error, row}, and what else the service says of it
 const index = $("index");
@@ -87,10 +88,12 @@ async function addEntry(entry) {
 
 function addFile(file, path) {
   const about = readAbout();
-  const form = () => {
+  const form = ({ ifExists = "refuse" }) => {
     const made = new FormData();
     for (const [name, value] of Object.entries(about)) made.append(name, JSON.stringify(value));
-    made.append("external_id", path); // so that a changed file replaces the one with its name
+    // A file of a folder is known by its path; of a file alone, only its name is known.
+    if (path.includes("/") && ifExists !== "keep") made.append("external_id", path);
+    made.append("if_exists", ifExists);
     made.append("file", file);
     return made;
   };
@@ -118,9 +121,19 @@ async function give(name, makeContent) {
   await loaded;
   if (!index.value) return; // the page shows why there is none
   const path = `indexes/${encodeURIComponent(index.value)}/artifacts/`;
-  show({ name, request: () => send("POST", path, makeContent()), status: "waiting" });
+  show({ name, request: (added) => send("POST", path, makeContent(added)), status: "waiting" });
   sendWaiting();
 }
+
+/** Send documents whose names others have, once somebody has chosen what becomes of these. */
+function choose(chosen, ifExists) {
+  for (const each of chosen) update(each, { ifExists, status: "waiting", error: null });
+  sendWaiting();
+}
+
+const findQuestions = () => documents.filter(({ status }) => status === "exists");
+$("replace-all").addEventListener("click", () => choose(findQuestions().filter(({ error }) => error.isOne), "replace"));
+$("keep-all").addEventListener("click", () => choose(findQuestions(), "keep"));
 
 function show(added) {
   added.row = element("li");
@@ -138,10 +151,14 @@ function sendWaiting() {
 async function sendOne(next) {
   update(next, { status: "sending", error: null });
   try {
-    update(next, await next.request());
+    update(next, await next.request(next));
   } catch (error) {
+    const isQuestion = NAME_EXISTS.includes(error.code);
     const mayWorkLater = [0, 408, 429].includes(error.status) || error.status >= 500;
-    update(next, { status: "failed", error: { detail: error.message, mayWorkLater } });
+    const said = isQuestion
+      ? { detail: error.detail, isOne: error.code === NAME_EXISTS[0] }
+      : { detail: error.message, mayWorkLater };
+    update(next, { status: isQuestion ? "exists" : "failed", error: said });
   }
   store();
   sendWaiting();
@@ -166,22 +183,29 @@ function update(changed, values) {
 }
 
 function draw(added) {
-  const { row, name, status, error, warnings = [], pages, id } = added;
+  const { row, name, status, error, warnings = [], pages, id, replaced } = added;
   const size = status === "ready" ? `, ${countOf(pages, "page")}` : "";
-  const retry = () => {
-    update(added, { status: "waiting" });
-    sendWaiting();
-  };
-  const again = error?.mayWorkLater && element("button", { type: "button", onclick: retry }, "Try again");
+  const button = (label, onclick) => element("button", { type: "button", onclick }, label);
+  const buttons = [];
+  if (status === "exists") {
+    if (error.isOne) buttons.push(button("Replace it", () => choose([added], "replace")));
+    buttons.push(button("Keep both", () => choose([added], "keep")));
+  } else if (error?.mayWorkLater) buttons.push(button("Try again", () => choose([added], added.ifExists)));
   row.replaceChildren(
     element("span", { className: "name" }, id ? linkElement(name, `documents/${id}/`) : name),
     element("span", { className: `state ${status}` }, (UNSENT[status] ?? describeState(added)) + size),
-    ...(error ? [element("p", { className: "note failed" }, error.detail, ...(again ? [again] : []))] : []),
+    ...(error ? [element("p", { className: `note ${status}` }, error.detail, ...buttons)] : []),
+    ...(replaced ? [element("p", { className: "note replaced" }, describeReplaced(replaced))] : []),
     ...warnings.map(({ detail }) => element("p", { className: "note" }, detail)),
   );
   row.dataset.state = status;
   if (id) row.dataset.artifact = id;
   summarise();
+}
+
+/** `replaced`: what the service says of the content that a document had before. */
+function describeReplaced({ file_name, title, updated_at }) {
+  return `It replaces ${file_name || title}, as it was on ${formatTime(updated_at)}.`;
 }
 
 function summarise() {
@@ -190,9 +214,11 @@ function summarise() {
     [count("waiting", "sending"), "to send"],
     [count("received", "parsing", "indexing"), "in work"],
     [count("ready"), "ready"],
+    [count("exists"), count("exists") === 1 ? "has the name of another document" : "have names of other documents"],
     [count("failed"), "failed"],
   ];
   $("summary").textContent = parts.filter(([number]) => number).map(([number, what]) => `${number} ${what}`).join(" · ");
+  $("questions").hidden = count("exists") < 2;
 }
 
 // --- Reloads -----------------------------------------------------------------------------------------

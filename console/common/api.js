@@ -12,9 +12,11 @@ export function pageAddress(path, parameters) {
 }
 
 export class ApiError extends Error {
-  constructor(status, detail) {
-    super(detail);
+  constructor(status, message, { code, detail } = {}) {
+    super(message);
     this.status = status;
+    this.code = code;
+    this.detail = detail; // without what programs can do about it
   }
 }
 
@@ -70,7 +72,7 @@ export async function request(method, path, { parameters = {}, signal, headers, 
   }
   if (response.ok) return response;
   const body = await response.json().catch(() => null);
-  throw new ApiError(response.status, errorMessage(body) || `The service answered with status ${response.status}.`);
+  throw new ApiError(response.status, errorMessage(body) || `The service answered with status ${response.status}.`, body ?? {});
 }
 
 function readCookie(name) {

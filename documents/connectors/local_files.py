@@ -1,7 +1,9 @@
 """Add local files, folders and JSON Lines to an index."""
 
+import hashlib
 import json
 import os
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +14,9 @@ from django.conf import settings
 
 from core.exceptions import InvalidInput, StrataError
 from core.http_formats import iter_lines
-from core.text import clean_text, hash_text
+from core.text import clean_text, hash_text, is_text
+from documents.identity import IfExists, Place
+from documents.models import MAX_PLACE_CHARS, Artifact
 from documents.originals import READ_BYTES, save_incoming_file
 from documents.serializers import MAX_EXTERNAL_ID_CHARS, validate_text_artifact
 from documents.services import AddOutcome, add_artifact
@@ -27,6 +31,7 @@ class AddResult:
     artifact_id: UUID | None = None
     verdict: AddOutcome | None = None
     error: StrataError | None = None
+    note: str = ""  # what was replaced, or why the external id is not the one to expect
 
 
 def iter_files(paths: list[Path]) -> Iterator[Path]:
@@ -52,11 +57,38 @@ def make_external_id(path: Path, given: Path, *, with_folder: bool = False) -> s
     below = path.relative_to(given) if is_below else Path(path.name)
     if with_folder and is_below:
         below = Path(given.resolve().name, below)
-    external_id = clean_text(below.as_posix())
-    if len(external_id) > MAX_EXTERNAL_ID_CHARS:
-        start = f"{hash_text(external_id)}/"
-        external_id = start + external_id[len(start) - MAX_EXTERNAL_ID_CHARS :]
-    return external_id
+    return _shorten(clean_text(below.as_posix()), MAX_EXTERNAL_ID_CHARS)
+
+
+def make_place(path: Path, given: Path) -> Place:
+    """Where a file found at ``given`` comes from. Its names: the path below that folder, the same
+    after the folder's name, after the folder above it, and so on."""
+    below = make_external_id(path, given)
+    whole = Path(os.path.realpath(path))
+    above = whole.parent.parts[1:] if path == given else Path(os.path.realpath(given)).parts[1:]
+    starts = ("/".join((*above[start:], "")) for start in range(len(above), -1, -1))
+    names = [_shorten(clean_text(start) + below, MAX_EXTERNAL_ID_CHARS) for start in starts]
+    place = clean_text(whole.as_posix())
+    if not is_text(str(whole)):  # two such names can look the same once they are cleaned
+        place = f"{hashlib.sha256(os.fsencode(whole)).hexdigest()}/{place}"
+    # The last name is nobody else's.
+    names.append(_shorten(f"{hash_text(place)}/{below}", MAX_EXTERNAL_ID_CHARS))
+    return Place(_shorten(place, MAX_PLACE_CHARS), tuple(names), _is_file_at)
+
+
+def _shorten(path: str, max_chars: int) -> str:
+    if len(path) <= max_chars:
+        return path
+    start = f"{hash_text(path)}/"
+    return start + path[len(start) - max_chars :]
+
+
+def _is_file_at(place: str) -> bool:
+    """Whether there is a file at a place; also where that is not known, because its path was too
+    long or cannot be decoded."""
+    if not Path(place).is_absolute():
+        return True
+    return any(os.path.lexists(unicodedata.normalize(form, place)) for form in ("NFC", "NFD"))
 
 
 def add_file(
@@ -64,6 +96,8 @@ def add_file(
     path: Path,
     *,
     external_id: str | None = None,
+    place: Place | None = None,
+    if_exists: IfExists | None = None,
     title: str | None = None,
     url: str | None = None,
     metadata: Mapping[str, Any] | None = None,
@@ -91,6 +125,8 @@ def add_file(
             index,
             content,
             external_id=external_id,
+            place=place,
+            if_exists=if_exists,
             title=title,
             url=url,
             metadata=dict(metadata) if metadata is not None else None,
@@ -102,7 +138,20 @@ def add_file(
         reason = error.strerror or type(error).__name__
         yield AddResult(str(path), error=InvalidInput(f"The file cannot be read: {reason}."))
     else:
-        yield AddResult(str(path), artifact.pk, verdict)
+        yield AddResult(str(path), artifact.pk, verdict, note=_describe(artifact, verdict, place))
+
+
+def _describe(artifact: Artifact, verdict: AddOutcome, place: Place | None) -> str:
+    replaced = artifact.replaced
+    if replaced is not None:
+        other = f" of {replaced.place}" if replaced.place not in ("", artifact.place) else ""
+        name = artifact.external_id or replaced.file_name
+        version = f"{replaced.updated_at:%Y-%m-%d %H:%M} UTC{other}"
+        return f"revised: {name}; it replaces the version of {version}"
+    wanted = place.names[0] if place is not None and place.names else artifact.external_id
+    if verdict == AddOutcome.ADDED and artifact.external_id != wanted:
+        return f"added as {artifact.external_id}: {wanted} is another document"
+    return ""
 
 
 def has_document_lines(path: Path) -> bool:
@@ -134,4 +183,5 @@ def _add_lines(
             except StrataError as error:
                 yield AddResult(name, error=error)
             else:
-                yield AddResult(name, artifact.pk, verdict)
+                note = _describe(artifact, verdict, None)
+                yield AddResult(name, artifact.pk, verdict, note=note)

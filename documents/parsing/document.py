@@ -179,6 +179,7 @@ class DocumentDraft:
                 f"The file holds more than {MAX_FILES:,} files.",
                 fix="Split it into several.",
             )
+        name = clean_text(name)
         path, numbers = PurePosixPath(name), count(2)
         while name in self.file_names:
             name = str(path.parent / f"{path.stem} ({next(numbers)}){path.suffix}")

@@ -19,6 +19,7 @@ from indexing.services.batches import ROWS_PER_STATEMENT, slices
 
 # documents; a running server is told to reconcile, so that it starts while more are added
 RECONCILE_EVERY_DOCUMENTS = 50
+MAX_NOTES = 20  # lines that say what single documents replaced
 SKIPPED_LABEL = "without an abstract"
 NOTHING_TO_FIND = {"code": "no_text", "detail": "There is nothing in it to search."}
 
@@ -65,12 +66,17 @@ class AddDocumentsCommand(StrataCommand):
         verdicts: Counter[str] = Counter()
         accepted: set[UUID] = set()
         refused: list[AddResult] = []
+        notes: list[str] = []
+        note_count = 0
         with progress_bar("Adding", total) as advance:
             for each in stream:
                 if each.artifact_id is not None:
                     accepted.add(each.artifact_id)
                 if each.error is not None:
                     refused.append(each)
+                if each.note:
+                    note_count += 1
+                    notes = [*notes, each.note][:MAX_NOTES]
                 verdicts[_outcome_label(each)] += 1
                 advance(1)
                 if server and verdicts.total() % RECONCILE_EVERY_DOCUMENTS == 0:
@@ -82,6 +88,10 @@ class AddDocumentsCommand(StrataCommand):
             self.stderr.write(f"{each.name}: {each.error.with_fix()} [{each.error.code}]")
         summary = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
         self.stdout.write(summary or "Nothing to add.")
+        for note in notes:
+            self.stdout.write(note)
+        if note_count > MAX_NOTES:
+            self.stdout.write(f"and {note_count - MAX_NOTES} more like these")
         return accepted, refused
 
     def _report_failures(self, accepted: set[UUID]) -> int:

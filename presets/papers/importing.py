@@ -8,8 +8,9 @@ from django.db import transaction
 
 from core.exceptions import InvalidInput
 from documents.connectors.local_files import AddResult
+from documents.identity import find_by_external_ids
 from documents.models import Artifact
-from documents.services import AddOutcome, add_artifact, find_by_external_ids
+from documents.services import AddOutcome, add_artifact
 from presets.papers.anthology import Paper
 
 PAPERS_PER_TRANSACTION = 50  # each commit waits for the disk, and blocks other writers

@@ -1,7 +1,7 @@
 """The page that adds documents, in a real browser, against the real service."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -41,7 +41,7 @@ class TestFiles:
         answer = service.api.post(
             "search/pages", json={"index": "plain", "query": "gannets dive", "limit": 1}
         )
-        assert answer.json()["hits"][0]["artifact"]["external_id"] == "gannet.pdf"
+        assert answer.json()["hits"][0]["artifact"]["file_name"] == "gannet.pdf"
 
     def test_say_why_they_failed_without_another_try_of_the_same_file(self, admitted: "Page"):
         choose(admitted, "broken.pdf", b"%PDF-1.7\nno")
@@ -82,6 +82,52 @@ class TestFiles:
         admitted.set_input_files("#folder", tmp_path / "talks")
 
         wait_for(admitted, "talks/2024/march.md", "ready")
+
+    def test_of_a_name_that_exists_are_added_once_somebody_chooses(
+        self, admitted: "Page", service: Service
+    ):
+        def find() -> list[dict[str, Any]]:
+            listed = service.api.get("indexes/plain/artifacts/", params={"limit": 100}).json()
+            return [each for each in listed["results"] if each["file_name"] == "contract.txt"]
+
+        choose(admitted, "contract.txt", b"The contract of Ada.")
+        wait_for(admitted, "contract.txt", "ready")
+        choose(admitted, "contract.txt", b"The contract of Bob.")
+        assert "A document named 'contract.txt' was added on" in wait_for(
+            admitted, "contract.txt", "exists"
+        )
+        [ada] = find()
+
+        admitted.get_by_role("button", name="Keep both").click()
+        admitted.locator("#documents li[data-state=ready] >> nth=1").wait_for()
+
+        assert {each["id"] for each in find()} > {ada["id"]}
+        choose(admitted, "contract.txt", b"The contract of Ada.")
+        admitted.locator("#documents li[data-state=ready] >> nth=2").wait_for()
+        assert len(find()) == 2
+
+    def test_of_a_folder_that_was_changed_replace_what_they_are_told_to(
+        self, admitted: "Page", service: Service, tmp_path: Path
+    ):
+        for content in ("first", "second"):
+            for name in ("one.md", "two.md"):
+                (tmp_path / "minutes").mkdir(exist_ok=True)
+                (tmp_path / "minutes" / name).write_text(f"The {content} version of {name}.")
+            admitted.set_input_files("#folder", tmp_path / "minutes")
+            if content == "first":
+                wait_for(admitted, "minutes/one.md", "ready")
+                wait_for(admitted, "minutes/two.md", "ready")
+        wait_for(admitted, "minutes/one.md", "exists")
+        wait_for(admitted, "minutes/two.md", "exists")
+
+        admitted.get_by_role("button", name="Replace all").click()
+
+        row = admitted.locator("#documents li[data-state=ready]", has_text="It replaces one.md")
+        row.wait_for()
+        answer = service.api.get(
+            "indexes/plain/artifacts/", params={"external_id": "minutes/one.md"}
+        )
+        assert answer.json()["count"] == 1
 
     def test_are_still_listed_after_a_reload(self, admitted: "Page"):
         choose(admitted, "skua.txt", b"Skuas steal fish.")

@@ -76,11 +76,18 @@ class TestExternalIds:
         (tmp_path / "other").mkdir()
         (tmp_path / "other" / "readme.md").write_text("Other.")
 
-        status, output = add(folder, tmp_path / "other")
+        assert add(folder, tmp_path / "other")[1].splitlines()[0] == "3 added"
+        assert external_ids() == ["2024/march.md", "other/readme.md", "readme.md"]
+
+    def test_that_are_asked_for_are_given_once_in_a_command(self, add, folder, tmp_path):
+        (tmp_path / "other").mkdir()
+        (tmp_path / "other" / "readme.md").write_text("Other.")
+
+        status, output = add(folder, tmp_path / "other", external_id="path")
 
         assert status == 1
         assert "2 added, 1 rejected" in output
-        assert "--external-id folder" in output
+        assert "Leave --external-id out." in output
         assert add(folder, tmp_path / "other", external_id="folder")[0] == 0
 
     def test_may_be_given_twice_in_one_command(self, add, folder):

@@ -14,6 +14,7 @@ from documents.exceptions import (
     UnknownArtifact,
     Unparsable,
 )
+from documents.identity import Found
 from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page, Source
 from documents.originals import FileContent, save_incoming_file
@@ -186,14 +187,15 @@ class TestAddArtifact:
     def test_retries_if_another_process_was_first(self, monkeypatch, is_revision):
         """Two at once: the second call of the loser finds the winner's row."""
         winner, _ = add_artifact("plain", text("One."), external_id="b1")
-        looks: list[Artifact | None] = []
-        find_exact_duplicate = services._find_existing
+        looks: list[Found] = []
+        blind = Found(None, {"external_id": "b1", "identity": winner.identity})
+        find_existing = services.find_existing
 
-        def blind_at_first(*args: Any) -> Artifact | None:
-            looks.append(None if not looks else find_exact_duplicate(*args))
+        def blind_at_first(*args: Any, **given: Any) -> Found:
+            looks.append(find_existing(*args, **given) if looks else blind)
             return looks[-1]
 
-        monkeypatch.setattr(services, "_find_existing", blind_at_first)
+        monkeypatch.setattr(services, "find_existing", blind_at_first)
 
         content = text("Two.") if is_revision else text("One.")
         loser, verdict = add_artifact("plain", content, external_id="b1")

@@ -224,7 +224,9 @@ class TestCreate:
     def test_lists_the_allowed_fields(self, api):
         allowed = give(api, titel="Birds").json()["allowed"]
 
-        assert allowed == ["external_id", "groups", "metadata", "pages", "text", "title", "url"]
+        assert allowed == [
+            "external_id", "groups", "if_exists", "metadata", "pages", "text", "title", "url",
+        ]  # fmt: skip
 
     @pytest.mark.parametrize(
         "body",

@@ -28,6 +28,12 @@ class DocumentOptions(TypedDict, total=False):
     its own. An empty list: all who may read the index."""
 
 
+class NewDocumentOptions(DocumentOptions, total=False):
+    if_exists: Literal["keep", "replace", "refuse"] | None
+    """What becomes of another document of this name with other content. By default an external id
+    replaces it, and without one both are kept."""
+
+
 class DocumentChanges(DocumentOptions, total=False):
     """What can change of a document without new content."""
 
@@ -35,7 +41,7 @@ class DocumentChanges(DocumentOptions, total=False):
     """Begins or ends a legal hold: only for keys with the scope `manage`."""
 
 
-class TextDocument(DocumentOptions, total=False):
+class TextDocument(NewDocumentOptions, total=False):
     """A document of a batch: `text` or `pages`, and optional fields."""
 
     text: str
@@ -99,6 +105,22 @@ class Artifact(TypedDict):
     """Since when searches can find it."""
     created_at: str
     updated_at: str
+
+
+class ReplacedContent(TypedDict):
+    """What an artifact held before a write."""
+
+    title: str
+    file_name: str
+    sha256: str
+    revision: int
+    updated_at: str
+
+
+class WrittenArtifact(Artifact):
+    verdict: Literal["added", "unchanged", "revised"]
+    replaced: ReplacedContent | None
+    """The content that a new revision replaced."""
 
 
 class ArtifactList(AnyList):
@@ -186,6 +208,8 @@ class BatchVerdict(TypedDict):
     id: NotRequired[str]
     revision: NotRequired[int]
     """A search with this min_revision shows the write."""
+    replaced: NotRequired[ReplacedContent | None]
+    """The content that a new revision replaced."""
     error: NotRequired[ErrorContent]
 
 

@@ -261,6 +261,7 @@ JUDGEMENT: types.Judgement = {
 
 EXAMPLES: dict[Any, Any] = {
     types.Artifact: ARTIFACT,
+    types.WrittenArtifact: {**ARTIFACT, "verdict": "added", "replaced": None},
     types.ArtifactList: _list(ARTIFACT),
     types.Page: {**PAGE, "artifact_id": ARTIFACT["id"], "text": HIT["text"]},
     types.PageList: _list(PAGE),
@@ -268,7 +269,9 @@ EXAMPLES: dict[Any, Any] = {
         "boxes": [{"left": 0.12, "top": 0.31, "right": 0.87, "bottom": 0.33}],
         "are_whole_lines": False,
     },
-    types.BatchVerdict: {"line": 1, "verdict": "added", "id": ARTIFACT["id"], "revision": 42},
+    types.BatchVerdict: {
+        "line": 1, "verdict": "added", "id": ARTIFACT["id"], "revision": 42, "replaced": None,
+    },
     types.Removal: {
         "id": ARTIFACT["id"], "deleted": True, "revision": 43, "points": 0,
         "parts": [], "collections": {"handbook.page_embeddings.1": 0}, "waits_for": [],

@@ -1,5 +1,6 @@
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from documents.connectors.local_files import (
     has_document_lines,
     iter_files,
     make_external_id,
+    make_place,
 )
+from documents.identity import IfExists
 from documents.serializers import ArtifactUpdateSerializer
 from indexing.management.add_command import AddDocumentsCommand
 
@@ -28,11 +31,20 @@ class Command(AddDocumentsCommand):
         parser.add_argument("--index", required=True)
         parser.add_argument(
             "--external-id",
-            choices=["path", "folder", "none"],
-            default="path",
+            choices=["place", "path", "folder", "none"],
+            default="place",
             help="What identifies a file, so that the edited file is a new revision when it is "
-            "added again: its path below the given folder (the default); the same after the "
-            "folder's own name; or only its content. Lines of a .jsonl file name their own.",
+            "added again: its place, which is its whole path (the default); its path below the "
+            "given folder, wherever that lies, so that another folder's file of the same path is "
+            "replaced; the same after the folder's own name; or only its content. Lines of a "
+            ".jsonl file name their own.",
+        )
+        parser.add_argument(
+            "--if-exists",
+            choices=[IfExists.REPLACE, IfExists.KEEP],
+            help="What to do if another document has the external id of a file, and other "
+            "content: replace it, or keep both. Without it, both are kept, unless an earlier "
+            "release added the document: then the file is rejected.",
         )
         parser.add_argument("--title", help="The title; for one file.")
         parser.add_argument("--url", help="Where the document comes from; for one file.")
@@ -55,13 +67,18 @@ class Command(AddDocumentsCommand):
         index: str,
         wait: bool,
         external_id: str,
+        if_exists: str | None,
         group: list[str] | None,
         **options: Any,
     ) -> None:
         if missing := [path for path in paths if not path.exists()]:
             raise CommandError(f"{missing[0]} does not exist.")
+        if if_exists and external_id != "place":
+            raise CommandError(f"--if-exists cannot be given with --external-id {external_id}.")
         given = {name: options[name] for name in (*OF_ONE_DOCUMENT, "metadata")}
         attributes = {**_read_attributes(paths, given), "groups": group}
+        if if_exists:
+            attributes["if_exists"] = IfExists(if_exists)
         self.add_documents(index, _add_files(index, paths, external_id, attributes), wait=wait)
 
 
@@ -92,21 +109,25 @@ def _is_one_document(paths: list[Path]) -> bool:
 def _add_files(
     index: str, paths: list[Path], external_id: str, attributes: dict[str, Any]
 ) -> Iterator[AddResult]:
-    """Add every file below the paths; refuse one whose external id another file of them has."""
-    added: dict[str, str] = {}  # external id -> path
+    """Add every file below the paths; refuse one that is identified as another one of them is."""
+    added: dict[str, str] = {}  # external id or place -> path
     for given in paths:
         for path in iter_files([given]):
             if external_id == "none":
                 yield from add_file(index, path, **attributes)
                 continue
-            name = make_external_id(path, given, with_folder=external_id == "folder")
-            other = added.setdefault(name, os.path.realpath(path))
+            place, name = make_place(path, given), None
+            if external_id != "place":
+                name = make_external_id(path, given, with_folder=external_id == "folder")
+                place = replace(place, names=())
+            other = added.setdefault(name or place.path, os.path.realpath(path))
             if other == os.path.realpath(path):
-                yield from add_file(index, path, external_id=name, **attributes)
+                yield from add_file(index, path, external_id=name, place=place, **attributes)
             else:
                 error = InvalidInput(
-                    f"{other} has the same external id, {name!r}.",
+                    f"{other} has the same {'external id' if name else 'name in NFC'}, "
+                    f"{name or Path(place.path).name!r}.",
                     field="external_id",
-                    fix="Add its folder with --external-id folder, or with none.",
+                    fix="Leave --external-id out." if name else "Rename one of the two.",
                 )
                 yield AddResult(str(path), error=error)

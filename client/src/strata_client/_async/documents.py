@@ -22,8 +22,8 @@ from strata_client.types import (
     ArtifactListOptions,
     BatchVerdict,
     DocumentChanges,
-    DocumentOptions,
     ListOptions,
+    NewDocumentOptions,
     Page,
     PageList,
     PassageBox,
@@ -31,6 +31,7 @@ from strata_client.types import (
     Removal,
     Summary,
     TextDocument,
+    WrittenArtifact,
 )
 
 
@@ -48,12 +49,16 @@ class AsyncDocuments(AsyncMethods):
         text: str | None = None,
         pages: Sequence[str] | None = None,
         file: FileInput | None = None,
-        **options: Unpack[DocumentOptions],
-    ) -> Artifact:
+        **options: Unpack[NewDocumentOptions],
+    ) -> WrittenArtifact:
         """Add a text, pages or a file. It can be searched once its status is ``ready``.
 
         Give documents that change an ``external_id``: new content with the same id is a new
-        revision. A file is read into memory.
+        revision. A file without one is kept beside another of its name, unless ``if_exists`` is
+        ``replace``. A file is read into memory.
+
+        Raises:
+            Conflict: ``if_exists`` is ``refuse``, and another document has this name.
         """
         require_one_content(text=text, pages=pages, file=file)
         content: dict[str, Any]
@@ -119,7 +124,7 @@ class AsyncDocuments(AsyncMethods):
         text: str | None = None,
         pages: Sequence[str] | None = None,
         file: FileInput | None = None,
-    ) -> Artifact:
+    ) -> WrittenArtifact:
         """Replace the content of an artifact; its id, title, metadata and groups stay.
 
         Raises:
