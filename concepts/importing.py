@@ -24,7 +24,7 @@ from concepts.services import MAX_CHARS, E, create_entity, edit_entity, find_ent
 from core.exceptions import InvalidInput, StrataError
 from core.http_formats import iter_lines
 from core.serializers import StrictSerializer, StringField, TitleField
-from core.text import clean_text
+from core.text import clean_name
 from documents.identity import find_by_external_ids
 from documents.models import Artifact
 
@@ -138,7 +138,7 @@ def _find_document(index: str, name: str) -> Artifact:
     """The document with this external id, or else the only one with this file name. Raises
     ``QuoteNotFound``: there is none, or several have this file name."""
     found = list(find_by_external_ids(index, [name]).values())
-    found = found or list(Artifact.objects.filter(index=index, file_name=clean_text(name))[:2])
+    found = found or list(Artifact.objects.filter(index=index, file_name=clean_name(name))[:2])
     if not found:
         raise QuoteNotFound(
             f"The index {index} has no document with the external id or the file name {name!r}.",

@@ -225,7 +225,8 @@ TOOLS: Final[Mapping[str, AgentTool]] = {
             "add_document",
             "add_artifact",
             scope=Scope.WRITE,
-            description="Add a text to an index. Adding the same external_id again replaces it.",
+            description="Add a text to an index. Adding the same external_id again replaces it; "
+            "the answer says what it replaced.",
         ),
         _make_tool(
             "add_evidence",
