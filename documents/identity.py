@@ -5,11 +5,12 @@ content. Its bare name finds it only for a caller who asks for that (``IfExists`
 """
 
 import json
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path, PurePath
 from typing import Any
+from uuid import UUID
 
 from access.grants import Grant
 from core.exceptions import InvalidInput
@@ -34,20 +35,26 @@ class Place:
 
     ``path``: the same for the same file, however its folder was named. ``names``: the external ids
     that the document may get, best first; none where the caller gives it one. ``still_exists``:
-    whether there is a file at another place.
+    whether there is a file at another place. ``assumed``: the places of the documents that were
+    taken for those of other files, and do not have them yet.
     """
 
     path: str
     names: tuple[str, ...] = ()
     still_exists: Callable[[str], bool] = lambda path: True
+    assumed: Mapping[UUID, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The document that is added again, if there is one, and what identifies it from now on."""
+    """The document that is added again, if there is one, and what identifies it from now on.
+
+    ``is_assumed``: it has the name and the content of the file, but may come from another place.
+    """
 
     artifact: Artifact | None
     identified_by: dict[str, Any]
+    is_assumed: bool = False
 
 
 def find_by_external_ids(index: str, external_ids: Iterable[str]) -> dict[str, Artifact]:
@@ -185,16 +192,19 @@ def _find_by_place(
     named = by_name.get(place.names[0])
     if named is not None and if_exists == IfExists.REPLACE:
         return Found(named, {})
-    # Earlier releases kept no place. A document with one of the file's names is the file's if it
-    # has the same content; with another content, nobody can tell.
+    # Earlier releases kept no place. A document with one of the file's names may be the file's, or
+    # that of another folder.
     unplaced = [
-        by_name[name]
-        for name in (*place.names, *shorter_names)
-        if name in by_name and not by_name[name].place
+        each
+        for each in map(by_name.get, (*place.names, *shorter_names))
+        if each is not None
+        and not each.place
+        and place.assumed.get(each.pk, place.path) == place.path
+        and if_exists != IfExists.KEEP
     ]
     for each in unplaced:
         if each.sha256 == content.sha256:
-            return Found(each, {})
+            return Found(each, {}, is_assumed=if_exists is None)
     for each in unplaced:
         is_of_a_command = each.has_file and not each.added_by
         if is_of_a_command and each.external_id in place.names[:2] and if_exists is None:

@@ -6,7 +6,7 @@ Nothing here enqueues work; ``signals.py`` does, once a change is committed.
 
 import logging
 import uuid
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from enum import StrEnum
@@ -88,6 +88,9 @@ def add_artifact(
     content is a new revision; ``replaced`` of the artifact says what it replaced. An
     ``external_id`` that is new is given to the document that has the same content and none.
 
+    A document of an earlier release, which kept no place, may have the name and the content of the
+    file: then it is taken for the same, and its place stays empty until ``set_places``.
+
     ``groups``: None keeps those of an existing document, and gives a new one those of the grant.
     ``part_of``: the ZIP or e-mail that holds the document. Only its ``external_id`` identifies a
     part, which keeps the groups and metadata that it has. ``if_exists``: what becomes of a document
@@ -120,6 +123,12 @@ def add_artifact(
             return add()
         except IntegrityError:
             return add()  # another process added the same document meanwhile: this finds it
+
+
+def set_places(places: Mapping[uuid.UUID, str]) -> None:
+    """Note where documents come from of which that was not known. It is no change of them."""
+    for artifact_id, place in places.items():
+        Artifact.objects.filter(pk=artifact_id, place="").update(place=place)
 
 
 def require_page(page_id: uuid.UUID, grant: Grant) -> Page:
@@ -347,7 +356,7 @@ def _add_or_update(
         if is_revised:
             _require_replaceable(existing, grant)
             existing.replaced = _describe_replaced(existing)
-        if place is not None and place != existing.place:
+        if place is not None and place != existing.place and not found.is_assumed:
             _set_place(existing, place)
         has_new_attributes = _apply_attributes(existing, attributes)
         if is_revised or _may_read_more(existing):

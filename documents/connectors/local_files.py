@@ -31,6 +31,7 @@ class AddResult:
     artifact_id: UUID | None = None
     verdict: AddOutcome | None = None
     error: StrataError | None = None
+    is_assumed: bool = False  # of a document whose place is not known, as in ``add_artifact``
     note: str = ""  # what was replaced, or why the external id is not the one to expect
 
 
@@ -138,7 +139,13 @@ def add_file(
         reason = error.strerror or type(error).__name__
         yield AddResult(str(path), error=InvalidInput(f"The file cannot be read: {reason}."))
     else:
-        yield AddResult(str(path), artifact.pk, verdict, note=_describe(artifact, verdict, place))
+        yield AddResult(
+            str(path),
+            artifact.pk,
+            verdict,
+            is_assumed=place is not None and not artifact.place,
+            note=_describe(artifact, verdict, place),
+        )
 
 
 def _describe(artifact: Artifact, verdict: AddOutcome, place: Place | None) -> str:

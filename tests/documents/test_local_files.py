@@ -87,7 +87,7 @@ class TestExternalIds:
 
         assert status == 1
         assert "2 added, 1 rejected" in output
-        assert "Leave --external-id out." in output
+        assert "Leave --external-id out" in output
         assert add(folder, tmp_path / "other", external_id="folder")[0] == 0
 
     def test_may_be_given_twice_in_one_command(self, add, folder):

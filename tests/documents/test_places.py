@@ -174,7 +174,7 @@ class TestOneFolder:
 
         assert status == 1
         assert "1 added, 1 rejected" in output
-        assert "Rename one of the two." in output
+        assert "rename one of the two." in output
 
     def test_may_have_names_that_are_no_text(self, add, tmp_path):
         for number in (233, 232):
@@ -228,13 +228,19 @@ class TestDocumentsOfEarlierReleases:
         assert "document_exists" in output
         assert contents() == before
 
+        write(clients / "b" / "2019" / "terms.md", "Terms of b.")
+        assert "2 rejected" in add(clients / "b" / "2019")[1]
+        assert add(clients / "a" / "2019")[1].splitlines()[0] == "2 unchanged"
+        assert add(clients / "b" / "2019")[1].splitlines()[0] == "2 added"
+        assert contents().items() > before.items()
+
     def test_are_revised_or_kept_as_asked(self, add, clients):
         add(clients / "a" / "2019", external_id="path")
         forget_places()
         before = contents()
 
         kept = add(clients / "b" / "2019", if_exists="keep")[1]
-        assert "1 added, 1 unchanged" in kept
+        assert "2 added" in kept
         assert contents()["contract.md"] == before["contract.md"]
 
         write(clients / "a" / "2019" / "contract.md", "The new contract of a.")

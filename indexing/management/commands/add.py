@@ -3,6 +3,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
 
@@ -16,8 +17,10 @@ from documents.connectors.local_files import (
     make_external_id,
     make_place,
 )
+from documents.exceptions import DocumentExists
 from documents.identity import IfExists
 from documents.serializers import ArtifactUpdateSerializer
+from documents.services import set_places
 from indexing.management.add_command import AddDocumentsCommand
 
 OF_ONE_DOCUMENT = ("title", "url")
@@ -111,23 +114,33 @@ def _add_files(
 ) -> Iterator[AddResult]:
     """Add every file below the paths; refuse one that is identified as another one of them is."""
     added: dict[str, str] = {}  # external id or place -> path
+    assumed: dict[UUID, str] = {}
+    is_certain = True
     for given in paths:
         for path in iter_files([given]):
             if external_id == "none":
                 yield from add_file(index, path, **attributes)
                 continue
-            place, name = make_place(path, given), None
+            place, name = replace(make_place(path, given), assumed=assumed), None
             if external_id != "place":
                 name = make_external_id(path, given, with_folder=external_id == "folder")
                 place = replace(place, names=())
             other = added.setdefault(name or place.path, os.path.realpath(path))
-            if other == os.path.realpath(path):
-                yield from add_file(index, path, external_id=name, place=place, **attributes)
-            else:
-                error = InvalidInput(
-                    f"{other} has the same {'external id' if name else 'name in NFC'}, "
-                    f"{name or Path(place.path).name!r}.",
-                    field="external_id",
-                    fix="Leave --external-id out." if name else "Rename one of the two.",
-                )
-                yield AddResult(str(path), error=error)
+            if other != os.path.realpath(path):
+                yield AddResult(str(path), error=_make_repeated_error(other, name or place.path))
+                continue
+            for result in add_file(index, path, external_id=name, place=place, **attributes):
+                if result.is_assumed and result.artifact_id is not None:
+                    assumed[result.artifact_id] = place.path
+                is_certain &= not isinstance(result.error, DocumentExists)
+                yield result
+    if is_certain:  # no file has another content than the document of its name
+        set_places(assumed)
+
+
+def _make_repeated_error(other: str, name: str) -> InvalidInput:
+    return InvalidInput(
+        f"{other} is identified by the same name, {name!r}.",
+        field="external_id",
+        fix="Leave --external-id out, or rename one of the two.",
+    )
