@@ -4,19 +4,27 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('documents', '0006_readings'),
+        ("documents", "0006_readings"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='artifact',
-            name='place',
-            field=models.CharField(blank=True, editable=False, help_text='The path that a command read its file from. Empty: another origin, or unknown.', max_length=600),
+            model_name="artifact",
+            name="place",
+            field=models.CharField(
+                blank=True,
+                editable=False,
+                help_text="The path that a command read its file from. Empty: another origin, or unknown.",
+                max_length=600,
+            ),
         ),
         migrations.AddIndex(
-            model_name='artifact',
-            index=models.Index(condition=models.Q(('place', ''), _negated=True), fields=['index', 'place'], name='artifact_place'),
+            model_name="artifact",
+            index=models.Index(
+                condition=models.Q(("place", ""), _negated=True),
+                fields=["index", "place"],
+                name="artifact_place",
+            ),
         ),
     ]

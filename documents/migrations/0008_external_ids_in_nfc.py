@@ -33,9 +33,8 @@ def normalise_external_ids(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('documents', '0007_places'),
+        ("documents", "0007_places"),
     ]
 
     operations = [
