@@ -108,7 +108,8 @@ class EntityAdmin(AddableRowAdmin):
         return embed_again(nodes, name_targets(queryset, "index"))
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
-        return [*self.model.text_fields] if obj is not None else ["index", *self.model.text_fields]
+        fields = [*self.model.text_fields, *self.model.label_fields]
+        return fields if obj is not None else ["index", *fields]
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """The form has saved it."""

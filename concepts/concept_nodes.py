@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
 
 CHARACTERS_PER_TOKEN = 4  # about, in English; an exact count would load the embedding model
+NAME_WEIGHT = 0.5  # of the vector of a type's name, beside that of its name and description
 
 
 class _EntityDrafter:
@@ -36,11 +37,18 @@ class _EntityDrafter:
             text_hash=text_hash,
             source_hash=text_hash,  # it is its own source
             token_count=-(-len(entity.text) // CHARACTERS_PER_TOKEN),
-            details={name: getattr(entity, name) for name in entity.text_fields},
+            **self.describe(entity),
         )
 
+    def describe(self, entity: Any) -> dict[str, Any]:
+        """Further arguments of ``make_text_node``."""
+        return {"details": {name: getattr(entity, name) for name in self.list_fields()}}
+
+    def list_fields(self) -> tuple[str, ...]:
+        return self.model.text_fields + self.model.label_fields
+
     def make_payload(self, node: Node) -> Payload:
-        return node.details | base_payload(node)
+        return {name: node.details[name] for name in self.list_fields()} | base_payload(node)
 
 
 class ConceptDrafter(_EntityDrafter):
@@ -49,5 +57,13 @@ class ConceptDrafter(_EntityDrafter):
 
 
 class RelationshipTypeDrafter(_EntityDrafter):
+    """A long description would outweigh the name, so the vector of the name alone is added: then
+    the type is similar to both."""
+
     kind = "relationship_type"
     model = RelationshipType
+
+    def describe(self, entity: RelationshipType) -> dict[str, Any]:
+        described = super().describe(entity)
+        described["details"]["context_weight"] = NAME_WEIGHT
+        return described | {"context": entity.spoken_name}

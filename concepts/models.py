@@ -65,6 +65,7 @@ class Entity(RevisedRow):
         ]
 
     text_fields: ClassVar[tuple[str, ...]]  # in the order of ``text``; the first is the name
+    label_fields: ClassVar[tuple[str, ...]] = ()  # shown with the text, not embedded
     unknown_error: ClassVar[type[StrataError]]
 
     def __str__(self) -> str:
@@ -194,10 +195,16 @@ class RelationshipType(Entity):
     )
     description = models.TextField(blank=True)
 
-    text_fields = ("name", "category", "description")
+    text_fields = ("name", "description")
+    label_fields = ("category",)
     unknown_error = UnknownRelationshipType
 
     objects = RelationshipTypeQuerySet.as_manager()
+
+    @property
+    def spoken_name(self) -> str:
+        """The name in the form of a text: DEPENDS_ON is "depends on"."""
+        return normalise_name(self.name.replace("_", " "))
 
     @property
     def relationships(self) -> "RelationshipQuerySet":

@@ -1,6 +1,9 @@
 """The nodes of concepts and relationship types, which belong to no artifact."""
 
+from importlib import import_module
+
 import pytest
+from django.apps import apps
 
 from concepts import services
 from concepts.models import Concept, RelationshipType, hash_name
@@ -95,6 +98,27 @@ class TestReconciliation:
 
         assert Concept.objects.get().text_hash == hash_text("Crane")
         assert (Node.objects.get().text, again) == ("Crane", 0)
+
+    def test_plans_types_of_an_earlier_release_as_this_one_embeds_them(self, knowledge, embedder):
+        kind = services.create_relationship_type(INDEX, "EATS", category="food")
+        sync(knowledge)
+        earlier = "EATS\nfood"
+        RelationshipType.objects.filter(pk=kind.pk).update(text_hash=hash_text(earlier))
+        Node.objects.update(
+            text=earlier, context="", text_hash=hash_text(earlier), input_hash="earlier",
+            synced_input_hash="earlier",
+        )  # fmt: skip
+        embedder.embedded.clear()
+
+        import_module("concepts.migrations.0002_embed_names_of_relationship_types").plan_anew(
+            apps, None
+        )
+        tasks.reconcile_indexes()
+        sync(knowledge)
+
+        assert (Node.objects.get().text, Node.objects.get().context) == ("EATS", "eats")
+        assert embedder.embedded == ["EATS", "eats"]
+        assert verify_build(knowledge).findings == {}
 
     def test_does_nothing_if_everything_is_planned(self, knowledge, heron, embedder):
         sync(knowledge)

@@ -215,16 +215,17 @@ class TestRelate:
 
 
 class TestRelationshipType:
-    def test_creates_one_node_from_name_category_and_description(self, knowledge):
+    def test_creates_one_node_from_name_and_description(self, knowledge):
         kind = services.create_relationship_type(
             INDEX, "SUPPORTS", category="Epistemic", description="Makes more likely"
         )
         sync(knowledge)
 
         [node] = Node.objects.filter(build=knowledge)
-        assert (node.kind, node.text) == (
+        assert (node.kind, node.text, node.context) == (
             "relationship_type",
-            "SUPPORTS\nepistemic\nMakes more likely",
+            "SUPPORTS\nMakes more likely",
+            "supports",
         )
         assert get_store().count(knowledge.collection("relationship_type")) == 1
 

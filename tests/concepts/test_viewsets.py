@@ -236,7 +236,7 @@ class TestDocuments:
 class TestRegenerate:
     @pytest.mark.parametrize(
         ("type", "embedded"),
-        [("concept", "Heron\nA wading bird\nArdea"), ("vocabulary", "EATS")],
+        [("concept", ["Heron\nA wading bird\nArdea"]), ("vocabulary", ["EATS", "eats"])],
     )
     def test_accepts_concepts_and_vocabulary_as_types(
         self, client, knowledge, heron, embedder, type, embedded, django_capture_on_commit_callbacks
@@ -249,5 +249,5 @@ class TestRegenerate:
             answer = post(client, f"{API}/regenerate/", type=type, index=INDEX)
 
         assert answer.status_code == 202
-        assert embedder.embedded == [embedded]
+        assert embedder.embedded == embedded
         assert verify_build(knowledge).findings == {}

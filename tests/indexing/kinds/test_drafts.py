@@ -37,7 +37,7 @@ DRAFTS = {
     "question": ("208130199512", "b4cebc190cca", "51fbff7d33ce", "44d4c28d3b6c"),
     "compound": ("415c3a84c93a", "b1e730101fa0", "344dde775be5", "13f281867199"),
     "concept": ("00000000000b", "96dbf6ac868e", "7ad2658d77bd", "c08643d92a56"),
-    "relationship_type": ("00000000000c", "4afe08a49a4b", "e00bd05938d6", "741021b103c6"),
+    "relationship_type": ("00000000000c", "d0c59fd1c592", "203b1c5c8194", "fad4b9b9f71f"),
     "image": ("c28fcb2e06b7", "036e7a4957c3", "fdad47b7849c", "bc4ad8ff5af0"),
 }
 TEXT = "The heron stands in the shallows at dawn. It waits for fish without moving."
