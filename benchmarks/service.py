@@ -206,6 +206,7 @@ def load_texts(count: int) -> list[SampleText]:
 def load_abstracts(count: int) -> list[SampleText]:
     """Load ``count`` abstracts if the shared data exists, else the texts of ``load_texts``."""
     if not ABSTRACTS.exists():
+        print(f"{ABSTRACTS} is missing: other texts take the place of its abstracts.", flush=True)
         return load_texts(count)
     with gzip.open(ABSTRACTS, "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in itertools.islice(lines, count)]
