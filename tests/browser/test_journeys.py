@@ -114,6 +114,8 @@ def test_from_a_failed_file_to_one_that_is_found(page: "Page"):
     person.see("#failed td", has_text="The PDF is damaged")
     page.goto("/add/?index=plain")
     person.give("terns.pdf", make_pdf_with_layout("Terns", "Ringing terns"))
+    person.see("#documents li[data-state=exists]", has_text="terns.pdf")
+    page.get_by_role("button", name="Replace it").click()
     person.see("#documents li[data-state=ready]", has_text="terns.pdf")
     page.goto("/?index=plain&q=Ringing+terns")
     person.see(".hit", has_text="Ringing terns")

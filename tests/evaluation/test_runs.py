@@ -153,7 +153,9 @@ class TestMeasureRun:
         assert (run.state, run.error_code) == (State.FAILED, "invalid")
 
     def test_fails_permanently_on_an_error_that_is_not_retryable(self, run, filled):
-        Artifact.objects.update(external_id=None)
+        for artifact in Artifact.objects.all():  # none is found by its external id
+            unnamed = {"external_id": None, "identity": f"file {artifact.pk}"}
+            Artifact.objects.filter(pk=artifact.pk).update(**unnamed)
 
         failed = measured(run)
 
