@@ -138,9 +138,10 @@ def _find_index(kwargs: Mapping[str, Any], response: Any, answer: Mapping[str, A
     if response.status_code < HTTPStatus.BAD_REQUEST and "index" in kwargs:
         return str(kwargs["index"])  # also one that the request has deleted
     given: list[Any] = [kwargs, answer]
-    if hasattr(response, "renderer_context"):
+    # Without its request after a search, whose answer names the index.
+    if asked := getattr(response, "renderer_context", {}).get("request"):
         with suppress(APIException, StrataError):  # a malformed body that the view left aside
-            given.append(response.renderer_context["request"].data)
+            given.append(asked.data)
     named = [each.get("index") for each in given if isinstance(each, Mapping)]
     known = list_index_names() if any(named) else ()
     return next((str(name) for name in named if name in known), "")

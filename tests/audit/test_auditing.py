@@ -182,6 +182,14 @@ class TestRequests:
         assert len(rows) == 5
         assert word not in json.dumps(rows)
 
+    def test_a_search_that_succeeds_has_a_row_with_its_index(self, build, settings):
+        settings.STRATA_AUDIT_LOG_READS = True
+
+        answer = client_with_key().get("/api/v1/search/pages?index=plain&q=heron&mode=sparse")
+
+        [row] = take_rows()
+        assert (answer.status_code, row["status"], row["index"]) == (200, 200, "plain")
+
     def test_strangers_cannot_fill_the_table(self, shared_store, settings):
         settings.STRATA_AUDIT_LOG_READS = True
         for route in ROUTES:
