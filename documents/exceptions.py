@@ -40,7 +40,7 @@ class DocumentHeld(Conflict):
 
 
 class HiddenParts(Conflict):
-    """The document holds files that you may not see and that would change with it."""
+    """The document holds files that you may not see, which this would change or show."""
 
     code = "hidden_parts"
 

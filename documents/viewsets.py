@@ -37,8 +37,9 @@ from core.routes import describe_route
 from core.serializers import PagingSerializer
 from documents import reading, services
 from documents.batches import BatchResponse, add_batch
-from documents.exceptions import UnknownArtifact
+from documents.exceptions import HiddenParts, UnknownArtifact
 from documents.fetching import fetch_file
+from documents.groups import require_all_visible
 from documents.index_catalog import get_catalog, require_index
 from documents.models import Artifact, Page
 from documents.parsing import draw_page, find_boxes, find_line_boxes
@@ -340,7 +341,7 @@ class ArtifactViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="read_original",
         parameters=[ARTIFACT_ID],
-        responses={(200, "*/*"): OpenApiTypes.BINARY, 422: ERROR},
+        responses={(200, "*/*"): OpenApiTypes.BINARY, 409: ERROR, 422: ERROR},
     )
     def original(self, request: Request, artifact_id: str) -> FileResponse:
         """Download the original file.
@@ -348,6 +349,8 @@ class ArtifactViewSet(viewsets.ViewSet):
         If a virus scanner is configured, it has checked the file.
         """
         artifact = _get_visible(request, artifact_id)
+        # The original of a ZIP or an e-mail has the bytes of all its files.
+        require_all_visible(artifact.parts, get_grant(request), HiddenParts)
         with _reading_original(artifact) as path:
             file = path.open("rb")
         name = "".join(char if char.isprintable() else "_" for char in artifact.file_name)

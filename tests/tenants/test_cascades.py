@@ -3,6 +3,7 @@ nothing is changed. Every operation that writes is walked."""
 
 import json
 from collections.abc import Callable
+from contextlib import closing
 from types import SimpleNamespace
 from typing import Any
 
@@ -186,6 +187,15 @@ class TestZipWithAFileOfOtherGroups:
         assert hidden.groups == ["board"]
         parse_artifact(hidden.pk)
         assert hidden.pages.get().text == "Terns"
+
+    def test_is_downloaded_only_by_those_who_see_all_of_its_files(self, world):
+        path = f"{artifact(world)}original"
+
+        refused = client_of("staff").get(path)
+
+        assert (refused.status_code, refused.json()["code"]) == (409, "hidden_parts")
+        with closing(client_of("everything").get(path)) as answer:
+            assert answer.status_code == 200
 
     def test_loses_the_file_if_they_leave_it_out(self, world):
         put(file=make_zip({"a.md": "Herons"}))(client_of("everything"), world)
