@@ -38,8 +38,9 @@ def readers():
 
 
 @pytest.fixture
-def endless(tmp_path):
+def endless(tmp_path, settings):
     """A path whose reading never ends: a pipe without a writer."""
+    settings.STRATA_FILES_DIR = tmp_path  # a pipe is linked into a reader's folder, never copied
     path = tmp_path / "endless"
     os.mkfifo(path)
     return path
