@@ -57,7 +57,11 @@ LONGEST_FILES = (
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Run the longest files first. On servers, leave out the tests that use neither database nor
-    store: they ran elsewhere."""
+    store: they ran elsewhere.
+
+    There, all tests of a process share one store, so those that use ``store`` and those that use
+    ``shared_store`` must be in different modules.
+    """
     items.sort(key=lambda item: not item.nodeid.startswith(LONGEST_FILES))
     if settings.STRATA_VECTOR_STORE == "embedded":
         return
@@ -70,6 +74,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     ]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(asking)])
     items[:] = asking
+    shared, alone = (
+        {item.path for item in items if name in getattr(item, "fixturenames", ())}
+        for name in ("shared_store", "store")
+    )
+    if both := shared & alone:
+        raise pytest.UsageError(f"Tests here use `store` and `shared_store`: {sorted(both)}")
 
 
 def pytest_collection_finish() -> None:

@@ -124,21 +124,6 @@ class TestRelationships:
         [edge] = best["relationships"]
         assert (edge["source"]["label"], edge["target"]["label"]) == ("Heron", "Fish")
 
-    def test_are_similar_to_their_name_and_not_to_their_category(self, client, knowledge):
-        services.create_relationship_type(
-            INDEX, "SUPPORTS", category="epistemic",
-            description="gives reasons to believe that a claim holds",
-        )  # fmt: skip
-        sync(knowledge)
-
-        def similarity(query):
-            [hit] = search_knowledge(client, "relationships", query)["hits"]
-            return hit["score"]
-
-        assert similarity("supports") > 0.7
-        assert similarity("reasons to believe that a claim holds") > 0.5
-        assert similarity("epistemic status") < 0.2
-
 
 class TestSources:
     def test_show_the_matching_chunk_and_their_concepts(self, search, shared_graph):
@@ -369,20 +354,6 @@ class TestPaths:
         assert [step["reversed"] for step in whole[1]["steps"]] == [False, True]
         assert whole[1]["similarity"] == min(s["similarity"] for s in whole[1]["steps"])
         assert [len(path["steps"]) for path in short] == [1]
-
-    def test_follow_a_type_by_its_exact_name_whatever_its_description(self, client, knowledge):
-        ends = [services.create_concept(INDEX, name) for name in ("Diet", "Health")]
-        kind = services.create_relationship_type(
-            INDEX, "DEPENDS_ON", category="structural",
-            description="needs something else to exist or to work, now or in the long run",
-        )  # fmt: skip
-        services.relate_concepts(INDEX, ends[0].pk, kind.pk, ends[1].pk)
-        sync(knowledge)
-        url = f"{API}/concepts/{ends[0].pk}/paths"
-
-        for like in ("DEPENDS_ON", "depends on", "causes, Depends On"):
-            [path] = client.get(url, {"like": like, "min_similarity": 0.8}).json()["paths"]
-            assert (path["similarity"], path["steps"][0]["type"]["name"]) == (1.0, "DEPENDS_ON")
 
 
 class TestSimilarSources:

@@ -184,3 +184,36 @@ class TestSimilarSources:
         assert {hit["artifact"]["id"] for hit in others} == {
             str(each.pk) for each in graph["documents"].values()
         }
+
+
+class TestRelationships:
+    def test_are_similar_to_their_name_and_not_to_their_category(self, client, knowledge):
+        create_relationship_type(
+            INDEX, "SUPPORTS", category="epistemic",
+            description="gives reasons to believe that a claim holds",
+        )  # fmt: skip
+        sync(knowledge)
+
+        def similarity(query):
+            [hit] = search_knowledge(client, "relationships", query)["hits"]
+            return hit["score"]
+
+        assert similarity("supports") > 0.7
+        assert similarity("reasons to believe that a claim holds") > 0.5
+        assert similarity("epistemic status") < 0.2
+
+
+class TestPaths:
+    def test_follow_a_type_by_its_exact_name_whatever_its_description(self, client, knowledge):
+        ends = [create_concept(INDEX, name) for name in ("Diet", "Health")]
+        kind = create_relationship_type(
+            INDEX, "DEPENDS_ON", category="structural",
+            description="needs something else to exist or to work, now or in the long run",
+        )  # fmt: skip
+        relate_concepts(INDEX, ends[0].pk, kind.pk, ends[1].pk)
+        sync(knowledge)
+        url = f"{API}/concepts/{ends[0].pk}/paths"
+
+        for like in ("DEPENDS_ON", "depends on", "causes, Depends On"):
+            [path] = client.get(url, {"like": like, "min_similarity": 0.8}).json()["paths"]
+            assert (path["similarity"], path["steps"][0]["type"]["name"]) == (1.0, "DEPENDS_ON")
