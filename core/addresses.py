@@ -11,7 +11,14 @@ from typing import Final
 # Outside are, among others, site-local addresses and the ways to write an IPv4 address as IPv6.
 _GLOBAL_IPV6: Final = IPv6Network("2000::/3")
 _SIX_TO_FOUR: Final = IPv6Network("2002::/16")  # contains any IPv4 address; obsolete (RFC 7526)
-_SIX_TO_FOUR_RELAYS: Final = IPv4Network("192.88.99.0/24")
+_DOCUMENTATION: Final = IPv6Network("3fff::/20")  # RFC 9637
+# The last 64 bits of an ISATAP address (RFC 5214): one of these, then an IPv4 address.
+_ISATAP: Final = (bytes.fromhex("00005efe"), bytes.fromhex("02005efe"))
+_NOT_INTERNET_IPV4: Final = (
+    IPv4Network("192.88.99.0/24"),  # relays of 6to4
+    IPv4Network("192.0.0.0/24"),  # IETF protocols; clouds answer there, too
+    IPv4Network("168.63.129.16/32"),  # Azure answers there inside each virtual machine
+)
 _NAT64: Final = IPv6Network("64:ff9b::/96")  # RFC 6052: the last 32 bits are an IPv4 address
 
 
@@ -42,9 +49,11 @@ def is_public(address: str) -> bool:
     """Whether it leads into the Internet. An IPv4 address in one of NAT64 counts as itself."""
     ip = ip_address(address)
     if isinstance(ip, IPv4Address):
-        return ip.is_global and not ip.is_multicast and ip not in _SIX_TO_FOUR_RELAYS
+        special = any(ip in network for network in _NOT_INTERNET_IPV4)
+        return ip.is_global and not ip.is_multicast and not special
     if ip.ipv4_mapped is not None:
         return is_public(str(ip.ipv4_mapped))
     if ip in _NAT64:
         return is_public(str(IPv4Address(ip.packed[-4:])))
-    return ip.is_global and ip in _GLOBAL_IPV6 and ip not in _SIX_TO_FOUR
+    special = ip in _SIX_TO_FOUR or ip in _DOCUMENTATION or ip.packed[8:12] in _ISATAP
+    return ip.is_global and ip in _GLOBAL_IPV6 and not special

@@ -1,5 +1,7 @@
-"""YAML that people write: without aliases, a few lines of which can stand for gigabytes."""
+"""YAML that people write: without aliases, a few lines of which can stand for gigabytes, and
+without keys that are given twice, of which the first would be ignored in silence."""
 
+from collections import Counter
 from typing import Any, Final
 
 import yaml
@@ -28,11 +30,23 @@ class _Loader(yaml.SafeLoader):
         self._depth -= 1
         return node
 
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        mapping = super().compose_mapping_node(anchor)
+        keys = [key for key, _ in mapping.value if isinstance(key, yaml.ScalarNode)]
+        counts = Counter(key.value for key in keys)
+        for key in keys:
+            if counts[key.value] > 1:
+                line = key.start_mark.line + 1
+                raise NotPlainYaml(f"gives {key.value[:40]!r} twice (first on line {line}).")
+        return mapping
+
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
             content = super().construct_object(node, deep)
             if isinstance(content, str):
                 content.encode()  # escapes can make half a character, which cannot be stored
+                if "\0" in content:  # PostgreSQL cannot store it, either
+                    raise ValueError
         except (ValueError, ArithmeticError, LookupError, AttributeError):
             # PyYAML lets out what ``int``, ``date`` and others raise.
             kind = node.tag.rpartition(":")[2]

@@ -48,12 +48,17 @@ class TestYaml:
         "value",
         [
             "9" * 5_000, "2020-99-99", "2020-01-01T00:00:00+99:99", "1" + ":59" * 400 + ".5",
-            "!!timestamp x", "!!int x", "!!float x", "!!bool x", "!!int ''", r'"\ud800"',
+            "!!timestamp x", "!!int x", "!!float x", "!!bool x", "!!int ''", r'"\ud800"', r'"\0"',
         ],
     )  # fmt: skip
     def test_is_refused_with_a_value_that_cannot_be_read(self, value):
         with pytest.raises(InvalidSpec, match=r"^x\.yaml is not YAML: .+ is no valid \w+"):
             parse_spec("x", f"title: {value}")
+
+    @pytest.mark.parametrize("text", ["title: a\ntitle: b", "search: {k: 1, weights: 2, k: 3}"])
+    def test_is_refused_with_a_setting_given_twice(self, text):
+        with pytest.raises(InvalidSpec, match=r"gives .(title|k). twice \(first on line 1"):
+            parse_spec("x", text)
 
     def test_is_refused_when_nested_too_deeply(self):
         with pytest.raises(InvalidSpec, match=r"^x\.yaml is nested too deeply\.$"):
