@@ -9,6 +9,7 @@ import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,8 @@ class QueryLoad:
 
 def measure_model_switch(text_count: int, queries: list[str]) -> None:
     texts = load_texts(text_count)
+    say = partial(print, flush=True)
+    say(f"a model switched under load, {len(texts)} texts:")
     with tempfile.TemporaryDirectory() as folder:
         spec = Path(folder) / f"{INDEX}.yaml"
         spec.write_text(FIRST_SPEC)
@@ -67,7 +70,7 @@ def measure_model_switch(text_count: int, queries: list[str]) -> None:
             started = time.perf_counter()
             add_texts(service, texts, INDEX)
             wait_until_ready(service, len(texts), INDEX)
-            indexing_seconds = time.perf_counter() - started
+            say(f"  {len(texts)} texts indexed: {time.perf_counter() - started:.0f} s")
             old = _get_reference_rankings(service, queries)
             load = QueryLoad(service.url, queries)
             asking = threading.Thread(target=load.run)
@@ -76,12 +79,13 @@ def measure_model_switch(text_count: int, queries: list[str]) -> None:
                 spec.write_text(SECOND_SPEC)
                 started = time.perf_counter()
                 build = _apply_spec(service)
-                switching_seconds = time.perf_counter() - started
+                node_count = build["embedded"] + build["copied"]
+                say(f"  switched, {node_count} chunks: {time.perf_counter() - started:.0f} s")
                 time.sleep(2)
                 new = _get_reference_rankings(service, queries)
                 started = time.perf_counter()
                 service.api.post(f"indexes/{INDEX}/rollback/").raise_for_status()
-                rollback_seconds = time.perf_counter() - started
+                say(f"  rolled back: {time.perf_counter() - started:.2f} s")
                 time.sleep(2)
             finally:
                 load.stop_event.set()
@@ -91,23 +95,19 @@ def measure_model_switch(text_count: int, queries: list[str]) -> None:
                 if answer[2] != {1: old, 2: new}[answer[0]][answer[1]]
             ]  # fmt: skip
             distinct = sum(old[query] != new[query] for query in queries)
-            node_count = build["embedded"] + build["copied"]
+            say(f"  queries by build: {dict(sorted(load.counts.items()))}, of {len(queries)} kinds,"
+                f" {distinct} of which the models answer differently")  # fmt: skip
+            say(f"  failed: {len(load.failures)}; mixed: {len(mixed)}")
+            for failure in load.failures[:3]:
+                say(f"    {failure}")
             changed = _count_embedded_by(
                 service, lambda: _edit_texts(service, texts[: text_count // 100])
             )
+            say(f"  1% of the texts edited: {changed} embedded, {changed / node_count:.2%} of all")
             relabelled = _count_embedded_by(
                 service, lambda: _change_metadata(service, texts[: text_count // 100])
             )
-    print(f"a model switched under load, {len(texts)} texts, {node_count} chunks:")
-    print(f"  first indexing {indexing_seconds:.0f} s, switch {switching_seconds:.0f} s,"
-          f" rollback {rollback_seconds:.2f} s")  # fmt: skip
-    print(f"  queries by build: {dict(sorted(load.counts.items()))}, of {len(queries)} kinds,"
-          f" {distinct} of which the models answer differently")  # fmt: skip
-    print(f"  failed: {len(load.failures)}; mixed: {len(mixed)}")
-    for failure in load.failures[:3]:
-        print(f"    {failure}")
-    print(f"  1% of the texts edited: {changed} embedded, {changed / node_count:.2%} of all")
-    print(f"  metadata of 1% changed: {relabelled} embedded")
+            say(f"  metadata of 1% changed: {relabelled} embedded")
 
 
 def _build_search(query: str) -> dict[str, Any]:
