@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import QuerySet
 
-from concepts.models import Concept, Entity, RelationshipType
+from concepts.models import Concept, Entity, RelationshipType, speak_name
 from core.text import hash_text
 from indexing.drafting.drafter import base_payload
 from indexing.models import IndexBuild, Node
@@ -66,4 +66,4 @@ class RelationshipTypeDrafter(_EntityDrafter):
     def describe(self, entity: RelationshipType) -> dict[str, Any]:
         described = super().describe(entity)
         described["details"]["context_weight"] = NAME_WEIGHT
-        return described | {"context": entity.spoken_name}
+        return described | {"context": speak_name(entity.name)}

@@ -37,6 +37,11 @@ def hash_name(name: str) -> str:
     return hash_text(normalise_name(name))
 
 
+def speak_name(name: str) -> str:
+    """Write a name in the form of a text: DEPENDS_ON is "depends on"."""
+    return normalise_name(name.replace("_", " "))
+
+
 class VisibleQuerySet(models.QuerySet[Row]):
     """Rows that a grant may hide. The model names the ``unknown_error``."""
 
@@ -50,6 +55,21 @@ class VisibleQuerySet(models.QuerySet[Row]):
             model: Any = self.model
             raise model.unknown_error(field="id")
         return row
+
+
+class EntityQuerySet(VisibleQuerySet[Row]):
+    """Concepts or relationship types."""
+
+    def find_named(self, names: Collection[str]) -> dict[uuid.UUID, str]:
+        """The ids of the rows with one of these names, each with that name. Case and white space do
+        not count, and "depends on" is DEPENDS_ON."""
+        by_hash: dict[str, str] = {}
+        for name in names:
+            spoken = speak_name(name)
+            for spelling in (spoken, spoken.replace(" ", "_"), name):
+                by_hash[hash_name(spelling)] = name
+        found = self.filter(name_hash__in=by_hash).order_by("pk")
+        return {pk: by_hash[name_hash] for pk, name_hash in found.values_list("pk", "name_hash")}
 
 
 class Entity(RevisedRow):
@@ -89,7 +109,7 @@ class Entity(RevisedRow):
         raise NotImplementedError
 
 
-class ConceptQuerySet(VisibleQuerySet["Concept"]):
+class ConceptQuerySet(EntityQuerySet["Concept"]):
     def visible_to(self, grant: Grant) -> "ConceptQuerySet":
         """Concepts without quotes, and concepts all of whose quotes are from documents that the
         grant includes, because a description may repeat what any quoted document says."""
@@ -176,7 +196,7 @@ class Instance(models.Model):
         return self.quote[:80]
 
 
-class RelationshipTypeQuerySet(VisibleQuerySet["RelationshipType"]):
+class RelationshipTypeQuerySet(EntityQuerySet["RelationshipType"]):
     def visible_to(self, grant: Grant) -> "RelationshipTypeQuerySet":
         """Types with a relationship that the grant includes, and types without relationships."""
         types = grant.limit(self)
@@ -200,11 +220,6 @@ class RelationshipType(Entity):
     unknown_error = UnknownRelationshipType
 
     objects = RelationshipTypeQuerySet.as_manager()
-
-    @property
-    def spoken_name(self) -> str:
-        """The name in the form of a text: DEPENDS_ON is "depends on"."""
-        return normalise_name(self.name.replace("_", " "))
 
     @property
     def relationships(self) -> "RelationshipQuerySet":

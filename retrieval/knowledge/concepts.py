@@ -70,8 +70,8 @@ class RelationshipTypeHit(EntityHit):
 
 def search_concepts(knowledge_query: KnowledgeQuery, options: SearchOptions) -> list[ConceptHit]:
     hits = knowledge_query.find("concept", options)
-    reasons = {hit.node_id: [MatchReason("concept", hit.score)] for hit in hits}
-    return load_concepts(reasons, knowledge_query.grant, {hit.node_id: hit.verdict for hit in hits})
+    reasons = {hit.pk: [MatchReason("concept", hit.score)] for hit in hits}
+    return load_concepts(reasons, knowledge_query.grant, {hit.pk: hit.verdict for hit in hits})
 
 
 def search_relationship_types(
@@ -79,18 +79,18 @@ def search_relationship_types(
 ) -> list[RelationshipTypeHit]:
     """Find relationship types, each with its first ``edges_shown`` relationships."""
     hits = knowledge_query.find("relationship_type", options)
-    types = RelationshipType.objects.in_bulk([h.node_id for h in hits])
+    types = RelationshipType.objects.in_bulk([hit.pk for hit in hits])
     edges = Relationship.objects.visible_to(knowledge_query.grant).filter(type__in=list(types))
     first_edges = _load_first_of_each(edges.with_concepts_and_type(), "type_id", edges_shown)
     return [
         RelationshipTypeHit(
-            types[hit.node_id],
+            types[hit.pk],
             [MatchReason("relationship_type", hit.score)],
             hit.verdict,
-            first_edges.get(hit.node_id, []),
+            first_edges.get(hit.pk, []),
         )
         for hit in hits
-        if hit.node_id in types
+        if hit.pk in types
     ]
 
 

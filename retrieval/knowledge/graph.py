@@ -8,13 +8,7 @@ from uuid import UUID
 from django.db.models import Case, Q, Value, When
 
 from access.grants import Grant
-from concepts.models import (
-    Concept,
-    Instance,
-    Relationship,
-    RelationshipType,
-    normalise_name,
-)
+from concepts.models import Concept, Instance, Relationship
 from retrieval.knowledge.concepts import search_concepts, search_relationship_types
 from retrieval.knowledge.query import KnowledgeQuery
 from retrieval.knowledge.routing import RoutingResult
@@ -72,23 +66,17 @@ def find_paths(
     min_similarity: float | None = None,
 ) -> tuple[list[ConceptPath], list[UUID]]:
     """Find chains of up to ``depth`` relationships from a concept, in either direction, whose types
-    are similar to any of the words ``like``; most similar first, then shortest. A type with a
-    word's name is as similar as can be. A chain visits no concept twice. The ids of stale hits are
-    returned too."""
+    are similar to any of the words ``like``; most similar first, then shortest. A chain visits no
+    concept twice. The ids of stale hits are returned too."""
     stale_ids: list[UUID] = []
     options = SearchOptions(limit=_MAX_TYPES, min_similarity=min_similarity)
     type_similarities: dict[UUID, tuple[float, str]] = {}
     for word in like:
         knowledge_query = KnowledgeQuery([concept.index], word, grant=grant)
         for hit in knowledge_query.find("relationship_type", options):
-            if hit.score > type_similarities.get(hit.node_id, (-2.0, ""))[0]:
-                type_similarities[hit.node_id] = (hit.score, word)
+            if hit.score > type_similarities.get(hit.pk, (-2.0, ""))[0]:
+                type_similarities[hit.pk] = (hit.score, word)
         stale_ids += knowledge_query.checks.stale_ids
-    named = {normalise_name(word.replace("_", " ")): word for word in like}
-    types = RelationshipType.objects.visible_to(grant).filter(index=concept.index)
-    for each in types.order_by("pk")[:_MAX_TYPES]:
-        if (name := each.spoken_name) in named:
-            type_similarities[each.pk] = (1.0, named[name])
     frontier = [ConceptPath((), (concept.pk,))]
     found: list[ConceptPath] = []
     for _ in range(depth):

@@ -1,14 +1,17 @@
 """A query that is embedded once and searches nodes of several kinds, and its answer."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
+from uuid import UUID
 
 from access.grants import Grant
+from concepts.models import Concept, RelationshipType
 from core.stages import stage
 from indexing.models import IndexBuild
 from indexing.stores import DenseVector
 from retrieval.search.flat import MIN_REFILL_POINTS, count_final, drop_repeated_chunks
+from retrieval.search.hit_checks import Verdict
 from retrieval.search.query_vectors import embed_query
 from retrieval.search.ranking import measure_similarities
 from retrieval.search.request import Mode, SearchOptions
@@ -23,6 +26,20 @@ from retrieval.search.targets import (
 
 _EXTRA_HITS = 2  # hits fetched in addition, to replace dropped ones
 _MAX_FETCHES = 8  # from the store, until enough chunks are similar enough
+_ENTITIES: dict[str, type[Concept] | type[RelationshipType]] = {
+    "concept": Concept,
+    "relationship_type": RelationshipType,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EntityScore:
+    """A concept or a relationship type that a query found. ``verdict`` is None if it was read from
+    the database, not from the vector store."""
+
+    pk: UUID
+    score: float
+    verdict: Verdict | None
 
 
 class KnowledgeQuery(SearchRun):
@@ -41,9 +58,10 @@ class KnowledgeQuery(SearchRun):
         self.query, self.vector = query, vector
 
     @stage("retriever", "RETRIEVER")
-    def find(self, kind: str, options: SearchOptions) -> list[Hit]:
-        """The nearest nodes of a kind that can be served, best first; ties by id. ``limit``,
-        ``offset`` and ``min_similarity`` of the options apply."""
+    def find(self, kind: str, options: SearchOptions) -> list[EntityScore]:
+        """The nearest concepts or relationship types that can be served, best first; ties by id.
+        Those that the query or one of its parts between commas names come first, with similarity
+        1, embedded or not. ``limit``, ``offset`` and ``min_similarity`` of the options apply."""
         self._set_targets(kind, SearchOptions(mode=Mode.DENSE, min_score=options.min_similarity))
         count = fetched = options.offset + options.limit
         served = self._find_served(fetched)
@@ -55,8 +73,22 @@ class KnowledgeQuery(SearchRun):
                 target.reset()
             fetched = max(2 * fetched, MIN_REFILL_POINTS)
             served = self._find_served(fetched)
-        [hits] = self.make_hits(served[options.offset : count])
-        return hits
+        [hits] = self.make_hits(served[:count])
+        verdicts = {hit.node_id: hit.verdict for hit in hits}
+        found = [EntityScore(pk, 1.0, verdicts.get(pk)) for pk in self._find_named(kind)]
+        named_ids = {each.pk for each in found}
+        found += [
+            EntityScore(hit.node_id, hit.score, hit.verdict)
+            for hit in hits
+            if hit.node_id not in named_ids
+        ]
+        return found[options.offset : count]
+
+    def _find_named(self, kind: str) -> Iterable[UUID]:
+        names = {self.query, *self.query.split(",")} - {""}
+        indexes = [name for name, build in self.builds.items() if build is not None]
+        rows = _ENTITIES[kind].objects.visible_to(self.grant).filter(index__in=indexes)
+        return rows.find_named(names)
 
     @stage("retriever", "RETRIEVER")
     def find_chunks(self, count: int, options: SearchOptions) -> list[tuple[Hit, float]]:

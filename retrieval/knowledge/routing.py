@@ -60,7 +60,7 @@ def blend_concepts(
     )
     concepts = knowledge_query.find("concept", each_kind)
     for hit in concepts:
-        keep_best_reason(hit.node_id, "concept", hit.score, {})
+        keep_best_reason(hit.pk, "concept", hit.score, {})
     sources = search_sources(knowledge_query, each_kind)
     similarities = {hit.source_id: hit.similarity for hit in sources}
     quotes = find_quotes(similarities, knowledge_query.grant).order_by()
@@ -78,5 +78,5 @@ def blend_concepts(
     scores = {pk: comb_sum([each.score for each in best[pk].values()]) for pk in best}
     ranked = sorted(best, key=lambda pk: (-scores[pk], pk))
     reasons = {pk: list(best[pk].values()) for pk in ranked[: options.limit]}
-    verdicts = {hit.node_id: hit.verdict for hit in concepts}
+    verdicts = {hit.pk: hit.verdict for hit in concepts}
     return load_concepts(reasons, knowledge_query.grant, verdicts)

@@ -9,11 +9,13 @@ from functools import partial
 import pytest
 from rest_framework.test import APIClient
 
+from access.grants import Grant
 from concepts import services
 from concepts.instances import add_instance
 from concepts.models import Concept
 from documents.models import Source
 from documents.services import TextContent
+from retrieval.retrievers import ConceptRetriever, RelationshipTypeRetriever
 from tests.concepts.conftest import INDEX
 from tests.factories import give, load_index, sync
 
@@ -101,7 +103,7 @@ class TestConcepts:
         pages = [search("concepts", limit=1, offset=n)["hits"][0] for n in range(3)]
 
         assert labels(pages) == labels(every)
-        assert search("concepts", min_similarity=0.999)["hits"] == []
+        assert search("concepts", "wades", min_similarity=0.999)["hits"] == []
 
     def test_that_changed_since_are_stale(self, search, shared_graph):
         services.edit_entity(Concept, shared_graph["Heron"].pk, description="bird that stands")
@@ -123,6 +125,75 @@ class TestRelationships:
         assert (best["name"], best["verdict"]) == ("EATS", "exact")
         [edge] = best["relationships"]
         assert (edge["source"]["label"], edge["target"]["label"]) == ("Heron", "Fish")
+
+
+class TestExactNames:
+    """EATS and Granite are less similar to these words than others are, apart from their names."""
+
+    @pytest.mark.parametrize(
+        "query", ["eats", "EATS", " eats ", "swims in water, eats", "eats,lies below"]
+    )
+    def test_of_types_come_first_with_similarity_1(self, search, query):
+        [best, other] = search("relationships", query)["hits"]
+
+        assert (best["name"], best["score"], best["verdict"]) == ("EATS", 1.0, "exact")
+        assert best["ways"][0]["similarity"] == 1.0
+        assert other["score"] < 1.0
+
+    def test_may_be_written_with_spaces_for_underscores(self, search):
+        services.create_relationship_type(INDEX, "DEPENDS_ON", description="is nothing without")
+
+        for query in ("depends on", "Depends_On", "DEPENDS  ON"):
+            [best, *_] = search("relationships", query)["hits"]
+            assert (best["name"], best["score"]) == ("DEPENDS_ON", 1.0)
+
+    def test_of_several_parts_are_all_found(self, search):
+        hits = search("relationships", "underlies, eats", min_similarity=0.99)["hits"]
+
+        assert {hit["name"]: hit["score"] for hit in hits} == {"EATS": 1.0, "UNDERLIES": 1.0}
+
+    def test_are_paged_without_gaps_or_repeats(self, search):
+        pages = [
+            search("relationships", "underlies", limit=1, offset=n)["hits"][0]["name"]
+            for n in range(2)
+        ]
+
+        assert pages == ["UNDERLIES", "EATS"]
+        assert search("relationships", "underlies", offset=2)["hits"] == []
+
+    def test_are_the_entry_of_a_route(self, search, shared_graph):
+        by_type = search("route", "eats")["entry"]
+        by_concept = search("route", "granite, rock of crystals")["entry"]
+
+        assert by_type == {
+            "kind": "relationship_type",
+            "id": str(shared_graph["EATS"].pk),
+            "similarity": 1.0,
+        }
+        assert (by_concept["kind"], by_concept["similarity"]) == ("concept", 1.0)
+
+    def test_count_in_a_blend(self, search):
+        granite, *_ = search("blend", "granite")["hits"]
+        by_type = {hit["label"]: hit["ways"] for hit in search("blend", "eats")["hits"]}
+
+        assert granite["label"] == "Granite"
+        assert ("concept", 1.0) in [(way["way"], way["similarity"]) for way in granite["ways"]]
+        assert ("relationship_type", 0.6) in [(w["way"], w["score"]) for w in by_type["Heron"]]
+        assert ("relationship_type", 0.6) in [(w["way"], w["score"]) for w in by_type["Fish"]]
+
+    def test_of_hidden_types_are_not_found(self, shared_graph):
+        secret = give("Fish swim.", index=INDEX, groups=["staff"])
+        hunts = services.create_relationship_type(INDEX, "HUNTS")
+        hidden = services.create_concept(INDEX, "Otter")
+        add_instance(hidden.pk, "Fish swim", artifact_id=secret.pk)
+        services.relate_concepts(INDEX, hidden.pk, hunts.pk, shared_graph["Fish"].pk)
+        nobody = Grant(groups=frozenset())
+
+        types = RelationshipTypeRetriever(INDEX, grant=nobody).search("hunts").found
+        concepts = ConceptRetriever(INDEX, grant=nobody).search("otter").found
+
+        assert "HUNTS" not in [hit.entity.name for hit in types]
+        assert "Otter" not in [hit.entity.label for hit in concepts]
 
 
 class TestSources:
@@ -204,7 +275,7 @@ class TestRoute:
         assert sorts.get(kind, "relationship_types") in answer
 
     def test_has_no_entry_if_nothing_is_similar(self, search):
-        assert search("route", min_similarity=0.999)["entry"] is None
+        assert search("route", "wades", min_similarity=0.999)["entry"] is None
 
     def test_accepts_limits_for_each_kind(self, search):
         whole = search("route", "heron fish", min_similarity=-1)

@@ -35,7 +35,7 @@ class TestConcepts:
         [point] = get_store().retrieve(collection, [pk]).values()
         get_store().replace_payloads(collection, {pk: {**point.payload, "text": "A crane"}})
 
-        assert "Heron" not in labels(search("concepts")["hits"])
+        assert "Heron" not in labels(search("concepts", "bird that wades")["hits"])
         assert "Integrity error" in caplog.text
 
 
