@@ -2,8 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import Any, Self
 from uuid import UUID
+
+from django.utils import timezone
 
 import strata_types
 from access.grants import EVERYTHING, Grant
@@ -110,16 +113,17 @@ class AskRequest:
 class PipelineHits:
     """The hits of a pipeline run, or the refusal, with everything that explains them.
 
-    ``question``: what was asked; a follow-up as it was rewritten. ``query``: the query that was
-    searched; ``queries``: its wordings. ``filter``: the filter that was applied; ``parsed``: the
-    part of it read from the question. ``notes``: what could not be done, each a sentence.
-    ``relevant``: None if it was not tested, or refused.
-    ``took_ms``: by component, and ``total``.
+    ``question``: what was asked; a follow-up as it was rewritten. ``semantic_query``: what the
+    filters leave of it. ``query``: the query that was searched; ``queries``: its wordings.
+    ``filter``: the filter that was applied; ``parsed``: the part of it read from the question.
+    ``notes``: what could not be done, each a sentence. ``relevant``: None if it was not tested, or
+    refused. ``took_ms``: by component, and ``total``.
     """
 
     pipeline: str
     passages: list[Passage] = field(default_factory=list)
     question: str = ""
+    semantic_query: str = ""
     query: str = ""
     queries: list[str] = field(default_factory=list)
     filter: dict[str, Any] | None = None
@@ -131,5 +135,11 @@ class PipelineHits:
     builds: dict[str, int | None] = field(default_factory=dict)
     dropped: DroppedPoints = field(default_factory=DroppedPoints)
     stale_ids: list[UUID] = field(default_factory=list)  # the caller enqueues planning for these
+    started_at: datetime = field(default_factory=timezone.now)
     took_ms: dict[str, float] = field(default_factory=dict)
     why_not: dict[str, Any] | None = None
+
+    @property
+    def found_at(self) -> datetime:
+        """By the clock of ``took_ms``, so that a clock that is set meanwhile changes nothing."""
+        return self.started_at + timedelta(milliseconds=self.took_ms.get("total", 0.0))

@@ -77,6 +77,7 @@ class FilterParser:
 
     @component.output_types(
         query=str,
+        semantic_query=str,
         filter=dict[str, Any] | None,
         parsed=dict[str, Any],
         notes=list[str],
@@ -91,11 +92,10 @@ class FilterParser:
         grant: Grant = EVERYTHING,
     ) -> dict[str, Any]:
         """Return the given ``filter`` combined with the filters read from the question, which are
-        also in ``parsed``."""
+        also in ``parsed``. ``semantic_query`` is what they leave of the question."""
         build = find_builds([index], grant)[index]
         if build is None:
-            empty: dict[str, Any] = {"query": query, "filter": filter, "parsed": {}, "notes": []}
-            return {**empty, "relevant": None}
+            return {**_leave_whole(query, filter), "notes": [], "relevant": None}
         spec = build.spec
         parse_filter(filter, spec)
         [target] = make_targets([build], spec.kinds[:1])
@@ -113,9 +113,14 @@ class FilterParser:
             parse_filter(joined, spec)
         except InvalidInput as error:  # the combined filter exceeds the limits of a filter
             notes.append(f"No filter of the question is used: {error.detail}")
-            found = {"query": query, "filter": filter, "parsed": {}}
+            found = _leave_whole(query, filter)
         else:
-            found = {"query": reading.query, "filter": joined or None, "parsed": reading.filter}
+            found = {
+                "query": reading.query,
+                "semantic_query": reading.remainder,
+                "filter": joined or None,
+                "parsed": reading.filter,
+            }
         return {**found, "notes": notes, "relevant": relevance.is_relevant}
 
     def _parse(
@@ -162,6 +167,11 @@ class FilterParser:
         if model_reading is None:
             return self.test.judge(target, parsed.topic)
         return Relevance(model_reading.is_relevant or _is_artifact_title(query, target))
+
+
+def _leave_whole(query: str, filter: dict[str, Any] | None) -> dict[str, Any]:
+    """The outputs for a question from which no filter is taken."""
+    return {"query": query, "semantic_query": query, "filter": filter, "parsed": {}}
 
 
 def _has_unread_year(query: str, spec: IndexSpec) -> bool:

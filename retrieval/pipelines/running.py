@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+from django.utils import timezone
+
 from access.usage_limits import add_model_use
 from core.exceptions import InvalidInput
 from retrieval.event_loop import run_in_thread
@@ -27,8 +29,8 @@ _DEFAULT_PIPELINE: Final = "plain"  # for an index without a live build, whose s
 _END: Final = object()
 # Outputs of components that are fields of ``PipelineHits``; of several, the last counts.
 MERGED_OUTPUTS: Final = (
-    "query", "queries", "filter", "parsed", "relevant", "refusal", "identified", "dropped",
-    "stale_ids",
+    "query", "semantic_query", "queries", "filter", "parsed", "relevant", "refusal", "identified",
+    "dropped", "stale_ids",
 )  # fmt: skip
 FOLLOW_UP: Final = "follow_up"  # what comes before the components, if there is a history
 
@@ -89,12 +91,11 @@ async def run_pipeline(question: AskRequest) -> AsyncGenerator[PipelineHits | st
 def find_hits(question: AskRequest) -> PipelineHits:
     """Run the pipeline in this thread, without writing an answer. Raises as ``run_pipeline``."""
     loaded = check_ask_request(question)
-    started_at = time.perf_counter()
+    timer = _ComponentTimer(loaded)
     inputs = _make_inputs(loaded, replace(question, wants_answer=False))
     with keep_for_request(), _raising_errors_of_components():
         outputs = loaded.haystack.run(inputs, include_outputs_from=set(loaded.execution_order))
-    total_ms = (time.perf_counter() - started_at) * 1_000
-    return _make_pipeline_hits(loaded, question, outputs, {}, total_ms)
+    return _make_pipeline_hits(loaded, question, outputs, timer.read_times())
 
 
 # --- Inputs ----------------------------------------------------------------------------------
@@ -144,8 +145,8 @@ async def _run_and_emit(question: AskRequest, emit: Callable[[Any], asyncio.Even
                 timer.mark_ended(component)
                 if not has_hits and (component == loaded.hits_component or "refusal" in content):
                     has_hits = True
-                    times = timer.took_ms, timer.total_ms
-                    make = partial(_make_pipeline_hits, loaded, question, dict(outputs), *times)
+                    times = timer.read_times()
+                    make = partial(_make_pipeline_hits, loaded, question, dict(outputs), times)
                     # To find where something was lost, the store is asked.
                     emit(make() if question.why_not is None else await run_in_thread(make))
                 if "answer" in content:
@@ -197,20 +198,26 @@ class _ComponentTimer:
 
     def __init__(self, loaded: LoadedPipeline) -> None:
         self._senders = loaded.senders
+        self._started_on = timezone.now()
         self._started_at = time.perf_counter()
         self._ended_at: dict[str, float] = {}
-        self.took_ms: dict[str, float] = {}
+        self._took_ms: dict[str, float] = {}
 
     def mark_ended(self, component: str) -> None:
         now = time.perf_counter()
         senders = [FOLLOW_UP, *self._senders.get(component, ())]
         ends = [self._ended_at[each] for each in senders if each in self._ended_at]
         self._ended_at[component] = now
-        self.took_ms[component] = (now - max(ends, default=self._started_at)) * 1_000
+        self._took_ms[component] = (now - max(ends, default=self._started_at)) * 1_000
 
-    @property
-    def total_ms(self) -> float:
-        return (time.perf_counter() - self._started_at) * 1_000
+    def read_times(self) -> dict[str, Any]:
+        """``started_at`` and ``took_ms`` of ``PipelineHits``, until now."""
+        total_ms = (time.perf_counter() - self._started_at) * 1_000
+        took_ms = {**self._took_ms, "total": total_ms}
+        return {
+            "started_at": self._started_on,
+            "took_ms": {name: round(took, 3) for name, took in took_ms.items()},
+        }
 
 
 # --- Results ---------------------------------------------------------------------------------
@@ -220,19 +227,18 @@ def _make_pipeline_hits(
     loaded: LoadedPipeline,
     question: AskRequest,
     outputs: Outputs,
-    component_ms: Mapping[str, float],
-    total_ms: float,
+    times: Mapping[str, Any],
 ) -> PipelineHits:
     in_order = [outputs[component] for component in loaded.execution_order if component in outputs]
     merged = {
         "query": question.query,
+        "semantic_query": question.query,
         "queries": [question.query],
         "filter": question.filter,
         **{name: value for content in in_order for name, value in content.items()},
     }
     if "refusal" not in merged:
         _require_hits(loaded, loaded.hits_component in outputs)
-    took_ms = {**component_ms, "total": total_ms}
     found = PipelineHits(
         pipeline=loaded.name,
         passages=outputs.get(loaded.hits_component, {}).get("passages", []),
@@ -246,7 +252,7 @@ def _make_pipeline_hits(
             for content in in_order
             for index, number in content.get("builds", {}).items()
         },
-        took_ms={name: round(took, 3) for name, took in took_ms.items()},
+        **times,
         **{name: merged[name] for name in MERGED_OUTPUTS if name in merged},
     )
     if question.why_not is None:

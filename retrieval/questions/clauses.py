@@ -77,11 +77,12 @@ class Clause:
 class ParsedQuestion:
     """A question split into query and filter.
 
-    ``query``: the text to search; the whole question if only filters are left. ``topic``: that
-    text without the filters that could not be applied; empty if the question has only filters.
-    ``notes``: filters that could not be applied, each a sentence."""
+    ``remainder``: the question without its filters; empty if it has only filters. ``query``: the
+    text to search, which is then the whole question. ``topic``: the remainder without the filters
+    that could not be applied. ``notes``: filters that could not be applied, each a sentence."""
 
     query: str
+    remainder: str
     filter: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     topic: str = ""

@@ -184,14 +184,17 @@ def render_pipeline_hits(question: AskRequest, found: PipelineHits) -> dict[str,
         "relevant": found.relevant if found.refusal is None else False,
         "refusal": found.refusal and asdict(found.refusal),
         "hits": [_render_pipeline_passage(each, question.explain) for each in found.passages],
-        "filters": found.filter,
+        "filters": found.filter or {},
         "parsed": found.parsed,
         "question": found.question,
+        "semantic_query": found.semantic_query,
         "query": found.query,
         "queries": found.queries,
         "identified": found.identified,
         "notes": found.notes,
         "dropped": asdict(found.dropped),
+        "started_at": found.started_at,
+        "found_at": found.found_at,
     }
     return content if question.why_not is None else content | {"why_not": found.why_not}
 

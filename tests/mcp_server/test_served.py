@@ -145,7 +145,8 @@ class TestProgress:
 
         assert not answered.is_error
         for each in (answered, plain):
-            del each.structured_content["took_ms"]
+            for name in ("took_ms", "started_at", "found_at"):
+                del each.structured_content[name]
         assert answered.structured_content == plain.structured_content
         assert answered.content == plain.content
         numbers = [progress for progress, _ in arrived]

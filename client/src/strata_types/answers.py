@@ -84,12 +84,14 @@ class AnswerMetadata(TypedDict):
     """Whether the question concerns this index; null if that cannot be told. False is a refusal."""
     refusal: Refusal | None
     hits: list[AnswerHit | AnswerQuestionHit]
-    filters: dict[str, Any] | None
-    """The filter that all hits satisfy."""
+    filters: dict[str, Any]
+    """The filter that all hits satisfy; empty if there is none."""
     parsed: dict[str, Any]
     """What the pipeline parsed from the question."""
     question: str
     """What was asked. A follow-up as the language model rewrote it, so that it needs no history."""
+    semantic_query: str
+    """The question without the filters read from it; empty if it has only filters."""
     query: str
     """The query that was searched."""
     queries: list[str]
@@ -97,7 +99,12 @@ class AnswerMetadata(TypedDict):
     notes: list[str]
     """What could not be done, one sentence each."""
     dropped: DroppedPoints
+    started_at: str
+    """RFC 3339, in UTC, as `found_at`."""
+    found_at: str
+    """When the hits were known; `took_ms.total` after `started_at`."""
     took_ms: dict[str, float]
+    """By component of the pipeline, and `total`."""
     why_not: NotRequired[dict[str, Any]]
     restarted: NotRequired[bool]
     """The answer was restarted after the connection was lost."""

@@ -408,10 +408,11 @@ EXAMPLES: dict[Any, Any] = {
     types.Answer: {
         "index": "handbook", "build": 1, "pipeline": "plain", "relevant": True, "refusal": None,
         "hits": [{**HIT, "similarity": 0.81}],
-        "filters": None, "parsed": {}, "question": "When is the lamp lit?",
-        "query": "When is the lamp lit?",
+        "filters": {}, "parsed": {}, "question": "When is the lamp lit?",
+        "semantic_query": "When is the lamp lit?", "query": "When is the lamp lit?",
         "queries": ["When is the lamp lit?"], "identified": [], "notes": [],
         "dropped": {"orphans": 0, "integrity_errors": 0},
+        "started_at": AT, "found_at": "2026-03-02T09:30:00.009400Z",
         "took_ms": {"retriever": 6.8, "total": 9.4},
         "answer": "The lamp is lit at sunset. [1]",
         "model_name": "extractive", "citations": [CITATION], "unknown_marks": 0,

@@ -66,6 +66,7 @@ class ClauseCollector:
         self.clauses.sort(key=lambda clause: clause.start)
         return ParsedQuestion(
             query=remainder or self.question.strip(),
+            remainder=remainder,
             filter=join_filters(clause.condition for clause in self.clauses),
             notes=tuple(dict.fromkeys(self.notes)),
             topic=extract_topic(self.question, [*applied_spans, *self.unapplied_spans]),

@@ -94,7 +94,8 @@ class TestServedClient:
 
         question = {"index": "plain", "query": QUESTION}
         whole = service.api.post("ask", json=question, headers={"Accept": "application/json"})
-        assert {**answer, "took_ms": None} == {**whole.json(), "took_ms": None}
+        times = {"took_ms": None, "started_at": None, "found_at": None}
+        assert {**answer, **times} == {**whole.json(), **times}
 
     async def test_adds_and_deletes_a_file(self, service, tmp_path):
         path = tmp_path / "tides.md"

@@ -267,7 +267,8 @@ class TestFilterParser:
         question = "papers since 2019 at ACL by Ada Lovelace"
 
         assert parse(question, index="plain") == {
-            "query": question, "filter": None, "parsed": {}, "notes": [], "relevant": None,
+            "query": question, "semantic_query": question, "filter": None, "parsed": {},
+            "notes": [], "relevant": None,
         }  # fmt: skip
 
     def test_notes_a_condition_without_a_field(self, shared_store):

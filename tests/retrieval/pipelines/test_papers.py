@@ -73,6 +73,19 @@ class TestPapers:
         [note] = found.notes
         assert "1 wording instead of 3" in note
 
+    @pytest.mark.parametrize(
+        ("question", "remainder"),
+        [
+            ("machine translation papers since 2019 at ACL", "machine translation"),
+            ("papers by Ada Lovelace since 2019", ""),
+            ("how are sentences translated?", "how are sentences translated?"),
+        ],
+    )
+    def test_returns_what_its_filters_leave_of_the_question(self, papers, question, remainder):
+        found, _ = ask(question)
+
+        assert found.semantic_query == remainder
+
     def test_finds_papers_similar_to_a_named_one(self, papers):
         found, _ = ask("something like 2020.acl-main.21, please", limit=4)
 
@@ -80,6 +93,7 @@ class TestPapers:
         titles = [passage.hit.payload["artifact_title"] for passage in found.passages]
         assert all("parsing" in title for title in titles)
         assert found.filter is None
+        assert found.semantic_query == "something like 2020.acl-main.21, please"
 
     def test_stops_early_for_a_question_on_another_subject(self, papers):
         found, answer = ask("best pizza in Rome")

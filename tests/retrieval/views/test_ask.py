@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 import weakref
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +151,20 @@ class TestAStream:
             "Boats leave the harbour before dawn."
         )
         assert done["model_name"] == "a-model"
+
+    def test_says_what_was_searched_and_when(self, service):
+        before = datetime.now(UTC)
+
+        [(_, _, metadata), *_] = ask(service)
+
+        assert metadata["filters"] == metadata["parsed"] == {}
+        assert metadata["semantic_query"] == "When do boats leave the harbour?"
+        started_at, found_at = (
+            datetime.fromisoformat(metadata[name]) for name in ("started_at", "found_at")
+        )
+        assert before <= started_at <= found_at <= datetime.now(UTC)
+        took_ms = (found_at - started_at).total_seconds() * 1_000
+        assert took_ms == pytest.approx(metadata["took_ms"]["total"], abs=50)
 
     def test_has_headers_that_prevent_buffering_by_proxies(self, service):
         with asking(service) as response:
