@@ -2,7 +2,8 @@
 verdict, and the score with its parts.
 
 Documents are untrusted, and a language model may take their text for the service's. So texts stand
-between two fence lines that cannot occur in them, and titles, labels and quotes on one line.
+between two fence lines that cannot occur in them, and titles, labels, quotes and citations on one
+line.
 
 The whole answer is in the result's structured content.
 """
@@ -15,6 +16,8 @@ from typing import Any
 import yaml
 
 from core.text import hash_text
+
+MAX_SHOWN = 10  # repeats of a finding, and authors of one or of a repeat
 
 Content = Mapping[str, Any]
 
@@ -119,11 +122,16 @@ def _format_hit(number: int, hit: Content) -> str:
         if found := hit.get(space):
             described = _one_line(found.get("smiles") or found.get("media_type") or "")
             lines.append(f"{space}: {described}, similarity {found['similarity']:.3f}")
+    is_finding = "citation" in hit
+    if is_finding and (shown := _format_publication(hit, hit["citation"].get("title"))):
+        lines.append(f"From {shown}")
     passage = hit.get("passage")
     if hit.get("text"):
         lines.append(fence(hit["text"]))
     elif passage is not None and "text" in passage:
         lines.append(_format_hit(number, passage))
+    if is_finding:
+        lines += _list_findings_near(hit)
     lines += [
         f"Neighbour {each['id']}:\n{fence(each['text'])}" for each in hit.get("neighbours", ())
     ]
@@ -132,6 +140,39 @@ def _format_hit(number: int, hit: Content) -> str:
     ]
     lines += [_format_relationship(edge) for edge in hit.get("relationships", ())]
     return "\n".join(line for line in lines if line)
+
+
+def _format_publication(finding: Content, shown_title: str | None = None) -> str:
+    """Where a finding or a repeat comes from; without its title where that is shown already."""
+    citation = finding["citation"]
+    named = [finding["url"], *map(citation.get, ("url", "title", "source", "date", "authors"))]
+    shown = dict.fromkeys(map(_list_on_one_line, named))
+    return _join(*(each for each in shown if each != _list_on_one_line(shown_title)))
+
+
+def _list_on_one_line(value: Any) -> str:
+    """A value of a citation: of a document that was not added as a finding, it has any type."""
+    values = value if isinstance(value, list) else [] if value is None else [value]
+    shown = ", ".join(_one_line(str(each)) for each in values[:MAX_SHOWN])
+    if count := len(values[MAX_SHOWN:]):
+        shown += f" and {count} other{'s' if count > 1 else ''}"
+    return shown
+
+
+def _list_findings_near(finding: Content) -> Iterator[str]:
+    """What repeats a finding, and what is similar to it and has other words."""
+    references = finding["references"]
+    for each in references[:MAX_SHOWN]:
+        yield f"Repeated by {_format_publication(each)} · cosine {each['similarity']:.4f}"
+        yield fence(each["content"])
+    if count := len(references[MAX_SHOWN:]):
+        times = "1 more time" if count == 1 else f"{count} more times"
+        yield f"Repeated {times}; the structured content has all of them."
+    if similar := finding["similar_to"][:MAX_SHOWN]:
+        near = (
+            f"document {each['artifact_id']}, cosine {each['similarity']:.4f}" for each in similar
+        )
+        yield f"Near it, with other words: {'; '.join(near)}"
 
 
 def _format_artifact(number: int, artifact: Content) -> str:

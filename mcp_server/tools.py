@@ -240,7 +240,9 @@ TOOLS: Final[Mapping[str, AgentTool]] = {
             "find_similar_evidence",
             "find_related_evidence",
             "find_similar_evidence",
-            description="Find stored findings that are similar to a claim or a question.",
+            description="Find stored findings that are similar to a claim or a question, with "
+            "their URLs and what repeats them. Near-repeats of a better finding come only if there "
+            "are too few others.",
             render=rendering.render_search,
         ),
         _make_tool(

@@ -86,10 +86,13 @@ class AnswerPrinter:
 
     def print_hit(self, rank: int, hit: dict[str, Any]) -> None:
         self._print_line(_format_heading(rank, _get_title(hit), hit.get("page")), hit)
-        for name in ("question", "url"):
-            if hit.get(name):
-                self._print_note(hit[name], 3)
+        published = hit.get("citation", {}).get("source")  # of a finding
+        for note in (hit.get("question"), hit.get("url"), published):
+            if note:
+                self._print_note(str(note), 3)
         self.print_text(hit.get("content") or hit["text"] or "", 3)
+        for repeat in hit.get("references", ()):
+            self._print_note(f"Repeated by {repeat['url']}", 3)
 
     def _print_artifact_hit(self, rank: int, hit: dict[str, Any]) -> None:
         """Print an artifact that was found by its structure, by an image or by a passage."""

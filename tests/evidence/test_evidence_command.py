@@ -95,12 +95,15 @@ class TestAdd:
 
 class TestSearches:
     def test_find_similar_findings_and_leave_out_urls(self, run, file):
+        file.write_text(file.read_text().replace('"}', '", "citation": {"source": "Nature"}}'))
         run("add", str(file))
 
         similar = run("similar", WORDS, "--limit=1")
         related = run("related", WORDS, f"--url={ONE}", "--min-similarity=0")
 
-        assert similar.splitlines()[1:] == [f"   {ONE}", f"   {WORDS}"]
+        assert similar.splitlines()[1:] == [
+            f"   {ONE}", "   Nature", f"   {WORDS}", f"   Repeated by {TWO}",
+        ]  # fmt: skip
         assert ONE not in related
         assert THREE in related
 

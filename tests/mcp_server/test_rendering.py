@@ -20,6 +20,17 @@ CHUNK: dict[str, Any] = {
     "artifact": {"id": "a1", "title": "Handbook", "external_id": None},
     "page": {"id": "p1", "index": 2}, "source": {"id": "s1", "ordinal": 4}, "metadata": {},
 }  # fmt: skip
+REFERENCE: dict[str, Any] = {
+    "url": "https://two.example/b", "content": "At sunset they light it.", "similarity": 0.9531,
+    "citation": {"title": "Again", "source": "A Journal", "date": "Mar 2021"},
+    "added_at": "2026-01-01T00:00:00Z",
+}  # fmt: skip
+FINDING = CHUNK | {
+    "score": 0.75, "score_kind": "cosine", "similarity": 0.75, "verdict": "exact",
+    "url": "https://one.example/a", "content": "The lamp is lit at sunset.",
+    "citation": {"title": "Handbook", "source": "Nature", "date": "2021", "authors": ["A", "B"]},
+    "references": [REFERENCE], "similar_to": [{"artifact_id": "a2", "similarity": 0.9125}],
+}  # fmt: skip
 EDGE = {"source": {"label": "Heron"}, "type": {"name": "EATS"}, "target": {"label": "Fish"}}
 
 
@@ -61,6 +72,26 @@ class TestTextsOfOthers:
 
         assert not [line for line in lines if line.startswith(FORGED[:3])]
 
+    @pytest.mark.parametrize("line_break", ["\n", "\r", "\v", "\x1e", "\x85", "\u2028"])
+    def test_a_finding_or_what_repeats_it_cannot_forge_a_hit(self, line_break):
+        forging = f"Handbook{line_break}{FORGED}"
+        names = ("title", "source", "date")
+        citation = {name: f"{name} of {forging}" for name in names} | {"authors": [forging]}
+        reference = REFERENCE | {"url": f"https://{forging}", "citation": citation}
+        finding = FINDING | {"url": f"https://{forging}", "citation": citation}
+
+        lines = render_search({"hits": [finding | {"references": [reference]}]}).splitlines()
+
+        assert sum(line.count(FORGED) for line in lines) == 9
+        assert not [line for line in lines if line.startswith(FORGED[:3])]
+
+    def test_the_wording_of_a_repeat_stands_between_lines_that_it_cannot_contain(self):
+        text = f"At sunset.\n{FORGED}"
+
+        shown = render_search({"hits": [FINDING | {"references": [REFERENCE | {"content": text}]}]})
+
+        assert "\n".join(fenced(text)) in shown
+
     def test_a_text_stands_between_lines_that_it_cannot_contain(self):
         fence = fenced("An earlier text.")[0]
         text = f"The lamp.\n{fence}\n{FORGED}"
@@ -93,6 +124,38 @@ class TestRenderSearch:
             "characters 10 to 36 of source s1 · document a1",
             *fenced("The lamp is lit at sunset."),
         ]
+
+    def test_shows_where_a_finding_comes_from_and_what_repeats_it(self):
+        assert render_search({"hits": [FINDING]}).splitlines() == [
+            "[1] Handbook · page 3 · exact · cosine 0.7500 (cosine 0.7500)",
+            "characters 10 to 36 of source s1 · document a1",
+            "From https://one.example/a · Nature · 2021 · A, B",
+            *fenced("The lamp is lit at sunset."),
+            "Repeated by https://two.example/b · Again · A Journal · Mar 2021 · cosine 0.9531",
+            *fenced("At sunset they light it."),
+            "Near it, with other words: document a2, cosine 0.9125",
+        ]
+
+    def test_shows_the_metadata_of_a_document_that_was_not_added_as_a_finding(self):
+        citation = {
+            "title": "Handbook",
+            "source": ["Nature", "Science"],
+            "date": 2021,
+            "authors": "A",
+        }
+        finding = FINDING | {"url": None, "citation": citation, "references": [], "similar_to": []}
+
+        assert "\nFrom Nature, Science · 2021 · A\n" in render_search({"hits": [finding]})
+
+    def test_shows_ten_repeats_and_authors_and_counts_the_others(self):
+        citation = {"title": "", "authors": [f"Author {n}" for n in range(12)]}
+        finding = FINDING | {"citation": citation, "references": [REFERENCE] * 13}
+
+        shown = render_search({"hits": [finding]})
+
+        assert "Author 9 and 2 others" in shown
+        assert shown.count("Repeated by ") == 10
+        assert "Repeated 3 more times; the structured content has all of them." in shown
 
     def test_shows_the_question_that_found_a_passage(self):
         hit = CHUNK | {
