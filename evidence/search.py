@@ -1,7 +1,7 @@
 """Searches evidence by meaning."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -15,9 +15,10 @@ from evidence.models import EvidenceReference
 from evidence.services import find_evidence_build, make_external_id
 from retrieval.event_loop import run_in_thread
 from retrieval.filters import MAX_CONDITIONS
-from retrieval.search import Mode, SearchAnswer
+from retrieval.search import MAX_LIMIT, Hit, Mode, SearchAnswer
 
 MAX_URLS = MAX_CONDITIONS
+CANDIDATES_PER_HIT = 10  # of a diversified answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +41,23 @@ def find_similar_evidence(
     min_similarity: float | None = None,
     min_revision: int | None = None,
     excluded_urls: Sequence[str] = (),
+    diversify: bool = False,
     grant: Grant = EVERYTHING,
 ) -> EvidenceSearchAnswer:
     """Find the findings most similar to ``query``, each once, best first; ``score`` is the cosine
     of the best chunk.
 
     ``excluded_urls``: findings to leave out, such as those a keyword search returned.
+    ``diversify``: a finding that nearly repeats a better hit (linked, at least as similar as
+    the spec's threshold) is a hit only if fewer than ``limit`` others are found.
 
     Raises:
         UnknownIndex, InvalidInput: as ``add_evidence``; also for a wrong parameter.
         NotYetIndexed: ``min_revision`` was not reached in time.
         EmbeddingUnavailable, StoreUnavailable: retry helps.
     """
-    find_evidence_build(index)
+    evidence = find_evidence_build(index).spec.evidence
+    assert evidence is not None
     excluded_ids = sorted({make_external_id(url) for url in excluded_urls})
     from retrieval.retrievers import ChunkRetriever  # imports LlamaIndex
 
@@ -61,20 +66,53 @@ def find_similar_evidence(
         grant=grant,
         group_by="artifact",
         mode=Mode.DENSE,
-        limit=limit,
+        limit=min(limit * CANDIDATES_PER_HIT, MAX_LIMIT) if diversify else limit,
         min_score=min_similarity,
         min_revision=min_revision,
         filter={"not": {"external_id": excluded_ids}} if excluded_ids else None,
     )
     answer = retriever.search(query)
-    artifact_ids = [UUID(hit.payload["artifact_id"]) for hit in answer.hits]
+    similar = read_similar_findings([_get_artifact_id(hit) for hit in answer.hits], grant)
+    if diversify:
+        hits = _choose_different(answer.hits, limit, similar, evidence.threshold)
+        answer = replace(answer, hits=hits)
+    artifact_ids = [_get_artifact_id(hit) for hit in answer.hits]
     pages = Prefetch("pages", Page.objects.order_by("index"))
     return EvidenceSearchAnswer(
         answer,
         Artifact.objects.prefetch_related(pages).in_bulk(artifact_ids),
         read_references(artifact_ids, grant),
-        read_similar_findings(artifact_ids, grant),
+        similar,
     )
+
+
+def _choose_different(
+    hits: Sequence[Hit],
+    limit: int,
+    similar: Mapping[UUID, Sequence[StoredFinding]],
+    threshold: float,
+) -> list[Hit]:
+    """``limit`` of the hits, best first: those that nearly repeat a chosen one only if there are
+    too few others."""
+    different, repeating = list[Hit](), list[Hit]()
+    repeated_ids: set[UUID] = set()  # the findings that nearly repeat one of ``different``
+    for hit in hits:
+        artifact_id = _get_artifact_id(hit)
+        if artifact_id in repeated_ids:
+            repeating.append(hit)
+            continue
+        different.append(hit)
+        repeated_ids.update(
+            each.artifact_id
+            for each in similar.get(artifact_id, ())
+            if each.similarity >= threshold
+        )
+    chosen = {_get_artifact_id(hit) for hit in [*different, *repeating][:limit]}
+    return [hit for hit in hits if _get_artifact_id(hit) in chosen]
+
+
+def _get_artifact_id(hit: Hit) -> UUID:
+    return UUID(hit.payload["artifact_id"])
 
 
 async def afind_similar_evidence(index: str, query: str, **options: Any) -> EvidenceSearchAnswer:

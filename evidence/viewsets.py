@@ -88,9 +88,13 @@ class EvidenceViewSet(viewsets.ViewSet):
         errors=[409],
     )
     def related(self, request: Request, index: str) -> Response:
-        """Find findings similar to a query, except those at the given URLs."""
+        """Find findings similar to a query, except those at the given URLs.
+
+        A finding that nearly repeats a better hit gives way to others: it is a hit only if there
+        are fewer than ``limit`` others. That hit names it in ``similar_to``.
+        """
         parameters = RelatedEvidenceParametersSerializer.read(request.data)
-        return _search(request, index, parameters)
+        return _search(request, index, {**parameters, "diversify": True})
 
 
 def _search(request: Request, index: str, parameters: dict[str, Any]) -> Response:

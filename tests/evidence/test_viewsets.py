@@ -202,3 +202,23 @@ class TestRelated:
 
         assert best.json()["hits"][0]["url"] == "https://two.example/"
         assert client.post(f"{URL}related", near, format="json").json()["hits"] == []
+
+    def test_returns_near_repeats_of_a_better_finding_only_in_place_of_none(self, client, findings):
+        repeats = [WORDS.replace("daily", word) for word in ("weekly", "monthly", "yearly")]
+        neighbour = "aspirin lowers the risk of stroke in women"
+        items = [item(f"n{n}", content) for n, content in enumerate([WORDS, *repeats, neighbour])]
+        client.post(URL, {"items": items}, format="json")
+        sync(findings, *Artifact.objects.all())
+
+        def related(limit):
+            answer = client.post(f"{URL}related", {"query": WORDS, "limit": limit}, format="json")
+            return [hit["content"] for hit in answer.json()["hits"]]
+
+        similar = client.get(f"{URL}similar", {"q": WORDS, "limit": 4}).json()["hits"]
+
+        assert related(2) == [WORDS, neighbour]
+        first, *others, last = related(4)
+        assert (first, last) == (WORDS, neighbour)
+        assert [first, *others] == [hit["content"] for hit in similar[:3]]
+        assert neighbour not in [hit["content"] for hit in similar]
+        assert len(related(10)) == 5

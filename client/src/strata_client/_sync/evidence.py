@@ -23,7 +23,8 @@ class Evidence(Methods):
 
         An item whose similarity to a stored one is at least ``threshold`` (0 to 1; by default the
         index's own), and that has the same words, is a ``duplicate``, kept as its reference. One
-        near it with other words is ``added``; ``similar_to`` names the stored one. With a known url
+        near it with other words is ``added``, unless the index compares by similarity alone;
+        ``similar_to`` names the stored one. With a known url
         and new content it is ``updated``. An invalid item is ``rejected`` with its
         ``error``; if all items of a request are, the request raises.
 
@@ -58,7 +59,11 @@ class Evidence(Methods):
         urls: Sequence[str],
         **options: Unpack[EvidenceSearchOptions],
     ) -> list[EvidenceHit]:
-        """Return the evidence nearest to a text, without that of these urls."""
+        """Return the evidence nearest to a text, without that of these urls.
+
+        A finding that nearly repeats a better one, which names it in ``similar_to``, is returned
+        only if there are fewer than ``limit`` others.
+        """
         answer = self._connection.post(
             "indexes/{}/evidence/related",
             index,
