@@ -1,4 +1,5 @@
-"""Finds similar findings by their vectors, and duplicates among them by ``wording.py``.
+"""Finds similar findings by their vectors, and duplicates among them by ``wording.py``, unless the
+spec says otherwise.
 
 For each chunk of a finding, the best cosine with the chunks of the other finding is computed; the
 lowest of these is the similarity. Most findings have one chunk: their similarity is the cosine.
@@ -105,6 +106,8 @@ class DuplicateFinder:
         self.grant = grant
         self._groups = sorted(grant.groups or ())  # of the findings to be added
         self._threshold = threshold
+        evidence = build.spec.evidence
+        self._ignores_words = evidence is not None and evidence.duplicates == "similarity"
         self.read_recent()
         self._outdated_ids: set[UUID] = set()  # of the store: removed or changed since the search
         self._near_in_store: list[dict[UUID, float]] = []  # for each finding to be added
@@ -171,7 +174,8 @@ class DuplicateFinder:
         return None
 
     def find_near(self, position: int, content: TextContent, vectors: Vectors) -> NearFindings:
-        """The findings from the threshold on."""
+        """The findings from the threshold on. A duplicate has the same words, unless the spec goes
+        by similarity alone: then it is the nearest."""
         in_store = self._near_in_store[position]
         for pk in self._outdated_ids:
             in_store.pop(pk, None)
@@ -187,7 +191,8 @@ class DuplicateFinder:
         repeated = (
             each
             for each in ordered
-            if each.artifact_id in texts and has_same_words(text, texts[each.artifact_id])
+            if each.artifact_id in texts
+            and (self._ignores_words or has_same_words(text, texts[each.artifact_id]))
         )
         return NearFindings(next(repeated, None), ordered)
 

@@ -466,3 +466,5 @@ class EvidenceSpec(FrozenModel):
     """The index accepts findings, and stores only one of several with the same meaning."""
 
     threshold: float = Field(0.9, gt=0, le=1)  # cosine from which two are duplicates
+    # words: and only if they have the same words; similarity: whatever their words
+    duplicates: Literal["words", "similarity"] = "words"

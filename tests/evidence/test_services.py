@@ -14,11 +14,12 @@ from evidence.duplicates import (
     embed_contents,
 )
 from evidence.links import read_similar_findings
-from evidence.models import RecentEvidence
+from evidence.models import EvidenceReference, RecentEvidence
 from evidence.services import EvidenceInput, EvidenceVerdict, add_evidence
 from indexing.exceptions import StoreUnavailable
 from indexing.models import Index, IndexBuild
-from indexing.services import plan_nodes
+from indexing.services import plan_nodes, store_search_settings
+from indexing.spec import EvidenceSpec
 from indexing.stores import get_store
 from indexing.verification import verify_build
 from tests.factories import give, sync
@@ -341,3 +342,47 @@ class TestAddEvidence:
         [decision] = add(EvidenceInput("https://one.example/a", NEAR))
 
         assert (decision.verdict, decision.artifact_id) == (EvidenceVerdict.DUPLICATE, document.pk)
+
+
+class TestDuplicatesBySimilarity:
+    @pytest.fixture
+    def by_similarity(self, findings) -> None:
+        evidence = EvidenceSpec(duplicates="similarity")
+        spec = findings.spec.model_copy(update={"evidence": evidence})
+        store_search_settings(findings.index, spec)
+
+    def test_are_findings_near_each_other_whatever_their_words(self, by_similarity):
+        [known] = add(EvidenceInput("https://one.example/a", WORDS))
+
+        [decision] = add(EvidenceInput("https://two.example/b", SIMILAR))
+
+        assert (decision.verdict, decision.artifact_id) == ("duplicate", known.artifact_id)
+        assert decision.similarity == pytest.approx(15 / 16, abs=1e-2)
+        reference = EvidenceReference.objects.get()
+        assert (reference.url, reference.content) == ("https://two.example/b", SIMILAR)
+
+    def test_name_the_nearest_finding(self, by_similarity):
+        far = WORDS.replace("daily for ten", "weekly at six")
+        _, nearest, decision = add(
+            EvidenceInput("https://one.example/a", far),
+            EvidenceInput("https://two.example/b", WORDS),
+            EvidenceInput("https://three.example/c", SIMILAR),
+            threshold=0.85,
+        )
+
+        assert decision.artifact_id == nearest.artifact_id
+
+    def test_end_below_the_threshold(self, by_similarity):
+        assert verdicts(
+            EvidenceInput("https://one.example/a", WORDS),
+            EvidenceInput("https://two.example/b", SIMILAR),
+            threshold=0.95,
+        ) == ["added", "added"]
+
+    def test_are_never_findings_that_not_all_of_its_readers_see(self, by_similarity):
+        red, both = (Grant(groups=frozenset(names)) for names in (["red"], ["red", "blue"]))
+        add(EvidenceInput("https://one.example/a", WORDS), grant=red)
+
+        [decision] = add(EvidenceInput("https://two.example/b", SIMILAR), grant=both)
+
+        assert decision.verdict == EvidenceVerdict.ADDED

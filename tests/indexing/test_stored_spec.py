@@ -53,6 +53,14 @@ class TestFingerprint:
 
         assert read_stored_spec(json.dumps(recipe), None).fingerprint == same.fingerprint
 
+    def test_does_not_depend_on_how_duplicates_of_findings_are_found(self):
+        by_words, by_similarity = "evidence: true", "evidence: {duplicates: similarity}"
+
+        changed = read(by_words, by_similarity)
+
+        assert changed.evidence.duplicates == "similarity"
+        assert changed.fingerprint == parse_spec("some", by_words).fingerprint
+
     def test_is_the_same_after_storing(self):
         spec = parse_spec("some", SPOKEN_OF)
 
