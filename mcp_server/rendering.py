@@ -9,7 +9,7 @@ The whole answer is in the result's structured content.
 """
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from textwrap import indent
 from typing import Any
 
@@ -135,9 +135,8 @@ def _format_hit(number: int, hit: Content) -> str:
     lines += [
         f"Neighbour {each['id']}:\n{fence(each['text'])}" for each in hit.get("neighbours", ())
     ]
-    lines += [
-        f"Quote ({each['verdict']}): {_one_line(each['quote'])}" for each in _list_quotes(hit)
-    ]
+    lines += [_format_quote(each) for each in hit.get("evidence", ())]
+    lines += [_format_quote(each["evidence"], each) for each in hit.get("concepts", ())]
     lines += [_format_relationship(edge) for edge in hit.get("relationships", ())]
     return "\n".join(line for line in lines if line)
 
@@ -235,13 +234,21 @@ def _list_ids(hit: Content) -> Iterator[str | None]:
         yield f"{place}source {source['id']}"
     elif hit.get("id"):
         yield f"{hit.get('kind') or 'source'} {hit['id']}"
+    if chunks := hit.get("chunks"):
+        places = (f"{each['start_offset']} to {each['end_offset']}" for each in chunks)
+        yield f"found by its characters {', '.join(places)}"
     if (artifact := hit.get("artifact") or {}).get("id"):
         yield f"document {artifact['id']}"
 
 
-def _list_quotes(hit: Content) -> Iterable[Content]:
-    evidence = hit.get("evidence", ())
-    return [*evidence, *(each["evidence"] for each in hit.get("concepts", ()))]
+def _format_quote(quote: Content, concept: Content | None = None) -> str:
+    """The quote, where it stands in which source, and the concept if the hit is not the concept."""
+    of_concept = "" if concept is None else f" of {concept['label']}, concept {concept['id']}"
+    place = ""
+    if quote["verdict"] == "exact":  # else the offsets are those of an earlier text
+        place = f", characters {quote['start_offset']} to {quote['end_offset']} of source "
+        place += quote["source"]["id"]
+    return _one_line(f"Quote{of_concept} ({quote['verdict']}){place}: {quote['quote']}")
 
 
 def _format_relationship(edge: Content) -> str:

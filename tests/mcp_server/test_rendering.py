@@ -31,6 +31,10 @@ FINDING = CHUNK | {
     "citation": {"title": "Handbook", "source": "Nature", "date": "2021", "authors": ["A", "B"]},
     "references": [REFERENCE], "similar_to": [{"artifact_id": "a2", "similarity": 0.9125}],
 }  # fmt: skip
+QUOTE: dict[str, Any] = {
+    "verdict": "exact", "quote": "The lamp is lit", "start_offset": 10, "end_offset": 25,
+    "source": {"id": "s1", "ordinal": 4},
+}  # fmt: skip
 EDGE = {"source": {"label": "Heron"}, "type": {"name": "EATS"}, "target": {"label": "Fish"}}
 
 
@@ -49,7 +53,8 @@ class TestTextsOfOthers:
         edge = EDGE | {"source": {"label": forging}}
         hit = CHUNK | {
             "artifact": {"id": "a1", "title": forging}, "heading": forging + "!",
-            "question": forging, "evidence": [{"verdict": "exact", "quote": forging}],
+            "question": forging, "evidence": [QUOTE | {"quote": forging}],
+            "concepts": [{"id": "c1", "label": forging, "evidence": QUOTE}],
             "relationships": [edge],
         }  # fmt: skip
 
@@ -195,16 +200,35 @@ class TestRenderSearch:
             "kind": "concept", "id": "c1", "label": "Lamp", "text": "Lamp", "artifact": None,
             "page": None, "source": None, "verdict": "exact", "start_offset": None,
             "ways": [{"way": "concept", "similarity": 0.6, "weight": 0.8}],
-            "evidence": [{"verdict": "exact", "quote": "The lamp is lit"}],
+            "evidence": [QUOTE],
         }  # fmt: skip
 
         assert render_search({"concepts": [concept], "relationships": [EDGE]}).splitlines() == [
             "# Concepts", "",
             "[1] Lamp · exact · rrf 0.0325 (concept 0.6000 × 0.8)", "concept c1",
             *fenced("Lamp"),
-            "Quote (exact): The lamp is lit", "",
+            "Quote (exact), characters 10 to 25 of source s1: The lamp is lit", "",
             "# Relationships", "Heron EATS Fish",
         ]  # fmt: skip
+
+    def test_names_the_concept_of_each_quote_of_a_source(self):
+        moved = QUOTE | {"verdict": "stale", "quote": "The wick is cut", "source": None}
+        source = CHUNK | {
+            "kind": "source", "id": "s1", "source": None,
+            "chunks": [CHUNK, CHUNK | {"start_offset": 40, "end_offset": 52}],
+            "concepts": [
+                {"id": "c1", "label": "Lamp", "evidence": QUOTE},
+                {"id": "c2", "label": "Wick", "evidence": moved},
+            ],
+        }  # fmt: skip
+
+        lines = render_search({"hits": [source]}).splitlines()
+
+        assert lines[1] == "source s1 · found by its characters 10 to 36, 40 to 52 · document a1"
+        assert lines[-2:] == [
+            "Quote of Lamp, concept c1 (exact), characters 10 to 25 of source s1: The lamp is lit",
+            "Quote of Wick, concept c2 (stale): The wick is cut",
+        ]
 
 
 class TestRenderAsk:
