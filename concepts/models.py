@@ -9,7 +9,7 @@ from collections.abc import Collection
 from typing import Any, ClassVar, Self, TypeVar
 
 from django.db import models
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Case, Exists, F, OuterRef, Q, Value, When
 
 from access.grants import EVERYTHING, Grant
 from concepts.exceptions import (
@@ -249,6 +249,12 @@ class ConceptPairQuerySet(VisibleQuerySet[Row]):
 
 class RelationshipQuerySet(ConceptPairQuerySet["Relationship"]):
     ends = ("source", "target")
+
+    def inside_first(self, concept_ids: Collection[uuid.UUID]) -> "RelationshipQuerySet":
+        """Relationships between two of these concepts first, the oldest first."""
+        is_inside = Q(source__in=concept_ids, target__in=concept_ids)
+        place = Case(When(is_inside, then=Value(0)), default=Value(1))
+        return self.alias(place=place).order_by("place", "created_at", "pk")
 
     def with_concepts_and_type(self) -> "RelationshipQuerySet":
         """Load the two concepts and the type in the same query."""

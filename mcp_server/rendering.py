@@ -58,6 +58,8 @@ def render_ask(content: Content) -> str:
     ]
     if hits := content.get("hits"):
         parts += ["# Passages", render_search({"hits": hits})]
+    if edges := content.get("relationships"):
+        parts.append("\n".join(["# Relationships", *map(_format_quoted_relationship, edges)]))
     return "\n\n".join(parts)
 
 
@@ -254,6 +256,11 @@ def _format_quote(quote: Content, concept: Content | None = None) -> str:
 def _format_relationship(edge: Content) -> str:
     ends = edge["source"]["label"], edge["type"]["name"], edge["target"]["label"]
     return _one_line(" ".join(ends))
+
+
+def _format_quoted_relationship(edge: Content) -> str:
+    quotes = [f'"{_one_line(each["quote"])}" [{each["number"]}]' for each in edge["quotes"]]
+    return f"{_format_relationship(edge)}: {' '.join(quotes)}"
 
 
 def _format_index(index: Content) -> str:

@@ -10,7 +10,9 @@ from django.utils import timezone
 
 import strata_types
 from access.grants import EVERYTHING, Grant
+from concepts.models import Instance, Relationship
 from retrieval.search import DroppedPoints, Hit
+from summaries.extractive.sentences import LocatedSentence
 
 
 class NotCopied:
@@ -57,11 +59,38 @@ class QueryRanking(NotCopied):
 
 @dataclass(frozen=True, slots=True)
 class AnswerContext(NotCopied):
-    """A numbered passage that the answer can cite; ``number`` starts at 1."""
+    """A numbered passage that the answer can cite; ``number`` starts at 1. ``relationships``: those
+    whose first quote it holds."""
 
     number: int
     passage: Passage
     text: str
+    relationships: "tuple[QuotedRelationship, ...]" = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Quote(NotCopied):
+    """A quote of a concept, which the context holds at the offsets of ``sentence``."""
+
+    context: AnswerContext
+    sentence: LocatedSentence
+    instance: Instance
+
+    @property
+    def words(self) -> str:
+        return " ".join(self.instance.quote.split())
+
+
+@dataclass(frozen=True, slots=True)
+class QuotedRelationship(NotCopied):
+    """A relationship with quotes of its concepts: of one or of both."""
+
+    edge: Relationship
+    quotes: tuple[Quote, ...]
+
+    @property
+    def statement(self) -> str:
+        return str(self.edge)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +146,8 @@ class PipelineHits:
     filters leave of it. ``query``: the query that was searched; ``queries``: its wordings.
     ``filter``: the filter that was applied; ``parsed``: the part of it read from the question.
     ``notes``: what could not be done, each a sentence. ``relevant``: None if it was not tested, or
-    refused. ``took_ms``: by component, and ``total``.
+    refused. ``relationships``: of the concepts that the passages quote. ``took_ms``: by component,
+    and ``total``.
     """
 
     pipeline: str
@@ -132,6 +162,7 @@ class PipelineHits:
     relevant: bool | None = None
     refusal: Refusal | None = None
     identified: list[dict[str, Any]] = field(default_factory=list)
+    relationships: list[QuotedRelationship] = field(default_factory=list)
     builds: dict[str, int | None] = field(default_factory=dict)
     dropped: DroppedPoints = field(default_factory=DroppedPoints)
     stale_ids: list[UUID] = field(default_factory=list)  # the caller enqueues planning for these

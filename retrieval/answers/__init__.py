@@ -1,5 +1,6 @@
 """Answers written from passages, each sentence with its citations.
 
-quoting.py     answer with sentences quoted from the passages
-citing.py      find the cited words for each sentence of an answer
+quoting.py        answer with sentences quoted from the passages
+citing.py         find the cited words for each sentence of an answer
+relationships.py  relationships of the concepts that the passages quote
 """

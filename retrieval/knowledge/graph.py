@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import Case, Q, Value, When
+from django.db.models import Q
 
 from access.grants import Grant
 from concepts.models import Concept, Instance, Relationship
@@ -96,11 +96,8 @@ def search_subgraph(knowledge_query: KnowledgeQuery, options: SearchOptions) -> 
     types = search_relationship_types(knowledge_query, options, edges_shown=0)
     ids = [hit.entity.pk for hit in concepts]
     edges = Relationship.objects.visible_to(knowledge_query.grant).with_concepts_and_type()
-    edges = edges.filter(Q(source__in=ids) | Q(target__in=ids))
-    is_inside = Q(source__in=ids, target__in=ids)
-    ranked = edges.alias(place=Case(When(is_inside, then=Value(0)), default=Value(1))).order_by(
-        "place", "created_at", "pk"
-    )
+    edges = edges.involving(ids)
+    ranked = edges.inside_first(ids)
     instances = Instance.objects.not_lost().filter(
         concept__in=ids, source__in=[hit.source_id for hit in sources]
     )

@@ -138,7 +138,7 @@ class AnswerPrinter:
         if relationship_type["description"]:
             self._print_note(relationship_type["description"], 3)
         for relationship in relationship_type["relationships"]:
-            self.print_text(_format_relationship(relationship), 3)
+            self.print_text(format_relationship(relationship), 3)
 
     def _print_source(self, rank: int, source: dict[str, Any]) -> None:
         self._print_line(_format_heading(rank, _get_title(source), source["page"]), source)
@@ -165,7 +165,7 @@ class AnswerPrinter:
             self._print_line(line, quote)
 
     def _print_relationship(self, rank: int, relationship: dict[str, Any]) -> None:
-        self.print_text(f"{rank}. {_format_relationship(relationship)}")
+        self.print_text(f"{rank}. {format_relationship(relationship)}")
 
     def _print_path(self, rank: int, path: dict[str, Any]) -> None:
         chain = ""
@@ -231,7 +231,7 @@ def _format_title(title: str) -> str:
     return strip_control_characters(title) or "(untitled)"
 
 
-def _format_relationship(relationship: dict[str, Any]) -> str:
+def format_relationship(relationship: dict[str, Any]) -> str:
     ends = relationship["source"]["label"], relationship["target"]["label"]
     return f"{ends[0]} -[{relationship['type']['name']}]-> {ends[1]}"
 

@@ -18,7 +18,8 @@ from indexing.spec import EmbeddingSpec
 from indexing.stores import get_bm25_encoder
 from retrieval.answers.citing import find_citations, make_citation
 from retrieval.answers.quoting import select_quotations
-from retrieval.passages import Answer, AnswerContext
+from retrieval.answers.relationships import select_named, state_relationship
+from retrieval.passages import Answer, AnswerContext, QuotedRelationship
 from retrieval.search.query_vectors import embed_query
 from summaries import llm
 from summaries.exceptions import LanguageModelError
@@ -44,10 +45,10 @@ class AnswerSynthesiser:
 
     If a language model is configured, it writes the answer and marks its sentences with the numbers
     of the contexts. Without one, or with ``uses_model`` off, the answer consists of at most
-    ``sentences`` sentences that answer the question, the best first, and is labelled
-    ``extractive``; if no sentence answers it, the answer says so. If a configured model cannot
-    answer, or has not begun within ``patience_seconds``, the component quotes, too, and a note says
-    why.
+    ``sentences`` sentences that answer the question, the best first, and of the relationships that
+    it names; it is labelled ``extractive``. If there is nothing to quote, the answer says so. If a
+    configured model cannot answer, or has not begun within ``patience_seconds``, the component
+    quotes, too, and a note says why.
 
     ``model``: empty for the model of the settings. ``prompt``: a file in ``templates/prompts/``.
     """
@@ -131,9 +132,21 @@ class AnswerSynthesiser:
             }
             for context in contexts
         ]
+        relationships = _list_relationships(contexts)
         # render_prompt derives the fence from this text, so the text cannot contain the fence.
-        fenced_text = "\n".join(f"{each['title']}\n{each['text']}" for each in passages)
-        prompt = render_prompt(self.prompt, fenced_text, passages=passages, question=query)
+        fenced_text = "\n".join(
+            [
+                *(f"{each['title']}\n{each['text']}" for each in passages),
+                *(each.statement for each in relationships),
+            ]
+        )
+        prompt = render_prompt(
+            self.prompt,
+            fenced_text,
+            passages=passages,
+            relationships=relationships,
+            question=query,
+        )
         return llm.get_language_model(self.model), prompt
 
     def _quote(self, query: str, contexts: Sequence[AnswerContext], on_piece: OnPiece) -> Answer:
@@ -152,7 +165,9 @@ class AnswerSynthesiser:
             if spec.embedding.provider != "openai":
                 raise
             return _answer_in_one_piece(NOT_QUOTED_TEXT, on_piece)
-        if not quoted:
+        encoder = get_bm25_encoder(spec.sparse)
+        named = select_named(query, _list_relationships(contexts), encoder)
+        if not quoted and not named:
             return _answer_in_one_piece(NO_SENTENCE_TEXT, on_piece)
         text = ""
         citations: list[strata_types.Citation] = []
@@ -172,7 +187,17 @@ class AnswerSynthesiser:
             )
             on_piece(piece)
             text += piece
+        for relationship in named:
+            lead = "\n" if text else ""
+            stated, cited = state_relationship(relationship, len(text) + len(lead))
+            citations += cited
+            on_piece(lead + stated)
+            text += lead + stated
         return Answer(text, EXTRACTIVE_MODEL_NAME, citations)
+
+
+def _list_relationships(contexts: Sequence[AnswerContext]) -> list[QuotedRelationship]:
+    return [each for context in contexts for each in context.relationships]
 
 
 def _answer_in_one_piece(text: str, on_piece: OnPiece) -> Answer:

@@ -1,19 +1,24 @@
 """Pipeline component that picks the final hits and the contexts an answer is written from."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from haystack import component
 
+from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from indexing.chunking.sentences import find_sentences
-from retrieval.passages import AnswerContext, Passage
+from retrieval.answers.relationships import find_quoted_relationships
+from retrieval.event_loop import add_run_async
+from retrieval.passages import AnswerContext, Passage, QuotedRelationship
 from retrieval.search import Verdict
 
 MIN_CONTEXT_CHARS = 200  # of a truncated passage; a shorter text is of little use
 
 
 @component
+@add_run_async
 @dataclass(eq=False, repr=False)
 class ContextBuilder:
     """Keep the best ``limit`` passages as hits, and as many of them as fit in ``max_chars`` as
@@ -21,7 +26,8 @@ class ContextBuilder:
 
     A context has its hit's number, counted from 1. A text that an earlier context contains is left
     out, for example a copy. The last text is truncated at the end of a sentence if it does not fit.
-    Stale hits give no context.
+    Stale hits give no context. If the contexts quote concepts, the relationships of these belong
+    to them.
     """
 
     max_chars: int = 12_000
@@ -30,8 +36,14 @@ class ContextBuilder:
         if self.max_chars < MIN_CONTEXT_CHARS:
             raise InvalidInput(f"max_chars must be {MIN_CONTEXT_CHARS} or more.", field="max_chars")
 
-    @component.output_types(passages=list[Passage], contexts=list[AnswerContext])
-    def run(self, query: str, passages: list[Passage], limit: int = 10) -> dict[str, Any]:
+    @component.output_types(
+        passages=list[Passage],
+        contexts=list[AnswerContext],
+        relationships=list[QuotedRelationship],
+    )
+    def run(
+        self, query: str, passages: list[Passage], limit: int = 10, grant: Grant = EVERYTHING
+    ) -> dict[str, Any]:
         hits = passages[:limit]
         contexts: list[AnswerContext] = []
         remaining_chars = self.max_chars
@@ -46,7 +58,15 @@ class ContextBuilder:
             if len(truncated_text) < len(text):
                 break
             remaining_chars -= len(text)
-        return {"passages": hits, "contexts": contexts}
+        found = find_quoted_relationships(query, contexts, grant)
+        contexts = [replace(each, relationships=_select(found, each)) for each in contexts]
+        return {"passages": hits, "contexts": contexts, "relationships": found}
+
+
+def _select(
+    relationships: Sequence[QuotedRelationship], context: AnswerContext
+) -> tuple[QuotedRelationship, ...]:
+    return tuple(each for each in relationships if each.quotes[0].context is context)
 
 
 def _truncate_at_sentence(text: str, max_chars: int) -> str:

@@ -30,7 +30,7 @@ _END: Final = object()
 # Outputs of components that are fields of ``PipelineHits``; of several, the last counts.
 MERGED_OUTPUTS: Final = (
     "query", "semantic_query", "queries", "filter", "parsed", "relevant", "refusal", "identified",
-    "dropped", "stale_ids",
+    "dropped", "stale_ids", "relationships",
 )  # fmt: skip
 FOLLOW_UP: Final = "follow_up"  # what comes before the components, if there is a history
 

@@ -243,6 +243,15 @@ class TestRenderAsk:
         answer = "\n".join(fenced("At sunset. [1]"))
         assert text.startswith(f"{answer}\n\nNote: No year.\n\n# Passages\n\n[1] Handbook")
 
+    def test_shows_relationships_with_their_quotes_and_passages(self):
+        ends = {"source": {"label": "Heron\nbird"}, "target": {"label": "Fish"}}
+        quotes = [{"number": 1, "quote": "the\nheron", "verdict": "exact"}]
+        edge = {**ends, "type": {"name": "EATS"}, "quotes": quotes}
+
+        text = render_ask({"answer": "Fish. [1]", "hits": [CHUNK], "relationships": [edge]})
+
+        assert text.endswith('# Relationships\nHeron bird EATS Fish: "the heron" [1]')
+
     def test_names_passages_that_do_not_support_their_sentence(self):
         citations = [{"number": 1, "is_supported": True}, {"number": 2, "is_supported": False}]
 

@@ -12,6 +12,7 @@ from retrieval.management.commands import ask
 from retrieval.pipelines.answer_synthesiser import EXTRACTIVE_MODEL_NAME, NO_SENTENCE_TEXT
 from retrieval.views import ask as ask_views
 from strata_types.examples import HIT as HIT_EXAMPLE
+from strata_types.examples import INSTANCE, RELATIONSHIP
 from tests.factories import PARAGRAPHS, give, sync
 from tests.retrieval.test_api_commands import has_line
 
@@ -34,7 +35,14 @@ def event(kind: str, **data) -> tuple[str, dict]:
 class TestPrintedEvents:
     """What ``ask`` prints of the events of an answer."""
 
-    FOUND = event("metadata", relevant=True, refusal=None, notes=["No year."], hits=[HIT_EXAMPLE])
+    FOUND = event(
+        "metadata",
+        relevant=True,
+        refusal=None,
+        notes=["No year."],
+        hits=[HIT_EXAMPLE],
+        relationships=[],
+    )
 
     def print_events(self, capsys, *events) -> list[str]:
         ask.Command()._print_events(iter(events))
@@ -55,6 +63,15 @@ class TestPrintedEvents:
         assert lines[1].startswith("2. Keeper's handbook  page 1")
         assert lines[2:] == ["   The lamp is lit at sunset.", "Written by a-model."]
         assert self.notes == ["No year.", "Slowly."]
+
+    def test_are_relationships_with_their_quotes(self, capsys):
+        edge = RELATIONSHIP | {"quotes": [{"number": 1, **INSTANCE}]}
+        found = event("metadata", **self.FOUND[1] | {"relationships": [edge]})
+        end = event("done", citations=[], notes=[], model_name="a-model")
+
+        lines = self.print_events(capsys, found, event("chunk", text="Fish."), end)
+
+        assert f"Heron -[EATS]-> Fish: “{INSTANCE['quote']}” [1]" in lines
 
     def test_are_all_passages_where_no_answer_was_written(self, capsys):
         lines = self.print_events(
@@ -87,7 +104,10 @@ class TestPrintedEvents:
 @pytest.mark.django_db(transaction=True)
 class TestAsk:
     QUESTION = "What does the heron wait for?"
-    FOUND = AnswerEvent("metadata", {"relevant": True, "refusal": None, "notes": [], "hits": []})
+    FOUND = AnswerEvent(
+        "metadata",
+        {"relevant": True, "refusal": None, "notes": [], "hits": [], "relationships": []},
+    )
 
     def test_prints_the_answer_and_the_passages_it_cites(self, run):
         out = run("ask", self.QUESTION, "--index=plain")

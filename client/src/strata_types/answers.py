@@ -5,6 +5,7 @@ from typing import Any, Literal, NotRequired
 from typing_extensions import TypedDict
 
 from strata_types.common import AnyList
+from strata_types.concepts import Instance, Relationship
 from strata_types.searches import DroppedPoints, Filter, Hit, QuestionHit
 
 
@@ -74,6 +75,19 @@ class Refusal(TypedDict):
     fix: str | None
 
 
+class NumberedQuote(Instance):
+    number: int
+    """Number of the hit that holds the quote, counted from 1."""
+
+
+class QuotedRelationship(Relationship):
+    """A relationship of concepts that the hits quote. It was written by people or extracted from
+    documents; its quotes show where the documents mention its concepts."""
+
+    quotes: list[NumberedQuote]
+    """The first quote of each of its concepts that a hit holds: one or two."""
+
+
 class AnswerMetadata(TypedDict):
     """What was found, before an answer is written."""
 
@@ -84,6 +98,8 @@ class AnswerMetadata(TypedDict):
     """Whether the question concerns this index; null if that cannot be told. False is a refusal."""
     refusal: Refusal | None
     hits: list[AnswerHit | AnswerQuestionHit]
+    relationships: list[QuotedRelationship]
+    """Of the concepts that the hits quote; those first that the question names."""
     filters: dict[str, Any]
     """The filter that all hits satisfy; empty if there is none."""
     parsed: dict[str, Any]

@@ -408,6 +408,7 @@ EXAMPLES: dict[Any, Any] = {
     types.Answer: {
         "index": "handbook", "build": 1, "pipeline": "plain", "relevant": True, "refusal": None,
         "hits": [{**HIT, "similarity": 0.81}],
+        "relationships": [{**RELATIONSHIP, "quotes": [{"number": 1, **INSTANCE}]}],
         "filters": {}, "parsed": {}, "question": "When is the lamp lit?",
         "semantic_query": "When is the lamp lit?", "query": "When is the lamp lit?",
         "queries": ["When is the lamp lit?"], "identified": [], "notes": [],

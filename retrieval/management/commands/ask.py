@@ -15,7 +15,11 @@ from indexing.management.api_client import (
     parse_json,
     require_success,
 )
-from retrieval.management.answer_printing import AnswerPrinter, strip_control_characters
+from retrieval.management.answer_printing import (
+    AnswerPrinter,
+    format_relationship,
+    strip_control_characters,
+)
 from retrieval.search import MAX_LIMIT
 from summaries.models import EXTRACTIVE_MODEL_NAME
 
@@ -66,10 +70,17 @@ class Command(ApiCommand):
                 self.stdout.write("" if has_text else "No answer was written.")
                 self._print_notes(data)
                 self._print_passages(found["hits"], data)
+                self._print_relationships(found["relationships"])
 
     def _print_notes(self, data: dict[str, Any]) -> None:
         for note in data["notes"]:
             self.stderr.write(strip_control_characters(note))
+
+    def _print_relationships(self, relationships: Sequence[dict[str, Any]]) -> None:
+        for each in relationships:
+            quotes = [f"“{quote['quote']}” [{quote['number']}]" for quote in each["quotes"]]
+            line = f"{format_relationship(each)}: {' '.join(quotes)}"
+            self.stdout.write(strip_control_characters(line))
 
     def _print_passages(self, hits: Sequence[dict[str, Any]], end: dict[str, Any]) -> None:
         """Print the cited passages, numbered as in the answer; if none is cited, all."""
