@@ -97,6 +97,11 @@ def join_pages(pages: Iterable[str]) -> str:
     return "\n\n".join(pages)
 
 
+def compare(finding: Vectors, other: Vectors) -> float:
+    """The similarity of two findings."""
+    return float((other @ finding.T).max(axis=0).min())
+
+
 class DuplicateFinder:
     """Finds duplicates among the visible findings of an index: those in the vector store and those
     added since. Valid only while no other process adds findings."""

@@ -264,6 +264,7 @@ def _add_finding(
     content = TextContent((item.content,))
     known_artifact = find_by_external_ids(index, [external_id]).get(external_id)
     near = duplicates.find_near(finding_index, content, vectors)
+    groups = choose_groups_of_new_document(grant, None)
     if known_artifact is None:
         while duplicate := duplicates.find_exact_duplicate(content) or near.duplicate:
             # Locked: if the stored finding were deleted now, this one would be lost, too.
@@ -273,7 +274,7 @@ def _add_finding(
                 reference, _ = EvidenceReference.objects.update_or_create(
                     artifact=stored,
                     external_id=external_id,
-                    groups=choose_groups_of_new_document(grant, None),
+                    groups=groups,
                     defaults={
                         "repeated_sha256": stored.sha256,
                         "similarity": duplicate.similarity,
@@ -284,7 +285,7 @@ def _add_finding(
                         **stored_vectors,
                     },
                 )
-                delete_references(index, external_id, grant, except_for=reference)
+                delete_references(index, external_id, grant, groups, except_for=reference)
                 return EvidenceDecision(
                     item.url,
                     EvidenceVerdict.DUPLICATE,
@@ -294,7 +295,7 @@ def _add_finding(
                 )
             duplicates.remove(duplicate.artifact_id)
             near = duplicates.find_near(finding_index, content, vectors)
-        delete_references(index, external_id, grant)
+        delete_references(index, external_id, grant, groups)
     artifact, _ = add_artifact(
         index,
         content,
