@@ -55,6 +55,9 @@ class IndexCatalog(Protocol):
     def accepts_images(self, index: str) -> bool:
         """Whether the index accepts image files."""
 
+    def titles_by_file(self, index: str) -> bool:
+        """Whether documents that have been given no title are named by their files."""
+
     def clean_metadata(self, index: str, metadata: dict[str, Any]) -> dict[str, Any]:
         """The metadata as it is stored. Raises ``InvalidInput``: a declared field has a value that
         is not allowed."""

@@ -138,6 +138,10 @@ class Artifact(LeasedRow, RevisedRow):
         editable=False,
         help_text="The owner set the title; parsing must not change it.",
     )
+    content_title = models.CharField(
+        max_length=1_000, null=True, editable=False,
+        help_text="The title in its content, while the name of its file is shown as title.",
+    )  # fmt: skip
     attributes_hash = models.CharField(
         max_length=64,
         editable=False,

@@ -31,6 +31,7 @@ from documents.pages import replace_pages
 from documents.parsing import IMAGE_TYPES, ParsedDocument, describe_reader, ocr, parse_file
 from documents.services import add_artifact, remove_parts
 from documents.storage import get_storage
+from documents.titles import set_title
 from documents.virus_scan import is_scanner_configured, scan_file
 
 logger = logging.getLogger(__name__)
@@ -218,8 +219,7 @@ def _set_parsed(artifact: Artifact, parsed: ParsedDocument) -> None:
     artifact.encoding = (parsed.encoding or "")[:40]
     artifact.warnings = [asdict(warning) for warning in parsed.warnings]
     artifact.reader = name_reader(artifact)
-    if not artifact.has_user_title and parsed.title.strip():
-        artifact.title = clean_name(parsed.title).strip()[:1_000]
+    set_title(artifact, clean_name(parsed.title).strip()[:1_000])
     _save_final_state(artifact, Artifact.State.PARSED)
     recognised = get_recognised_pages_path(artifact)
     transaction.on_commit(partial(recognised.unlink, missing_ok=True))

@@ -52,8 +52,9 @@ from documents.models import (
 )
 from documents.originals import FileContent, delete_original_on_commit, require_free_disk
 from documents.pages import replace_pages
-from documents.parsing import ParsedPage, ocr, title_from_file_name
+from documents.parsing import ParsedPage, ocr
 from documents.storage import get_storage
+from documents.titles import choose_title
 
 logger = logging.getLogger(__name__)
 
@@ -457,7 +458,7 @@ def _set_content(artifact: Artifact, content: Content, added_by: str) -> None:
         artifact.file_name = content.file_name
         artifact.state = Artifact.State.RECEIVED
         if not artifact.title:
-            artifact.title = title_from_file_name(content.file_name)
+            artifact.title = choose_title(artifact.index, content.file_name, "")
         artifact.save()  # first: if another process was faster, no file must be left
         get_storage().add(artifact.original_name, content.path)
         return

@@ -37,6 +37,10 @@ class LedgerIndexCatalog:
         build = _live_build(index)
         return build is not None and build.spec.images is not None
 
+    def titles_by_file(self, index: str) -> bool:
+        build = _live_build(index)
+        return build is not None and build.spec.document_titles == "file"
+
     def clean_metadata(self, index: str, metadata: dict[str, Any]) -> dict[str, Any]:
         build = _live_build(index)
         declared = build.spec.metadata if build else {}

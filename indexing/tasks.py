@@ -12,6 +12,7 @@ from django.dispatch import Signal
 
 from core.enqueueing import enqueue_once
 from core.exceptions import StrataError
+from documents import titles
 from indexing import lifecycle, removal, revisions, services
 from indexing.models import IndexBuild, IndexedDocument, Node
 from indexing.point_audit import audit_next_points
@@ -92,6 +93,8 @@ def reconcile_indexes() -> None:
     """Enqueue all unfinished work that the rows show, after lost messages or dead workers."""
     lifecycle.pause_overdue_builds()
     for build in IndexBuild.objects.not_paused().readable():
+        if build.state == IndexBuild.State.LIVE:
+            titles.follow_setting(build.index_id)
         services.make_unannounced_due(build)
         services.audit_documents(build)
         services.plan_unannounced_standalone_nodes(build)

@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Mapping
 from operator import attrgetter
-from typing import Any
+from typing import Any, Literal
 
 from django.conf import settings
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -33,12 +33,12 @@ from indexing.spec.sections import (
     ToolSpec,
 )
 
-# Settings that affect how an index is searched and shown, how long it keeps documents, and which
-# scans it is for, but not its vectors. Others are parts of sections: how concepts are found, how
-# people refer to declared fields, and the synonyms of values.
+# Settings that affect how an index is searched and shown, how long it keeps documents, how they are
+# titled, and which scans it is for, but not its vectors. Others are parts of sections: how concepts
+# are found, how people refer to declared fields, and the synonyms of values.
 SEARCH_SETTINGS = (
     "title", "description", "search", "tools", "identifiers", "evidence", "keep_days",
-    "ocr_languages",
+    "ocr_languages", "document_titles",
 )  # fmt: skip
 FIELD_SEARCH_SETTINGS = ("said_as", "description")
 
@@ -53,6 +53,9 @@ class IndexSpec(FrozenModel):
     name: str
     title: str = ""
     description: str = ""
+    # Of documents that are given none: the one in the content, else the file name's words; or the
+    # file name.
+    document_titles: Literal["content", "file"] = "content"
     embedding: EmbeddingSpec = EmbeddingSpec()
     sparse: SparseSpec = SparseSpec()
     chunks: ChunkSpec = ChunkSpec()

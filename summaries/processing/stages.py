@@ -15,13 +15,14 @@ from core.text import clean_name, hash_text
 from documents.models import Artifact, Source
 from documents.originals import save_incoming_file
 from documents.pages import cut_pages, replace_pages
-from documents.parsing import ParsedPage, parse_file, title_from_file_name
+from documents.parsing import ParsedPage, parse_file
 from documents.reading import SET_BY_HAND
 from documents.services import (
     add_artifact,
     assign_next_revision,
     require_not_held,
 )
+from documents.titles import choose_title, set_title
 from indexing.drafting.chunk import draft_chunks
 from indexing.exceptions import InvalidSpec
 from indexing.models import Index, IndexBuild
@@ -228,7 +229,7 @@ class FileInspection:
         if existing is not None and existing.has_user_title:
             title = existing.title
         else:
-            title = document.title or title_from_file_name(file.name)
+            title = choose_title(index, file.name, document.title)
         return Artifact(
             pk=existing.pk if existing else self.manifest.content_id, index=index, title=title
         )
@@ -346,8 +347,7 @@ class FileInspection:
         assert document is not None  # written with parsed.md
         artifact.media_type, artifact.encoding = document.media_type, document.encoding or ""
         artifact.warnings = document.warnings
-        if document.title and not artifact.has_user_title:
-            artifact.title = document.title
+        set_title(artifact, document.title)
         artifact.state = Artifact.State.PARSED
         artifact.lease_token = artifact.leased_until = None
 

@@ -623,6 +623,17 @@ class TestEmbed:
         node = Node.objects.filter(kind="question").first()
         assert "core" in node.details["fields"]["muscle_groups"]
 
+    def test_shows_the_name_of_the_file_where_the_spec_says_so(
+        self, physio, file, out, monkeypatch
+    ):
+        monkeypatch.setattr(base_command, "load_specs", list)
+        titled_by_file = physio.spec.model_copy(update={"document_titles": "file"})
+        indexing.store_search_settings(physio.index, titled_by_file)
+
+        process(file, out, "--embed")
+
+        assert Artifact.objects.get().title == file.name
+
     def test_refuses_a_file_that_changes_meanwhile(self, physio, file, out, settings):
         process(file, out)
         inspection = FileInspection.open(file, "physio", out)
