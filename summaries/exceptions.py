@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
-from core.exceptions import StrataError, Unavailable, Unprocessable
+from core.exceptions import StrataError, Unavailable, Unknown, Unprocessable
 
 
 @dataclass(slots=True)
@@ -20,6 +20,12 @@ class LanguageModelCost:
         for name in self.__slots__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         return self
+
+
+class SummaryDeleted(Unknown):
+    """The summary was deleted."""
+
+    code = "summary_deleted"
 
 
 class LanguageModelError(StrataError):

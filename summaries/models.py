@@ -121,6 +121,11 @@ class Summary(WrittenText):
         return self.page_id or self.artifact_id
 
     @property
+    def is_deleted(self) -> bool:
+        """Whether a person deleted it; writers leave it alone."""
+        return self.is_by_hand and not self.text
+
+    @property
     def kind(self) -> str:
         return "page_summary" if self.page_id else "artifact_summary"
 

@@ -21,6 +21,7 @@ from documents.models import Artifact
 from documents.services import require_page
 from indexing.models import Index, Node
 from indexing.tasks import enqueue_reconciliation
+from summaries.exceptions import SummaryDeleted
 from summaries.models import Annotation, Summary
 from summaries.serializers import (
     QuestionsSerializer,
@@ -28,19 +29,19 @@ from summaries.serializers import (
     render_questions,
     render_stored_summary,
 )
-from summaries.services import edit_questions, edit_summary, retry_failed_work
+from summaries.services import delete_summary, edit_questions, edit_summary, retry_failed_work
 
 
 @extend_schema(tags=["Summaries"])
 class PageSummaryView(APIView):
     """The summary of a page."""
 
-    scopes = {"get": Scope.SEARCH, "patch": Scope.WRITE}
+    scopes = {"get": Scope.SEARCH, "patch": Scope.WRITE, "delete": Scope.WRITE}
 
     @operation("read_page_summary", strata_types.Summary)
     def get(self, request: Request, page_id: UUID) -> Response:
         """Read a page's summary."""
-        return _read_newest(request, page=page_id)
+        return Response(render_stored_summary(_require_summary(request, page=page_id)))
 
     @operation("write_page_summary", strata_types.Summary, body=SummaryPatchSerializer)
     def patch(self, request: Request, page_id: UUID) -> Response:
@@ -51,17 +52,28 @@ class PageSummaryView(APIView):
         page = require_page(page_id, get_grant(request))
         return _save_edit(request, page.artifact_id, page_id)
 
+    @operation("delete_page_summary", strata_types.Deletion)
+    def delete(self, request: Request, page_id: UUID) -> Response:
+        """Delete a page's summary.
+
+        Its point is deleted in the background, and the artifact's summary is written again. The
+        page gets no other summary until someone writes one or asks for it with PATCH.
+        """
+        summary = _require_summary(request, page=page_id)
+        return _delete(summary.artifact_id, page_id)
+
 
 @extend_schema(tags=["Summaries"])
 class ArtifactSummaryView(APIView):
     """The summary of an artifact."""
 
-    scopes = {"get": Scope.SEARCH, "patch": Scope.WRITE}
+    scopes = {"get": Scope.SEARCH, "patch": Scope.WRITE, "delete": Scope.WRITE}
 
     @operation("read_artifact_summary", strata_types.Summary)
     def get(self, request: Request, artifact_id: UUID) -> Response:
         """Read an artifact's summary."""
-        return _read_newest(request, artifact=artifact_id, page=None)
+        summary = _require_summary(request, artifact=artifact_id, page=None)
+        return Response(render_stored_summary(summary))
 
     @operation("write_artifact_summary", strata_types.Summary, body=SummaryPatchSerializer)
     def patch(self, request: Request, artifact_id: UUID) -> Response:
@@ -74,14 +86,31 @@ class ArtifactSummaryView(APIView):
             raise UnknownArtifact(field="id")
         return _save_edit(request, artifact_id, None)
 
+    @operation("delete_artifact_summary", strata_types.Deletion)
+    def delete(self, request: Request, artifact_id: UUID) -> Response:
+        """Delete an artifact's summary.
 
-def _read_newest(request: Request, **of: UUID | None) -> Response:
+        Its point is deleted in the background. The artifact gets no other summary until someone
+        writes one or asks for it with PATCH.
+        """
+        _require_summary(request, artifact=artifact_id, page=None)
+        return _delete(artifact_id, None)
+
+
+def _require_summary(request: Request, **of: UUID | None) -> Summary:
     grant = get_grant(request)
     visible = Summary.objects.filter(is_visible(grant, "artifact__"), **of)
     summary = grant.limit(visible, "artifact__index").order_by("-build__number").first()
     if summary is None:
         raise Http404
-    return Response(render_stored_summary(summary))
+    if summary.is_deleted:
+        raise SummaryDeleted(fix="Write one with PATCH; with text null, it is written again.")
+    return summary
+
+
+def _delete(artifact_id: UUID, page_id: UUID | None) -> Response:
+    revision = delete_summary(artifact_id, page_id)
+    return Response({"id": str(page_id or artifact_id), "deleted": True, "revision": revision})
 
 
 def _save_edit(request: Request, artifact_id: UUID, page_id: UUID | None) -> Response:

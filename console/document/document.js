@@ -15,6 +15,7 @@ const artifactPath = `artifacts/${$("title").dataset.artifact}/`;
 const GONE = "The passage no longer exists: the document has changed. This is its first page.";
 const MAX_CHANGES = 100; // the last ones
 const CALLERS = { key: "the key", user: "the user", server: "a command", command: "a command", nobody: "someone" };
+const DELETED = { text: "" }; // a summary that a person deleted
 const UNCERTAIN = "Where the passage stands on this page is not certain, so it is marked in the text only.";
 
 let artifact = null;
@@ -104,6 +105,7 @@ function nameChange({ method, route, status }) {
   const what = {
     POST: isNew ? "A new version was sent" : "It was sent again without a change, or changed in the admin",
     PUT: isNew ? "The content was replaced" : "The same content was sent",
+    DELETE: "A summary was deleted",
     PATCH: route.endsWith("summary_candidate") ? "The summary was edited" : "Title, address, metadata, groups or hold were changed",
   };
   return what[method] ?? method;
@@ -247,18 +249,34 @@ async function readSummary(path, signal) {
   try {
     return await getJson(path, {}, signal);
   } catch (error) {
+    if (error.code === "summary_deleted") return DELETED;
     if (error.status === 404) return null; // none is written yet
     throw error;
   }
 }
 
 function summaryElement(summary, path) {
-  const name = summary.type === "page_summary" ? "Page" : "Document";
+  const subject = path.startsWith("pages/") ? "page" : "document";
+  const name = subject === "page" ? "Page" : "Document";
+  const isDeleted = summary === DELETED;
+  const state = isDeleted ? "deleted" : summary.state === "due" ? "being written" : `written by ${summary.model_name}`;
   const text = element("div", { className: "text", dir: "auto" }, summary.text);
-  const writer = element("p", { className: "place" }, `${name}, written by ${summary.model_name}`);
+  const writer = element("p", { className: "place" }, `${name}, ${state}`);
   const item = element("div", { className: "summary" }, writer, text);
-  const save = async (edited) => item.replaceWith(summaryElement(await send("PATCH", path, { text: edited }), path));
-  item.append(actionElement("Edit", () => edit(item, writer, { value: summary.text, rows: 5, ariaLabel: "Summary" }, save)));
+  const show = (changed) => item.replaceWith(summaryElement(changed, path));
+  const save = async (edited) => show(await send("PATCH", path, { text: edited }));
+  const open = () => edit(item, writer, { value: summary.text, rows: 5, ariaLabel: "Summary" }, save);
+  const remove = async () => {
+    await send("DELETE", path);
+    show(DELETED);
+  };
+  const about = { subject: `the summary of the ${subject}` };
+  const question = `Delete the summary of this ${subject}? It is not written again until someone asks for it.`;
+  item.append(
+    actionElement(isDeleted ? "Write" : "Edit", open, about),
+    " ",
+    isDeleted ? actionElement("Have it written", () => save(null), about) : actionElement("Delete", remove, { ...about, question }),
+  );
   return item;
 }
 

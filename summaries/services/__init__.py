@@ -4,7 +4,7 @@ The rows are the queue, as in the ledger: every service may run twice, late, or 
 on another machine. Nothing here enqueues tasks.
 """
 
-from summaries.services.by_hand import edit_questions, edit_summary
+from summaries.services.by_hand import delete_summary, edit_questions, edit_summary
 from summaries.services.failures import Retried, retry_failed_work
 from summaries.services.planning import draft_annotations, make_annotation, plan_written_texts
 from summaries.services.rows import (

@@ -1,4 +1,4 @@
-"""Saves summaries and questions that people write by hand."""
+"""Saves summaries and questions that people write by hand, and deletes summaries."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -38,6 +38,28 @@ def edit_summary(
         UnknownArtifact: there is no such artifact or page.
         InvalidInput: the index makes no such summaries, or the text is blank.
     """
+    if text is not None and not text.strip():
+        raise InvalidInput("text must not be blank.", field="text")
+    return _save_summary(artifact_id, page_id, text, model_name)
+
+
+@transaction.atomic
+def delete_summary(artifact_id: UUID, page_id: UUID | None) -> int:
+    """Delete a page's or an artifact's summary in every build; return the artifact's new revision.
+
+    A row without text stays, so that it is not written again until someone asks for it. A page
+    summary makes its artifact's summary due.
+
+    Raises:
+        UnknownArtifact, InvalidInput: as ``edit_summary``.
+    """
+    [*_, row] = _save_summary(artifact_id, page_id, "", "")
+    return row.artifact.revision
+
+
+def _save_summary(
+    artifact_id: UUID, page_id: UUID | None, text: str | None, model_name: str
+) -> list[Summary]:
     artifact = Artifact.objects.select_for_update().filter(pk=artifact_id).first()
     page = None if page_id is None else Page.objects.filter(pk=page_id).first()
     if artifact is None or (page is None and page_id is not None):
@@ -54,8 +76,6 @@ def edit_summary(
             f"{'artifacts' if page is None else 'pages'}.",
             fix="Switch the summaries on in its spec.",
         )
-    if text is not None and not text.strip():
-        raise InvalidInput("text must not be blank.", field="text")
     assign_next_revision(artifact)
     Artifact.objects.filter(pk=artifact_id).update(revision=artifact.revision)
     rows = []

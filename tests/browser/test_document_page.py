@@ -145,6 +145,21 @@ class TestDocument:
         assert saved.value.json()["questions"] == ["How is a knee bent?"]
         page.wait_for_selector("text=Edit the questions of its passage")
 
+    def test_has_a_summary_that_is_deleted_and_written_again(self, page: "Page", service: Service):
+        artifact_id = service.add("biomedical", title="Knees", text="Bend the knee slowly. " * 10)
+        page.goto(f"/documents/{artifact_id}/#key={KEY}")
+        first = page.locator(".summary", has_text="Document")
+        first.locator("text=written by extractive").wait_for()
+        page.on("dialog", lambda dialog: dialog.accept())
+
+        first.locator("text=Delete").click()
+        page.wait_for_selector(".summary >> text=Document, deleted")
+        page.reload()
+        page.wait_for_selector(".summary >> text=Document, deleted")
+        first.locator("text=Have it written").click()
+
+        page.wait_for_selector(".summary >> text=Document, being written")
+
     def test_that_is_unknown_says_so(self, page: "Page", service: Service):
         page.goto(f"/documents/00000000-0000-4000-8000-000000000000/#key={KEY}")
 

@@ -232,6 +232,10 @@ class TestWriting:
         again = strata.replace(added["id"], text="Tides turn at noon.")
         summary = strata.write_summary(artifact, "By hand.", model_name="a-model")
         due = strata.write_page_summary(page, None)
+        deleted = [strata.delete_summary(artifact), strata.delete_page_summary(page)]
+        with pytest.raises(NotFound) as gone:
+            strata.page_summary(page)
+        strata.write_page_summary(page, None)
         with pytest.raises(NotFound):
             strata.replace(UNKNOWN_ID, text="Nothing.")
 
@@ -240,6 +244,8 @@ class TestWriting:
         assert (summary["text"], summary["model_name"]) == ("By hand.", "a-model")
         assert summary["is_by_hand"] is True
         assert due["is_by_hand"] is False
+        assert [each["id"] for each in deleted] == [artifact, page]
+        assert gone.value.code == "summary_deleted"
 
     def edit_concepts(self, strata, filled):  # noqa: F811
         egret = strata.concepts.create("knowledge", "Egret", search_terms=("Egretta",))

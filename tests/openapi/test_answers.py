@@ -310,6 +310,9 @@ def _write(ids: SimpleNamespace) -> Iterator[Call]:
     yield Call("write_artifact_summary", {"text": "By hand."}, at=at)
     yield Call("write_artifact_summary", {"text": None}, at=at)
     yield Call("write_artifact_summary", {"words": "By hand."}, 400, at=at)
+    yield Call("delete_page_summary")
+    yield Call("delete_page_summary", status=404)
+    yield Call("delete_artifact_summary", at=at)
     item = {"url": "https://one.example/", "content": PASSAGE, "citation": {"title": "Tides"}}
     twin = {**item, "url": "https://two.example/"}
     edited = {**item, "content": "Boats leave the harbour before dawn."}

@@ -3,9 +3,10 @@
 import pytest
 
 from access.grants import Scope
-from documents.models import Artifact
-from indexing.models import Node
-from summaries.models import Annotation
+from documents.models import Artifact, Page
+from indexing.models import IndexBuild, Node
+from indexing.regeneration import regenerate
+from summaries.models import Annotation, Summary
 from tests.clients import client_with_key
 from tests.factories import give, sync
 from tests.summaries.conftest import write_all
@@ -15,11 +16,16 @@ pytestmark = pytest.mark.django_db
 QUESTION = "Which stone is the oldest?"
 
 
+def path_of(entity: Artifact | Page) -> str:
+    """The path of the summary of a document or a page."""
+    return f"/api/v1/{type(entity).__name__.lower()}s/{entity.pk}/summary_candidate"
+
+
 @pytest.fixture
 def path(wide) -> str:
     artifact = give(index="wide")
     write_all(wide, artifact)
-    return f"/api/v1/artifacts/{artifact.pk}/summary_candidate"
+    return path_of(artifact)
 
 
 @pytest.mark.parametrize(
@@ -81,3 +87,85 @@ class TestQuestions:
 
         assert client.get(path).status_code == 404
         assert client.patch(path, {"questions": [QUESTION]}, format="json").status_code == 404
+
+
+class TestDeletion:
+    @pytest.fixture
+    def artifact(self, wide) -> Artifact:
+        artifact = give(index="wide")
+        write_all(wide, artifact)
+        return artifact
+
+    @pytest.fixture
+    def page_path(self, artifact) -> str:
+        return path_of(artifact.pages.get())
+
+    @pytest.mark.parametrize("kind", ["page_summary", "artifact_summary"])
+    def test_removes_the_summary_with_its_point(self, wide, artifact, store, kind):
+        entity = artifact.pages.get() if kind == "page_summary" else artifact
+        path, point_id = path_of(entity), entity.pk
+        deleted = client_with_key().delete(path)
+
+        assert deleted.status_code == 200, deleted.content
+        answer = deleted.json()
+        assert (answer["id"], answer["deleted"]) == (str(point_id), True)
+        assert answer["revision"] > artifact.revision
+        write_all(wide, artifact)
+        assert not Node.objects.filter(build=wide, kind=kind).exists()
+        assert not store.retrieve(wide.collection(kind), [point_id])
+        gone = client_with_key().get(path)
+        assert (gone.status_code, gone.json()["code"]) == (404, "summary_deleted")
+        assert client_with_key().delete(path).status_code == 404
+
+    def test_is_not_undone_by_writing_again(self, wide, artifact, page_path):
+        client_with_key().delete(page_path)
+
+        regenerate(["summary"], index="wide")
+        write_all(wide, artifact)
+
+        assert client_with_key().get(page_path).status_code == 404
+
+    def test_is_kept_by_a_new_build(self, wide, artifact, page_path):
+        client_with_key().delete(page_path)
+        other = IndexBuild.objects.create(
+            index=wide.index, number=2, recipe=wide.recipe, fingerprint=wide.fingerprint
+        )
+
+        write_all(other, artifact)
+
+        kinds = Node.objects.filter(build=other).values_list("kind", flat=True)
+        assert "page_summary" not in kinds
+        assert "chunk" in kinds
+
+    def test_has_the_summary_of_the_document_written_again(self, wide, page_path):
+        client_with_key().delete(page_path)
+
+        assert Summary.objects.of_artifacts().get().state == "due"
+
+    @pytest.mark.parametrize("text", ["Stones.", None])
+    def test_ends_with_a_new_text(self, wide, artifact, page_path, text):
+        client = client_with_key()
+        client.delete(page_path)
+
+        assert client.patch(page_path, {"text": text}, format="json").status_code == 200
+
+        write_all(wide, artifact)
+        assert client.get(page_path).json()["text"]
+        assert Node.objects.filter(build=wide, kind="page_summary").exists()
+
+    def test_of_a_summary_that_is_not_there_is_not_found(self, build):
+        plain = give()
+
+        refused = client_with_key().delete(path_of(plain))
+
+        assert refused.status_code == 404
+
+    @pytest.mark.parametrize(
+        ("granted", "status"),
+        [({"scope": Scope.SEARCH}, 403), ({"scope": Scope.WRITE, "groups": ["harbour"]}, 404)],
+    )
+    def test_needs_the_right_to_write_the_document(self, artifact, page_path, granted, status):
+        Artifact.objects.update(groups=["legal"])
+
+        assert client_with_key(**granted).delete(page_path).status_code == status
+        assert Summary.objects.get(page__isnull=False).text

@@ -119,7 +119,8 @@ CASCADES: dict[str, list[Send]] = {
 }  # fmt: skip
 # Operations that change the row they name, with what was made from it, or add one.
 ALONE = {
-    "ArtifactSummaryView.patch", "ChunkQuestionsView.patch", "PageSummaryView.patch",
+    "ArtifactSummaryView.delete", "ArtifactSummaryView.patch", "ChunkQuestionsView.patch",
+    "PageSummaryView.delete", "PageSummaryView.patch",
     "ConceptViewSet.create", "ConceptViewSet.partial_update", "ConceptViewSet.add_instance",
     "EmergentPairViewSet.accept", "EmergentPairViewSet.dismiss", "InstanceViewSet.destroy",
     "JudgementViewSet.create", "JudgementViewSet.destroy", "KeyViewSet.create",

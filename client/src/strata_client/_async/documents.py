@@ -21,6 +21,7 @@ from strata_client.types import (
     ArtifactList,
     ArtifactListOptions,
     BatchVerdict,
+    Deletion,
     DocumentChanges,
     ListOptions,
     NewDocumentOptions,
@@ -201,6 +202,21 @@ class AsyncDocuments(AsyncMethods):
     ) -> Summary:
         """Write the summary of a page by hand, as ``write_summary``."""
         return await self._write_summary("pages/{}/", page_id, text, model_name)
+
+    async def delete_summary(self, artifact_id: str) -> Deletion:
+        """Delete the summary of an artifact. It gets no other one until ``write_summary``; reading
+        it raises ``NotFound``.
+
+        Raises:
+            NotFound: it has no summary.
+        """
+        path = "artifacts/{}/summary_candidate"
+        return await self._connection.fetch("DELETE", path, artifact_id)
+
+    async def delete_page_summary(self, page_id: str) -> Deletion:
+        """Delete the summary of a page, as ``delete_summary``; that of its artifact is written
+        again."""
+        return await self._connection.fetch("DELETE", "pages/{}/summary_candidate", page_id)
 
     async def _write_summary(
         self, path: str, id: str, text: str | None, model_name: str | None

@@ -22,6 +22,7 @@ from strata_client.types import (
     ArtifactList,
     ArtifactListOptions,
     BatchVerdict,
+    Deletion,
     DocumentChanges,
     ListOptions,
     NewDocumentOptions,
@@ -202,6 +203,21 @@ class Documents(Methods):
     ) -> Summary:
         """Write the summary of a page by hand, as ``write_summary``."""
         return self._write_summary("pages/{}/", page_id, text, model_name)
+
+    def delete_summary(self, artifact_id: str) -> Deletion:
+        """Delete the summary of an artifact. It gets no other one until ``write_summary``; reading
+        it raises ``NotFound``.
+
+        Raises:
+            NotFound: it has no summary.
+        """
+        path = "artifacts/{}/summary_candidate"
+        return self._connection.fetch("DELETE", path, artifact_id)
+
+    def delete_page_summary(self, page_id: str) -> Deletion:
+        """Delete the summary of a page, as ``delete_summary``; that of its artifact is written
+        again."""
+        return self._connection.fetch("DELETE", "pages/{}/summary_candidate", page_id)
 
     def _write_summary(
         self, path: str, id: str, text: str | None, model_name: str | None
