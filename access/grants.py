@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from core.exceptions import InvalidInput, UnknownIndex
+from core.index_paths import get_index_path
 
 MAX_GROUP_CHARS = 100
 EVERYONE = "*"  # stands in payloads for a document without groups; no group has this name
@@ -49,10 +50,11 @@ class Grant:
         if self.indexes is not None and index not in self.indexes:
             raise UnknownIndex.named(index, self.indexes)
 
-    def limit(self, rows: Rows, path: str = "index") -> Rows:
-        """The rows of a query set that belong to visible indexes. ``path`` leads from a row to the
-        name of its index."""
-        return rows if self.indexes is None else rows.filter(**{f"{path}__in": self.indexes})
+    def limit(self, rows: Rows) -> Rows:
+        """The rows of a query set that belong to visible indexes."""
+        if self.indexes is None:
+            return rows
+        return rows.filter(**{f"{get_index_path(rows.model)}__in": self.indexes})
 
     def covers(self, other: "Grant") -> bool:
         """Whether everything that ``other`` shows is visible."""

@@ -52,6 +52,8 @@ class Subject(models.Model):
 class AuditRow(models.Model):
     """One change or, by a setting, one search or read. It holds no text, query or secret."""
 
+    index_path = "index"
+
     at = models.DateTimeField(default=timezone.now, db_index=True)
     subject = models.ForeignKey(Subject, on_delete=models.PROTECT, related_name="+")
     person = models.TextField(help_text="Name and address, encrypted for the subject.")

@@ -105,7 +105,7 @@ class EntityAdmin(AddableRowAdmin):
     @confirmed_action("Embed again")
     def embed_again(self, request: HttpRequest, queryset: QuerySet[Any]) -> Effect:
         nodes = Node.objects.filter(artifact=None, point_id__in=queryset.values("pk"))
-        return embed_again(nodes, name_targets(queryset, "index"))
+        return embed_again(nodes, name_targets(queryset))
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
         fields = [*self.model.text_fields, *self.model.label_fields]
@@ -178,7 +178,6 @@ class RelationshipAdmin(AddableRowAdmin):
     form = RelationshipForm
     list_display = ["source", "type", "target"]
     list_filter = [IndexFilter]
-    index_lookup = "source__index"
     list_select_related = ["source", "type", "target"]
     search_fields = ["source__label", "target__label", "type__name"]
     raw_id_fields = ["source", "type", "target"]
@@ -205,7 +204,6 @@ class EmergentPairAdmin(UndeletableRowAdmin):
 
     list_display = ["__str__", "similarity", "found_at", "dismissed_at"]
     list_filter = [ReviewFilter, IndexFilter]
-    index_lookup = "first__index"
     list_select_related = ["first", "second"]
     search_fields = ["first__label", "second__label"]
     id_fields = ["pk", "first", "second"]
@@ -218,7 +216,6 @@ class ExtractionAdmin(UndeletableRowAdmin):
         "written_at",
     ]  # fmt: skip
     list_filter = ["state", IndexFilter]
-    index_lookup = "source__artifact__index"
     list_select_related = ["source__artifact"]
     search_fields = ["source__artifact__title", "last_error"]
     search_help_text = "Title, error, or the id of the source or its document."
@@ -239,7 +236,7 @@ class ExtractionAdmin(UndeletableRowAdmin):
         return Effect(
             f"Sources whose concepts are extracted again: {count:,}.",
             count,
-            name_targets(queryset, "source__artifact__index", "source__artifact"),
+            name_targets(queryset, "source__artifact"),
             carry_out,
         )
 
@@ -250,7 +247,6 @@ class InstanceAdmin(ReadOnlyAdmin):
 
     list_display = ["__str__", "concept", "artifact", "is_lost"]
     list_filter = ["is_lost", IndexFilter]
-    index_lookup = "artifact__index"
     list_select_related = ["concept", "artifact"]
     search_fields = ["quote", "concept__label"]
     search_help_text = "Quote, label, or the id of the instance, its concept or its document."

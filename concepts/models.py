@@ -19,6 +19,7 @@ from concepts.exceptions import (
     UnknownRelationshipType,
 )
 from core.exceptions import StrataError
+from core.index_paths import get_index_path
 from core.leases import LeasedQuerySet, LeasedRow
 from core.text import hash_text, normalise
 from documents.groups import is_visible
@@ -74,6 +75,8 @@ class EntityQuerySet(VisibleQuerySet[Row]):
 
 class Entity(RevisedRow):
     """Base of concepts and relationship types: one node each, embedded from ``text``."""
+
+    index_path = "index"
 
     name_hash = models.CharField(max_length=64, editable=False)
     text_hash = models.CharField(max_length=64, editable=False)
@@ -166,6 +169,8 @@ class Instance(models.Model):
     """A quote that is evidence of a concept. While its source is unchanged, always:
     ``source.text[start_offset:end_offset] == quote``."""
 
+    index_path = "concept__index"
+
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     concept = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="instances")
     artifact = models.ForeignKey(Artifact, on_delete=models.CASCADE, related_name="+")
@@ -232,12 +237,12 @@ class ConceptPairQuerySet(VisibleQuerySet[Row]):
     ends: tuple[str, str]
 
     def of_index(self, index: str) -> Self:
-        return self.filter(**{f"{self.ends[0]}__index": index})
+        return self.filter(**{get_index_path(self.model): index})
 
     def visible_to(self, grant: Grant) -> Self:
         """Rows both of whose concepts the grant includes."""
         if grant.sees_all_documents:
-            return grant.limit(self, f"{self.ends[0]}__index")
+            return grant.limit(self)
         concepts = Concept.objects.visible_to(grant)
         return self.filter(*(Exists(concepts.filter(pk=OuterRef(end))) for end in self.ends))
 
@@ -263,6 +268,8 @@ class RelationshipQuerySet(ConceptPairQuerySet["Relationship"]):
 
 class Relationship(models.Model):
     """An edge from ``source`` to ``target``, both concepts of one index."""
+
+    index_path = "source__index"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     source = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="outgoing")
@@ -302,6 +309,8 @@ class EmergentPair(models.Model):
     """Two concepts with similar vectors; ``first`` has the smaller id. A person decides whether a
     relationship is missing between them."""
 
+    index_path = "first__index"
+
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     first = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="+")
     second = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="+")
@@ -333,6 +342,8 @@ class ExtractionQuerySet(LeasedQuerySet["Extraction"]):
 
 class Extraction(LeasedRow):
     """The state of concept extraction for one source: a queue row with a lease, and its result."""
+
+    index_path = "source__artifact__index"
 
     class State(models.TextChoices):
         DUE = "due"

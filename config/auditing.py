@@ -27,6 +27,7 @@ from audit.services import identify, write_rows
 from concepts.models import Concept, EmergentPair, Instance, Relationship, RelationshipType
 from core.admin import AUDITED_TARGETS
 from core.exceptions import StrataError
+from core.index_paths import get_index_path
 from core.routes import describe_route
 from core.serializers import make_error_json
 from documents.models import Artifact, Page, Source
@@ -40,20 +41,20 @@ UNAUDITED_STATUSES: Final = {401, 429}  # strangers could fill the table with re
 READ_ROUTES: Final = ("api/v1/", "admin/")
 _ID: Final = re.compile(r"[0-9]{1,18}|[0-9a-fA-F-]{36}")
 
-# Parameter of a path -> the rows of its objects, the field with the id, and the name of the index.
+# Parameter of a path -> the rows of its objects, and the field with the id.
 _NODES = Node.objects.filter(build__in=IndexBuild.objects.live())
-OBJECTS: Final[Mapping[str, tuple[QuerySet[Any], str, str]]] = {
-    "artifact_id": (Artifact.objects.all(), "pk", "index"),
-    "page_id": (Page.every_reading.all(), "pk", "artifact__index"),
-    "source_id": (Source.every_reading.all(), "pk", "artifact__index"),
-    "chunk_id": (_NODES, "point_id", "build__index"),
-    "concept_id": (Concept.objects.all(), "pk", "index"),
-    "instance_id": (Instance.objects.all(), "pk", "concept__index"),
-    "type_id": (RelationshipType.objects.all(), "pk", "index"),
-    "relationship_id": (Relationship.objects.all(), "pk", "source__index"),
-    "pair_id": (EmergentPair.objects.all(), "pk", "first__index"),
-    "run_id": (EvaluationRun.objects.all(), "pk", "index"),
-    "judgement_id": (Judgement.objects.all(), "pk", "index"),
+OBJECTS: Final[Mapping[str, tuple[QuerySet[Any], str]]] = {
+    "artifact_id": (Artifact.objects.all(), "pk"),
+    "page_id": (Page.every_reading.all(), "pk"),
+    "source_id": (Source.every_reading.all(), "pk"),
+    "chunk_id": (_NODES, "point_id"),
+    "concept_id": (Concept.objects.all(), "pk"),
+    "instance_id": (Instance.objects.all(), "pk"),
+    "type_id": (RelationshipType.objects.all(), "pk"),
+    "relationship_id": (Relationship.objects.all(), "pk"),
+    "pair_id": (EmergentPair.objects.all(), "pk"),
+    "run_id": (EvaluationRun.objects.all(), "pk"),
+    "judgement_id": (Judgement.objects.all(), "pk"),
 }
 
 
@@ -126,7 +127,8 @@ def _is_change(request: HttpRequest, view: Any) -> bool:
 
 def _find_index_of_object(kwargs: Mapping[str, Any]) -> str:
     for name in OBJECTS.keys() & kwargs.keys():
-        rows, field, path = OBJECTS[name]
+        rows, field = OBJECTS[name]
+        path = get_index_path(rows.model)
         with suppress(ValidationError, ValueError):  # it is no id
             found = rows.filter(**{field: kwargs[name]}).values_list(path, flat=True).first()
             return str(found or "")

@@ -18,6 +18,7 @@ from access.grants import Grant, Scope
 from concepts.models import Extraction
 from config.diagnostics import check_indexes, check_installation
 from config.health import OK, check_parts
+from core.index_paths import get_index_path
 from core.leases import LeasedRow
 from core.openapi import body_of
 from documents.exceptions import NEEDS_ANOTHER_FILE
@@ -36,13 +37,11 @@ ALL = Q()
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """Rows that wait for one kind of work. ``index``: the path to the index's name, empty if the
-    work belongs to none. ``since``: the field that says how long a row waits, empty if none does.
-    ``condition``: that of a partial index."""
+    """Rows that wait for one kind of work. ``since``: the field that says how long a row waits,
+    empty if none does. ``condition``: that of a partial index."""
 
     work: str
     model: type[LeasedRow]
-    index: str
     waiting: Sequence[str]  # states
     failed: str = "failed"  # the state
     since: str = ""
@@ -50,43 +49,48 @@ class Queue:
     code: str = ""  # the field with the error's code, empty if it is not stored
     condition: Q = ALL
 
+    @property
+    def index(self) -> str:
+        """The path to the name of a row's index; empty if the work belongs to none."""
+        return get_index_path(self.model)
+
     def list_rows(self, grant: Grant) -> QuerySet[Any]:
         rows = self.model._default_manager.filter(self.condition)
-        return grant.limit(rows, self.index) if self.index else rows
+        return grant.limit(rows) if self.index else rows
 
 
 NOT_READY = ~Q(state=IndexedDocument.State.READY)
 QUEUES = [
     Queue(
-        "reading files", Artifact, "index", ["received", "parsing"],
+        "reading files", Artifact, ["received", "parsing"],
         since="updated_at", error="error_detail", code="error_code",
     ),
     Queue(
-        "reading files anew", IndexedDocument, "build__index", ["due"],
+        "reading files anew", IndexedDocument, ["due"],
         since="due_at", condition=NOT_READY & Q(is_unread=True),
     ),
     Queue(
-        "planning", IndexedDocument, "build__index", ["due"],
+        "planning", IndexedDocument, ["due"],
         since="due_at", condition=NOT_READY & Q(is_unread=False),
     ),
-    Queue("writing summaries", Summary, "build__index", ["due"]),
-    Queue("writing questions and fields", Annotation, "build__index", ["due"]),
+    Queue("writing summaries", Summary, ["due"]),
+    Queue("writing questions and fields", Annotation, ["due"]),
     Queue(
-        "finding concepts", Extraction, "source__artifact__index", ["due"],
+        "finding concepts", Extraction, ["due"],
         condition=Q(source__is_current=True),
     ),
     Queue(
-        "embedding", Node, "build__index", ["pending"], since="planned_at", condition=NOT_SYNCED
+        "embedding", Node, ["pending"], since="planned_at", condition=NOT_SYNCED
     ),
     Queue(
-        "deleting points", Node, "build__index", ["deleting"],
+        "deleting points", Node, ["deleting"],
         failed="", since="planned_at", condition=NOT_SYNCED,
     ),
     Queue(
-        "measuring", EvaluationRun, "index", ["queued", "running"],
+        "measuring", EvaluationRun, ["queued", "running"],
         since="created_at", error="error_detail",
     ),
-    Queue("sending webhooks", Delivery, "", ["due"], failed="given_up", since="created_at"),
+    Queue("sending webhooks", Delivery, ["due"], failed="given_up", since="created_at"),
 ]  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import ngettext
 
 from core.exceptions import StrataError
+from core.index_paths import get_index_path
 
 # In META of a request: the indexes and documents that an action has changed.
 AUDITED_TARGETS = "strata.audited_targets"
@@ -51,7 +52,6 @@ class ServiceRowAdmin(admin.ModelAdmin):
     show_facets = admin.ShowFacets.NEVER  # each would count the whole table
     long_fields: Sequence[str] = ()  # loaded only when a row is opened
     id_fields: Sequence[str] = ()  # fields that an id in the search box is compared with
-    index_lookup = "index"  # the name of a row's index, for a filter
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).defer(*self.long_fields)
@@ -124,12 +124,10 @@ class Effect:
 MAX_NAMED_DOCUMENTS = 100  # with a row each in the audit log; of more, only the indexes
 
 
-def name_targets(
-    rows: QuerySet[Any], index: str, document: str | None = None
-) -> list[tuple[str, str]]:
-    """The targets of an action on these rows, by the fields that lead to their index and their
+def name_targets(rows: QuerySet[Any], document: str | None = None) -> list[tuple[str, str]]:
+    """The targets of an action on these rows. ``document``: the field that leads to their
     document."""
-    rows = rows.order_by()
+    rows, index = rows.order_by(), get_index_path(rows.model)
     if document is not None:
         named = rows.exclude(**{document: None}).values_list(index, document).distinct()
         if len(found := list(named[: MAX_NAMED_DOCUMENTS + 1])) <= MAX_NAMED_DOCUMENTS:

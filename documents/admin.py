@@ -16,6 +16,7 @@ from core.admin import (
     select_rows,
 )
 from core.enqueueing import enqueue_on_commit
+from core.index_paths import get_index_path
 from documents.exceptions import UnknownArtifact
 from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page, Source
@@ -25,17 +26,15 @@ from documents.tasks import reconcile_documents
 
 
 class IndexFilter(admin.SimpleListFilter):
-    """By the ``index_lookup`` of a ``ServiceRowAdmin``."""
-
     title = parameter_name = "index"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        self.lookup = model_admin.index_lookup
         return [(name, name) for name in sorted(get_catalog().index_names())]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         name = self.value()
-        return queryset if name is None else queryset.filter(**{self.lookup: name})
+        path = get_index_path(queryset.model)
+        return queryset if name is None else queryset.filter(**{path: name})
 
 
 @admin.register(Artifact)
@@ -84,7 +83,7 @@ class ArtifactAdmin(ReadOnlyAdmin):
             "find what was read before until then. Texts without a file, and pages that were "
             "edited by hand, are not read.",
             count,
-            name_targets(rows, "index", "pk"),
+            name_targets(rows, "pk"),
             carry_out,
         )
 
@@ -103,7 +102,6 @@ class ArtifactPartAdmin(UndeletableRowAdmin):
     """Pages and sources, which are added and deleted with their artifact."""
 
     list_filter = [IndexFilter]
-    index_lookup = "artifact__index"
     list_select_related = ["artifact"]
     long_fields = ["text", *(f"artifact__{name}" for name in ArtifactAdmin.long_fields)]
     id_fields = ["pk", "artifact"]

@@ -80,6 +80,8 @@ class RevisedRow(models.Model):
 class Artifact(LeasedRow, RevisedRow):
     """A document as its owner last sent it."""
 
+    index_path = "index"
+
     class State(models.TextChoices):
         RECEIVED = "received"
         PARSING = "parsing"
@@ -216,6 +218,8 @@ class Reading(models.Model):
     pages and sources with the number 0.
     """
 
+    index_path = "artifact__index"
+
     artifact = models.ForeignKey(Artifact, on_delete=models.CASCADE, related_name="readings")
     number = models.PositiveIntegerField()
     reader = models.CharField(max_length=200, blank=True)
@@ -261,6 +265,8 @@ class ReadText(models.Model):
     ``objects`` and the relations of artifacts have what the live build sees; ``every_reading`` also
     has what other builds see.
     """
+
+    index_path = "artifact__index"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     text = models.TextField()
@@ -367,6 +373,8 @@ class PendingRevision(models.Model):
 
     Deleted once the change or deletion has reached the live build or has failed.
     """
+
+    index_path = "index"
 
     id = models.BigAutoField(primary_key=True)
     index = models.CharField(max_length=63)

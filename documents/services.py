@@ -135,7 +135,7 @@ def set_places(places: Mapping[uuid.UUID, str]) -> None:
 def require_page(page_id: uuid.UUID, grant: Grant) -> Page:
     """The page with its artifact's id, without its text. Raises ``UnknownArtifact``: the grant
     includes no page with this id."""
-    visible = grant.limit(Page.objects.filter(is_visible(grant, "artifact__")), "artifact__index")
+    visible = grant.limit(Page.objects.filter(is_visible(grant, "artifact__")))
     page = visible.filter(pk=page_id).only("artifact_id").first()
     if page is None:
         raise UnknownArtifact("There is no page with this id.", field="id")

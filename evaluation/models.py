@@ -15,6 +15,8 @@ MAX_EARLIER_RUNS = 50
 class Judgement(models.Model):
     """A person's judgement whether a hit answers its query. Only the latest one is stored."""
 
+    index_path = "index"
+
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     index = models.ForeignKey(Index, on_delete=models.CASCADE, related_name="+")
     query = models.TextField()
@@ -73,6 +75,8 @@ class EvaluationRunQuerySet(LeasedQuerySet["EvaluationRun"]):
 
 class EvaluationRun(LeasedRow):
     """A requested evaluation: its judged queries, progress and results."""
+
+    index_path = "index"
 
     class State(models.TextChoices):
         QUEUED = "queued"

@@ -17,6 +17,8 @@ Vectors = NDArray[np.float32]
 class FindingVectors(models.Model):
     """The vectors of one finding, as its index embeds it."""
 
+    index_path = "artifact__index"
+
     vector_space_hash = models.CharField(
         max_length=64,
         help_text="Hash of the embedding settings. Only vectors with the same hash are comparable.",
@@ -109,6 +111,8 @@ class SimilarFindingsQuerySet(models.QuerySet["SimilarFindings"]):
 
 class SimilarFindings(models.Model):
     """A link between two findings that are near each other and say something else."""
+
+    index_path = "newer__index"
 
     newer = models.ForeignKey(Artifact, on_delete=models.CASCADE, related_name="+")
     older = models.ForeignKey(Artifact, on_delete=models.CASCADE, related_name="+")

@@ -103,12 +103,12 @@ class IndexedArtifactAdmin(ArtifactAdmin):
     @confirmed_action("Embed again")
     def embed_again(self, request: HttpRequest, queryset: QuerySet[Artifact]) -> Effect:
         nodes = Node.objects.filter(artifact__in=queryset.values("pk"))
-        return embed_again(nodes, name_targets(queryset, "index", "pk"))
+        return embed_again(nodes, name_targets(queryset, "pk"))
 
     @confirmed_action("Write again")
     def write_again(self, request: HttpRequest, queryset: QuerySet[Artifact]) -> Effect:
         documents = IndexedDocument.objects.filter(artifact__in=queryset.values("pk"))
-        return _write_again(_find_writing(documents), name_targets(queryset, "index", "pk"))
+        return _write_again(_find_writing(documents), name_targets(queryset, "pk"))
 
 
 class KindFilter(admin.SimpleListFilter):
@@ -167,12 +167,12 @@ class IndexBuildAdmin(UndeletableRowAdmin):
     @confirmed_action("Embed again")
     def embed_again(self, request: HttpRequest, queryset: QuerySet[IndexBuild]) -> Effect:
         nodes = Node.objects.filter(build__in=queryset.values("pk"))
-        return embed_again(nodes, name_targets(queryset, "index"))
+        return embed_again(nodes, name_targets(queryset))
 
     @confirmed_action("Write again")
     def write_again(self, request: HttpRequest, queryset: QuerySet[IndexBuild]) -> Effect:
         documents = IndexedDocument.objects.filter(build__in=queryset.values("pk"))
-        return _write_again(_find_writing(documents), name_targets(queryset, "index"))
+        return _write_again(_find_writing(documents), name_targets(queryset))
 
     @confirmed_action("Read again")
     def read_again(self, request: HttpRequest, queryset: QuerySet[IndexBuild]) -> Effect:
@@ -235,7 +235,6 @@ class IndexBuildAdmin(UndeletableRowAdmin):
 class NodeAdmin(UndeletableRowAdmin):
     list_display = ["point_id", "kind", "title", "build", "state", "attempts", "error", "synced_at"]
     list_filter = ["state", KindFilter, IndexFilter]
-    index_lookup = "build__index"
     actions = ["embed_again", "write_again"]
     list_select_related = ["build"]
     search_fields = ["artifact__title"]
@@ -253,7 +252,7 @@ class NodeAdmin(UndeletableRowAdmin):
 
     @confirmed_action("Embed again")
     def embed_again(self, request: HttpRequest, queryset: QuerySet[Node]) -> Effect:
-        return embed_again(queryset, name_targets(queryset, "build__index", "artifact_id"))
+        return embed_again(queryset, name_targets(queryset, "artifact_id"))
 
     @confirmed_action("Write again")
     def write_again(self, request: HttpRequest, queryset: QuerySet[Node]) -> Effect:
@@ -267,7 +266,7 @@ class NodeAdmin(UndeletableRowAdmin):
             if build_id in builds:
                 ids.setdefault((build_id, kind), []).append(artifact_id)
         work = [(builds[build_id], mine, [kind]) for (build_id, kind), mine in ids.items()]
-        return _write_again(work, name_targets(written, "build__index", "artifact_id"))
+        return _write_again(work, name_targets(written, "artifact_id"))
 
     def id_condition(self, searched_id: UUID) -> Q:
         builds: Sequence[int] = [*IndexBuild.objects.values_list("pk", flat=True)]

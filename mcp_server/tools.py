@@ -276,7 +276,7 @@ def list_tools(scope: Scope | None, grant: Grant) -> Iterator[AgentTool]:
     for tool in TOOLS.values():
         if tool.is_public if scope is None else scope.includes(tool.scope):
             yield tool
-    for index in grant.limit(Index.objects.not_being_removed(), "name"):
+    for index in grant.limit(Index.objects.not_being_removed()):
         try:
             declared = list_declared_tools(index.name, grant)
         except StrataError:  # such as lost points, which every search of the index reports

@@ -23,7 +23,6 @@ SUMMARY_PREVIEW_CHARS = 120  # in a list of summaries
 class WrittenTextAdmin(UndeletableRowAdmin):
     """Base class for rows that a writer or a person writes."""
 
-    index_lookup = "build__index"
     list_select_related = ["artifact", "page", "build"]
     long_fields = [
         "last_error",
@@ -47,7 +46,7 @@ class WrittenTextAdmin(UndeletableRowAdmin):
 
     @confirmed_action("Embed again")
     def embed_again(self, request: HttpRequest, queryset: QuerySet[Any]) -> Effect:
-        targets = name_targets(queryset, "build__index", "artifact")
+        targets = name_targets(queryset, "artifact")
         return embed_again(self.find_nodes(queryset), targets)
 
     @confirmed_action("Write again")
@@ -65,7 +64,7 @@ class WrittenTextAdmin(UndeletableRowAdmin):
         return Effect(
             f"Texts that are written again: {count:,}, of which {by_hand:,} were written by hand.",
             count,
-            name_targets(rows, "build__index", "artifact"),
+            name_targets(rows, "artifact"),
             carry_out,
         )
 
@@ -126,6 +125,5 @@ class BuildLanguageModelCostAdmin(UndeletableRowAdmin):
         "completion_tokens",
     ]  # fmt: skip
     list_filter = [IndexFilter]
-    index_lookup = "build__index"
     list_select_related = ["build"]
     long_fields = ["build__recipe"]

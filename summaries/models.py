@@ -21,6 +21,8 @@ EXTRACTIVE_MODEL_NAME = "extractive"  # model_name of texts that rules wrote
 class WrittenText(LeasedRow):
     """A text that a writer (a language model or rules) or a person writes for one build."""
 
+    index_path = "build__index"
+
     class State(models.TextChoices):
         DUE = "due"
         WRITTEN = "written"
@@ -182,6 +184,8 @@ class StoredCompletion(models.Model):
     """A cached completion of a language model, so that no identical call is paid twice. Without a
     document, as for a file that ``process`` inspects, it is kept for a day."""
 
+    index_path = "artifact__index"
+
     key = models.CharField(
         max_length=64, primary_key=True, help_text="SHA-256 of input, prompt, schema and model."
     )
@@ -197,6 +201,8 @@ class StoredCompletion(models.Model):
 
 class BuildLanguageModelCost(models.Model):
     """The total cost of one build's language model calls so far."""
+
+    index_path = "build__index"
 
     build = models.OneToOneField(
         IndexBuild, on_delete=models.CASCADE, primary_key=True, related_name="spending"

@@ -100,7 +100,7 @@ class ArtifactSummaryView(APIView):
 def _require_summary(request: Request, **of: UUID | None) -> Summary:
     grant = get_grant(request)
     visible = Summary.objects.filter(is_visible(grant, "artifact__"), **of)
-    summary = grant.limit(visible, "artifact__index").order_by("-build__number").first()
+    summary = grant.limit(visible).order_by("-build__number").first()
     if summary is None:
         raise Http404
     if summary.is_deleted:
@@ -145,7 +145,7 @@ class ChunkQuestionsView(APIView):
 def _require_annotation(request: Request, chunk_id: UUID) -> Annotation:
     grant = get_grant(request)
     visible = Annotation.objects.filter(is_visible(grant, "artifact__"), chunk_id=chunk_id)
-    rows = grant.limit(visible, "artifact__index").select_related("artifact")
+    rows = grant.limit(visible).select_related("artifact")
     row = rows.order_by("-build__number").first()
     if row is None:
         raise UnknownArtifact("There is no chunk with this id that has questions.", field="id")

@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from config.backup.encryption import pack_folder, parse_recipients, staging_folder
 from config.backup.taking import write_folder
 from core.exceptions import InvalidInput
+from core.index_paths import get_index_path
 from documents.models import Artifact
 from evaluation.golden_queries import golden_queries_folder
 from indexing.management.api_client import ApiClient
@@ -20,34 +21,30 @@ from indexing.spec import IndexSpec
 from summaries.prompts import list_prompts
 
 FORMAT = "index 1"
-# The tables of the index itself, and those whose rows an import adds, with what leads from a row to
-# the name of its index.
-INDEX_TABLES = {
-    "indexing.index": "pk",
-    "indexing.searchsettings": "index",
-    "indexing.indexbuild": "live_of",
-}
-ADDED_TABLES = {
-    "documents.artifact": "index",
-    "documents.reading": "artifact__index",
-    "documents.page": "artifact__index",
-    "documents.source": "artifact__index",
-    "indexing.node": "build__live_of",
-    "indexing.indexeddocument": "build__live_of",
-    "indexing.nodecountchange": "build__live_of",
-    "summaries.summary": "build__live_of",
-    "summaries.annotation": "build__live_of",
-    "concepts.concept": "index",
-    "concepts.instance": "concept__index",
-    "concepts.relationshiptype": "index",
-    "concepts.relationship": "source__index",
-    "concepts.emergentpair": "first__index",
-    "concepts.extraction": "source__artifact__index",
-    "evaluation.judgement": "index",
-    "evidence.recentevidence": "artifact__index",
-    "evidence.evidencereference": "artifact__index",
-    "evidence.similarfindings": "newer__index",
-}
+# The tables of the index itself, and those whose rows an import adds. Of builds, the live one is
+# exported.
+INDEX_TABLES = ["indexing.index", "indexing.searchsettings", "indexing.indexbuild"]
+ADDED_TABLES = [
+    "documents.artifact",
+    "documents.reading",
+    "documents.page",
+    "documents.source",
+    "indexing.node",
+    "indexing.indexeddocument",
+    "indexing.nodecountchange",
+    "summaries.summary",
+    "summaries.annotation",
+    "concepts.concept",
+    "concepts.instance",
+    "concepts.relationshiptype",
+    "concepts.relationship",
+    "concepts.emergentpair",
+    "concepts.extraction",
+    "evaluation.judgement",
+    "evidence.recentevidence",
+    "evidence.evidencereference",
+    "evidence.similarfindings",
+]
 
 
 def export_index(
@@ -77,7 +74,7 @@ def export_index(
             folder,
             api,
             Artifact.objects.filter(index=name),
-            [list_rows(label, name) for label in INDEX_TABLES | ADDED_TABLES],
+            [list_rows(label, name) for label in (*INDEX_TABLES, *ADDED_TABLES)],
             format=FORMAT,
             index=name,
         )
@@ -86,9 +83,14 @@ def export_index(
 
 
 def list_rows(label: str, name: str) -> QuerySet[Any]:
-    """The rows of a table that belong to an index."""
-    lookup = (INDEX_TABLES | ADDED_TABLES)[label]
-    return apps.get_model(label)._base_manager.filter(**{lookup: name})
+    """The rows of a table that belong to an index, or to its live build."""
+    model = apps.get_model(label)
+    path = get_index_path(model)
+    if model is IndexBuild:
+        path = "live_of"
+    elif path == "build__index":
+        path = "build__live_of"
+    return model._base_manager.filter(**{path: name})
 
 
 def locate_file(path_in_archive: str, spec: IndexSpec) -> Path | None:

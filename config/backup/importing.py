@@ -30,6 +30,7 @@ from config.backup.taking import MANIFEST, ORIGINALS, ROWS, VECTORS, list_archiv
 from config.backup.vectors import check_vectors, load_vectors
 from core.atomic_files import write_file
 from core.exceptions import InvalidInput, StrataError
+from core.index_paths import get_index_path
 from documents.models import Artifact
 from indexing.embedding import describe_model_availability
 from indexing.exceptions import InvalidSpec
@@ -209,8 +210,8 @@ def _select_rows(label: str, build: IndexBuild) -> QuerySet[Any]:
 def _own(label: str, build: IndexBuild, path: str = "") -> dict[str, Any]:
     """The condition that a row is of the index. ``path`` leads to the row. The build is not live
     yet."""
-    lookup = ADDED_TABLES[label]
-    if lookup.startswith("build__"):
+    lookup = get_index_path(apps.get_model(label))
+    if lookup == "build__index":
         return {f"{path}build": build}
     return {f"{path}{lookup}": build.index_id}
 

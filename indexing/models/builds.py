@@ -30,6 +30,8 @@ class IndexQuerySet(models.QuerySet["Index"]):
 class Index(models.Model):
     """A named set of documents; its builds hold the vectors."""
 
+    index_path = "name"
+
     name = models.CharField(max_length=63, primary_key=True)
     live_build = models.OneToOneField(
         "IndexBuild", null=True, on_delete=models.SET_NULL, related_name="live_of"
@@ -77,6 +79,8 @@ class SearchSettings(models.Model):
     """The settings of an index's spec that affect searches but not builds. A change is a new row
     and takes effect for whichever build is live."""
 
+    index_path = "index"
+
     index = models.ForeignKey(Index, on_delete=models.CASCADE, related_name="+")
     number = models.PositiveIntegerField(help_text="Counted from 1 in each index.")
     content = models.JSONField()
@@ -123,6 +127,8 @@ class IndexBuildQuerySet(models.QuerySet["IndexBuild"]):
 
 class IndexBuild(models.Model):
     """One index made by one recipe, which never changes."""
+
+    index_path = "index"
 
     class State(models.TextChoices):
         BUILDING = "building"  # beside the live one, not searched

@@ -66,6 +66,8 @@ class Node(LeasedRow):
     after these are deleted until its point is deleted.
     """
 
+    index_path = "build__index"
+
     class State(models.TextChoices):
         PENDING = "pending"
         SYNCED = "synced"
@@ -225,6 +227,8 @@ class IndexedDocument(LeasedRow):
     its points is deleted.
     """
 
+    index_path = "build__index"
+
     class State(models.TextChoices):
         DUE = "due"  # to be planned
         WAITING = "waiting"  # planned; a summary or question is not written yet
@@ -293,6 +297,8 @@ class IndexedDocument(LeasedRow):
 class UnconfirmedWrite(models.Model):
     """Points of a write or deletion that the store has not confirmed."""
 
+    index_path = "build__index"
+
     build = models.ForeignKey(IndexBuild, on_delete=models.CASCADE, related_name="+")
     collection = models.CharField(max_length=255)
     point_ids = models.JSONField()
@@ -313,6 +319,8 @@ class NodeCountChange(models.Model):
     those that it has summed by one.
     """
 
+    index_path = "build__index"
+
     build = models.ForeignKey(IndexBuild, on_delete=models.CASCADE, related_name="+")
     synced_count = models.BigIntegerField()
     node_count = models.BigIntegerField(help_text="In any state.")
@@ -323,6 +331,8 @@ class NodeCountChange(models.Model):
 
 class PointAudit(LeasedRow):
     """How far the points of a build are compared with its nodes. It starts again at the end."""
+
+    index_path = "build__index"
 
     build = models.OneToOneField(
         IndexBuild, on_delete=models.CASCADE, primary_key=True, related_name="+"

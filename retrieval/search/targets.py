@@ -198,7 +198,7 @@ def find_only_index(grant: Grant) -> str:
     """
     held = Node.objects.filter(build=OuterRef("live_build"))
     indexes = Index.objects.not_being_removed().filter(Exists(held))
-    names = list(grant.limit(indexes, "name").values_list("name", flat=True))
+    names = list(grant.limit(indexes).values_list("name", flat=True))
     if len(names) == 1:
         return names[0]
     if not names:

@@ -211,10 +211,12 @@ class TestRequests:
         client = client_with_key()
 
         class Away:
+            model = Artifact
+
             def filter(self, **lookups: object) -> None:
                 raise DatabaseError
 
-        monkeypatch.setitem(OBJECTS, "artifact_id", (Away(), "pk", "index"))
+        monkeypatch.setitem(OBJECTS, "artifact_id", (Away(), "pk"))
         response = client.delete(f"/api/v1/artifacts/{artifact.pk}/")
 
         assert (response.status_code, response.json()["code"]) == (503, "audit_unavailable")

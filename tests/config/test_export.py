@@ -361,7 +361,7 @@ def test_each_table_of_an_index_is_exported_or_left_out():
         if model._meta.app_label in APPS_OF_INDEXES
     }
 
-    assert tables == INDEX_TABLES.keys() | ADDED_TABLES.keys() | LEFT_OUT
+    assert tables == {*INDEX_TABLES, *ADDED_TABLES} | LEFT_OUT
 
 
 def test_an_import_has_what_was_read_anew(build, in_this_transaction, tmp_path, monkeypatch):
