@@ -1,5 +1,5 @@
 /* The concepts page: draws the concepts near a query and their relationships (layout by dagre in
- * vendor/), and shows the evidence passages of a chosen concept in their sources.
+ * vendor/), or lists the sources near it, and shows the evidence passages of a chosen concept in their sources.
  */
 
 import { arrowHeadMarker, pathThrough, svgElement } from "../common/svg.js";
@@ -8,6 +8,7 @@ import { contextElement, documentLink } from "../common/context.js";
 import { $, element } from "../common/dom.js";
 import { attempt, countOf, fillIndexes, onSubmit } from "../common/page.js";
 import { showPairs } from "./pairs.js";
+import { sourceElement } from "./sources.js";
 import dagre from "../vendor/dagre-3.1.3.esm.js";
 
 const COLOUR_COUNT = 6;
@@ -120,19 +121,47 @@ async function showEvidence(concept, drawn, query) {
     element("p", { className: "soft" }, text.trim()),
     ...answer.hits.map(quoteElement),
   );
+  if (!drawn) $("evidence").scrollIntoView({ block: "nearest" });
 }
 
 // --- The page ----------------------------------------------------------------------------------------
 
+const isFindingSources = () => document.querySelector("[name=find]:checked").value === "sources";
+
+const readParameters = () => ({
+  index: $("index").value,
+  query: $("q").value.trim(),
+  min_similarity: $("min-similarity").value,
+  limit: $("limit").value,
+});
+
+function clearResults() {
+  $("drawing").hidden = $("list").hidden = $("sources").hidden = true;
+  for (const results of [$("drawing"), $("sources"), $("legend"), $("evidence")]) results.replaceChildren();
+}
+
+async function showSources() {
+  const parameters = readParameters();
+  const { hits } = await getJson("search/sources", { ...parameters, mode: "dense", include_concepts: true });
+  const concepts = new Set(hits.flatMap((hit) => hit.concepts.map(({ id }) => id)));
+  clearResults();
+  $("status").textContent = hits.length
+    ? `${countOf(hits.length, "source")}, ${countOf(concepts.size, "concept")}.`
+    : "No source is similar enough. Lower the minimum similarity, or use other words.";
+  $("sources").hidden = !hits.length;
+  const onChosen = (concept) => attempt(() => showEvidence(concept, null, parameters.query));
+  $("sources").replaceChildren(...hits.map((hit) => sourceElement(hit, onChosen)));
+}
+
 async function showConcepts() {
-  const query = $("q").value.trim();
-  const parameters = { index: $("index").value, query, min_similarity: $("min-similarity").value };
+  const parameters = readParameters();
+  const { query } = parameters;
   const graph = await getJson("search/subgraph", parameters);
   const { concepts, relationships, relationship_count: count } = graph;
   const shown = count > relationships.length ? ` (${relationships.length} shown)` : "";
   const categories = [...new Set(relationships.map(({ type }) => categoryName(type)))].sort();
   const colours = new Map(categories.map((name, at) => [name, at % COLOUR_COUNT]));
-  $("evidence").replaceChildren();
+  clearResults();
   $("status").textContent = concepts.length
     ? `${countOf(concepts.length, "concept")}, ${countOf(count, "relationship")}${shown}. Choose a concept to read its evidence.`
     : "No concept is similar enough. Lower the minimum similarity, or use other words.";
@@ -152,8 +181,7 @@ async function showConcepts() {
 /** What there is before a search: pairs to review, or how to add the first concept. */
 async function showIndex() {
   const index = $("index").value;
-  $("drawing").hidden = $("list").hidden = true;
-  for (const ofSearch of [$("drawing"), $("legend"), $("evidence")]) ofSearch.replaceChildren();
+  clearResults();
   const { count } = await getJson(`indexes/${encodeURIComponent(index)}/concepts/`, { limit: 1 });
   $("status").textContent = count ? "" : `This index has no concepts yet. Import them with “strata import_concepts FILE --index ${index}”, or set a language model that extracts them from documents.`;
   await showPairs(index);
@@ -170,8 +198,13 @@ const indexesLoaded = attempt(loadIndexes);
 $("min-similarity").addEventListener("input", () => {
   document.querySelector("output").textContent = Number($("min-similarity").value).toFixed(2);
 });
+for (const choice of document.querySelectorAll("[name=find]")) {
+  choice.addEventListener("change", () => {
+    $("find").textContent = isFindingSources() ? "Search" : "Draw";
+  });
+}
 $("index").addEventListener("change", () => attempt(showIndex));
 onSubmit($("ask"), async () => {
   await indexesLoaded; // until then, no index is selected
-  await showConcepts();
+  await (isFindingSources() ? showSources() : showConcepts());
 });

@@ -34,6 +34,7 @@ def graph(service: Service) -> None:
         f"concepts/{heron}/instances/", json={"quote": "the heron waits", "artifact": artifact}
     )
     assert quoted.is_success, quoted.text
+    service.add(INDEX, title="Notes on fish", text="Fish that birds catch swim in the pond.")
 
 
 @pytest.fixture
@@ -103,6 +104,58 @@ class TestConceptsPage:
         assert not drawn.locator("#drawing").is_visible()
         assert not drawn.locator("#list").is_visible()
         assert drawn.locator("#legend li").count() == 0
+
+
+class TestSources:
+    @pytest.fixture
+    def found(self, drawn: "Page") -> "Page":
+        drawn.check("[value=sources]")
+        for _ in range(30):
+            drawn.click("#ask button")
+            drawn.wait_for_selector("#sources .hit")
+            if drawn.locator("#sources .hit").count() == 2:
+                break
+            drawn.wait_for_timeout(1_000)  # until it is embedded
+        return drawn
+
+    def test_are_shown_by_similarity_with_their_concepts(self, found: "Page") -> None:
+        hits = found.locator("#sources .hit")
+        scores = [float(text.split()[1]) for text in hits.locator(".score").all_text_contents()]
+        heron = hits.filter(has_text="Notes on herons")
+
+        assert scores == sorted(scores, reverse=True)
+        assert heron.locator("dt").all_text_contents() == ["Heron"]
+        assert heron.locator("dd").all_text_contents() == ["“The heron waits”"]
+        assert hits.filter(has_text="Notes on fish").locator("dt").count() == 0
+        assert found.locator("#status").text_content() == "2 sources, 1 concept."
+        assert not found.locator("#drawing").is_visible()
+
+    def test_have_a_limit_and_a_minimum_similarity(self, found: "Page") -> None:
+        found.fill("#limit", "1")
+        found.click("#ask button")
+        found.locator("#sources .hit").nth(1).wait_for(state="detached")
+        assert found.locator("#sources .hit").count() == 1
+
+        found.fill("#min-similarity", "0.9")
+        found.click("#ask button")
+        found.locator("#sources .hit").wait_for(state="detached")
+
+        assert (found.locator("#status").text_content() or "").startswith(
+            "No source is similar enough."
+        )
+
+    def test_give_way_to_a_drawing(self, found: "Page") -> None:
+        found.check("[value=concepts]")
+        found.click("text=Draw")
+        found.locator("#drawing").wait_for()
+
+        assert not found.locator("#sources").is_visible()
+
+    def test_lead_to_the_evidence_of_a_concept(self, found: "Page") -> None:
+        found.locator("#sources dt button", has_text="Heron").click()
+
+        found.locator("#evidence article").first.wait_for()
+        assert found.locator("#evidence h2").text_content() == "Heron"
 
 
 class TestPairs:
