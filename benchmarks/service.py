@@ -103,7 +103,7 @@ def production_service(
     Redis and its own stand-in for Qdrant; yield it, an API key, and the pid of its web server."""
     import psycopg
 
-    from config.celery import QUEUES
+    from config.queues import QUEUES
     from tests.qdrant_loopback.process import qdrant_loopback
     from tests.servers.production import Production
 

@@ -14,8 +14,9 @@ from celery import beat
 from celery.worker import state as worker_state
 
 from config.background_workers import BACKGROUND_WORKERS
-from config.celery import QUEUES, app
+from config.celery import app
 from config.health import BEAT, HeartbeatScheduler, record_heartbeats
+from config.queues import QUEUES
 from core.leases import release_all_leases
 from documents.parsing import close_child_processes
 from indexing.model_loading import model_load_attempted

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.cache import cache
 from django.db import DatabaseError, connection
 
-from config.celery import QUEUES
+from config.queues import QUEUES
 from config.web_threads import TAKEN_SECONDS, web_threads
 from core.exceptions import DiskFull, StrataError
 from core.leases import describe_error

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from celery import Task
 
-from config.celery import PERIODIC_TASKS
 from config.environment import read_url
+from config.queues import PERIODIC_TASKS
 from core.stages import inject_span, send_spans, span
 
 if TYPE_CHECKING:

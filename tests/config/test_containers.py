@@ -20,7 +20,7 @@ from django.core.management import get_commands
 from django.urls import resolve
 
 from config import environment, gunicorn
-from config.celery import QUEUES
+from config.queues import QUEUES
 from config.tracing import ENDPOINT_VARIABLES
 from tests.compose import BIN, SECRETS, compose, read_our_services, read_services
 from tests.serving import ROOT

@@ -15,9 +15,9 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from config import health, web_threads
-from config.celery import QUEUES
 from config.health import BEAT, HeartbeatScheduler, record_heartbeats
 from config.management.commands import doctor
+from config.queues import QUEUES
 from indexing.models import IndexedDocument, Throughput
 from indexing.services import make_documents_due
 from tests.clients import client_with_key

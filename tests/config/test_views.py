@@ -1,8 +1,8 @@
 import pytest
 from rest_framework.test import APIClient
 
-from config.celery import QUEUES
 from config.health import BEAT, record_heartbeats
+from config.queues import QUEUES
 from tests.clients import client_with_key
 
 URL = "/health/ready"

@@ -9,8 +9,9 @@ from django.core.cache import cache
 
 from config import worker_process
 from config.background_workers import BACKGROUND_WORKERS
-from config.celery import QUEUES, app
+from config.celery import app
 from config.health import find_late
+from config.queues import QUEUES
 from indexing import tasks
 from indexing.model_loading import model_load_attempted
 from tests.acting import record_enqueued

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.urls import resolve
 
 from config import gunicorn
-from config.celery import QUEUES
+from config.queues import QUEUES
 from tests.compose import read_our_services
 from tests.helm.conftest import (
     CHART,
