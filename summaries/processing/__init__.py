@@ -1,4 +1,4 @@
-"""Process one file for an index in stages. Each stage writes a file that people can read and edit:
+"""Process files for an index in stages. Each stage writes a file that people can read and edit:
 ``parsed.md`` and ``chunks.json``; ``manifest.json`` records how they were made.
 
     FileInspection.parse -> parsed.md -> .write_chunks -> chunks.json -> .add_to_index -> the index
@@ -6,6 +6,7 @@
 The last stage adds the document to the index, with the files' content at that moment.
 """
 
+from summaries.processing.choosing import choose_index, name_folders
 from summaries.processing.chunks import CHUNKS_FILE_NAME
 from summaries.processing.folder import MANIFEST_FILE_NAME
 from summaries.processing.pages import PARSED_FILE_NAME, format_pages, read_pages

@@ -112,11 +112,12 @@ class InspectionFolder:
 
         Raises:
             InvalidInput: the folder holds foreign files, or belongs to another index, or was
-                made from other content and is edited by hand or may not be discarded.
+                made from other content and is edited by hand, is of another file or may not be
+                discarded.
         """
         if path.exists() and not path.is_dir():
             raise InvalidInput(f"{path} is not a folder.", fix="Name another with --out.")
-        existing_manifest = _read_manifest(path)
+        existing_manifest = read_manifest(path)
         if existing_manifest is None:
             # A lone chunks.json may be there: it is checked against the document anyway.
             names = sorted(each.name for each in path.iterdir()) if path.is_dir() else []
@@ -135,8 +136,10 @@ class InspectionFolder:
             )
         folder = cls(path, existing_manifest)
         if existing_manifest.content_id != manifest.content_id:
-            if not may_discard_outdated or any(
-                folder.is_edited(name) for name in (PARSED_FILE_NAME, CHUNKS_FILE_NAME)
+            if (
+                not may_discard_outdated
+                or existing_manifest.file.name != manifest.file.name
+                or any(folder.is_edited(name) for name in (PARSED_FILE_NAME, CHUNKS_FILE_NAME))
             ):
                 raise InvalidInput(
                     f"{path} was made from {existing_manifest.file.name}, whose content differs "
@@ -212,7 +215,8 @@ def hash_bytes(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _read_manifest(path: Path) -> Manifest | None:
+def read_manifest(path: Path) -> Manifest | None:
+    """The manifest in a folder, None if it has none. Raises ``InvalidInput``: it is not valid."""
     try:
         content: Any = load_json((path / MANIFEST_FILE_NAME).read_bytes())
         return Manifest.model_validate(content)

@@ -1,3 +1,4 @@
+from enum import Enum, auto
 from pathlib import Path
 from typing import Any
 
@@ -8,61 +9,100 @@ from core.running_server import ServerUnreachable, find_server
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
 from documents.serializers import render_artifacts
-from indexing.management.base_command import StrataCommand, ensure_workers
+from indexing.management.base_command import StrataCommand, ensure_workers, reported_errors
 from indexing.management.waiting import wait_for_artifacts
 from summaries.processing import (
     CHUNKS_FILE_NAME,
     MANIFEST_FILE_NAME,
     PARSED_FILE_NAME,
     FileInspection,
+    choose_index,
+    name_folders,
 )
+
+
+class Stage(Enum):
+    """Where to stop."""
+
+    PARSE = auto()
+    CHUNK = auto()
+    WRITE = auto()
+    EMBED = auto()
 
 
 class Command(StrataCommand):
     help = (
-        "Process a file as an index would, and write the results as files to read and edit: its "
-        "text (parsed.md) and its chunks with questions, summaries and fields (chunks.json). "
+        "Process files as an index would, and write the results as files to read and edit: the "
+        "text (parsed.md) and the chunks with questions, summaries and fields (chunks.json). "
         "Nothing is embedded before --embed."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=Path, metavar="FILE")
-        parser.add_argument("--index", required=True)
-        parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="Output folder.")
+        parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
+        parser.add_argument(
+            "--index",
+            help="Default: the one that the output folder was made for, or else the only one, or "
+            "the only one with documents, of those that have what the stage writes.",
+        )
+        parser.add_argument(
+            "--out",
+            type=Path,
+            metavar="DIR",
+            help="Output folder; of several files, the folder in which each gets its own. Default: "
+            "a folder with the name of the file, in the present one.",
+        )
         stages = parser.add_mutually_exclusive_group()
-        stages.add_argument("--parse-only", action="store_true", help="Stop after parsed.md.")
-        stages.add_argument(
-            "--chunk-only",
-            action="store_true",
-            help="Chunk parsed.md, edited or not, and write no questions or summaries.",
-        )
-        stages.add_argument(
-            "--embed",
-            action="store_true",
-            help="Add the document to the index, with chunks.json as it is.",
-        )
+        for flag, stage, description in (
+            ("--parse-only", Stage.PARSE, "Stop after parsed.md."),
+            (
+                "--chunk-only",
+                Stage.CHUNK,
+                "Chunk parsed.md, edited or not, and write no questions or summaries.",
+            ),
+            (
+                "--embed",
+                Stage.EMBED,
+                "Add the documents to the index, with each chunks.json as it is.",
+            ),
+        ):
+            stages.add_argument(
+                flag, dest="stage", action="store_const", const=stage, help=description
+            )
+        parser.set_defaults(stage=Stage.WRITE)
 
     def handle(
         self,
         *,
-        file: Path,
-        index: str,
-        out: Path,
-        parse_only: bool,
-        chunk_only: bool,
-        embed: bool,
+        files: list[Path],
+        index: str | None,
+        out: Path | None,
+        stage: Stage,
         **options: Any,
     ) -> None:
+        folders = dict(zip(files, name_folders(files, out), strict=True))
+        if len(files) == 1:
+            self._process(files[0], index, folders[files[0]], stage)
+            return
+        failed_count = 0
+        for file, folder in folders.items():
+            try:
+                with reported_errors():
+                    self._process(file, index, folder, stage)
+            except CommandError as error:
+                failed_count += 1
+                self.stderr.write(self.style.ERROR(f"{file}: {error}"))
+        if failed_count:
+            raise CommandError(f"{failed_count} of {len(files)} files could not be processed.")
+
+    def _process(self, file: Path, index: str | None, folder: Path, stage: Stage) -> None:
         try:
-            inspection = FileInspection.open(file, index, out, may_discard_outdated=not embed)
-            if parse_only:
-                inspection.parse()
-            elif chunk_only:
-                inspection.write_chunks(is_annotated=False)
-            elif embed:
-                self._add_to_index_and_wait(inspection)
-            else:
-                self._write_annotated_chunks(inspection)
+            if index is None:
+                index = choose_index(folder, has_questions=stage in (Stage.WRITE, Stage.EMBED))
+                self.stdout.write(f"Processing {file} for the index {index}")
+            inspection = FileInspection.open(
+                file, index, folder, may_discard_outdated=stage != Stage.EMBED
+            )
+            self._run_stage(inspection, stage)
         except OSError as error:
             where = error.filename or file
             reason = error.strerror or type(error).__name__
@@ -71,6 +111,17 @@ class Command(StrataCommand):
             for warning in warnings:
                 self.stderr.write(self.style.WARNING(warning))
         self._report(inspection)
+
+    def _run_stage(self, inspection: FileInspection, stage: Stage) -> None:
+        match stage:
+            case Stage.PARSE:
+                inspection.parse()
+            case Stage.CHUNK:
+                inspection.write_chunks(is_annotated=False)
+            case Stage.WRITE:
+                self._write_annotated_chunks(inspection)
+            case Stage.EMBED:
+                self._add_to_index_and_wait(inspection)
 
     def _write_annotated_chunks(self, inspection: FileInspection) -> None:
         with progress_bar("Writing questions and summaries", None) as advance:
