@@ -18,7 +18,10 @@ from retrieval.filters import MAX_CONDITIONS
 from retrieval.search import MAX_LIMIT, Hit, Mode, SearchAnswer
 
 MAX_URLS = MAX_CONDITIONS
-CANDIDATES_PER_HIT = 10  # of a diversified answer
+# Of a diversified answer. A hit with less than this share of the best score is far from the query:
+# it must not push out a near-repeat, which may also be the opposite of a better hit.
+MIN_SHARE = 0.5
+CANDIDATES_PER_HIT = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +51,8 @@ def find_similar_evidence(
     of the best chunk.
 
     ``excluded_urls``: findings to leave out, such as those a keyword search returned.
-    ``diversify``: a finding that nearly repeats a better hit (linked, at least as similar as
-    the spec's threshold) is a hit only if fewer than ``limit`` others are found.
+    ``diversify``: a finding that nearly repeats a better hit (linked, at least as similar as the
+    spec's threshold) is a hit only if fewer than ``limit`` others have half the score of the best.
 
     Raises:
         UnknownIndex, InvalidInput: as ``add_evidence``; also for a wrong parameter.
@@ -92,14 +95,14 @@ def _choose_different(
     similar: Mapping[UUID, Sequence[StoredFinding]],
     threshold: float,
 ) -> list[Hit]:
-    """``limit`` of the hits, best first: those that nearly repeat a chosen one only if there are
-    too few others."""
-    different, repeating = list[Hit](), list[Hit]()
+    """``limit`` of the hits, best first: those that nearly repeat a chosen one, or are far from the
+    query, only if there are too few others."""
+    different, others = list[Hit](), list[Hit]()
     repeated_ids: set[UUID] = set()  # the findings that nearly repeat one of ``different``
     for hit in hits:
         artifact_id = _get_artifact_id(hit)
-        if artifact_id in repeated_ids:
-            repeating.append(hit)
+        if artifact_id in repeated_ids or hit.score < MIN_SHARE * hits[0].score:
+            others.append(hit)
             continue
         different.append(hit)
         repeated_ids.update(
@@ -107,7 +110,7 @@ def _choose_different(
             for each in similar.get(artifact_id, ())
             if each.similarity >= threshold
         )
-    chosen = {_get_artifact_id(hit) for hit in [*different, *repeating][:limit]}
+    chosen = {_get_artifact_id(hit) for hit in [*different, *others][:limit]}
     return [hit for hit in hits if _get_artifact_id(hit) in chosen]
 
 

@@ -90,8 +90,8 @@ class EvidenceViewSet(viewsets.ViewSet):
     def related(self, request: Request, index: str) -> Response:
         """Find findings similar to a query, except those at the given URLs.
 
-        A finding that nearly repeats a better hit gives way to others: it is a hit only if there
-        are fewer than ``limit`` others. That hit names it in ``similar_to``.
+        A finding that nearly repeats a better hit, which names it in ``similar_to``, gives way to
+        others: it is a hit only if fewer than ``limit`` others have half the score of the best.
         """
         parameters = RelatedEvidenceParametersSerializer.read(request.data)
         return _search(request, index, {**parameters, "diversify": True})

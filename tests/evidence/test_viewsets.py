@@ -206,7 +206,8 @@ class TestRelated:
     def test_returns_near_repeats_of_a_better_finding_only_in_place_of_none(self, client, findings):
         repeats = [WORDS.replace("daily", word) for word in ("weekly", "monthly", "yearly")]
         neighbour = "aspirin lowers the risk of stroke in women"
-        items = [item(f"n{n}", content) for n, content in enumerate([WORDS, *repeats, neighbour])]
+        contents = [WORDS, *repeats, neighbour, APART]
+        items = [item(f"n{n}", content) for n, content in enumerate(contents)]
         client.post(URL, {"items": items}, format="json")
         sync(findings, *Artifact.objects.all())
 
@@ -221,4 +222,5 @@ class TestRelated:
         assert (first, last) == (WORDS, neighbour)
         assert [first, *others] == [hit["content"] for hit in similar[:3]]
         assert neighbour not in [hit["content"] for hit in similar]
-        assert len(related(10)) == 5
+        assert APART not in related(5)
+        assert len(related(10)) == 6

@@ -62,7 +62,7 @@ class Evidence(Methods):
         """Return the evidence nearest to a text, without that of these urls.
 
         A finding that nearly repeats a better one, which names it in ``similar_to``, is returned
-        only if there are fewer than ``limit`` others.
+        only if fewer than ``limit`` others have half the score of the best.
         """
         answer = self._connection.post(
             "indexes/{}/evidence/related",
