@@ -26,7 +26,7 @@ from indexing.spec import EvidenceSpec
 
 logger = logging.getLogger(__name__)
 
-MAX_SIMILAR = 10  # links that a finding gets when it is added
+MAX_SIMILAR = 10  # links that a finding gets when it is added, and findings that a hit shows
 
 # --- Similar findings ------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from django.db.models import Prefetch
 from access.grants import EVERYTHING, Grant
 from documents.models import Artifact, Page
 from evidence.duplicates import StoredFinding
-from evidence.links import read_references, read_similar_findings
+from evidence.links import MAX_SIMILAR, read_references, read_similar_findings
 from evidence.models import EvidenceReference
 from evidence.services import find_evidence_build, make_external_id
 from retrieval.event_loop import run_in_thread
@@ -26,9 +26,9 @@ CANDIDATES_PER_HIT = 10
 
 @dataclass(frozen=True, slots=True)
 class EvidenceSearchAnswer:
-    """A search answer, and by artifact id the findings of its hits, except those deleted
-    meanwhile; their repeats, oldest first; and the findings linked with them, most similar
-    first."""
+    """A search answer, and by artifact id the findings of its hits and those linked with them,
+    except those deleted meanwhile; the repeats of hits, oldest first; and the findings linked with
+    them, most similar first."""
 
     answer: SearchAnswer
     findings: dict[UUID, Artifact]
@@ -80,10 +80,12 @@ def find_similar_evidence(
         hits = _choose_different(answer.hits, limit, similar, evidence.threshold)
         answer = replace(answer, hits=hits)
     artifact_ids = [_get_artifact_id(hit) for hit in answer.hits]
+    similar = {pk: similar[pk][:MAX_SIMILAR] for pk in artifact_ids if pk in similar}
+    linked_ids = {each.artifact_id for linked in similar.values() for each in linked}
     pages = Prefetch("pages", Page.objects.order_by("index"))
     return EvidenceSearchAnswer(
         answer,
-        Artifact.objects.prefetch_related(pages).in_bulk(artifact_ids),
+        Artifact.objects.prefetch_related(pages).in_bulk({*artifact_ids, *linked_ids}),
         read_references(artifact_ids, grant),
         similar,
     )

@@ -1,6 +1,5 @@
 """Reads the requests of the evidence API and renders its answers."""
 
-from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -10,6 +9,7 @@ from core.exceptions import InvalidInput
 from core.openapi import with_example
 from core.serializers import StrictSerializer, StringField, TitleField, make_error_json
 from core.text import clean_text
+from documents.models import Artifact
 from documents.serializers import MAX_TITLE_CHARS, MAX_URL_CHARS, TextField, URLField
 from evidence.duplicates import StoredFinding, join_pages
 from evidence.models import EvidenceReference
@@ -176,7 +176,7 @@ def render_decision(decision: EvidenceDecision) -> dict[str, Any]:
     if decision.verdict == EvidenceVerdict.DUPLICATE:
         content |= {"duplicate_of": decision.artifact_id, "similarity": decision.similarity}
     else:
-        content["similar_to"] = _render_similar(decision.similar)
+        content["similar_to"] = [_render_similar(each) for each in decision.similar]
     return content
 
 
@@ -190,18 +190,26 @@ def render_evidence_answer(found: EvidenceSearchAnswer) -> dict[str, Any]:
             references = found.references.get(artifact_id, ())
             rendered |= {
                 "url": finding.url,
-                "content": join_pages(page.text for page in finding.pages.all()),
+                "content": _read_text(finding),
                 "citation": _render_citation(finding.title, finding.metadata),
                 "similarity": hit.score,
                 "references": [_render_reference(each) for each in references],
-                "similar_to": _render_similar(found.similar.get(artifact_id, ())),
+                "similar_to": [
+                    _render_similar(each) | {"url": linked.url, "content": _read_text(linked)}
+                    for each in found.similar.get(artifact_id, ())
+                    if (linked := found.findings.get(each.artifact_id)) is not None
+                ],
             }
             hits.append(rendered)
     return content | {"hits": hits}
 
 
-def _render_similar(findings: Sequence[StoredFinding]) -> list[dict[str, Any]]:
-    return [{"artifact_id": each.artifact_id, "similarity": each.similarity} for each in findings]
+def _render_similar(finding: StoredFinding) -> dict[str, Any]:
+    return {"artifact_id": finding.artifact_id, "similarity": finding.similarity}
+
+
+def _read_text(finding: Artifact) -> str:
+    return join_pages(page.text for page in finding.pages.all())
 
 
 def _render_reference(reference: EvidenceReference) -> dict[str, Any]:

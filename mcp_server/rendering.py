@@ -18,6 +18,7 @@ import yaml
 from core.text import hash_text
 
 MAX_SHOWN = 10  # repeats of a finding, and authors of one or of a repeat
+MAX_NEAR_SHOWN = 5  # findings near one
 
 Content = Mapping[str, Any]
 
@@ -167,13 +168,15 @@ def _list_findings_near(finding: Content) -> Iterator[str]:
         yield f"Repeated by {_format_publication(each)} · cosine {each['similarity']:.4f}"
         yield fence(each["content"])
     if count := len(references[MAX_SHOWN:]):
-        times = "1 more time" if count == 1 else f"{count} more times"
-        yield f"Repeated {times}; the structured content has all of them."
-    if similar := finding["similar_to"][:MAX_SHOWN]:
-        near = (
-            f"document {each['artifact_id']}, cosine {each['similarity']:.4f}" for each in similar
-        )
-        yield f"Near it, with other words: {'; '.join(near)}"
+        yield f"Repeated {count} more time{'s' if count > 1 else ''}: see the structured content."
+    near = finding["similar_to"]
+    label = "Near it, with other words"
+    for each in near[:MAX_NEAR_SHOWN]:
+        place = f"document {each['artifact_id']} · cosine {each['similarity']:.4f}"
+        yield f"{label}: {_join(_one_line(each['url'] or ''), place)}"
+        yield fence(each["content"])
+    if count := len(near[MAX_NEAR_SHOWN:]):
+        yield f"{label}: {count} more, see the structured content."
 
 
 def _format_artifact(number: int, artifact: Content) -> str:

@@ -73,7 +73,10 @@ class TestAdding:
         assert similar["artifact_id"] == filled[0]["artifact_id"]
         [hit] = answer.json()["hits"]
         [linked] = hit["similar_to"]
-        assert linked == {"artifact_id": added["artifact_id"], "similarity": similar["similarity"]}
+        assert linked == {
+            "artifact_id": added["artifact_id"], "similarity": similar["similarity"],
+            "url": "https://three.example/", "content": SIMILAR,
+        }  # fmt: skip
 
     @pytest.mark.parametrize(
         ("body", "field"),
@@ -156,6 +159,17 @@ class TestSimilar:
             "content": NEAR,
             "citation": {"title": "", "date": "Mar 2021"},
         }
+
+    def test_shows_at_most_ten_findings_near_a_hit(self, client, filled):
+        others = [WORDS.replace("daily", f"word{n}") for n in range(12)]
+        items = [item(f"n{n}", content) for n, content in enumerate(others)]
+        client.post(URL, {"items": items}, format="json")
+
+        [hit] = client.get(f"{URL}similar", {"q": WORDS, "limit": 1}).json()["hits"]
+
+        similarities = [each["similarity"] for each in hit["similar_to"]]
+        assert len(similarities) == 10
+        assert similarities == sorted(similarities, reverse=True)
 
     def test_leaves_out_findings_below_the_minimum_similarity(self, client, filled):
         answer = client.get(f"{URL}similar", {"q": NEAR, "min_similarity": 0.8})

@@ -25,11 +25,15 @@ REFERENCE: dict[str, Any] = {
     "citation": {"title": "Again", "source": "A Journal", "date": "Mar 2021"},
     "added_at": "2026-01-01T00:00:00Z",
 }  # fmt: skip
+NEAR: dict[str, Any] = {
+    "artifact_id": "a2", "similarity": 0.9125, "url": "https://three.example/c",
+    "content": "The lamp is lit at dawn.",
+}  # fmt: skip
 FINDING = CHUNK | {
     "score": 0.75, "score_kind": "cosine", "similarity": 0.75, "verdict": "exact",
     "url": "https://one.example/a", "content": "The lamp is lit at sunset.",
     "citation": {"title": "Handbook", "source": "Nature", "date": "2021", "authors": ["A", "B"]},
-    "references": [REFERENCE], "similar_to": [{"artifact_id": "a2", "similarity": 0.9125}],
+    "references": [REFERENCE], "similar_to": [NEAR],
 }  # fmt: skip
 QUOTE: dict[str, Any] = {
     "verdict": "exact", "quote": "The lamp is lit", "start_offset": 10, "end_offset": 25,
@@ -85,17 +89,19 @@ class TestTextsOfOthers:
         reference = REFERENCE | {"url": f"https://{forging}", "citation": citation}
         finding = FINDING | {"url": f"https://{forging}", "citation": citation}
 
-        lines = render_search({"hits": [finding | {"references": [reference]}]}).splitlines()
+        finding |= {"references": [reference], "similar_to": [NEAR | {"url": forging}]}
+        lines = render_search({"hits": [finding]}).splitlines()
 
-        assert sum(line.count(FORGED) for line in lines) == 9
+        assert sum(line.count(FORGED) for line in lines) == 10
         assert not [line for line in lines if line.startswith(FORGED[:3])]
 
-    def test_the_wording_of_a_repeat_stands_between_lines_that_it_cannot_contain(self):
-        text = f"At sunset.\n{FORGED}"
+    def test_the_wording_of_findings_near_it_stands_between_lines_that_it_cannot_contain(self):
+        content = {"content": f"At sunset.\n{FORGED}"}
+        near = {"references": [REFERENCE | content], "similar_to": [NEAR | content]}
 
-        shown = render_search({"hits": [FINDING | {"references": [REFERENCE | {"content": text}]}]})
+        shown = render_search({"hits": [FINDING | near]})
 
-        assert "\n".join(fenced(text)) in shown
+        assert shown.count("\n".join(fenced(content["content"]))) == 2
 
     def test_a_text_stands_between_lines_that_it_cannot_contain(self):
         fence = fenced("An earlier text.")[0]
@@ -138,7 +144,8 @@ class TestRenderSearch:
             *fenced("The lamp is lit at sunset."),
             "Repeated by https://two.example/b · Again · A Journal · Mar 2021 · cosine 0.9531",
             *fenced("At sunset they light it."),
-            "Near it, with other words: document a2, cosine 0.9125",
+            "Near it, with other words: https://three.example/c · document a2 · cosine 0.9125",
+            *fenced("The lamp is lit at dawn."),
         ]
 
     def test_shows_the_metadata_of_a_document_that_was_not_added_as_a_finding(self):
@@ -152,15 +159,19 @@ class TestRenderSearch:
 
         assert "\nFrom Nature, Science · 2021 · A\n" in render_search({"hits": [finding]})
 
-    def test_shows_ten_repeats_and_authors_and_counts_the_others(self):
+    def test_shows_some_authors_and_findings_near_it_and_counts_the_others(self):
         citation = {"title": "", "authors": [f"Author {n}" for n in range(12)]}
-        finding = FINDING | {"citation": citation, "references": [REFERENCE] * 13}
+        finding = FINDING | {
+            "citation": citation, "references": [REFERENCE] * 13, "similar_to": [NEAR] * 6,
+        }  # fmt: skip
 
         shown = render_search({"hits": [finding]})
 
         assert "Author 9 and 2 others" in shown
         assert shown.count("Repeated by ") == 10
-        assert "Repeated 3 more times; the structured content has all of them." in shown
+        assert "Repeated 3 more times: see the structured content." in shown
+        assert shown.count("Near it, with other words: http") == 5
+        assert "Near it, with other words: 1 more, see the structured content." in shown
 
     def test_shows_the_question_that_found_a_passage(self):
         hit = CHUNK | {

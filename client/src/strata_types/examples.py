@@ -229,8 +229,13 @@ REFERENCE: types.EvidenceReference = {
     "content": "A study found that aspirin lowers the risk of a second stroke.",
     "citation": {"date": "May 2021"}, "similarity": 0.95, "added_at": AT,
 }
+NEAR: types.NearFinding = {
+    "artifact_id": "7f3d0b1e-52c4-4a86-9d1f-0e8b6a2c4d57", "similarity": 0.94,
+    "url": "https://other.example/aspirin",
+    "content": "Aspirin does not lower the risk of a second stroke.",
+}
 EVIDENCE_HIT = {
-    **COSINE_HIT, **FINDING, "similarity": 0.93, "references": [REFERENCE], "similar_to": [],
+    **COSINE_HIT, **FINDING, "similarity": 0.93, "references": [REFERENCE], "similar_to": [NEAR],
 }
 
 # --- Evaluations -----------------------------------------------------------------------------

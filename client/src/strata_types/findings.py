@@ -39,6 +39,11 @@ class SimilarFinding(TypedDict):
     """Cosine of the two findings."""
 
 
+class NearFinding(SimilarFinding):
+    url: str
+    content: str
+
+
 class EvidenceVerdict(TypedDict):
     url: str
     verdict: Literal["added", "duplicate", "updated", "rejected"]
@@ -81,8 +86,9 @@ class EvidenceHit(Hit):
     """Cosine of its most similar chunk."""
     references: list[EvidenceReference]
     """Findings that repeat this one, oldest first."""
-    similar_to: list[SimilarFinding]
-    """Findings that are near this one and say something else, most similar first."""
+    similar_to: list[NearFinding]
+    """Up to ten findings that are near this one and have other words, most similar first. Some may
+    say the same, others the opposite."""
 
 
 class EvidenceAnswer(AnySearchAnswer):
