@@ -96,6 +96,17 @@ def render_paths(content: Content) -> str:
     return "\n".join(lines) or "There is no such path."
 
 
+def render_shared(content: Content) -> str:
+    edges = [
+        *content["relationships"],
+        *(edge for each in content["neighbours"] for edge in each["relationships"]),
+    ]
+    labels = ", ".join(_one_line(each["label"]) for each in content["concepts"])
+    parts = [f"# Shared by {labels}", *map(_format_relationship, edges)]
+    sources = [_format_hit(number, each) for number, each in enumerate(content["sources"], 1)]
+    return "\n\n".join(["\n".join(parts), *(sources or ["No source quotes two of them."])])
+
+
 def render_error(problem: Content) -> str:
     """What went wrong and in which field, what is allowed, and what to do."""
     field = problem.get("field", "")

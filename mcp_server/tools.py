@@ -266,6 +266,14 @@ TOOLS: Final[Mapping[str, AgentTool]] = {
             "similar to given words, such as supports or contradicts.",
             render=rendering.render_paths,
         ),
+        _make_tool(
+            "find_shared",
+            "find_shared",
+            description="Find what several concepts share: the relationships between them, the "
+            "concepts that two or more of them are related to, and the sources that quote two or "
+            "more of them, with the quotes.",
+            render=rendering.render_shared,
+        ),
     )
 }
 

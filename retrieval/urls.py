@@ -23,6 +23,7 @@ urlpatterns = [
     ),
     *api_paths("concepts/<uuid:concept_id>/context", ConceptKnowledgeViewSet, {"get": "context"}),
     *api_paths("concepts/<uuid:concept_id>/paths", ConceptKnowledgeViewSet, {"get": "paths"}),
+    *api_paths("concepts/shared", ConceptKnowledgeViewSet, {"get": "shared"}),
     *api_paths("sources/<uuid:source_id>/similar", SimilarSourcesView),
     *api_paths("emergent", EmergentPairViewSet, {"get": "list"}),
     *api_paths("emergent/<uuid:pair_id>/accept", EmergentPairViewSet, {"post": "accept"}),

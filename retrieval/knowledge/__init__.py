@@ -9,6 +9,7 @@ Every hit says how it was found. What embeds a query or reads points raises as
                   similarity to a query and in their context
     sources.py    sources by their chunks, similar sources, and the vectors of nodes
     routing.py    the best entry point of a query; concepts found in several ways, blended
+    shared.py     what several concepts share
     graph.py      relationship paths by type similarity, and the subgraph around a query
     emergent.py   pairs of similar concepts, below the similarity from which pairs are stored, and
                   the sources that bridge a pair

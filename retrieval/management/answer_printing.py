@@ -21,6 +21,7 @@ SECTIONS = (
     "sources",
     "relationship_types",
     "relationships",
+    "neighbours",
     "paths",
     "results",
 )
@@ -76,7 +77,7 @@ class AnswerPrinter:
             ("quote", self._print_quote_hit),
             ("label", self._print_concept),
             ("relationships", self._print_relationship_type),
-            ("neighbours", self._print_source),
+            ("ordinal", self._print_source),
         ):
             if field in row:
                 return printer
@@ -129,9 +130,11 @@ class AnswerPrinter:
             quotes = _count(concept["evidence_count"], "quote")
             heading.append(f"  {quotes}, {_count(concept['relationship_count'], 'relationship')}")
         self._print_line(heading, concept)
-        if concept["description"]:
+        if concept.get("description"):
             self._print_note(concept["description"], 3)
         self._print_quotes(concept.get("evidence", []))
+        for relationship in concept.get("relationships", []):
+            self.print_text(format_relationship(relationship), 3)
 
     def _print_relationship_type(self, rank: int, relationship_type: dict[str, Any]) -> None:
         self._print_line(_format_heading(rank, relationship_type["name"]), relationship_type)
@@ -142,11 +145,12 @@ class AnswerPrinter:
 
     def _print_source(self, rank: int, source: dict[str, Any]) -> None:
         self._print_line(_format_heading(rank, _get_title(source), source["page"]), source)
-        for each in source["neighbours"]:
+        neighbours = source.get("neighbours", [])
+        for each in neighbours:
             if each["ordinal"] < source["ordinal"]:
                 self._print_note(each["text"], 6)
         self.print_text(source["text"] or "", 3)
-        for each in source["neighbours"]:
+        for each in neighbours:
             if each["ordinal"] > source["ordinal"]:
                 self._print_note(each["text"], 6)
         self._print_quotes(source.get("evidence", []))

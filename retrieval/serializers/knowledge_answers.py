@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from concepts.models import EmergentPair, Instance
+from concepts.models import Concept, EmergentPair, Instance
 from concepts.serializers import render_instance, render_relationship
 from documents.models import Source
 from documents.serializers import render_reference
@@ -12,6 +12,7 @@ from retrieval.knowledge.emergent import Bridge
 from retrieval.knowledge.graph import ConceptPath, Subgraph
 from retrieval.knowledge.query import KnowledgeAnswer
 from retrieval.knowledge.routing import RoutingResult
+from retrieval.knowledge.shared import SharedContext
 from retrieval.knowledge.sources import SourceHit
 from retrieval.serializers.answers import (
     render_answer_head,
@@ -96,10 +97,43 @@ def render_paths(paths: Sequence[ConceptPath]) -> list[dict[str, Any]]:
     ]
 
 
+def render_shared(found: SharedContext) -> dict[str, Any]:
+    return {
+        "index": found.concepts[0].index,
+        "concepts": [_render_label(concept) for concept in found.concepts],
+        "relationships": [render_relationship(edge) for edge in found.edges],
+        "neighbours": [
+            {
+                **_render_label(each.concept),
+                "concepts": [_render_label(concept) for concept in each.given],
+                "relationships": [render_relationship(edge) for edge in each.edges],
+            }
+            for each in found.neighbours
+        ],
+        "neighbour_count": found.neighbour_count,
+        "sources": [
+            {
+                **_render_source_fields(each.source),
+                "concepts": [_render_quoted_concept(instance) for instance in each.instances],
+            }
+            for each in found.sources
+        ],
+        "source_count": found.source_count,
+    }
+
+
+def _render_label(concept: Concept) -> dict[str, Any]:
+    return {"id": str(concept.pk), "label": concept.label}
+
+
+def _render_quoted_concept(instance: Instance) -> dict[str, Any]:
+    return {**_render_label(instance.concept), "evidence": render_instance(instance)}
+
+
 def render_emergent_pair(pair: EmergentPair, bridges: Sequence[Bridge] = ()) -> dict[str, Any]:
     """``id`` and ``found_at`` are null if the pair is not stored. ``similarities`` of a bridge: to
     the first concept and to the second."""
-    ends = [{"id": str(end.pk), "label": end.label} for end in (pair.first, pair.second)]
+    ends = [_render_label(end) for end in (pair.first, pair.second)]
     return {
         "id": None if pair.found_at is None else str(pair.pk),
         "index": pair.first.index,
@@ -199,14 +233,7 @@ def _render_source_hit(hit: SourceHit) -> dict[str, Any]:
         "stale": hit.is_stale,
         "ways": [_render_match_reason(MatchReason("source", hit.similarity))],
         "chunks": [render_chunk(chunk, hit.score_kind) for chunk in hit.chunks],
-        "concepts": [
-            {
-                "id": str(each.concept_id),
-                "label": each.concept.label,
-                "evidence": render_instance(each),
-            }
-            for each in hit.instances
-        ],
+        "concepts": [_render_quoted_concept(each) for each in hit.instances],
         "neighbours": [render_source(neighbour) for neighbour in hit.neighbours],
     }
 

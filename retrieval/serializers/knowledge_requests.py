@@ -1,6 +1,7 @@
 """Request parameters of knowledge searches."""
 
 from typing import Any
+from uuid import UUID
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -24,6 +25,7 @@ from retrieval.serializers.requests import (
 
 MAX_WORDS = 10
 MAX_WORD_CHARS = 200
+MAX_SHARING = 20  # concepts compared
 
 
 @extend_schema_field(
@@ -151,6 +153,32 @@ class PathParametersSerializer(StrictSerializer):
     )
     limit = serializers.IntegerField(default=20, min_value=1, max_value=MAX_LIMIT)
     min_similarity = SimilarityField(help_text="Similarity of a type to a word, from -1 to 1.")
+
+
+@extend_schema_field(
+    describe_strings(MAX_SHARING, 36, "Ids of concepts, with commas between them, or a list.")
+)
+class ConceptIdsField(StringsField):
+    default_error_messages = dict.fromkeys(
+        ("invalid", "too_many"), f"The value must be a list of 2 to {MAX_SHARING} ids of concepts."
+    )
+    max_count = MAX_SHARING
+
+    def to_internal_value(self, data: Any) -> Any:
+        try:
+            return [UUID(each) for each in super().to_internal_value(data)]
+        except ValueError:
+            self.fail("invalid")
+
+
+class SharedParametersSerializer(StrictSerializer):
+    ids = ConceptIdsField(help_text="The concepts, of one index.")
+    limit = serializers.IntegerField(
+        default=20,
+        min_value=1,
+        max_value=MAX_LIMIT,
+        help_text="At most this many neighbours and sources.",
+    )
 
 
 class SimilarSourcesParametersSerializer(SourceParametersSerializer):

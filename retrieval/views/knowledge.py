@@ -19,7 +19,7 @@ from concepts.serializers import EVIDENCE_DISCLAIMER, render_relationship
 from core.openapi import operation
 from core.paging import paginate, render_page_head
 from documents.index_catalog import require_index
-from retrieval.knowledge import concepts, emergent, graph, sources
+from retrieval.knowledge import concepts, emergent, graph, shared, sources
 from retrieval.search_table import SearchResponse
 from retrieval.serializers import knowledge_answers as answers
 from retrieval.serializers import knowledge_requests as requests
@@ -86,6 +86,17 @@ class ConceptKnowledgeViewSet(viewsets.ViewSet):
         paths, stale_ids = graph.find_paths(concept, grant=grant, **parameters)
         enqueue_planning_of_stale_hits(stale_ids)
         return self._respond(concept, paths=answers.render_paths(paths))
+
+    @operation("find_shared", strata_types.SharedAnswer, query=requests.SharedParametersSerializer)
+    def shared(self, request: Request) -> Response:
+        """Find what several concepts share.
+
+        The relationships between them, the concepts to which two or more of them are related, and
+        the sources that quote two or more of them.
+        """
+        parameters = requests.SharedParametersSerializer.read(request.query_params)
+        found = shared.find_shared(grant=get_grant(request), **parameters)
+        return Response(answers.render_shared(found))
 
     def _respond(self, concept: Concept, **content: Any) -> Response:
         named = {"id": str(concept.pk), "label": concept.label}

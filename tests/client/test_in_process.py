@@ -176,6 +176,7 @@ class TestReading:
         evidence = both.concepts.evidence(concept, "how it feeds", limit=1)
         context = both.concepts.context(concept, window=1)
         paths = both.concepts.paths(concept, ["eats", "feeds"], min_similarity=-1)
+        shared = both.concepts.shared([concept, str(filled.near_concept_id)], limit=3)
         edges = both.relationships.list("knowledge", concept=concept)
         types = both.relationships.types("knowledge", category="ecology")
         pairs = both.relationships.emergent("knowledge", bridge_similarity=0.1)
@@ -185,6 +186,7 @@ class TestReading:
         assert (evidence["count"], evidence["hits"][0]["quote"]) == (1, "The heron")
         assert [each["id"] for each in context["sources"]] == [str(filled.heron_source_id)]
         assert paths["paths"][0]["steps"][0]["id"] == edge
+        assert shared["concepts"][0]["id"] == concept
         assert edges["results"] == [both.relationships.get(edge)]
         assert types["results"] == [both.relationships.type(str(filled.type_id))]
         assert pairs["results"][0]["bridges"]

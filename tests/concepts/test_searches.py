@@ -9,12 +9,14 @@ from functools import partial
 import pytest
 from rest_framework.test import APIClient
 
-from access.grants import Grant
+from access.grants import EVERYTHING, Grant
 from concepts import services
+from concepts.exceptions import UnknownConcept
 from concepts.instances import add_instance
 from concepts.models import Concept
 from documents.models import Source
 from documents.services import TextContent
+from retrieval.knowledge.shared import find_shared
 from retrieval.retrievers import ConceptRetriever, RelationshipTypeRetriever
 from tests.concepts.conftest import INDEX
 from tests.factories import give, load_index, sync
@@ -425,6 +427,75 @@ class TestPaths:
         assert [step["reversed"] for step in whole[1]["steps"]] == [False, True]
         assert whole[1]["similarity"] == min(s["similarity"] for s in whole[1]["steps"])
         assert [len(path["steps"]) for path in short] == [1]
+
+
+class TestShared:
+    def ask(self, client, *concepts, **given):
+        ids = ",".join(str(getattr(each, "pk", each)) for each in concepts)
+        return client.get(f"{API}/concepts/shared", {"ids": ids, **given})
+
+    def test_names_what_two_concepts_have_in_common(self, client, shared_graph):
+        heron, fish, granite = (shared_graph[name] for name in ("Heron", "Fish", "Granite"))
+
+        apart = self.ask(client, heron, granite).json()
+        joined = self.ask(client, heron, fish).json()
+
+        assert labels(apart["concepts"]) == ["Heron", "Granite"]
+        assert (apart["relationships"], apart["sources"], apart["source_count"]) == ([], [], 0)
+        [neighbour] = apart["neighbours"]
+        assert neighbour["label"] == "Fish"
+        assert labels(neighbour["concepts"]) == ["Heron", "Granite"]
+        types = [edge["type"]["name"] for edge in neighbour["relationships"]]
+        assert sorted(types) == ["EATS", "UNDERLIES"]
+        assert [edge["type"]["name"] for edge in joined["relationships"]] == ["EATS"]
+        assert (joined["neighbours"], joined["neighbour_count"]) == ([], 0)
+        [source] = joined["sources"]
+        assert source["text"] == HERON
+        quotes = {each["label"]: each["evidence"] for each in source["concepts"]}
+        assert quotes.keys() == {"Heron", "Fish"}
+        assert quotes["Fish"]["quote"] == "waits for fish"
+        assert quotes["Fish"]["verdict"] == "exact"
+
+    def test_lists_what_most_of_them_share_first(self, client, shared_graph):
+        heron, fish, granite = (shared_graph[name] for name in ("Heron", "Fish", "Granite"))
+        moss, sand = (services.create_concept(INDEX, name) for name in ("Moss", "Sand"))
+        eats = shared_graph["EATS"].pk
+        for end in (heron, fish, granite):
+            services.relate_concepts(INDEX, end.pk, eats, moss.pk)
+        for end in (heron, fish):
+            services.relate_concepts(INDEX, sand.pk, eats, end.pk)
+
+        whole = self.ask(client, heron, fish, granite).json()
+        first = self.ask(client, heron, fish, granite, limit=1).json()
+
+        assert labels(whole["neighbours"]) == ["Moss", "Sand"]
+        assert labels(first["neighbours"]) == ["Moss"]
+        assert first["neighbour_count"] == 2
+
+    def test_hides_what_the_key_may_not_see(self, shared_graph):
+        heron, granite = shared_graph["Heron"].pk, shared_graph["Granite"].pk
+        secret = give("Fish swim.", index=INDEX, groups=["staff"])
+        add_instance(shared_graph["Fish"].pk, "Fish swim", artifact_id=secret.pk)
+        nobody = Grant(groups=frozenset())
+
+        assert find_shared([heron, granite], nobody, limit=5).neighbours == []
+        assert len(find_shared([heron, granite], EVERYTHING, limit=5).neighbours) == 1
+        with pytest.raises(UnknownConcept):
+            find_shared([heron, shared_graph["Fish"].pk], nobody, limit=5)
+
+    def test_refuses_wrong_ids(self, client, shared_graph):
+        heron = shared_graph["Heron"]
+
+        one = self.ask(client, heron)
+        same = self.ask(client, heron, heron)
+        word = self.ask(client, heron, "heron")
+        none = client.get(f"{API}/concepts/shared")
+        unknown = self.ask(client, heron, uuid.uuid4())
+
+        for answer in (one, same, word, none):
+            assert (answer.status_code, answer.json()["field"]) == (400, "ids")
+        assert (unknown.status_code, unknown.json()["code"]) == (404, "unknown_concept")
+        assert unknown.json()["field"] == "ids"
 
 
 class TestSimilarSources:

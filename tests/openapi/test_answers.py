@@ -251,6 +251,9 @@ def _search_concepts(ids: SimpleNamespace) -> Iterator[Call]:
         yield Call("read_evidence_by_body", {}, at=at)
         yield Call("read_concept_context", {"window": 1}, at=at)
         yield Call("find_paths", {"like": "eats,feeds"}, at=at)
+    both = f"{ids.concept_id},{ids.near_concept_id}"
+    yield Call("find_shared", {"ids": both})
+    yield Call("find_shared", {"ids": ids.concept_id}, 400)
     yield Call("read_concept", status=404, at={"concept_id": UNKNOWN_ID})
     yield Call("list_concepts", {"evidence": "some"}, at={"index": "knowledge"})
     yield Call("list_relationship_types", at={"index": "knowledge"})

@@ -172,10 +172,13 @@ class TestConcepts:
         concept = str(stored.concept_id)
         evidence = run("concepts", "evidence", concept, "--query=how it feeds")
         context = run("concepts", "context", concept, "--window=1")
+        other = str(stored.near_concept_id)
+        shared = run("concepts", "shared", concept, other)
         paths = run("concepts", "paths", concept, "--like=eats", "--min-similarity=-1")
 
         assert has_line(evidence, "   The heron")
         assert has_line(context, "   The heron stands in the shallows. It eats fish.")
+        assert has_line(shared, f"1. Heron  {concept}")
         assert paths.startswith("1. Heron -[EATS]-> Fish  similarity")
 
     def test_are_refused_by_a_wrong_id(self, run):

@@ -85,6 +85,7 @@ MCP_LOOK_UPS: dict[str, tuple[str, dict[str, Any]]] = {
     "get_concept_context": ("concept_id", {"window": 2}),
     "find_paths": ("concept_id", {"like": "eats"}),
 }
+SHARED = "find_shared"  # takes several ids
 MCP_RESOURCES = {
     "strata://documents/{}": "artifact_id",
     "strata://documents/{}/pages/0": "artifact_id",
@@ -99,7 +100,7 @@ MCP_CALLS: dict[str, dict[str, Any]] = {
     "full__search_by_condition": {"condition": "sore back", "limit": 20},
 }
 MCP_WRITES = {"add_document", "add_evidence"}
-assert TOOLS.keys() <= {"search", *MCP_LOOK_UPS, *MCP_CALLS, *MCP_WRITES}, (
+assert TOOLS.keys() <= {"search", SHARED, *MCP_LOOK_UPS, *MCP_CALLS, *MCP_WRITES}, (
     "A tool without a line here is not tested."
 )
 
@@ -251,6 +252,9 @@ def list_all_requests(tenants: Tenants) -> Iterator[Request]:
         yield Request(path, given)
     for path in LOOK_UPS:
         yield from _look_up(tenants, path, most=1)
+    for tenant, ids in _list_shared_ids(tenants):
+        given = {"ids": ",".join(ids), "limit": 100}
+        yield Request("concepts/shared", given, sought_tenant=tenant)
     query = {"query": text, "limit": 20}
     yield Request("indexes/full/tools/search_knowledge_base/", query, is_get=False)
     yield Request("indexes/full/tools/search_by_condition/", {"condition": "sore back"}, False)
@@ -268,6 +272,8 @@ def list_mcp_requests(tenants: Tenants) -> Iterator[Request]:
         yield _call_tool("search", {**needed, "kind": kind, "query": query, "limit": 30})
     for name, given in MCP_CALLS.items():
         yield _call_tool(name, given)
+    for tenant, shared_ids in _list_shared_ids(tenants):
+        yield _call_tool(SHARED, {"ids": shared_ids}, sought_tenant=tenant)
     for tenant, ids in tenants.ids.items():
         for name, (id_name, given) in MCP_LOOK_UPS.items():
             yield _call_tool(name, {id_name: ids[id_name][0], **given}, sought_tenant=tenant)
@@ -286,6 +292,13 @@ def _look_up(tenants: Tenants, path: str, most: int | None = None) -> Iterator[R
     for tenant, ids in tenants.ids.items():
         for id in ids.get(name, [])[:most]:
             yield Request(path.format(**{name: id}), LOOK_UPS[path], sought_tenant=tenant)
+
+
+def _list_shared_ids(tenants: Tenants) -> Iterator[tuple[str, list[str]]]:
+    """A concept of each tenant, and one that everyone sees."""
+    public = tenants.ids[""]["concept_id"][0]
+    for tenant in filter(None, tenants.ids):
+        yield tenant, [public, tenants.ids[tenant]["concept_id"][0]]
 
 
 def _list_ids(tenants: Tenants, *names: str) -> list[str]:

@@ -345,6 +345,34 @@ class PathsAnswer(ConceptAnswer):
     paths: list[ConceptPath]
 
 
+# --- About several concepts ------------------------------------------------------------------
+
+
+class SharedNeighbour(ConceptLabel):
+    concepts: list[ConceptLabel]
+    """The given concepts to which it is related: two or more."""
+    relationships: list[Relationship]
+
+
+class SharedSource(Neighbour):
+    artifact: HitArtifact
+    concepts: list[QuotedConcept]
+    """Its quotes of the given concepts, of two or more of them."""
+
+
+class SharedAnswer(TypedDict):
+    """What several concepts share, in the order of how many of them share it."""
+
+    index: str
+    concepts: list[ConceptLabel]
+    relationships: list[Relationship]
+    """Between two of them."""
+    neighbours: list[SharedNeighbour]
+    neighbour_count: int
+    sources: list[SharedSource]
+    source_count: int
+
+
 # --- Similar concepts without a relationship -------------------------------------------------
 
 

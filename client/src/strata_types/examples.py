@@ -475,6 +475,19 @@ EXAMPLES: dict[Any, Any] = {
             }
         ],
     },
+    types.SharedAnswer: {
+        "index": "knowledge", "concepts": [CONCEPT_LABEL, OTHER_LABEL],
+        "relationships": [RELATIONSHIP], "neighbours": [], "neighbour_count": 0,
+        "sources": [
+            {
+                **{name: CONCEPT_SOURCE[name] for name in CONCEPT_SOURCE if name != "neighbours"},
+                "concepts": [
+                    {**CONCEPT_LABEL, "evidence": INSTANCE}, {**OTHER_LABEL, "evidence": INSTANCE},
+                ],
+            }
+        ],
+        "source_count": 1,
+    },
     types.EmergentPair: PAIR,
     types.EmergentPairList: _list(PAIR),
     types.EvidenceVerdicts: {

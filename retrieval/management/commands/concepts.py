@@ -31,13 +31,15 @@ class Command(AnswerCommand):
             help="Words that the relationship types should be similar to, separated by commas.",
         )  # fmt: skip
         paths.add_argument("--depth", type=int, help="Relationships in a chain, 1 to 3.")
+        shared = actions.add_parser("shared", help="Print what several concepts share.")
+        shared.add_argument("concepts", nargs="+", metavar="ID", help="Two or more concepts.")
         for action in (evidence, context, paths):
             action.add_argument("concept", metavar="ID", help="As `concepts list` prints it.")
         for action in (search, paths):
             action.add_argument("--min-similarity", metavar="COSINE", help="Cosine, from -1 to 1.")
         for action in (listing, evidence, context):
             action.add_argument("--offset", type=int)
-        for action in (listing, search, evidence, context, paths):
+        for action in (listing, search, evidence, context, paths, shared):
             action.add_argument("--limit", type=int)
             add_json_option(action)
 
@@ -48,11 +50,14 @@ class Command(AnswerCommand):
             "evidence": ("query", "limit", "offset"),
             "context": ("window", "limit", "offset"),
             "paths": ("like", "depth", "limit", "min_similarity"),
+            "shared": ("ids", "limit"),
         }[action]
         if action == "search":
             path = "search/concepts"
         elif action == "list":
             path = f"indexes/{quote(options['index'], safe='')}/concepts/"
+        elif action == "shared":
+            path, options["ids"] = "concepts/shared", ",".join(options["concepts"])
         else:
             path = f"concepts/{quote(options['concept'], safe='')}/{action}"
         with open_api() as api:

@@ -17,6 +17,7 @@ from strata_client.types import (
     ListOptions,
     PathsAnswer,
     PathsOptions,
+    SharedAnswer,
 )
 
 
@@ -129,3 +130,14 @@ class AsyncConcepts(AsyncMethods):
         """
         words = like if isinstance(like, str) else ",".join(like)
         return await self._connection.read("concepts/{}/paths", concept_id, like=words, **options)
+
+    async def shared(self, concept_ids: Sequence[str], *, limit: int | None = None) -> SharedAnswer:
+        """Return what two or more of these concepts share: relationships between them, other
+        concepts that they are related to, and sources that quote them.
+
+        Args:
+            limit: of other concepts, and of sources.
+        """
+        return await self._connection.read(
+            "concepts/shared", ids=",".join(concept_ids), limit=limit
+        )

@@ -18,6 +18,7 @@ from strata_client.types import (
     ListOptions,
     PathsAnswer,
     PathsOptions,
+    SharedAnswer,
 )
 
 
@@ -128,3 +129,12 @@ class Concepts(Methods):
         """
         words = like if isinstance(like, str) else ",".join(like)
         return self._connection.read("concepts/{}/paths", concept_id, like=words, **options)
+
+    def shared(self, concept_ids: Sequence[str], *, limit: int | None = None) -> SharedAnswer:
+        """Return what two or more of these concepts share: relationships between them, other
+        concepts that they are related to, and sources that quote them.
+
+        Args:
+            limit: of other concepts, and of sources.
+        """
+        return self._connection.read("concepts/shared", ids=",".join(concept_ids), limit=limit)
