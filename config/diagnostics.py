@@ -12,7 +12,7 @@ from core.exceptions import StrataError
 from documents.parsing import docling_serve, read_confinement
 from documents.storage import get_storage
 from documents.virus_scan import is_scanner_configured, ping_scanner
-from indexing.embedding import describe_model_availability
+from indexing.embedding import describe_model_availability, describe_sparse_model_availability
 from indexing.health import RETRY_FIX, describe_failures
 from indexing.hooks import describe_text_faults
 from indexing.models import IndexBuild
@@ -90,6 +90,9 @@ def check_models() -> Iterator[DiagnosticResult]:
             yield DiagnosticResult("model", False, f"{name}: {error}", error.fix or "")
         else:
             yield DiagnosticResult("model", True, f"{name}: {detail}")
+    for name in sorted({spec.sparse.model for spec in get_specs().values()} - {None}):
+        detail = describe_sparse_model_availability(name)
+        yield DiagnosticResult("model", True, f"{name} (sparse): {detail}")
 
 
 def _check_language_model() -> DiagnosticResult:

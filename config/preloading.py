@@ -2,7 +2,7 @@
 
 import gc
 import logging
-from collections.abc import Collection
+from collections.abc import Sequence
 
 from django.db import connection
 
@@ -10,7 +10,7 @@ from core.exceptions import StrataError
 from documents.models import Artifact
 from indexing import embedding
 from indexing.models import IndexBuild
-from indexing.spec import EmbeddingSpec
+from indexing.spec import IndexSpec
 from indexing.spec.loaded import get_invalid_specs, get_specs
 from indexing.stores import get_store
 
@@ -25,8 +25,7 @@ def preload_models_and_store() -> None:
     """Load the embedding models of all specs and connect to the vector store. If that fails, the
     process logs it and serves without them."""
     try:
-        specs = get_specs().values()
-        _preload_models({model for spec in specs for model in spec.embedding_specs})
+        _preload_models(list(get_specs().values()))
         get_store().ping()
     except StrataError as error:  # searches report it; the rest works
         logger.warning("This process serves without having loaded all it needs: %s", error)
@@ -37,12 +36,11 @@ def preload_models_in_use() -> None:
     some would have to be downloaded."""
     try:
         _preload_models(
-            {
-                model
+            [
+                build.spec
                 for build in IndexBuild.objects.live().readable()
                 if Artifact.objects.filter(index=build.index_id).exists()
-                for model in build.spec.embedding_specs
-            }
+            ]
         )
     finally:
         connection.close()  # nothing else closes the connection of this thread
@@ -79,6 +77,9 @@ def freeze_loaded_objects() -> None:
     gc.freeze()
 
 
-def _preload_models(models: Collection[EmbeddingSpec]) -> None:
+def _preload_models(specs: Sequence[IndexSpec]) -> None:
+    for name in {spec.sparse.model for spec in specs} - {None}:
+        embedding.get_sparse_model_loader(name).start()  # in the background
+    models = {model for spec in specs for model in spec.embedding_specs}
     for error in embedding.load_models(models, PRELOAD_SECONDS):
         logger.warning("This process serves without a model: %s %s", error, error.fix or "")

@@ -82,12 +82,14 @@ class HybridRanking:
 class CollectionRankings:
     """The dense and the sparse ranking of one collection: ids with their scores, best first.
 
-    ``space`` names the vector space: cosines of different models are not comparable.
+    ``space`` and ``sparse_space`` name the vector spaces: scores of different models are not
+    comparable.
     """
 
     dense: Sequence[tuple[int, float]]
     sparse: Sequence[tuple[int, float]]
     space: Hashable = None
+    sparse_space: Hashable = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,35 +145,37 @@ def fuse_collections(
     Fusing the collections' own ranks would give the best id of each collection the same score,
     however little it has to do with the query.
 
-    Dense rankings of different models are merged for each model, and the ranks within a model
-    count. The ids of the collections are distinct.
+    Rankings of different models are merged for each model, and the ranks within a model count. The
+    ids of the collections are distinct.
 
     Source:
         Merging by score instead of by rank, if the scores have one scale: Callan, Lu and Croft,
         "Searching Distributed Collections with Inference Networks", SIGIR 1995.
     """
-    dense_by_space: defaultdict[Hashable, list[Sequence[tuple[int, float]]]] = defaultdict(list)
-    for each in collections:
-        dense_by_space[each.space].append(each.dense)
     depth = fusion.prefetch
-    dense = [
-        _merge_by_score(rankings)[:depth] if fusion.dense_weight else []
-        for rankings in dense_by_space.values()
-    ]
-    sparse = (
-        _merge_by_score([each.sparse for each in collections])[:depth]
-        if fusion.sparse_weight
-        else []
-    )
-    count = max(map(len, dense), default=0)
+    dense = _merge_by_space([(each.space, each.dense) for each in collections], depth)
+    sparse = _merge_by_space([(each.sparse_space, each.sparse) for each in collections], depth)
+    count = max(map(len, dense), default=0) if fusion.dense_weight else 0
     dense_shares: dict[int, ScoreShare] = {}
-    for ranking in dense:
+    for ranking in dense if fusion.dense_weight else ():
         dense_shares |= _share(ranking, fusion.dense_weight, fusion, count=len(ranking))
-    sparse_shares = _share(sparse, fusion.sparse_weight, fusion, count=count)
+    sparse_shares: dict[int, ScoreShare] = {}
+    for ranking in sparse if fusion.sparse_weight else ():
+        sparse_shares |= _share(ranking, fusion.sparse_weight, fusion, count=count)
     scores: defaultdict[int, float] = defaultdict(float)
     for id, share in chain(dense_shares.items(), sparse_shares.items()):
         scores[id] += share.contribution
     return HybridRanking(dense_shares, sparse_shares, _merge_by_score([scores.items()]))
+
+
+def _merge_by_space(
+    rankings: Iterable[tuple[Hashable, Sequence[tuple[int, float]]]], depth: int
+) -> list[list[tuple[int, float]]]:
+    """One ranking for each vector space, from the rankings of collections with their spaces."""
+    by_space: defaultdict[Hashable, list[Sequence[tuple[int, float]]]] = defaultdict(list)
+    for space, ranking in rankings:
+        by_space[space].append(ranking)
+    return [_merge_by_score(of_space)[:depth] for of_space in by_space.values()]
 
 
 def _share(

@@ -9,7 +9,8 @@ from typing import Final
 from core.exceptions import InvalidInput
 from documents.groups import is_visible
 from documents.models import Artifact
-from indexing.stores import Match, Query, ScoredPoint, encode_sparse_query, get_bm25_encoder
+from indexing.sparse_vectors import encode_sparse_query
+from indexing.stores import Match, Query, ScoredPoint, get_bm25_encoder
 from retrieval.abbreviations import find_definitions
 from retrieval.filters import all_of
 from retrieval.languages import is_in_languages
@@ -227,7 +228,7 @@ class _Reading:
         return VisiblePoints(self.target.grant).count(self.target.collection, condition) > 0
 
     def _encode(self, text: str) -> frozenset[int]:
-        return frozenset(encode_sparse_query(self.target.spec.sparse, text).indices)
+        return frozenset(get_bm25_encoder(self.target.spec.sparse).encode_query(text).indices)
 
 
 def _read_text(point: ScoredPoint) -> str:

@@ -2,6 +2,7 @@
 its mean colour times a fixed matrix, and that of a word is the same for the colour it names."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def write_pair(folder: Path) -> tuple[Path, Path]:
 
 def _write_vision(folder: Path) -> None:
     pixels: list[str | int] = ["pictures", 3, EDGE, EDGE]
-    _write_model(
+    write_model(
         folder,
         [
             helper.make_node("ReduceMean", ["pixel_values", "axes"], ["colour"], keepdims=0),
@@ -46,7 +47,7 @@ def _write_vision(folder: Path) -> None:
         space=SPACE,
         little=np.full(DIMENSION, LITTLE, np.float32),
     )
-    _write_json(
+    write_json(
         folder / "preprocessor_config.json",
         {
             "image_processor_type": "CLIPImageProcessor",
@@ -68,7 +69,7 @@ def _write_text(folder: Path) -> None:
             for colour in WORDS.values()
         ]
     )
-    _write_model(
+    write_model(
         folder,
         [
             helper.make_node("Gather", ["table", "input_ids"], ["placed"]),
@@ -81,15 +82,20 @@ def _write_text(folder: Path) -> None:
         axes=np.array([1], np.int64),
         little=np.full(DIMENSION, LITTLE, np.float32),
     )
-    ids = {word: number for number, word in enumerate(WORDS)}
+    write_tokenizer(folder, list(WORDS))
+
+
+def write_tokenizer(folder: Path, words: Sequence[str]) -> None:
+    """Of a model that knows these words; ``[PAD]`` and ``[UNK]`` are among them."""
+    ids = {word: number for number, word in enumerate(words)}
     tokenizer = Tokenizer(WordLevel(ids, unk_token="[UNK]"))
     tokenizer.normalizer = Lowercase()
     tokenizer.pre_tokenizer = Whitespace()
     tokenizer.save(str(folder / "tokenizer.json"))
-    _write_json(folder / "tokenizer_config.json", {"model_max_length": 77, "pad_token": "[PAD]"})
+    write_json(folder / "tokenizer_config.json", {"model_max_length": 77, "pad_token": "[PAD]"})
 
 
-def _write_model(
+def write_model(
     folder: Path, nodes: list[Any], given: Any, answer: Any, **constants: np.ndarray
 ) -> None:
     initial = [numpy_helper.from_array(value, name) for name, value in constants.items()]
@@ -99,5 +105,5 @@ def _write_model(
     onnx.save(model, str(folder / "model.onnx"))
 
 
-def _write_json(path: Path, content: dict[str, Any]) -> None:
+def write_json(path: Path, content: dict[str, Any]) -> None:
     path.write_text(json.dumps(content))

@@ -4,7 +4,10 @@ One module per provider, imported when a spec first names it, so importing this 
 neither LlamaIndex nor an inference runtime.
 """
 
-from indexing.embedding.availability import describe_model_availability
+from indexing.embedding.availability import (
+    describe_model_availability,
+    describe_sparse_model_availability,
+)
 from indexing.embedding.embedder import (
     Embedder,
     get_embedder,
@@ -12,3 +15,4 @@ from indexing.embedding.embedder import (
     load_models,
 )
 from indexing.embedding.rdkit_model import parse_smiles
+from indexing.embedding.sparse_model import get_sparse_model_loader

@@ -1,6 +1,7 @@
 """What is known of an embedding model without loading it or asking the network: whether it is
 available, and the languages that it reads."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,7 +41,6 @@ def describe_model_availability(spec: EmbeddingSpec) -> str:
 
 def _describe_catalogue_model(spec: EmbeddingSpec) -> str:
     from fastembed import ImageEmbedding, TextEmbedding
-    from huggingface_hub import try_to_load_from_cache
 
     from indexing.embedding.clip_model import TEXT_SUFFIX, VISION_SUFFIX
 
@@ -48,14 +48,27 @@ def _describe_catalogue_model(spec: EmbeddingSpec) -> str:
         *TextEmbedding.list_supported_models(),
         *ImageEmbedding.list_supported_models(),
     ]
-    models = {model["model"].lower(): model for model in catalogue}
     suffixes = [VISION_SUFFIX, TEXT_SUFFIX] if spec.provider == "clip" else [""]
+    return _describe_files([f"{spec.model}{suffix}" for suffix in suffixes], catalogue)
+
+
+def describe_sparse_model_availability(name: str) -> str:
+    """As ``describe_model_availability``, of a learned sparse model."""
+    from fastembed import SparseTextEmbedding
+
+    return _describe_files([name], SparseTextEmbedding.list_supported_models())
+
+
+def _describe_files(names: Sequence[str], catalogue: Iterable[Mapping[str, Any]]) -> str:
+    from huggingface_hub import try_to_load_from_cache
+
+    models = {model["model"].lower(): model for model in catalogue}
     cache = Path(settings.STRATA_MODELS_DIR) / "fastembed"
-    for suffix in suffixes:
-        model = models.get(f"{spec.model}{suffix}".lower())
+    for name in names:
+        model = models.get(name.lower())
         if model is None:
             raise ModelUnavailable(
-                f"fastembed has no model {spec.model}{suffix}.",
+                f"fastembed has no model {name}.",
                 fix="fastembed's documentation lists all its models.",
             )
         path = try_to_load_from_cache(model["sources"]["hf"], model["model_file"], cache_dir=cache)

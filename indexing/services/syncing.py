@@ -21,9 +21,10 @@ from indexing.models import IndexBuild, Node, synced_values
 from indexing.reuse import find_reusable_vectors
 from indexing.services.batches import ROWS_PER_STATEMENT, slices
 from indexing.services.documents import changing_nodes
+from indexing.sparse_vectors import get_sparse_encoder
 from indexing.spec import EmbeddingSpec
 from indexing.stores import get_store
-from indexing.stores.base import CollectionSchema, DenseVector, Point
+from indexing.stores.base import CollectionSchema, DenseVector, Point, SparseVector
 from indexing.throughput import add_throughput_sample, embedding_work_key
 from indexing.unconfirmed_writes import delete_points, unconfirmed_write
 
@@ -73,7 +74,8 @@ def write_vectors(
         node.build = build
         nodes_by_kind.setdefault(node.kind, []).append(node)
     for kind, of_kind in nodes_by_kind.items():
-        get_store().upsert(ensure_collection(build, kind), _make_points(build, of_kind, vectors))
+        points = _make_points(build, of_kind, vectors, _encode_terms(build, of_kind))
+        get_store().upsert(ensure_collection(build, kind), points)
 
 
 def draft_points(build: IndexBuild, nodes: Sequence[Node]) -> list[Point]:
@@ -81,7 +83,7 @@ def draft_points(build: IndexBuild, nodes: Sequence[Node]) -> list[Point]:
     vectors: dict[UUID, DenseVector] = {}
     for model, of_model in _group_by_model(build, nodes).items():
         vectors |= _embed(model, of_model)
-    return _make_points(build, nodes, vectors)
+    return _make_points(build, nodes, vectors, _encode_terms(build, nodes))
 
 
 def claim_nodes(
@@ -155,7 +157,12 @@ def _write_claimed(
             vectors |= _embed(model, part)
         tokens = sum(node.token_count for node in texts)
         throughput_samples.append((embedding_work_key(model), tokens, time.monotonic() - started))
-    points = _make_points(build, needs_vectors, vectors)
+    terms: dict[UUID, SparseVector] = {}
+    for part in slices(sorted(needs_vectors, key=lambda n: n.token_count), TEXTS_PER_STOP_CHECK):
+        if should_stop():
+            return False
+        terms |= _encode_terms(build, part)
+    points = _make_points(build, needs_vectors, vectors, terms)
     claimed = Node.objects.unsynced(build).filter(lease_token=claim.token)
     claimed_ids = set(claimed.filter(leased_until__gt=Now()).values_list("point_id", flat=True))
     store = get_store()
@@ -216,19 +223,27 @@ def _embed(model: EmbeddingSpec, nodes: Sequence[Node]) -> dict[UUID, DenseVecto
     return {node.point_id: vector for node, vector in zip(nodes, dense, strict=True)}
 
 
-def _make_points(
-    build: IndexBuild, nodes: Sequence[Node], vectors: Mapping[UUID, DenseVector]
-) -> list[Point]:
-    from indexing.stores import get_bm25_encoder
+def _encode_terms(build: IndexBuild, nodes: Sequence[Node]) -> dict[UUID, SparseVector]:
+    """The sparse vectors of those of the nodes that have one, by point id."""
+    with_terms = [node for node in nodes if KINDS[node.kind].has_sparse]
+    if not with_terms:
+        return {}
+    texts = [prepend_context(node.context, node.text) for node in with_terms]
+    encoded = get_sparse_encoder(build.spec.sparse).encode_documents(texts)
+    return {node.point_id: each for node, each in zip(with_terms, encoded, strict=True)}
 
-    bm25 = get_bm25_encoder(build.spec.sparse)
+
+def _make_points(
+    build: IndexBuild,
+    nodes: Sequence[Node],
+    vectors: Mapping[UUID, DenseVector],
+    terms: Mapping[UUID, SparseVector],
+) -> list[Point]:
     return [
         Point(
             id=node.point_id,
             dense=vectors[node.point_id],
-            sparse=bm25.encode_document(prepend_context(node.context, node.text))
-            if KINDS[node.kind].has_sparse
-            else None,
+            sparse=terms.get(node.point_id),
             payload=make_payload(node),
         )
         for node in nodes
@@ -267,7 +282,9 @@ def ensure_collection(build: IndexBuild, kind: str) -> str:
         **KINDS[kind].indexed_fields,
     }
     dimension = build.spec.embedding_spec_for(kind).dimension
-    schema = CollectionSchema(dimension, fields, has_sparse=KINDS[kind].has_sparse)
+    schema = CollectionSchema(
+        dimension, fields, has_sparse=KINDS[kind].has_sparse, has_idf=build.spec.sparse.has_idf
+    )
     get_store().ensure_collection(name, schema, build.store_settings)
     return name
 

@@ -13,9 +13,11 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
+    SerializerFunctionWrapHandler,
     ValidationError,
     ValidationInfo,
     field_validator,
+    model_serializer,
     model_validator,
 )
 
@@ -158,14 +160,56 @@ class EmbeddingSpec(FrozenModel):
         return is_same_model and self.endpoint.vector_settings == other.endpoint.vector_settings
 
 
-class SparseSpec(FrozenModel):
-    """How text becomes BM25 terms, for documents and queries alike."""
+# fastembed's learned sparse models. Of some, the store multiplies weights by inverse document
+# frequencies, as those of BM25.
+SPARSE_MODELS = (
+    "prithivida/Splade_PP_en_v1", "Qdrant/bm42-all-minilm-l6-v2-attentions", "Qdrant/minicoil-v1",
+    "opensearch-project/opensearch-neural-sparse-encoding-doc-v3-gte",
+)  # fmt: skip
+SPARSE_MODELS_WITH_IDF = SPARSE_MODELS[1:3]
+BM25_SETTINGS = ("k", "b", "average_length")
 
+
+class SparseSpec(FrozenModel):
+    """How text becomes the terms of a sparse vector, for documents and queries alike: by BM25, or
+    by a learned model. Words are compared by ``tokenizer`` and ``language`` with both."""
+
+    model: str | None = None
     tokenizer: Literal["multilingual", "word", "whitespace", "prefix"] = "multilingual"
     language: str = "english"  # stop words and stemmer; "none" for neither
     k: float = Field(1.2, gt=0, le=10)
     b: float = Field(0.5, ge=0, le=1)
     average_length: float = Field(128, gt=0)  # assumed average number of words of a text
+
+    @model_serializer(mode="wrap")
+    def _leave_out_no_model(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Builds of earlier releases keep their vectors: hashes of them have no such setting."""
+        content: dict[str, Any] = dump(self)
+        if content.get("model") is None:
+            content.pop("model", None)
+        return content
+
+    @field_validator("model")
+    @classmethod
+    def _check_model(cls, model: str | None) -> str | None:
+        if model is not None and model not in SPARSE_MODELS:
+            raise ValueError(
+                f"fastembed has no learned sparse model {model[:200]!r}; "
+                f"allowed here: {', '.join(SPARSE_MODELS)}"
+            )
+        return model
+
+    @model_validator(mode="after")
+    def _check_bm25_settings(self, info: ValidationInfo) -> "SparseSpec":
+        given = [name for name in BM25_SETTINGS if name in self.model_fields_set]
+        if self.model is not None and given and info.context != STORED:
+            raise ValueError(f"{given[0]} is a setting of BM25, which model replaces: leave it out")
+        return self
+
+    @property
+    def has_idf(self) -> bool:
+        """Whether the store multiplies the weights by inverse document frequencies."""
+        return self.model is None or self.model in SPARSE_MODELS_WITH_IDF
 
     @field_validator("language")
     @classmethod

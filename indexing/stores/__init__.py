@@ -87,11 +87,6 @@ def get_bm25_encoder(spec: "SparseSpec") -> "Bm25Encoder":
     return sparse.get_bm25_encoder(spec)
 
 
-def encode_sparse_query(spec: "SparseSpec", text: str) -> SparseVector:
-    """Encode a query as BM25 terms; empty if it holds only stop words and punctuation."""
-    return get_bm25_encoder(spec).encode_query(text)
-
-
 def _make_store(kind: str) -> VectorStore:
     if kind == "embedded":
         from indexing.stores.embedded import EmbeddedStore

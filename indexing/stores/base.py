@@ -25,10 +25,11 @@ DenseVector = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class SparseVector:
-    """Term weights by term id; ``indices`` are unique."""
+    """Term weights by term id; ``indices`` are unique. ``has_idf``: as that of the collection."""
 
     indices: list[int]
     values: list[float]
+    has_idf: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +60,13 @@ class ScoredPoint:
 @dataclass(frozen=True, slots=True)
 class CollectionSchema:
     """What a collection must offer. ``fields``: payload field -> declared type, or ``uuid`` for the
-    ids of other rows; each is indexed."""
+    ids of other rows; each is indexed. ``has_idf``: whether searches multiply the weights of terms
+    by their inverse document frequencies."""
 
     dimension: int
     fields: Mapping[str, str]
     has_sparse: bool = True
+    has_idf: bool = True
 
 
 # A filter is a tree of these. A condition on a field with many values holds if any value matches.

@@ -452,6 +452,12 @@ def _build_query_request(
     filter, fusion = _to_qdrant_filter(query.filter), query.fusion
     corpus = _to_qdrant_filter(query.corpus)
     limit, with_payload = compute_fetch_limit(query), query.with_payload
+
+    def make_params(ranking: VectorQuery, *, ef: int) -> models.SearchParams:
+        # The engine refuses a corpus where it counts no terms.
+        counted = corpus if ranking.has_idf else None
+        return make_search_params(ef=ef, is_exact=query.is_exact, corpus=counted)
+
     if fusion is None:
         [ranking] = vector_queries
         ef = query.ef if limit <= query.ef else max(limit, DEEP_EF)
@@ -459,7 +465,7 @@ def _build_query_request(
             query=_to_query_vector(ranking),
             using=ranking.using,
             filter=filter,
-            params=make_search_params(ranking.using, ef=ef, is_exact=query.is_exact, corpus=corpus),
+            params=make_params(ranking, ef=ef),
             limit=limit,
             with_payload=with_payload,
         )
@@ -468,9 +474,7 @@ def _build_query_request(
             query=_to_query_vector(ranking),
             using=ranking.using,
             filter=filter,
-            params=make_search_params(
-                ranking.using, ef=query.ef, is_exact=query.is_exact, corpus=corpus
-            ),
+            params=make_params(ranking, ef=query.ef),
             limit=fusion.prefetch,
         )
         for ranking in vector_queries

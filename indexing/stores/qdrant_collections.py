@@ -29,7 +29,8 @@ def make_collection(
     dense = models.VectorParams(
         size=schema.dimension, distance=models.Distance.COSINE, on_disk=settings.vectors_on_disk
     )
-    sparse = {SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)}
+    modifier = models.Modifier.IDF if schema.has_idf else None
+    sparse = {SPARSE: models.SparseVectorParams(modifier=modifier)}
     return {
         "vectors_config": {DENSE: dense},
         "sparse_vectors_config": sparse if schema.has_sparse else None,
@@ -67,11 +68,9 @@ def find_changes(info: models.CollectionInfo, settings: StoreSpec) -> dict[str, 
 
 
 def make_search_params(
-    using: str, *, ef: int, is_exact: bool, corpus: models.Filter | None
+    *, ef: int, is_exact: bool, corpus: models.Filter | None
 ) -> models.SearchParams:
-    # The engine refuses a corpus for dense vectors.
-    has_corpus = corpus is not None and using == SPARSE
-    idf = models.IdfCorpusParams(corpus=corpus) if has_corpus else None
+    idf = None if corpus is None else models.IdfCorpusParams(corpus=corpus)
     if is_exact:
         return models.SearchParams(exact=True, idf=idf)
     rescored = models.QuantizationSearchParams(rescore=True, oversampling=OVERSAMPLING)

@@ -98,6 +98,10 @@ class VectorQuery:
     using: str
     vector: DenseVector | SparseVector
 
+    @property
+    def has_idf(self) -> bool:
+        return isinstance(self.vector, SparseVector) and self.vector.has_idf
+
 
 def get_vector_queries(query: Query) -> list[VectorQuery]:
     """Return the vectors to search with: those that are given and not empty. Raises ``ValueError``:

@@ -9,6 +9,7 @@ Source:
 """
 
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 
 import regex  # for Unicode scripts, which re lacks
@@ -43,6 +44,9 @@ class Bm25Encoder:
     def encode_document(self, text: str) -> SparseVector:
         vector = self._model.embed_document(self._spell_numbers(text))
         return SparseVector(vector.indices, vector.values)
+
+    def encode_documents(self, texts: Sequence[str]) -> list[SparseVector]:
+        return [self.encode_document(text) for text in texts]
 
     def encode_query(self, text: str) -> SparseVector:
         """Each distinct term once, with weight 1. A year after letters is also a term of its own:

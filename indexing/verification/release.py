@@ -14,7 +14,8 @@ from indexing import embedding
 from indexing.drafting import get_drafters, hash_payload
 from indexing.models import IndexBuild, IndexedDocument, Node
 from indexing.services import draft_points
-from indexing.stores import encode_sparse_query, get_store
+from indexing.sparse_vectors import encode_sparse_query
+from indexing.stores import get_store
 from indexing.stores.base import Point, Query, StoredPoint
 from indexing.verification.documents import rows_match_drafts
 

@@ -69,14 +69,16 @@ def search_sources(
     sources = rows.in_bulk(found)
     neighbours = load_adjacent_sources(sources.values(), window)
     quotes = group_by_source(find_quotes(found, knowledge_query.grant)) if with_concepts else {}
+    best = {source_id: chunks[source_id][0][0] for source_id in found}
+    specs = {source_id: chunk.spec for source_id, chunk in best.items()}
     return [
         SourceHit(
             source_id,
             sources.get(source_id),
-            chunks[source_id][0][0].index,
+            best[source_id].index,
             [chunk for chunk, _ in chunks[source_id]],
             max(similarity for _, similarity in chunks[source_id]),
-            name_score(options.mode, chunks[source_id][0][0].spec.search.fusion),
+            name_score(options.mode, specs[source_id].search.fusion, specs[source_id].sparse),
             neighbours.get(source_id, []),
             quotes.get(source_id, []),
         )

@@ -106,7 +106,7 @@ def _make_passage(
     return Passage(
         hit=hit,
         score=hit.score,
-        score_kind=name_score(Mode.HYBRID, hit.spec.search.fusion),
+        score_kind=name_score(Mode.HYBRID, hit.spec.search.fusion, hit.spec.sparse),
         similarity=hit.similarity,
         steps=(step,),
         heading=headings.get(hit.payload["source_id"], ""),

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from indexing.kinds import KINDS
-from indexing.stores import encode_sparse_query, get_store
+from indexing.sparse_vectors import encode_sparse_query
+from indexing.stores import get_store
 from indexing.stores.qdrant import QdrantStore
 from retrieval.search.targets import find_builds, make_targets
 

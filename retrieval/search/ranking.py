@@ -65,7 +65,7 @@ def _search(
         dense, sparse = (
             [(point.id.int, point.score) for point in next(answers)] for _ in ("dense", "sparse")
         )
-        rankings[target] = CollectionRankings(dense, sparse, target.space)
+        rankings[target] = CollectionRankings(dense, sparse, target.space, target.sparse_space)
     _fuse(rankings)
 
 

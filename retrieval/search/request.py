@@ -9,6 +9,7 @@ from typing import Any
 from core.exceptions import InvalidInput
 from core.text import is_text
 from indexing.models import IndexBuild
+from indexing.spec import SparseSpec
 from retrieval.fusion import FusionMethod
 
 MAX_LIMIT = 100
@@ -26,8 +27,10 @@ class Mode(StrEnum):
 SCORE_KINDS = {Mode.HYBRID: "rrf", Mode.DENSE: "cosine", Mode.SPARSE: "bm25"}
 
 
-def name_score(mode: Mode, fusion: FusionMethod) -> str:
-    """Name the kind of a search's scores; ``fusion`` is that of its index."""
+def name_score(mode: Mode, fusion: FusionMethod, sparse: SparseSpec) -> str:
+    """Name the kind of a search's scores; ``fusion`` and ``sparse`` are those of its index."""
+    if mode == Mode.SPARSE and sparse.model is not None:
+        return "dot_product"
     return "standard_score" if mode == Mode.HYBRID and fusion == "scores" else SCORE_KINDS[mode]
 
 

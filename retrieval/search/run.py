@@ -178,9 +178,11 @@ class SearchRun:
     @property
     def score_kind(self) -> str:
         if any(target.is_scored_by_rank for target in self.targets):
-            return SCORE_KINDS[Mode.HYBRID]  # cosines of unlike models are not comparable
-        method = self.targets[0].fusion.method if self.targets else "ranks"
-        return name_score(self.options.mode, method)
+            return SCORE_KINDS[Mode.HYBRID]  # scores of unlike models are not comparable
+        if not self.targets:
+            return SCORE_KINDS[self.options.mode]
+        first = self.targets[0]
+        return name_score(self.options.mode, first.fusion.method, first.spec.sparse)
 
     def finish(self, answer_class: type[Answer], **found: Any) -> Answer:
         """Make the answer: what was found, and what every answer says of its search."""

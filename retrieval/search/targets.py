@@ -12,6 +12,7 @@ from core.exceptions import InvalidInput, UnknownIndex
 from indexing.kinds import KINDS
 from indexing.losses import make_loss_error
 from indexing.models import Index, IndexBuild, Node
+from indexing.sparse_vectors import encode_sparse_query
 from indexing.spec import EmbeddingSpec, IndexSpec
 from indexing.spec.loaded import explain_missing_index
 from indexing.stores import (
@@ -21,7 +22,6 @@ from indexing.stores import (
     Payload,
     ScoredPoint,
     SparseVector,
-    encode_sparse_query,
 )
 from retrieval.filters import all_of, parse_filter
 from retrieval.fusion import HybridFusion, HybridRanking, mean_fusion
@@ -61,7 +61,7 @@ class Target:
     query_weights: QueryWeights = BOTH_READ
     depth: int = 0  # minimum number of points of each ranking to fuse
     needs_ranks: bool = False  # also return the ranks in the dense and the sparse ranking
-    is_scored_by_rank: bool = False  # reciprocal ranks replace cosines, which models do not share
+    is_scored_by_rank: bool = False  # reciprocal ranks replace scores, which models do not share
     shared_ranking: SharedRanking | None = None  # with collections of other indexes
     points: list[ScoredPoint] = field(default_factory=list)
     ranking: HybridRanking | None = None  # set if Strata, not the store, fuses
@@ -85,6 +85,11 @@ class Target:
             model.provider, model.model, model.dimension,
             model.document_prefix, model.query_prefix, model.endpoint,
         )  # fmt: skip
+
+    @property
+    def sparse_space(self) -> Hashable:
+        """Scores by terms of targets with the same space are comparable."""
+        return self.spec.sparse.model
 
     @property
     def has_two_rankings(self) -> bool:
@@ -277,8 +282,10 @@ def _set_dense_vectors(mode: Mode, targets: Sequence[Target]) -> list[str]:
 def set_query_terms(mode: Mode, targets: Sequence[Target]) -> list[str]:
     """Set what a sparse or hybrid search needs beside the query's dense vectors. Returns a note for
     each ranking that cannot read the query."""
+    is_scored_by_rank = mode == Mode.SPARSE and len({each.sparse_space for each in targets}) > 1
     for target in targets if mode != Mode.DENSE else ():
         target.sparse = encode_sparse_query(target.spec.sparse, target.query_text)
+        target.is_scored_by_rank |= is_scored_by_rank
     if mode != Mode.HYBRID:
         return []
     for target in targets:

@@ -188,6 +188,17 @@ class TestCollections:
 
         assert numbers(store.search(absent, Query(dense=vector(1, 0, 0, 0)))) == [1]
 
+    @pytest.mark.parametrize("corpus", [None, Match("venue", ["acl"])])
+    def test_can_leave_the_weights_of_terms_as_they_are(self, store, absent, corpus):
+        schema = CollectionSchema(4, {"venue": "keyword"}, has_idf=False)
+        store.ensure_collection(absent, schema)
+        store.upsert(absent, [make_point(n, sparse={1: 0.5 * n}) for n in (1, 2)])
+
+        query = SparseVector([1], [3.0], has_idf=False)
+        found = store.search(absent, Query(sparse=query, corpus=corpus))
+
+        assert [hit.score for hit in found] == pytest.approx([3.0, 1.5])
+
     def test_are_independent_of_each_other(self, store, collection, absent):
         store.ensure_collection(absent, CollectionSchema(2, {}))
         store.upsert(collection, [make_point(1)])

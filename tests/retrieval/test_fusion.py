@@ -207,6 +207,16 @@ class TestFuseCollections:
         }  # fmt: skip
         assert [id for id, _ in ranking.fused] == [12, 1, 11, 2]
 
+    def test_compares_no_weights_of_different_sparse_models(self):
+        one = CollectionRankings([], [(1, 0.9), (2, 0.8)])
+        other = CollectionRankings([], [(11, 30.0), (12, 20.0)], sparse_space="learned")
+
+        ranking = fuse_collections([one, other], HybridFusion())
+
+        assert ranks_and_scores(ranking.sparse) == {
+            1: (1, 0.9), 2: (2, 0.8), 11: (1, 30.0), 12: (2, 20.0),
+        }  # fmt: skip
+
 
 class TestMeanFusion:
     def test_keeps_settings_that_agree(self):

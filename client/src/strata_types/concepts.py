@@ -192,9 +192,9 @@ class MatchReason(TypedDict):
 class KnowledgeHit(TypedDict):
     score: float
     """Evidence is descriptive: it does not prove a relationship."""
-    score_kind: Literal["cosine", "rrf", "standard_score", "bm25", "weighted_sum"]
-    """cosine; of a source also rrf, standard_score or bm25, by the mode and the index; of a blended
-    concept weighted_sum, the sum of the scores in ways."""
+    score_kind: Literal["cosine", "rrf", "standard_score", "bm25", "dot_product", "weighted_sum"]
+    """cosine; of a source also rrf, standard_score, bm25 or dot_product, by the mode and the index;
+    of a blended concept weighted_sum, the sum of the scores in ways."""
     kind: KnowledgeKind
     id: str
     index: str

@@ -101,7 +101,7 @@ class AnyHit(TypedDict):
 
 
 class SearchHit(AnyHit):
-    score_kind: Literal["rrf", "standard_score", "cosine", "bm25"]
+    score_kind: Literal["rrf", "standard_score", "cosine", "bm25", "dot_product"]
     explain: NotRequired[HitExplanation]
 
 

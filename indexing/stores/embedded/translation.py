@@ -47,7 +47,8 @@ SEARCH_THREAD_COUNT = max(1, (os.cpu_count() or 2) - 1)
 
 
 def to_edge_config(schema: CollectionSchema) -> edge.EdgeConfig:
-    sparse = {SPARSE: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)}
+    modifier = edge.Modifier.Idf if schema.has_idf else None
+    sparse = {SPARSE: edge.EdgeSparseVectorParams(modifier=modifier)}
     return edge.EdgeConfig(
         vectors={DENSE: edge.EdgeVectorParams(schema.dimension, edge.Distance.Cosine)},
         sparse_vectors=sparse if schema.has_sparse else None,
@@ -106,7 +107,7 @@ def _nearest_query(vector_query: VectorQuery) -> Any:
 
 
 def _make_params(vector_query: VectorQuery, corpus: edge.Filter | None) -> edge.SearchParams | None:
-    if corpus is None or vector_query.using != SPARSE:  # the engine refuses one for dense vectors
+    if corpus is None or not vector_query.has_idf:  # the engine refuses one for other vectors
         return None
     return edge.SearchParams(idf=edge.IdfParams(corpus))
 

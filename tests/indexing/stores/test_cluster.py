@@ -11,12 +11,12 @@ from indexing import embedding, tasks
 from indexing.losses import has_lost_collection
 from indexing.models import IndexBuild, Node
 from indexing.removal import remove_artifact_points, remove_index
+from indexing.sparse_vectors import encode_sparse_query
 from indexing.stores import (
     CollectionSchema,
     Match,
     Point,
     Query,
-    encode_sparse_query,
     get_store,
 )
 from indexing.stores import base as base_module

@@ -3,8 +3,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from indexing.exceptions import InvalidSpec
+from indexing.sparse_vectors import encode_sparse_query
 from indexing.spec import LANGUAGES, SparseSpec, parse_spec
-from indexing.stores import encode_sparse_query, get_bm25_encoder
+from indexing.stores import get_bm25_encoder
 from indexing.stores.sparse import TOKENIZERS, Bm25Encoder
 
 
