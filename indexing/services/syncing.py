@@ -145,6 +145,8 @@ def _write_claimed(
         if node.input_hash != node.synced_input_hash:
             node.embedded_at = now
     needs_vectors = [node for node in nodes if node.input_hash != node.synced_input_hash]
+    if any(KINDS[node.kind].has_sparse for node in needs_vectors):
+        get_sparse_encoder(build.spec.sparse)  # without its model, no text is embedded in vain
     vectors = find_reusable_vectors(build, needs_vectors)
     copied_count = len(vectors)
     uncopied = [node for node in needs_vectors if node.point_id not in vectors]

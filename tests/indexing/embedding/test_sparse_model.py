@@ -14,12 +14,11 @@ from onnx import TensorProto, helper
 from access.grants import Grant
 from config import diagnostics
 from config.preloading import preload_models_and_store
-from indexing import embedding
 from indexing.drafting import hash_vector_inputs
 from indexing.embedding import describe_sparse_model_availability, sparse_model
 from indexing.exceptions import InvalidSpec, ModelUnavailable
 from indexing.models import IndexBuild, Node
-from indexing.services import load_specs, sync_nodes
+from indexing.services import load_specs, plan_nodes, sync_nodes
 from indexing.spec import IndexSpec, SparseSpec, dump_recipe, parse_spec
 from indexing.spec.sections import SPARSE_MODELS
 from indexing.spec.stored import read_stored_spec
@@ -199,21 +198,22 @@ class TestIndexing:
             assert hash_vector_inputs(node, learned.spec) == node.input_hash
             assert hash_vector_inputs(node, other) != node.input_hash
 
-    def test_waits_without_a_network_and_says_what_to_do(self, learned, monkeypatch):
+    def test_waits_without_a_network_and_says_what_to_do(self, learned, embedder, monkeypatch):
         def fail(*args: Any, **kwargs: Any) -> None:
             raise ValueError("Could not load model from any source.")
 
         monkeypatch.setattr(sparse_model, "_loaders", {})
         monkeypatch.setattr(fastembed, "SparseTextEmbedding", fail)
-        give("Another one.", index="learned")
-        sync_nodes(learned)
+        plan_nodes(give("Another one.", index="learned").pk, learned)
+        embedder.embedded.clear()
+        with pytest.raises(ModelUnavailable, match="could not be fetched"):
+            sync_nodes(learned)
         response = client_with_key().get("/api/v1/search/pages?index=learned&q=cars")
 
         assert response.status_code == 503
         assert SPLADE in response.json()["detail"]
         assert "huggingface.co" in response.json()["fix"]
-        with pytest.raises(ModelUnavailable, match="could not be fetched"):
-            embedding.get_sparse_model_loader(SPLADE).get()
+        assert not any("Another" in text for text in embedder.embedded)
 
     def test_is_loaded_in_advance(self, learned):
         preload_models_and_store()
