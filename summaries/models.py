@@ -125,7 +125,7 @@ class Summary(WrittenText):
     @property
     def is_deleted(self) -> bool:
         """Whether a person deleted it; writers leave it alone."""
-        return self.is_by_hand and not self.text
+        return self.is_by_hand and self.text_hash == EMPTY_TEXT_HASH
 
     @property
     def kind(self) -> str:

@@ -102,7 +102,9 @@ def _plan_page_summaries(artifact: Artifact, build: IndexBuild) -> None:
         else:
             changed.append(row)
         row.input_hash = input_hash
-        if not row.is_by_hand:
+        if row.is_deleted:  # nothing is missing, so the artifact's summary is not stale
+            row.written_input_hash = input_hash
+        elif not row.is_by_hand:
             make_due(row)
             if not page.text.strip():  # a blank page has an empty summary
                 row.state, row.written_input_hash = WrittenText.State.WRITTEN, input_hash

@@ -3,7 +3,9 @@
 import pytest
 
 from access.grants import Scope
+from core.text import hash_text
 from documents.models import Artifact, Page
+from documents.services import TextContent, replace_content
 from indexing.models import IndexBuild, Node
 from indexing.regeneration import regenerate
 from summaries.models import Annotation, Summary
@@ -136,6 +138,17 @@ class TestDeletion:
         kinds = Node.objects.filter(build=other).values_list("kind", flat=True)
         assert "page_summary" not in kinds
         assert "chunk" in kinds
+
+    def test_lasts_with_other_content_and_makes_nothing_stale(self, wide, artifact, page_path):
+        client_with_key().delete(page_path)
+
+        replace_content(artifact.pk, TextContent(("Owls hunt at night.",)))
+        write_all(wide, artifact)
+
+        assert client_with_key().get(page_path).status_code == 404
+        deleted = Summary.objects.of_pages().get()
+        assert deleted.input_hash == hash_text("Owls hunt at night.")
+        assert deleted.written_input_hash == deleted.input_hash
 
     def test_has_the_summary_of_the_document_written_again(self, wide, page_path):
         client_with_key().delete(page_path)
