@@ -90,7 +90,7 @@ def check_models() -> Iterator[DiagnosticResult]:
             yield DiagnosticResult("model", False, f"{name}: {error}", error.fix or "")
         else:
             yield DiagnosticResult("model", True, f"{name}: {detail}")
-    for name in sorted({spec.sparse.model for spec in get_specs().values()} - {None}):
+    for name in sorted(filter(None, {spec.sparse.model for spec in get_specs().values()})):
         detail = describe_sparse_model_availability(name)
         yield DiagnosticResult("model", True, f"{name} (sparse): {detail}")
 

@@ -78,7 +78,7 @@ def freeze_loaded_objects() -> None:
 
 
 def _preload_models(specs: Sequence[IndexSpec]) -> None:
-    for name in {spec.sparse.model for spec in specs} - {None}:
+    for name in filter(None, {spec.sparse.model for spec in specs}):
         embedding.get_sparse_model_loader(name).start()  # in the background
     models = {model for spec in specs for model in spec.embedding_specs}
     for error in embedding.load_models(models, PRELOAD_SECONDS):
