@@ -102,14 +102,15 @@ def _plan_page_summaries(artifact: Artifact, build: IndexBuild) -> None:
         else:
             changed.append(row)
         row.input_hash = input_hash
-        if row.is_deleted:  # nothing is missing, so the artifact's summary is not stale
-            row.written_input_hash = input_hash
-        elif not row.is_by_hand:
+        if not row.is_by_hand:
             make_due(row)
             if not page.text.strip():  # a blank page has an empty summary
                 row.state, row.written_input_hash = WrittenText.State.WRITTEN, input_hash
                 row.text, row.text_hash = "", EMPTY_TEXT_HASH
     reuse_page_summaries(build, [row for row in new if row.state == WrittenText.State.DUE])
+    for row in (*new, *changed):
+        if row.is_deleted:  # nothing is missing, so the artifact's summary is not stale
+            row.written_input_hash = row.input_hash
     Summary.objects.bulk_create(new, batch_size=ROWS_PER_STATEMENT, ignore_conflicts=True)
     blanked = [
         row for row in changed if row.state == WrittenText.State.WRITTEN and not row.is_by_hand

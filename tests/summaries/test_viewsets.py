@@ -129,6 +129,7 @@ class TestDeletion:
 
     def test_is_kept_by_a_new_build(self, wide, artifact, page_path):
         client_with_key().delete(page_path)
+        Page.objects.update(text="Owls hunt.", content_hash=hash_text("Owls hunt."))
         other = IndexBuild.objects.create(
             index=wide.index, number=2, recipe=wide.recipe, fingerprint=wide.fingerprint
         )
@@ -138,6 +139,8 @@ class TestDeletion:
         kinds = Node.objects.filter(build=other).values_list("kind", flat=True)
         assert "page_summary" not in kinds
         assert "chunk" in kinds
+        deleted = Summary.objects.of_pages().get(build=other)
+        assert deleted.written_input_hash == hash_text("Owls hunt.")
 
     def test_lasts_with_other_content_and_makes_nothing_stale(self, wide, artifact, page_path):
         client_with_key().delete(page_path)
