@@ -17,6 +17,7 @@ from documents.parsing import docling_serve
 from indexing.embedding import openai_model
 from indexing.exceptions import EmbeddingUnavailable, ModelUnavailable
 from indexing.spec import EmbeddingSpec
+from presets.papers.anthology import downloading
 from retrieval.cross_encoders import RerankEndpoint
 from summaries.exceptions import LanguageModelUnavailable
 from summaries.llm.language_model import LanguageModel
@@ -58,6 +59,10 @@ def sign_in(url: str, folder: Path) -> None:
     openid.redirect_to_provider(request, "http://localhost/sign-in/openid/return/")
 
 
+def download(url: str, folder: Path) -> None:
+    downloading.download_anthology(folder)
+
+
 READERS: dict[Callable[[str, Path], None], tuple[type[Exception], ...]] = {
     fetch: (AddressUnavailable,),
     embed: (EmbeddingUnavailable,),
@@ -65,6 +70,7 @@ READERS: dict[Callable[[str, Path], None], tuple[type[Exception], ...]] = {
     complete: (LanguageModelUnavailable,),
     convert: (ReaderUnavailable, Unparsable),
     sign_in: (SignInRefused,),
+    download: (AddressUnavailable,),
 }
 
 
@@ -75,9 +81,12 @@ def host(settings, monkeypatch):
         settings.STRATA_MAX_UPLOAD_BYTES = 10_000
         settings.STRATA_OIDC_ISSUER = settings.STRATA_DOCLING_SERVE_URL = host.url
         settings.STRATA_OIDC_CLIENT_ID = settings.STRATA_OIDC_CLIENT_SECRET = "strata"
+        settings.STRATA_ANTHOLOGY_URL = f"{host.url}/papers.jsonl"
         settings.STRATA_LLM_RETRIES = 0
         settings.STRATA_LLM_TIMEOUT_SECONDS = SECONDS
         monkeypatch.setattr(fetching, "TIMEOUT_SECONDS", SECONDS)
+        monkeypatch.setattr(downloading, "DOWNLOAD_SECONDS", SECONDS)
+        monkeypatch.setattr(downloading, "MAX_BYTES", 10**6)
         monkeypatch.setattr(openai_model, "QUERY_TIMEOUT", httpx.Timeout(SECONDS))
         monkeypatch.setattr(openid, "TIMEOUT_SECONDS", SECONDS)
         monkeypatch.setattr(docling_serve, "TRANSFER_SECONDS", SECONDS)
@@ -118,7 +127,7 @@ class TestEveryReader:
         settings.STRATA_MAX_UPLOAD_BYTES = 10**6
         host.attack = "nested"
 
-        if reader is fetch:
-            fetch(host.url, tmp_path)  # a file like any other
+        if reader in {fetch, download}:
+            reader(host.url, tmp_path)  # a file like any other
         else:
             assert isinstance(read(reader, host, tmp_path), READERS[reader])

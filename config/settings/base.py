@@ -242,6 +242,9 @@ STRATA_PRIVATE_HOSTS = read_list("STRATA_PRIVATE_HOSTS")
 # none.
 STRATA_FETCH_HOSTS = read_list("STRATA_FETCH_HOSTS")
 
+# What import_acl --download downloads: a ZIP of the ACL Anthology's repository, or one file of it.
+STRATA_ANTHOLOGY_URL = read_url("STRATA_ANTHOLOGY_URL")
+
 # --- Webhooks --------------------------------------------------------------------------------
 
 # Receivers of events, separated by commas; write a comma inside a URL as "%2C".

@@ -83,6 +83,12 @@ class Paper:
     doi: str = ""
     is_retracted: bool = False
 
+    def to_document(self) -> dict[str, Any]:
+        """A document as the API takes it, and a line of ``strata add``."""
+        arguments = self.to_artifact_arguments()
+        del arguments["content"]
+        return {"text": self.abstract, **arguments}
+
     def to_artifact_arguments(self) -> dict[str, Any]:
         """The arguments of ``services.add_artifact``."""
         metadata: dict[str, Any] = {"authors": list(self.authors), "venue": list(self.venues)}
