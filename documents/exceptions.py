@@ -84,8 +84,14 @@ class AddressUnavailable(Unavailable):
 
     code = "address_unavailable"
 
-    def __init__(self, detail: str | None = None) -> None:
-        super().__init__(detail, field="url", fix="Try again later, or send the file.")
+    def __init__(
+        self,
+        detail: str | None = None,
+        *,
+        field: str | None = "url",
+        fix: str = "Try again later, or send the file.",
+    ) -> None:
+        super().__init__(detail, field=field, fix=fix)
 
 
 class PagesBusy(Unavailable):

@@ -204,11 +204,16 @@ def describe_file(path: Path) -> InputFile:
         InvalidInput: there is no such file.
         OSError: it cannot be read.
     """
-    if not path.is_file():
-        raise InvalidInput(f"{path} is a folder." if path.is_dir() else f"{path} does not exist.")
+    require_file(path)
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         return InputFile(name=clean_name(path.name)[:500], sha256=digest, byte_count=file.tell())
+
+
+def require_file(path: Path) -> None:
+    """Raise ``InvalidInput`` if there is no such file."""
+    if not path.is_file():
+        raise InvalidInput(f"{path} is a folder." if path.is_dir() else f"{path} does not exist.")
 
 
 def hash_bytes(content: bytes) -> str:

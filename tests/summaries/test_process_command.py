@@ -116,6 +116,10 @@ class TestWithoutAnIndex:
 
         assert not Path("knee").exists()
 
+    def test_a_missing_file_is_reported_first(self, physio, build, files):
+        with pytest.raises(CommandError, match=r"nowhere\.md does not exist"):
+            process("nowhere.md", "--parse-only")
+
     def test_none_is_an_error(self, db, files):
         with pytest.raises(CommandError, match="There is no index yet"):
             process(files[0], "--parse-only")

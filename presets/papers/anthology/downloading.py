@@ -47,7 +47,10 @@ def download_anthology(folder: Path) -> Path:
     except PrivateAddressRefused as error:
         raise InvalidInput(f"{error}") from None
     except httpx.HTTPError as error:
-        raise AddressUnavailable(f"{url} did not send the Anthology: {error}") from None
+        reason = str(error).rstrip(".") or type(error).__name__
+        raise AddressUnavailable(
+            f"{url} did not send the Anthology: {reason}.", field=None, fix="Try again later."
+        ) from None
     if path.suffix != ".zip":
         return path
     _unpack(path, folder)

@@ -18,6 +18,7 @@ from summaries.processing import (
     FileInspection,
     choose_index,
     name_folders,
+    require_file,
 )
 
 
@@ -96,6 +97,7 @@ class Command(StrataCommand):
 
     def _process(self, file: Path, index: str | None, folder: Path, stage: Stage) -> None:
         try:
+            require_file(file)
             if index is None:
                 index = choose_index(folder, has_questions=stage in (Stage.WRITE, Stage.EMBED))
                 self.stdout.write(f"Processing {file} for the index {index}")

@@ -119,6 +119,12 @@ class TestDownload:
         with pytest.raises(CommandError, match=r"unpacks to more than 1,000 bytes"):
             call_command("import_acl", "--download", "--write", str(lines))
 
+    def test_says_why_the_host_sends_nothing(self, site, lines):
+        site.close()
+
+        with pytest.raises(CommandError, match=r"refused\. Try again later\. \[address_unavail"):
+            call_command("import_acl", "--download", "--write", str(lines))
+
     def test_is_refused_from_a_private_host_that_no_setting_names(self, site, settings, lines):
         settings.STRATA_PRIVATE_HOSTS = []
 
@@ -149,6 +155,13 @@ class TestWrite:
 
         assert Artifact.objects.get().external_id == "2031.owl-main.1"
         assert "1 unchanged, 1 without an abstract" in capsys.readouterr().out
+
+    def test_of_a_path_makes_no_temporary_folder(self, xml, lines, monkeypatch):
+        monkeypatch.setattr("tempfile.mkdtemp", None)
+
+        call_command("import_acl", str(xml), "--write", str(lines))
+
+        assert len(load(lines)) == 1
 
     def test_reports_papers_that_cannot_be_read(self, xml, lines, capsys):
         xml.write_text(XML.replace('<paper id="2">', "<paper>"))

@@ -1,5 +1,7 @@
 import json
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -54,8 +56,8 @@ class Command(AddDocumentsCommand):
             raise CommandError("Give a PATH or --download, and not both.")
         if write is not None:
             _check_write_options(write, {"--index": index, "--wait": wait})
-        with tempfile.TemporaryDirectory(prefix="anthology-") as folder:
-            anthology = open_anthology(path or download_anthology(Path(folder)))
+        with _files_at(path) as files:
+            anthology = open_anthology(files)
             if write is not None:
                 self._write(anthology, write)
                 return
@@ -88,6 +90,16 @@ class Command(AddDocumentsCommand):
                 else:
                     skipped += 1
         return written, skipped, refused
+
+
+@contextmanager
+def _files_at(path: Path | None) -> Iterator[Path]:
+    """The path, or what is downloaded if there is none, until the block ends."""
+    if path is not None:
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="anthology-") as folder:
+        yield download_anthology(Path(folder))
 
 
 def _check_write_options(path: Path, others: dict[str, object]) -> None:
