@@ -246,6 +246,12 @@ TOOLS: Final[Mapping[str, AgentTool]] = {
             render=rendering.render_search,
         ),
         _make_tool(
+            "embed",
+            "embed_texts",
+            description="Return the vectors of texts by the model of an index, to compare texts "
+            "yourself or to search with.",
+        ),
+        _make_tool(
             "search_concepts",
             "search_concepts_by_body",
             "search_concepts",

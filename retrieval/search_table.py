@@ -24,8 +24,9 @@ from retrieval.serializers import knowledge_requests as knowledge
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """``parameters`` are the query and the retriever's own arguments. ``answer`` is the type of
-    what ``render`` makes of the retriever's answer, with ``relevant`` where ``finds_passages``."""
+    """``parameters`` are the query, or a vector, and the retriever's own arguments. ``answer`` is
+    the type of what ``render`` makes of the retriever's answer, with ``relevant`` where
+    ``finds_passages``."""
 
     operation_id: str
     retriever: str  # dotted path, because importing a retriever imports LlamaIndex
@@ -193,7 +194,7 @@ def run_search(name: str, parameters: Any, grant: Grant) -> SearchResponse:
     the retriever."""
     search = SEARCHES[name]
     fields = search.parameters.read(parameters)
-    query = fields.pop("query")
+    query = fields.pop("query", "")
     if "index" not in fields:
         fields["index"] = [find_only_index(grant)]
     with keep_for_request():
@@ -206,6 +207,7 @@ def run_search(name: str, parameters: Any, grant: Grant) -> SearchResponse:
                 grant,
                 mode=fields["mode"],
                 filter=fields.get("filter"),
+                has_vector="vector" in fields,
                 notes=answer.notes,
             )
             answers.add_relevance(content, relevance)

@@ -13,6 +13,7 @@ from retrieval.views.knowledge import (
 from retrieval.views.pipelines import PipelineListView
 from retrieval.views.searches import FacetsView, ToolViewSet, make_search_view
 from retrieval.views.sources import PagePassagesView, SourceView
+from retrieval.views.text_vectors import EmbedView
 
 urlpatterns = [
     *(each for name in SEARCHES for each in api_paths(f"search/{name}", make_search_view(name))),
@@ -30,6 +31,7 @@ urlpatterns = [
     *api_paths("emergent/<uuid:pair_id>/dismiss", EmergentPairViewSet, {"post": "dismiss"}),
     path("ask", answer_question, name="ask"),
     *api_paths("indexes/<str:index>/facets", FacetsView),
+    *api_paths("indexes/<str:index>/embed", EmbedView),
     path("indexes/<str:index>/tools/", ToolViewSet.as_view({"get": "list"}), name="tool-list"),
     *api_paths("indexes/<str:index>/tools/<str:name>/", ToolViewSet, {"post": "call"}, name="tool"),
     path("pipelines/", PipelineListView.as_view(), name="pipeline-list"),

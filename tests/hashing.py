@@ -26,7 +26,7 @@ class HashingEmbedder:
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return np.stack([self._vector(text) for text in texts])
 
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+    def count_tokens(self, texts: Sequence[str], *, as_queries: bool = False) -> list[int]:
         return [len(text.split()) + 2 for text in texts]
 
     def _vector(self, text: str) -> NDArray[np.float32]:

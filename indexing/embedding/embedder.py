@@ -101,9 +101,11 @@ class Embedder:
         """``embed_query`` off the event loop."""
         return await asyncio.to_thread(self.embed_query, text)
 
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Count each text's tokens as a document: with prefix and special tokens, not truncated."""
-        return self._model.count_tokens([self.spec.document_prefix + text for text in texts])
+    def count_tokens(self, texts: Sequence[str], *, as_queries: bool = False) -> list[int]:
+        """Count each text's tokens as a document or a query: with prefix and special tokens, not
+        truncated."""
+        prefix = self.spec.query_prefix if as_queries else self.spec.document_prefix
+        return self._model.count_tokens([prefix + text for text in texts])
 
     def _embed(self, texts: list[str], embed_batch: Callable[[list[str]], Vectors]) -> Vectors:
         vectors = np.empty((len(texts), self.spec.dimension), np.float32)

@@ -21,6 +21,7 @@ from retrieval.search.targets import (
     PointKey,
     merge_candidates,
     require_same_model,
+    set_given_vector,
     set_query_terms,
 )
 
@@ -54,8 +55,10 @@ class KnowledgeQuery(SearchRun):
         grant: Grant,
         vector: DenseVector | None = None,
     ) -> None:
-        super().__init__(indexes, [query] if vector is None else [], SearchOptions(), grant)
-        self.query, self.vector = query, vector
+        options = SearchOptions(vector=vector)
+        super().__init__(indexes, [query], options, grant)
+        self.query, self.vector = query, options.vector
+        self._has_given_vector = vector is not None
 
     @stage("retriever", "RETRIEVER")
     def find(self, kind: str, options: SearchOptions) -> list[EntityScore]:
@@ -127,9 +130,10 @@ class KnowledgeQuery(SearchRun):
         with self.stage("embed"):
             if self.vector is None and targets:
                 self.vector = embed_query(targets[0].embedding, targets[0].query_text)
-            for target in targets:
-                target.dense = self.vector  # in a sparse search too: its hits have a cosine
-            self.notes += set_query_terms(options.mode, targets)
+            if self.vector is not None:  # in a sparse search too: its hits have a cosine
+                set_given_vector(targets, self.vector)
+            weighs_rankings = not self._has_given_vector
+            self.notes += set_query_terms(options.mode, targets, weighs_rankings=weighs_rankings)
 
     def _find_served(self, count: int) -> list[Candidate]:
         """Fetch the next ``count`` points, and return all points so far that can be served."""

@@ -62,6 +62,7 @@ def search_sources(
 ) -> list[SourceHit]:
     """Find sources by their best chunk, best first. ``window`` adds the adjacent sources on each
     side, ``with_concepts`` the quotes in each source with their concepts."""
+    options = options.settle_mode(knowledge_query.query)
     end = options.offset + options.limit
     chunks = _find_chunks_by_source(knowledge_query, end, options)
     found = list(chunks)[options.offset : end]

@@ -27,12 +27,16 @@ def judge_search(
     *,
     mode: Mode | str = Mode.HYBRID,
     filter: Mapping[str, Any] | None = None,
+    has_vector: bool = False,
     notes: Sequence[str] = (),
 ) -> Relevance:
     """Whether passages that the filter leaves are about the query of a search, whose answer has
-    these notes. A search by words only, which embeds no query, can tell no more than that a passage
-    has all its words."""
+    these notes. A search that embeds no query, because it is by words only or has a vector, can
+    tell no more than that a passage has all its words."""
+    if not query:
+        return Relevance(None)
     is_by_words = mode == Mode.SPARSE or any(note.startswith(NOTE_START) for note in notes)
+    is_by_words |= has_vector
     builds = [build for build in find_builds(indexes, grant).values() if build is not None]
     return join_relevance([_judge(build, query, filter, is_by_words) for build in builds])
 

@@ -16,7 +16,9 @@ from retrieval.search.flat import search_nodes
 Answer = TypeVar("Answer")
 
 # The options of a search that has a mode.
-MODE_OPTIONS = frozenset({"mode", "limit", "filter", "verify", "explain", "stale", "min_revision"})
+MODE_OPTIONS = frozenset(
+    {"mode", "limit", "filter", "verify", "explain", "stale", "min_revision", "vector"}
+)
 
 
 class IndexRetriever(BaseRetriever, Generic[Answer]):
@@ -49,7 +51,8 @@ class IndexRetriever(BaseRetriever, Generic[Answer]):
 
     @abstractmethod
     def search(self, query: str) -> Answer:
-        """
+        """Search for a query, which is empty if the option ``vector`` stands for it.
+
         Raises:
             InvalidInput: names the parameter; also if an index holds no nodes of the kind.
             UnknownIndex: lists the known names.

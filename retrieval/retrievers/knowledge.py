@@ -26,14 +26,16 @@ Found = TypeVar("Found")
 class KnowledgeRetriever(IndexRetriever[KnowledgeAnswer[Found]]):
     """Scores are cosine similarities, in part weighted; several indexes must share a model."""
 
-    takes = frozenset({"limit", "min_similarity"})
+    takes = frozenset({"limit", "min_similarity", "vector"})
 
     @abstractmethod
     def find(self, knowledge_query: KnowledgeQuery) -> Found:
         """Find the hits nearest to a query."""
 
     def search(self, query: str) -> KnowledgeAnswer[Found]:
-        knowledge_query = KnowledgeQuery(self.indexes, query, grant=self.grant)
+        knowledge_query = KnowledgeQuery(
+            self.indexes, query, grant=self.grant, vector=self.options.vector
+        )
         found = self.find(knowledge_query)
         return knowledge_query.finish(KnowledgeAnswer, found=found)
 

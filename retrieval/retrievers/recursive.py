@@ -92,7 +92,9 @@ class RecursiveChunkRetriever(PassageRetriever):
     ) -> tuple[AnyAnswer, list[tuple[Place, float]]]:
         """The search of one kind: where the chunks below its best nodes are, with their scores."""
         if kind == "concept":
-            concepts = ConceptRetriever(indexes, grant=self.grant, limit=_MAX_CONCEPTS)
+            concepts = ConceptRetriever(
+                indexes, grant=self.grant, limit=_MAX_CONCEPTS, vector=self.options.vector
+            )
             found = concepts.search(query)
             return found, [
                 (("source_id", str(quote.source_id)), concept.score)

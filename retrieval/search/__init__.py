@@ -28,6 +28,7 @@ from retrieval.search.hit_checks import DroppedPoints, Verdict
 from retrieval.search.multi_query import MAX_CANDIDATES, MAX_QUERIES, MultiQueryAnswer
 from retrieval.search.query_vectors import require_vectors
 from retrieval.search.request import (
+    MAX_DIMENSION,
     MAX_INDEXES,
     MAX_LIMIT,
     MAX_OFFSET,
@@ -38,6 +39,7 @@ from retrieval.search.request import (
     SearchOptions,
     StaleHitPolicy,
     SummaryType,
+    read_vector,
 )
 from retrieval.search.run import Hit
 from retrieval.search.targets import find_only_index

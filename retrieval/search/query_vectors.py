@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 from core.fiscal_years import spell_out_fiscal_years
 from indexing import embedding
+from indexing.embedding.vectors import Vectors
 from indexing.exceptions import EmbeddingUnavailable, ModelUnavailable
 from indexing.spec import EmbeddingSpec
 from indexing.stores import DenseVector
@@ -30,6 +31,12 @@ def embed_query(spec: EmbeddingSpec, query: str) -> DenseVector:
     return once((spec, query), lambda: embedding.get_embedder(spec).embed_query(text))
 
 
+def embed_queries(spec: EmbeddingSpec, queries: Sequence[str]) -> Vectors:
+    """(queries, dimension); raises as ``embed_query``."""
+    texts = [spell_out_fiscal_years(query) for query in queries]
+    return embedding.get_embedder(spec).embed_queries(texts)
+
+
 def embed_queries_if_available(
     spec: EmbeddingSpec, queries: Sequence[str]
 ) -> tuple[Sequence[DenseVector | None], list[str]]:
@@ -38,8 +45,7 @@ def embed_queries_if_available(
     try:
         if len(queries) == 1:
             return [embed_query(spec, queries[0])], []
-        texts = [spell_out_fiscal_years(query) for query in queries]
-        return list(embedding.get_embedder(spec).embed_queries(texts)), []
+        return list(embed_queries(spec, queries)), []
     except (EmbeddingUnavailable, ModelUnavailable) as error:
         if spec.provider != "openai":
             raise

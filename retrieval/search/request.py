@@ -2,20 +2,25 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from numbers import Real
 from typing import Any
+
+import numpy as np
 
 from core.exceptions import InvalidInput
 from core.text import is_text
 from indexing.models import IndexBuild
 from indexing.spec import SparseSpec
+from indexing.stores import DenseVector
 from retrieval.fusion import FusionMethod
 
 MAX_LIMIT = 100
 MAX_OFFSET = 1_000
 MAX_QUERY_CHARS = 10_000
 MAX_INDEXES = 20
+MAX_DIMENSION = 65_536  # as of ``EmbeddingSpec``
 
 
 class Mode(StrEnum):
@@ -66,7 +71,8 @@ class SearchOptions:
     ``filter`` has the API's syntax (``retrieval.filters``). ``min_score`` is on the scale of the
     mode's scores, ``min_similarity`` a cosine in every mode. ``min_revision``: the hits must
     reflect all writes up to this revision. ``with_similarity`` also measures the cosine of each
-    hit, whatever the mode.
+    hit, whatever the mode. ``vector`` takes the place of the query's own, which is then not
+    embedded; its length does not matter.
     """
 
     mode: Mode = Mode.HYBRID
@@ -80,10 +86,13 @@ class SearchOptions:
     stale: StaleHitPolicy = StaleHitPolicy.FLAG
     min_revision: int | None = None
     with_similarity: bool = False
+    vector: DenseVector | None = field(default=None, compare=False)  # a list is converted
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mode", Mode(self.mode))  # the API gives their names
         object.__setattr__(self, "stale", StaleHitPolicy(self.stale))
+        if self.vector is not None:
+            object.__setattr__(self, "vector", read_vector(self.vector))
 
     def check(self, *, max_limit: int = MAX_LIMIT) -> None:
         """Raises ``InvalidInput``: names the option."""
@@ -94,10 +103,44 @@ class SearchOptions:
         if self.min_score is not None and not math.isfinite(self.min_score):
             raise InvalidInput("min_score must be a finite number.", field="min_score")
 
+    def settle_mode(self, query: str) -> "SearchOptions":
+        """These options with the mode in which this query is searched: by meaning if it has no
+        words beside its vector. Raises ``InvalidInput``: a search by words has a vector."""
+        if self.vector is None:
+            return self
+        if self.mode == Mode.SPARSE:
+            raise InvalidInput(
+                "A search by words, in the mode sparse, uses no vector.",
+                field="vector",
+                fix="Leave the vector out, or search in the mode hybrid or dense.",
+            )
+        return self if query else replace(self, mode=Mode.DENSE)
 
-def check_query(indexes: Sequence[str | IndexBuild], query: str) -> None:
+
+def read_vector(numbers: Sequence[float] | DenseVector) -> DenseVector:
+    """The numbers as a vector of length 1, as vectors are compared by their direction. Raises
+    ``InvalidInput``: it is not a list of finite numbers, or has no direction."""
+    is_list = isinstance(numbers, list | tuple | np.ndarray) and 0 < len(numbers) <= MAX_DIMENSION
+    if is_list and all(isinstance(each, Real) and not isinstance(each, bool) for each in numbers):
+        try:
+            vector = np.array(numbers, np.float64)
+        except OverflowError:  # an integer of hundreds of digits
+            vector = np.array([np.inf])
+        if np.isfinite(vector).all():
+            if not (largest := np.abs(vector).max()):
+                raise InvalidInput("The numbers of a vector must not all be 0.", field="vector")
+            vector /= largest  # squares of very large and very small numbers would be inf and 0
+            return (vector / np.linalg.norm(vector)).astype(np.float32)
+    raise InvalidInput(
+        f"vector must be a list of 1 to {MAX_DIMENSION:,} finite numbers.", field="vector"
+    )
+
+
+def check_query(
+    indexes: Sequence[str | IndexBuild], query: str, *, may_be_empty: bool = False
+) -> None:
     """Check the parameters that every search has. Raises ``InvalidInput``: names the parameter."""
-    if not query.strip():
+    if not query.strip() and not (may_be_empty and not query):
         raise InvalidInput("The query is empty.", field="query")
     if len(query) > MAX_QUERY_CHARS:
         raise InvalidInput(f"The query is longer than {MAX_QUERY_CHARS} characters.", field="query")

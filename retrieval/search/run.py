@@ -83,7 +83,8 @@ class SearchRun:
         self._started_at = time.perf_counter()
         self._took_ms = dict.fromkeys(STAGES, 0.0)
         for query in queries:
-            check_query(indexes, query)
+            check_query(indexes, query, may_be_empty=options.vector is not None)
+            options = options.settle_mode(query)
         if not grant.sees_all_documents:  # the check drops what the grant excludes
             options = replace(options, verify=True)
         self.options = options
@@ -112,7 +113,7 @@ class SearchRun:
                 revisions.wait_for_revision(*written)
                 target.required_ids = revisions.find_last_points(*written)
         with self.stage("embed"):
-            self.notes = set_query_vectors(self.options.mode, self.targets)
+            self.notes = set_query_vectors(self.options.mode, self.targets, self.options.vector)
         for target in self.targets:
             target.needs_ranks |= self.options.explain
 

@@ -247,15 +247,37 @@ def make_targets(
     return targets
 
 
-def set_query_vectors(mode: Mode, targets: Sequence[Target]) -> list[str]:
+def set_query_vectors(
+    mode: Mode, targets: Sequence[Target], vector: DenseVector | None = None
+) -> list[str]:
     """Set what a search needs of every target's query. In a hybrid search, mark the collections of
-    several indexes to be ranked together.
+    several indexes to be ranked together. A given ``vector`` is taken in place of the queries' own.
 
     If the endpoint of a model fails, a hybrid search ranks the targets of this model by words only;
     the returned notes say so. A dense search raises ``EmbeddingUnavailable``."""
-    notes = [] if mode == Mode.SPARSE else _set_dense_vectors(mode, targets)
-    notes += set_query_terms(mode, targets)
+    notes: list[str] = []
+    if vector is not None:
+        require_same_model(targets)
+        set_given_vector(targets, vector)
+    elif mode != Mode.SPARSE:
+        notes = _set_dense_vectors(mode, targets)
+    notes += set_query_terms(mode, targets, weighs_rankings=vector is None)
     return list(dict.fromkeys(notes))
+
+
+def set_given_vector(targets: Sequence[Target], vector: DenseVector) -> None:
+    """Search every target by this vector. Raises ``InvalidInput``: it has not the dimension of a
+    target's model."""
+    for target in targets:
+        model = target.embedding
+        if len(vector) != model.dimension:
+            raise InvalidInput(
+                f"The vector has {len(vector):,} numbers; those of {model.model}, with which "
+                f"{target.index} is embedded, have {model.dimension:,}.",
+                field="vector",
+                fix=f"Embed with the model of the index: POST indexes/{target.index}/embed.",
+            )
+        target.dense = vector
 
 
 def _set_dense_vectors(mode: Mode, targets: Sequence[Target]) -> list[str]:
@@ -279,16 +301,18 @@ def _set_dense_vectors(mode: Mode, targets: Sequence[Target]) -> list[str]:
     return notes
 
 
-def set_query_terms(mode: Mode, targets: Sequence[Target]) -> list[str]:
+def set_query_terms(
+    mode: Mode, targets: Sequence[Target], *, weighs_rankings: bool = True
+) -> list[str]:
     """Set what a sparse or hybrid search needs beside the query's dense vectors. Returns a note for
-    each ranking that cannot read the query."""
+    each ranking that cannot read the query; unless ``weighs_rankings``, both count in full."""
     is_scored_by_rank = mode == Mode.SPARSE and len({each.sparse_space for each in targets}) > 1
     for target in targets if mode != Mode.DENSE else ():
         target.sparse = encode_sparse_query(target.spec.sparse, target.query_text)
         target.is_scored_by_rank |= is_scored_by_rank
     if mode != Mode.HYBRID:
         return []
-    for target in targets:
+    for target in targets if weighs_rankings else ():
         if target.has_two_rankings:  # a ranking that is the only one keeps its weight
             target.query_weights = weigh_rankings(
                 target.spec, target.embedding, target.query, target.grant

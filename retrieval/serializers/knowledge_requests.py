@@ -15,10 +15,10 @@ from retrieval.serializers.requests import (
     FiniteFloatField,
     IndexNameField,
     IndexNamesField,
-    QuerySerializer,
     SimilarityField,
     SourceParametersSerializer,
     StringsField,
+    VectorQuerySerializer,
     describe_strings,
     join_alias,
 )
@@ -47,7 +47,7 @@ class WordsField(StringsField):
 
 
 @with_example({"index": "knowledge", "query": "wading birds", "limit": 5})
-class KnowledgeQuerySerializer(QuerySerializer):
+class KnowledgeQuerySerializer(VectorQuerySerializer):
     """Parameters common to all knowledge searches."""
 
     collection = IndexNamesField(required=False, help_text="The same as index.")

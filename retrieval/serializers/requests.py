@@ -23,6 +23,7 @@ from retrieval.questions.follow_ups import MAX_TURNS
 from retrieval.search import (
     DEFAULT_ARTIFACTS,
     MAX_ARTIFACTS,
+    MAX_DIMENSION,
     MAX_INDEXES,
     MAX_LIMIT,
     MAX_OFFSET,
@@ -31,10 +32,13 @@ from retrieval.search import (
     Mode,
     StaleHitPolicy,
     SummaryType,
+    read_vector,
 )
 from retrieval.source_context import MAX_WINDOW, PASSAGE_KINDS
+from retrieval.text_vectors import MAX_REQUEST_CHARS, MAX_TEXT_CHARS, MAX_TEXTS, InputType
 
 MAX_ANSWER_CHARS = 20_000  # of an earlier answer
+MAX_VECTOR_BYTES = 2**21  # ``MAX_DIMENSION`` numbers as text
 ONLY_INDEX = "May be left out where only one visible index holds something."
 
 
@@ -116,6 +120,38 @@ class SimilarityField(FiniteFloatField):
         super().__init__(min_value=-1.0, max_value=1.0, help_text=help_text, **kwargs)
 
 
+@extend_schema_field(
+    {
+        "oneOf": [
+            {
+                "type": "array",
+                "items": {"type": "number"},
+                "minItems": 1,
+                "maxItems": MAX_DIMENSION,
+            },
+            {"type": "string", "maxLength": MAX_VECTOR_BYTES},
+        ],
+    }
+)
+class VectorField(serializers.Field):
+    """A list of numbers, in a query string with commas between them."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            required=False,
+            help_text="A vector of the index's model, as `embed` returns it: the search uses it in "
+            "place of that of the query. Without a query the search is by meaning only.",
+        )
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, str):
+            try:
+                data = [float(number) for number in data.split(",")]
+            except ValueError:
+                data = []
+        return read_vector(data)
+
+
 def join_alias(attrs: dict[str, Any], name: str, alias: str) -> None:
     """Read a parameter that has two names. Raises ``InvalidInput``: both are given."""
     if name in attrs and alias in attrs:
@@ -134,13 +170,25 @@ class QuerySerializer(StrictSerializer):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         join_alias(attrs, "query", "q")
-        if "query" not in attrs:
-            raise InvalidInput("Give a query.", field="query")
+        if not attrs.keys() & {"query", "vector"}:
+            what = "a query or a vector" if "vector" in self.fields else "a query"
+            raise InvalidInput(f"Give {what}.", field="query")
         return attrs
 
 
+class VectorQuerySerializer(QuerySerializer):
+    """The parameters of a search that may be given a vector."""
+
+    query = StringField(
+        required=False,
+        max_length=MAX_QUERY_CHARS,
+        help_text="What to look for; not needed beside a vector.",
+    )
+    vector = VectorField()
+
+
 @with_example({"index": "handbook", "query": "when is the lamp lit", "limit": 5})
-class QueryParametersSerializer(QuerySerializer):
+class QueryParametersSerializer(VectorQuerySerializer):
     """The parameters of a search that has a mode."""
 
     mode = serializers.ChoiceField(choices=[str(mode) for mode in Mode], default="hybrid")
@@ -240,6 +288,44 @@ class ImageParametersSerializer(SpaceParametersSerializer):
     with_text = FlagField(default=True, help_text="Rank artifacts by their passages as well.")
 
 
+@extend_schema_field(
+    {
+        "oneOf": [
+            {"type": "string", "minLength": 1, "maxLength": MAX_TEXT_CHARS},
+            {
+                "type": "array",
+                "items": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT_CHARS},
+                "minItems": 1,
+                "maxItems": MAX_TEXTS,
+            },
+        ]
+    }
+)
+class TextsField(serializers.Field):
+    """One text or a list, which ``retrieval.text_vectors`` checks."""
+
+    default_error_messages = {"invalid": "The value must be a text or a list of texts."}
+
+    def to_internal_value(self, data: Any) -> list[str]:
+        texts = [data] if isinstance(data, str) else data
+        if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
+            self.fail("invalid")
+        return texts
+
+
+@with_example({"input": ["when is the lamp lit", "who keeps the lamp"], "input_type": "query"})
+class EmbedSerializer(StrictSerializer):
+    input = TextsField(
+        help_text=f"A text or a list of texts, at most {MAX_TEXTS}, each of at most "
+        f"{MAX_TEXT_CHARS:,} characters and together of at most {MAX_REQUEST_CHARS:,}."
+    )
+    input_type = serializers.ChoiceField(
+        choices=[str(each) for each in InputType],
+        default=str(InputType.QUERY),
+        help_text="A query is embedded as searches of this index embed it, a passage as documents.",
+    )
+
+
 @with_example({"index": "handbook", "query": "When is the lamp lit?"})
 class AskParametersSerializer(QuerySerializer):
     """A user's question."""
@@ -283,12 +369,16 @@ class AskBodySerializer(AskParametersSerializer):
 
 
 def read_query_string(params: QueryDict) -> dict[str, Any]:
-    """Convert a query string to the equivalent JSON body: ``index`` may repeat, ``filter`` is JSON.
-    Raises ``InvalidInput``: a parameter given more than once, or a filter that is not JSON."""
+    """Convert a query string to the equivalent JSON body: ``index`` and ``vector`` may repeat,
+    ``filter`` is JSON. Raises ``InvalidInput``: a parameter given more than once, or a filter that
+    is not JSON."""
     content: dict[str, Any] = {}
     for name, values in params.lists():
         if name == "index":
             content[name] = [part for value in values for part in value.split(",")]
+            continue
+        if name == "vector":
+            content[name] = ",".join(values)
             continue
         if len(values) > 1:
             raise InvalidInput(f"{name[:100]} is given more than once.", field=name[:100])

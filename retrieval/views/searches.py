@@ -27,7 +27,11 @@ from retrieval.pipelines.search_relevance import judge_search
 from retrieval.request_cache import keep_for_request
 from retrieval.search_table import SEARCHES, SearchResponse, run_search
 from retrieval.serializers.answers import render_tool_answer
-from retrieval.serializers.requests import FacetParametersSerializer, read_query_string
+from retrieval.serializers.requests import (
+    MAX_VECTOR_BYTES,
+    FacetParametersSerializer,
+    read_query_string,
+)
 from retrieval.tools import list_tools, prepare_tool_call
 
 
@@ -37,6 +41,10 @@ class SearchView(APIView):
     name: ClassVar[str]
     scopes = Scope.SEARCH
     is_public_search = True
+
+    @staticmethod
+    def max_body_bytes(content_type: str) -> int:
+        return 2**16 + MAX_VECTOR_BYTES
 
     def get(self, request: Request) -> Response:
         return self._respond(request, read_query_string(request.query_params))

@@ -73,7 +73,7 @@ MANAGING = re.compile(
     r"|.*/(plan|rollback|prune|spec)/$"
 )
 SEARCHES = re.compile(
-    r"api/v1/(search/|ask\b|indexes/<str:index>/(tools/|evidence/related)"
+    r"api/v1/(search/|ask\b|indexes/<str:index>/(tools/|evidence/related|embed)"
     r"|concepts/<uuid:concept_id>/evidence)|mcp/?$"
 )
 # About an index as a whole, not about single documents.

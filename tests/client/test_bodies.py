@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from strata_client.bodies import MAX_REQUEST_BYTES, read_file, split_batch
+from strata_client.bodies import MAX_REQUEST_BYTES, read_file, split_batch, split_texts
 
 
 def texts_of(lines: bytes) -> list[str]:
@@ -28,6 +28,20 @@ class TestSplitBatch:
         large = {"text": "a" * MAX_REQUEST_BYTES}
 
         assert [count for count, _ in split_batch([{"text": "a"}, large, {"text": "b"}])] == [1] * 3
+
+
+class TestSplitTexts:
+    def test_keeps_every_text_in_order_within_the_limits_of_a_request(self):
+        texts = [*(f"{number}" for number in range(150)), *("a" * 9_000 for _ in range(30))]
+
+        batches = list(split_texts(texts))
+
+        assert [text for batch in batches for text in batch] == texts
+        assert max(map(len, batches)) <= 100
+        assert max(sum(map(len, batch)) for batch in batches) <= 100_000
+
+    def test_yields_nothing_without_texts(self):
+        assert list(split_texts([])) == []
 
 
 class TestReadFile:

@@ -141,7 +141,12 @@ class TestReading:
         hierarchical = both.search_hierarchical("full", "granite")
         structures = both.search_structures("pharmacy", SMILES, query="kept dry")
         images = both.search_images("gallery", "red", with_text=False)
+        vector = both.embed("plain", "heron waits for fish")
+        by_vector = both.search("plain", vector=vector, limit=1)
 
+        assert both.embed_batch("plain", ["heron waits for fish"] * 2) == [vector] * 2
+        assert by_vector["hits"][0]["score_kind"] == "cosine"
+        assert by_vector["hits"][0]["artifact"]["title"] == "Note 0"
         assert pages["hits"][0]["artifact"]["title"] == "Note 0"
         assert summaries["hits"][0]["kind"] in {"page_summary", "artifact_summary"}
         assert questions["hits"][0]["question"]

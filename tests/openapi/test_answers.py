@@ -205,6 +205,11 @@ def _search(ids: SimpleNamespace) -> Iterator[Call]:
     yield from _both("search_pages", {"index": "nothing", "query": "granite"}, 404)
     late = {"index": "plain", "query": "granite", "min_revision": 10**9}
     yield Call("search_pages", late, 409)
+    yield from _both("search_pages", {"index": "plain", "vector": [0.1] * 384})
+    yield from _both("search_pages", {"index": "plain", "vector": [0.1] * 3}, 400)
+    yield Call("embed_texts", {"input": "granite"})
+    yield Call("embed_texts", {"input": ["granite", "chalk"], "input_type": "passage"})
+    yield Call("embed_texts", {"input": []}, 400)
     for name in ("search_summaries", "search_questions", "search_hierarchical"):
         yield from _both(name, {"index": "full", "query": "granite cools slowly"})
         yield from _both(name, {"index": ["full"], "query": "granite", "explain": True})

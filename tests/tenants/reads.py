@@ -94,6 +94,7 @@ MCP_RESOURCES = {
 MCP_CALLS: dict[str, dict[str, Any]] = {
     "ask": {"index": "full", "query": PARAGRAPHS[0], "limit": 20},
     "list_indexes": {},
+    "embed": {"index": "full", "input": PARAGRAPHS[0]},
     "find_similar_evidence": {"index": "evidence", "query": PARAGRAPHS[0], "limit": 20},
     "search_concepts": {"index": "knowledge", "query": PARAGRAPHS[0], "min_similarity": -1},
     "full__search_knowledge_base": {"query": PARAGRAPHS[0], "limit": 20},
@@ -258,6 +259,8 @@ def list_all_requests(tenants: Tenants) -> Iterator[Request]:
     query = {"query": text, "limit": 20}
     yield Request("indexes/full/tools/search_knowledge_base/", query, is_get=False)
     yield Request("indexes/full/tools/search_by_condition/", {"condition": "sore back"}, False)
+    by_vector = {"index": "full", "vector": [1.0] * 384, "limit": 20}
+    yield Request("search/pages", by_vector, is_get=False)
     yield Request("indexes/evidence/evidence/similar", {"q": text, "limit": 20})
     related = {"query": text, "limit": 20, "urls": ["https://0.public.example/"]}
     yield Request("indexes/evidence/evidence/related", related, is_get=False)

@@ -15,6 +15,8 @@ MAX_REQUEST_BYTES = 2**20  # per request of a batch; encoding more would block a
 MAX_REQUEST_LINES = 1_000
 
 MAX_FINDINGS_PER_REQUEST = 100  # the server's limit
+MAX_TEXTS_PER_REQUEST = 100  # to embed; the server's limits
+MAX_CHARS_PER_REQUEST = 100_000
 
 FileInput: TypeAlias = str | os.PathLike[str] | tuple[str, bytes]
 """A path; or a file name, whose extension gives the format, and the bytes."""
@@ -78,4 +80,19 @@ def split_evidence(items: EvidenceItem | Iterable[EvidenceItem]) -> Iterator[lis
     """Yield the findings of each request; a single finding need not be in a list."""
     following = iter([cast(EvidenceItem, items)] if isinstance(items, dict) else items)
     while batch := list(islice(following, MAX_FINDINGS_PER_REQUEST)):
+        yield batch
+
+
+def split_texts(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Yield the texts of each request to embed."""
+    batch: list[str] = []
+    char_count = 0
+    for text in texts:
+        is_full = len(batch) == MAX_TEXTS_PER_REQUEST
+        if batch and (is_full or char_count + len(text) > MAX_CHARS_PER_REQUEST):
+            yield batch
+            batch, char_count = [], 0
+        batch.append(text)
+        char_count += len(text)
+    if batch:
         yield batch

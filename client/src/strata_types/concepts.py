@@ -118,13 +118,18 @@ class EmergentOptions(ListOptions, total=False):
 # --- Options of searches ---------------------------------------------------------------------
 
 
-class KnowledgeSearchOptions(TypedDict, total=False):
-    """Options of any search of concepts, relationship types and sources."""
-
+class NearnessOptions(TypedDict, total=False):
     limit: int | None
     """1 to 100."""
     min_similarity: float | None
     """Cosine, -1 to 1."""
+
+
+class KnowledgeSearchOptions(NearnessOptions, total=False):
+    """Options of any search of concepts, relationship types and sources."""
+
+    vector: Sequence[float] | None
+    """In place of the query's."""
 
 
 class PagedKnowledgeSearchOptions(KnowledgeSearchOptions, total=False):
@@ -155,14 +160,14 @@ class RouteOptions(SourceContextOptions, total=False):
     relationship_min_similarity: float | None
 
 
-class SimilarSourcesOptions(KnowledgeSearchOptions, total=False):
+class SimilarSourcesOptions(NearnessOptions, total=False):
     window: int | None
     """Neighbours on each side, 0 to 10."""
     other_documents: bool | None
     """Leave out sources of the same document."""
 
 
-class PathsOptions(KnowledgeSearchOptions, total=False):
+class PathsOptions(NearnessOptions, total=False):
     depth: int | None
     """Relationships in a chain, 1 to 3."""
 

@@ -270,6 +270,10 @@ EXAMPLES: dict[Any, Any] = {
     types.ArtifactList: _list(ARTIFACT),
     types.Page: {**PAGE, "artifact_id": ARTIFACT["id"], "text": HIT["text"]},
     types.PageList: _list(PAGE),
+    types.Embeddings: {
+        "index": "handbook", "model": "all-MiniLM-L6-v2", "dimension": 4, "input_type": "query",
+        "vectors": [[0.41, -0.27, 0.63, 0.59], [0.12, 0.55, -0.48, 0.67]], "truncated": [],
+    },
     types.PassageBoxes: {
         "boxes": [{"left": 0.12, "top": 0.31, "right": 0.87, "bottom": 0.33}],
         "are_whole_lines": False,

@@ -1,6 +1,6 @@
 """Searches: options, hits and answers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypeAlias
 
 from typing_extensions import TypedDict
@@ -28,6 +28,8 @@ class AnyOptions(TypedDict, total=False):
 
 class RecursiveSearchOptions(AnyOptions, total=False):
     mode: Mode | None
+    vector: Sequence[float] | None
+    """In place of the query's. Without a query the search is by meaning only."""
 
 
 class HierarchicalSearchOptions(RecursiveSearchOptions, total=False):

@@ -1,17 +1,20 @@
 """Search passages, concepts and sources, and call the tools that a spec declares."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Unpack, get_args, overload
 
 from strata_client._async.connection import AsyncMethods
+from strata_client.bodies import split_texts
 from strata_client.exceptions import InvalidRequest
 from strata_client.types import (
     BlendOptions,
     ConceptSearchAnswer,
+    Embeddings,
     HierarchicalAnswer,
     HierarchicalSearchOptions,
     ImageSearchAnswer,
     ImageSearchOptions,
+    InputType,
     KnowledgeSearchOptions,
     PagedKnowledgeSearchOptions,
     PageSearchAnswer,
@@ -40,6 +43,9 @@ from strata_client.types import (
 class AsyncSearches(AsyncMethods):
     """The methods of the client that search.
 
+    A search takes a query, a ``vector`` of the index's model in its place, or both: then the
+    vector replaces that of the query, whose words are still searched.
+
     Every method raises ``NotFound`` for an unknown index, source or tool, and ``InvalidRequest``
     for a wrong parameter or an index that does not hold what is searched.
     """
@@ -48,7 +54,7 @@ class AsyncSearches(AsyncMethods):
     async def search(
         self,
         index: str | Sequence[str],
-        query: str,
+        query: str | None = ...,
         *,
         kind: Literal["pages"] = ...,
         **options: Unpack[PassageSearchOptions],
@@ -58,7 +64,7 @@ class AsyncSearches(AsyncMethods):
     async def search(
         self,
         index: str | Sequence[str],
-        query: str,
+        query: str | None = ...,
         *,
         kind: Literal["summaries"],
         **options: Unpack[SummarySearchOptions],
@@ -68,14 +74,19 @@ class AsyncSearches(AsyncMethods):
     async def search(
         self,
         index: str | Sequence[str],
-        query: str,
+        query: str | None = ...,
         *,
         kind: Literal["questions"],
         **options: Unpack[SearchOptions],
     ) -> QuestionSearchAnswer: ...
 
     async def search(
-        self, index: str | Sequence[str], query: str, *, kind: SearchKind = "pages", **options: Any
+        self,
+        index: str | Sequence[str],
+        query: str | None = None,
+        *,
+        kind: SearchKind = "pages",
+        **options: Any,
     ) -> PageSearchAnswer | SummarySearchAnswer | QuestionSearchAnswer:
         """Return the best hits in one index, or in several that share an embedding model: chunks,
         summaries, or chunks by the questions they answer.
@@ -93,13 +104,19 @@ class AsyncSearches(AsyncMethods):
         return await self._search(kind, index, query, options)
 
     async def search_hierarchical(
-        self, index: str | Sequence[str], query: str, **options: Unpack[HierarchicalSearchOptions]
+        self,
+        index: str | Sequence[str],
+        query: str | None = None,
+        **options: Unpack[HierarchicalSearchOptions],
     ) -> HierarchicalAnswer:
         """Return the best artifacts, with their best pages and chunks."""
         return await self._search("hierarchical", index, query, options)
 
     async def search_recursive(
-        self, index: str | Sequence[str], query: str, **options: Unpack[RecursiveSearchOptions]
+        self,
+        index: str | Sequence[str],
+        query: str | None = None,
+        **options: Unpack[RecursiveSearchOptions],
     ) -> PageSearchAnswer:
         """Return the chunks below the summaries, questions and concepts that answer a query."""
         return await self._search("recursive", index, query, options)
@@ -131,39 +148,57 @@ class AsyncSearches(AsyncMethods):
     # --- Concepts and sources ----------------------------------------------------------------
 
     async def search_concepts(
-        self, index: str | Sequence[str], query: str, **options: Unpack[PagedKnowledgeSearchOptions]
+        self,
+        index: str | Sequence[str],
+        query: str | None = None,
+        **options: Unpack[PagedKnowledgeSearchOptions],
     ) -> ConceptSearchAnswer:
         """Return concepts by their meaning, each with quotes that support it."""
         return await self._search("concepts", index, query, options)
 
     async def search_relationships(
-        self, index: str | Sequence[str], query: str, **options: Unpack[PagedKnowledgeSearchOptions]
+        self,
+        index: str | Sequence[str],
+        query: str | None = None,
+        **options: Unpack[PagedKnowledgeSearchOptions],
     ) -> RelationshipTypeSearchAnswer:
         """Return relationship types by their meaning, each with its relationships."""
         return await self._search("relationships", index, query, options)
 
     async def search_sources(
-        self, index: str | Sequence[str], query: str, **options: Unpack[SourceSearchOptions]
+        self,
+        index: str | Sequence[str],
+        query: str | None = None,
+        **options: Unpack[SourceSearchOptions],
     ) -> SourceSearchAnswer:
         """Return sources by the chunks of them that match, with offsets to highlight."""
         return await self._search("sources", index, query, options)
 
     async def route(
-        self, index: str | Sequence[str], query: str, **options: Unpack[RouteOptions]
+        self,
+        index: str | Sequence[str],
+        query: str | None = None,
+        **options: Unpack[RouteOptions],
     ) -> RoutingAnswer:
         """Return the concepts, sources and relationship types near a query; ``entry`` names the
         nearest of all."""
         return await self._search("route", index, query, options)
 
     async def blend(
-        self, index: str | Sequence[str], query: str, **options: Unpack[BlendOptions]
+        self,
+        index: str | Sequence[str],
+        query: str | None = None,
+        **options: Unpack[BlendOptions],
     ) -> ConceptSearchAnswer:
         """Return concepts by their meaning, by sources that quote them and by the types of their
         relationships."""
         return await self._search("blend", index, query, options)
 
     async def subgraph(
-        self, index: str | Sequence[str], query: str, **options: Unpack[KnowledgeSearchOptions]
+        self,
+        index: str | Sequence[str],
+        query: str | None = None,
+        **options: Unpack[KnowledgeSearchOptions],
     ) -> SubgraphAnswer:
         """Return the concepts, sources and relationship types above ``min_similarity``, and the
         relationships among these concepts."""
@@ -194,6 +229,32 @@ class AsyncSearches(AsyncMethods):
         """
         names = index if index is None or isinstance(index, str) else ",".join(index)
         return await self._connection.read("sources/{}/similar", source_id, index=names, **options)
+
+    # --- Vectors -----------------------------------------------------------------------------
+
+    async def embed(self, index: str, text: str, *, input_type: InputType = "query") -> list[float]:
+        """Return the vector of a text by the model of an index, which reads a long text up to its
+        window.
+
+        Args:
+            input_type: ``query``, embedded as the searches of the index embed theirs, or
+                ``passage``, embedded as documents.
+        """
+        [vector] = await self.embed_batch(index, [text], input_type=input_type)
+        return vector
+
+    async def embed_batch(
+        self, index: str, texts: Iterable[str], *, input_type: InputType = "query"
+    ) -> list[list[float]]:
+        """Return the vectors of several texts, in order; as ``embed``. They are sent in requests of
+        at most 100 texts and 100,000 characters."""
+        vectors: list[list[float]] = []
+        for batch in split_texts(texts):
+            answer: Embeddings = await self._connection.post(
+                "indexes/{}/embed", index, is_idempotent=True, input=batch, input_type=input_type
+            )
+            vectors += answer["vectors"]
+        return vectors
 
     # --- Tools -------------------------------------------------------------------------------
 
