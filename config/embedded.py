@@ -18,16 +18,16 @@ from config.celery import app
 from config.health import BEAT, HeartbeatScheduler, record_heartbeats
 from config.queues import QUEUES
 from core.leases import release_all_leases
-from documents.parsing import close_child_processes
+from documents.parsing import close_child_processes, count_readers
 from indexing.model_loading import model_load_attempted
 from indexing.tasks import enqueue_reconciliation
 
 logger = logging.getLogger(__name__)
 _celery_logger = logging.getLogger("celery.worker")
 
-# One syncs, one writes texts, one delivers webhooks, two extract concepts and compare them; the
-# others read files and plan.
-WORKER_THREADS = 7
+# Besides those that read files: one plans, one syncs, one writes texts, one delivers webhooks, two
+# extract concepts and compare them.
+WORKER_THREADS = 6
 WATCH_SECONDS = 5.0  # between two looks at the threads
 DRAIN_SECONDS = 3.0  # current work may finish; the rest continues at the next start
 
@@ -51,7 +51,7 @@ class InProcessCelery:
         # Not app.Worker: that is a whole program, with signal handlers and a banner.
         worker = app.WorkController(
             pool="threads",
-            concurrency=WORKER_THREADS,
+            concurrency=WORKER_THREADS + count_readers(),
             queues=list(QUEUES),
             loglevel="WARNING",
             without_gossip=True,

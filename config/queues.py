@@ -1,12 +1,15 @@
 """The queues, which task waits in which, and the tasks that beat starts."""
 
 QUEUES = (
-    "documents",  # reading files, planning the ledger: short, many
+    "planning",  # planning the ledger, reconciliations: short, many; they wait for no files
+    "documents",  # reading files: a second each, or a minute, many
     "indexing",  # embedding and writing points: long, few
     "llm",  # waiting for a language model: long, many
     "webhooks",  # waiting for receivers: seconds each, few
 )
 TASK_QUEUES = {  # the others are in the first queue
+    "documents.tasks.parse_artifact": "documents",
+    "indexing.tasks.read_anew": "documents",
     "indexing.tasks.sync_nodes": "indexing",
     "indexing.tasks.erase_deleted": "indexing",
     "summaries.tasks.write_due_texts": "llm",

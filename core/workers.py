@@ -58,6 +58,55 @@ class Worker:
         return True
 
 
+class ParallelWorker(Worker, Generic[Key]):
+    """Works on queued keys in at most ``count_threads()`` threads of the process, so that others
+    are left for other work. A stop request drops the keys: rows show what is left."""
+
+    def __init__(self, work: Callable[[Key], None], count_threads: Callable[[], int]) -> None:
+        super().__init__()
+        self._work = work
+        self._count_threads = count_threads
+        self._queue: dict[Key, None] = {}
+        self._thread_count = 0
+        self._has_ended = threading.Condition(self._lock)
+
+    def run(self, key: Key) -> None:
+        """Work on this key and on those that are queued meanwhile. If enough threads work, queue it
+        and return."""
+        with self._lock:
+            self._queue.setdefault(key)
+            if self._thread_count >= max(1, self._count_threads()):
+                return
+            self._thread_count += 1
+        while (next_key := self._take_next()) is not None:
+            try:
+                self._work(next_key)
+            except BaseException:
+                with self._lock:
+                    self._end_thread()
+                raise
+
+    def wait_idle(self, timeout: float) -> bool:
+        with self._lock:
+            return self._has_ended.wait_for(lambda: not self._thread_count, timeout)
+
+    def _take_next(self) -> Key | None:
+        """The next key; None ends the thread, in one step, so that no key is left without one."""
+        with self._lock:
+            if self._queue and not self.stop_requested.is_set():
+                key = next(iter(self._queue))
+                del self._queue[key]
+                return key
+            if self.stop_requested.is_set():
+                self._queue.clear()
+            self._end_thread()
+            return None
+
+    def _end_thread(self) -> None:
+        self._thread_count -= 1
+        self._has_ended.notify_all()
+
+
 class BatchWorker(Worker, ABC, Generic[Key]):
     """Works on the queued keys in turns, one batch at a time.
 

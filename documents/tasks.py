@@ -6,11 +6,12 @@ from uuid import UUID
 from celery import shared_task
 
 from core.exceptions import StrataError
+from core.workers import ParallelWorker
 from documents import reading
 from documents.exceptions import ReaderUnavailable, ScannerUnavailable
 from documents.models import Artifact
 from documents.originals import delete_abandoned_files, delete_removed_originals
-from documents.parsing import docling_serve
+from documents.parsing import count_readers, docling_serve
 from documents.virus_scan import is_scanner_configured, ping_scanner
 
 logger = logging.getLogger(__name__)
@@ -18,13 +19,21 @@ logger = logging.getLogger(__name__)
 RECONCILE_LIMIT = 1_000  # artifacts enqueued by one reconciliation
 
 
-@shared_task
-def parse_artifact(*, artifact_id: str) -> None:
-    """Parse one artifact's file, unless that is done or under way."""
+def _parse(artifact_id: str) -> None:
     try:
         reading.parse_artifact(UUID(artifact_id))
     except (StrataError, OSError) as error:  # a service or a disk is away
         logger.warning("The file of %s is not read yet: %s", artifact_id, error)
+
+
+# More threads would only wait for the children that read, and other work for a thread.
+parsing_worker = ParallelWorker(_parse, count_readers)
+
+
+@shared_task
+def parse_artifact(*, artifact_id: str) -> None:
+    """Parse one artifact's file, unless that is done or under way."""
+    parsing_worker.run(artifact_id)
 
 
 @shared_task

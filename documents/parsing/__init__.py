@@ -21,6 +21,7 @@ from documents.parsing.formats import FORMATS, IMAGE_TYPES, add_missing_suffix
 from documents.parsing.ocr import find_line_boxes
 from documents.parsing.process_pool import (
     close_child_processes,
+    count_readers,
     draw_page,
     find_boxes,
     parse_file,

@@ -34,6 +34,8 @@ from indexing.services.resets import reembed_nodes
 from indexing.services.rows import draft_rows, find_current_turn, mark_deleting, write_rows
 
 DOCUMENTS_PER_CLAIM = 64
+# Or fewer, if they are this long together, about 600 chunks: other indexes wait for a whole batch.
+BYTES_PER_CLAIM = 2**18
 LARGE_BYTES = 2**20  # only one document of this size is planned at a time, besides smaller ones
 DRAFTS_PER_PART = 500  # nodes of one document between two turns of the others
 # Nodes of one document that are embedded before the next document's turn. This size costs a large
@@ -137,7 +139,8 @@ class DocumentPlanner:
         is_large = Exists(
             Artifact.objects.filter(pk=OuterRef("artifact_id"), byte_count__gte=LARGE_BYTES)
         )
-        if claim := _claim_changed_first(due.filter(~is_large), DOCUMENTS_PER_CLAIM):
+        small = due.filter(~is_large)
+        if claim := _claim_changed_first(small, _count_documents_of_batch(small)):
             yield claim
         if not any(plan.is_large for plan in self._plans) and (
             claim := _claim_changed_first(due.filter(is_large), 1)
@@ -253,6 +256,16 @@ class DocumentPlanner:
             return
         done = [plan for plan in plans if plan.is_drafted or plan not in written]
         self._plans = [plan for plan in self._plans if plan not in done]
+
+
+def _count_documents_of_batch(due: IndexedDocumentQuerySet) -> int:
+    sizes = due.free().values_list("artifact__byte_count", flat=True)[:DOCUMENTS_PER_CLAIM]
+    byte_count = 0
+    for count, size in enumerate(sizes, start=1):
+        byte_count += size
+        if byte_count >= BYTES_PER_CLAIM:
+            return count
+    return DOCUMENTS_PER_CLAIM
 
 
 def _claim_changed_first(due: IndexedDocumentQuerySet, limit: int) -> Claim[IndexedDocument] | None:

@@ -133,6 +133,11 @@ class TestCompose:
         queues = [queue for names in asked if names for queue in names.split(",")]
         assert sorted(queues) == sorted(QUEUES)
 
+    def test_reads_files_in_a_service_of_its_own(self, ours):
+        asked = [option(service["command"], "-Q") for service in ours.values()]
+
+        assert "documents" in asked
+
     def test_has_one_beat(self, ours):
         [beat] = [service for service in ours.values() if "beat" in service["command"]]
 

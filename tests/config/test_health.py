@@ -207,16 +207,57 @@ workers.stop()
 """
 
 
-def test_threads_of_the_workers_that_ended_are_started_again(tmp_path):
+# Files that are never read to their end, and what a finding in another index needs meanwhile.
+BUSY_READING = """
+import django
+django.setup()
+from threading import Event
+from uuid import uuid4
+from config import embedded
+from documents import reading
+app, planned, synced, may_end = embedded.app, Event(), Event(), Event()
+app.autodiscover_tasks(force=True)
+started = []
+def read(artifact_id):
+    started.append(artifact_id)
+    may_end.wait()
+reading.parse_artifact = read
+app.tasks["indexing.tasks.plan_build"].run = lambda build_id: planned.set()
+app.tasks["indexing.tasks.sync_nodes"].run = lambda build_id: synced.set()
+workers = embedded.InProcessCelery()
+workers.start()
+for number in range(30):
+    app.tasks["documents.tasks.parse_artifact"].delay(artifact_id=str(uuid4()))
+while not started:
+    may_end.wait(0.01)
+app.tasks["indexing.tasks.plan_build"].delay(build_id=1)
+app.tasks["indexing.tasks.sync_nodes"].delay(build_id=1)
+print(planned.wait(20), synced.wait(20), len(started) < 30)
+may_end.set()
+workers.stop()
+"""
+
+
+def run_in_process(program, data_dir):
     environment = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "config.settings.embedded",
-        "STRATA_DATA_DIR": str(tmp_path),
+        "STRATA_DATA_DIR": str(data_dir),
     }
-    found = subprocess.run(
-        [sys.executable, "-c", WATCHED],
+    return subprocess.run(
+        [sys.executable, "-c", program],
         cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
 
+
+def test_threads_of_the_workers_that_ended_are_started_again(tmp_path):
+    found = run_in_process(WATCHED, tmp_path)
+
     assert found.stdout.split() == ["False", "False", "True", "True", "True"], found.stderr
     assert "it is started again" in found.stderr
+
+
+def test_planning_and_syncing_do_not_wait_for_files(tmp_path):
+    found = run_in_process(BUSY_READING, tmp_path)
+
+    assert found.stdout.split() == ["True", "True", "True"], found.stderr

@@ -64,7 +64,7 @@ class TestQueueHeartbeats:
 
         signals.heartbeat_sent.send(None)
 
-        assert find_late(QUEUES) == ["documents", "indexing"]
+        assert find_late(QUEUES) == ["planning", "documents", "indexing"]
 
 
 class TestTouchHeartbeatFile:

@@ -21,7 +21,14 @@ from tests.helm.conftest import (
 )
 
 NOT_IN_KUBERNETES_ITSELF = {"ServiceMonitor"}  # of the Prometheus Operator
-STRATA_PODS = {"web", "worker-documents", "worker-indexing", "worker-llm", "beat"}
+STRATA_PODS = {
+    "web",
+    "worker-planning",
+    "worker-documents",
+    "worker-indexing",
+    "worker-llm",
+    "beat",
+}
 
 
 @pytest.fixture(params=VALUES)

@@ -149,6 +149,28 @@ class TestPlanWorker:
 
         assert not list_unplanned(other)
 
+    def test_plans_other_indexes_between_long_documents(
+        self, build, planning, planned, monkeypatch
+    ):
+        monkeypatch.setattr(planning_service, "BYTES_PER_CLAIM", 1, raising=False)
+        other = load_index("papers")
+        for number in range(4):
+            give(f"Heron number {number}.")
+        give("Two herons.", index=other.index_id)
+        plan_next = DocumentPlanner.plan_next
+
+        def plan_and_join(planner, given, should_stop):
+            if not planned:
+                thread = threading.Thread(target=planning.run, args=[other.pk])
+                thread.start()
+                thread.join()
+            return plan_next(planner, given, should_stop)
+
+        monkeypatch.setattr(DocumentPlanner, "plan_next", plan_and_join)
+        planning.run(build.pk)
+
+        assert planned == [build.pk, other.pk, build.pk, build.pk, build.pk]
+
     def test_drops_a_build_that_is_paused_during_its_work(self, build, planning, monkeypatch):
         monkeypatch.setattr(planning_service, "LARGE_BYTES", 1)
         monkeypatch.setattr(planning_service, "DRAFTS_PER_PART", 1)
