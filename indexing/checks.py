@@ -9,7 +9,7 @@ from django.core.checks import CheckMessage, Error, Warning, register
 
 from core.import_lock import import_lock
 from indexing.exceptions import InvalidSpec
-from indexing.spec import OPTIONS_BY_PARSER, IndexSpec, NodeParserStrategy, StoreSpec
+from indexing.spec import OPTIONS_BY_PARSER, IndexSpec, NodeParserStrategy
 from indexing.spec.loaded import get_invalid_specs, get_specs
 
 
@@ -29,12 +29,13 @@ def check_store_settings(**kwargs: Any) -> list[CheckMessage]:
     if settings.STRATA_VECTOR_STORE == "embedded":
         return [
             Warning(
-                f"{spec.name}.yaml: the embedded vector store ignores the section store.",
-                hint="Run a Qdrant server to use it, or remove the section.",
+                f"{spec.name}.yaml: the embedded vector store ignores {', '.join(ignored)} in the "
+                "section store.",
+                hint="Run a Qdrant server to use them, or remove them.",
                 id="indexing.W001",
             )
             for spec in specs
-            if spec.store != StoreSpec()
+            if (ignored := spec.store.model_dump(exclude={"vectors"}, exclude_defaults=True))
         ]
     return []
 

@@ -19,7 +19,7 @@ from indexing.drafting import get_drafter, get_standalone_drafters
 from indexing.kinds import KINDS
 from indexing.models import Index, IndexBuild, Node, SearchSettings
 from indexing.services.batches import slices
-from indexing.spec import PLACEMENT, IndexSpec, dump_recipe
+from indexing.spec import PLACEMENT, UNPLACED, IndexSpec, dump_recipe
 from indexing.spec.loaded import reread_spec
 from indexing.throughput import (
     LANGUAGE_MODEL_CALLS,
@@ -187,10 +187,9 @@ def _describe_build_changes(live: IndexBuild | None, spec: IndexSpec) -> list[st
     """Changes that need a new build."""
     if live is None:
         return ["a new index"]
-    unplaced = dict.fromkeys(PLACEMENT)
     return describe_changes(
-        {**live.spec.recipe, "store": unplaced | live.placement},
-        {**spec.recipe, "store": unplaced | spec.placement},
+        {**live.spec.recipe, "store": UNPLACED | live.placement},
+        {**spec.recipe, "store": UNPLACED | spec.placement},
     )
 
 

@@ -51,17 +51,17 @@ def find_reusable_vectors(build: IndexBuild, nodes: Sequence[Node]) -> dict[UUID
 
     A vector kept by this process is reusable if context with its weight, text and embedding spec
     (with prefixes) are equal. One of another build of the index also needs an equal point id and
-    kind. One with another context that was added by a weight, also of this build, needs only the
-    context to be embedded.
+    kind, and no fewer digits. One with another context that was added by a weight, also of this
+    build, needs only the context to be embedded.
 
     Raises:
         StoreUnavailable, EmbeddingUnavailable: retry helps.
     """
     copied = _find_kept(build, nodes)
-    donor_builds = (
-        IndexBuild.objects.not_retired().filter(index=build.index_id).exclude(pk=build.pk)
-    )
-    for donor in donor_builds.readable():
+    others = IndexBuild.objects.not_retired().filter(index=build.index_id).exclude(pk=build.pk)
+    for donor in others.readable():
+        if _is_coarser(donor, build):
+            continue
         missing = [
             node
             for node in nodes
@@ -71,6 +71,11 @@ def find_reusable_vectors(build: IndexBuild, nodes: Sequence[Node]) -> dict[UUID
             copied |= _read_vectors_from(donor, missing)
     missing = [node for node in nodes if node.point_id not in copied and node.synced_input_hash]
     return copied | _read_vectors_of_old_contexts(build, missing)
+
+
+def _is_coarser(donor: IndexBuild, build: IndexBuild) -> bool:
+    """Whether the donor has vectors in half precision, and the build in full."""
+    return donor.store_settings.vectors == "float16" != build.store_settings.vectors
 
 
 def _find_kept(build: IndexBuild, nodes: Sequence[Node]) -> dict[UUID, DenseVector]:

@@ -9,7 +9,7 @@ from django.utils.functional import cached_property
 
 from core.exceptions import UnknownIndex
 from indexing.exceptions import PointsLost, UnreadableRecipe
-from indexing.spec import PLACEMENT, IndexSpec, StoreSpec, read_stored_spec
+from indexing.spec import UNPLACED, IndexSpec, StoreSpec, read_stored_spec
 
 
 class IndexQuerySet(models.QuerySet["Index"]):
@@ -222,9 +222,8 @@ class IndexBuild(models.Model):
 
     @property
     def store_settings(self) -> StoreSpec:
-        """The store settings of its index, with the shards and replicas that it was made with."""
-        unplaced = dict.fromkeys(PLACEMENT)
-        return self.spec.store.model_copy(update={**unplaced, **self.placement})
+        """The store settings of its index, with those that its collections were made with."""
+        return self.spec.store.model_copy(update={**UNPLACED, **self.placement})
 
     @property
     def reading_problem(self) -> str | None:

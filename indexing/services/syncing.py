@@ -283,11 +283,15 @@ def ensure_collection(build: IndexBuild, kind: str) -> str:
         **ID_FIELDS,
         **KINDS[kind].indexed_fields,
     }
-    dimension = build.spec.embedding_spec_for(kind).dimension
+    store_settings = build.store_settings
     schema = CollectionSchema(
-        dimension, fields, has_sparse=KINDS[kind].has_sparse, has_idf=build.spec.sparse.has_idf
+        build.spec.embedding_spec_for(kind).dimension,
+        fields,
+        has_sparse=KINDS[kind].has_sparse,
+        has_idf=build.spec.sparse.has_idf,
+        datatype=store_settings.vectors,
     )
-    get_store().ensure_collection(name, schema, build.store_settings)
+    get_store().ensure_collection(name, schema, store_settings)
     return name
 
 

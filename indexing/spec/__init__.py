@@ -8,7 +8,7 @@ its store settings: how a Qdrant server keeps the collections.
 
 from indexing.spec.fields import FieldSpec, ValueSpec
 from indexing.spec.identifiers import FoundIdentifier, IdentifierSpec, find_identifiers
-from indexing.spec.index import PLACEMENT, IndexSpec
+from indexing.spec.index import PLACEMENT, UNPLACED, IndexSpec
 from indexing.spec.reading import parse_spec
 from indexing.spec.sections import (
     LANGUAGES,
@@ -16,6 +16,7 @@ from indexing.spec.sections import (
     NAME_PATTERN,
     OPTIONS_BY_PARSER,
     CompoundSpec,
+    Datatype,
     EmbeddingSpec,
     EndpointSpec,
     EvidenceSpec,

@@ -42,7 +42,9 @@ SEARCH_SETTINGS = (
 )  # fmt: skip
 FIELD_SEARCH_SETTINGS = ("said_as", "description")
 
-PLACEMENT = ("shards", "replicas")  # settings of ``store`` that a collection keeps
+# Settings of ``store`` that a collection keeps, and their defaults.
+PLACEMENT = ("shards", "replicas", "vectors")
+UNPLACED = StoreSpec().model_dump(include=set(PLACEMENT))
 
 FIELD_NAME_RULE = "the name must be a lowercase letter, then lowercase letters, digits, underscores"
 
@@ -205,11 +207,11 @@ class IndexSpec(FrozenModel):
         return spec
 
     @property
-    def placement(self) -> dict[str, int]:
-        """The shards and replicas of a build's collections on a server, where they are given."""
-        if settings.STRATA_VECTOR_STORE == "embedded":
-            return {}
-        return self.store.model_dump(include=set(PLACEMENT), exclude_none=True)
+    def placement(self) -> dict[str, Any]:
+        """What a build's collections are made with and keep, where it is not the default."""
+        is_embedded = settings.STRATA_VECTOR_STORE == "embedded"
+        names = {"vectors"} if is_embedded else set(PLACEMENT)
+        return self.store.model_dump(include=names, exclude_defaults=True)
 
     @property
     def fingerprint(self) -> str:

@@ -487,10 +487,15 @@ class HnswSpec(FrozenModel):
     ef: int = Field(128, ge=1, le=10_000)
 
 
-class StoreSpec(FrozenModel):
-    """How a Qdrant server keeps the collections of an index. Changing it embeds nothing; a build's
-    collections are made with ``shards`` and ``replicas`` and keep them."""
+Datatype = Literal["float32", "float16"]
 
+
+class StoreSpec(FrozenModel):
+    """How the collections of an index are kept: ``vectors`` by any store, the others by a Qdrant
+    server. Changing it embeds nothing, except from float16 to float32; a build's collections are
+    made with ``vectors``, ``shards`` and ``replicas`` and keep them."""
+
+    vectors: Datatype = "float32"  # of each number
     shards: int | None = Field(None, ge=1, le=1_000)  # null: as the server chooses
     replicas: int | None = Field(None, ge=1, le=100)  # null: 2 in a cluster, otherwise 1
     write_consistency: int = Field(1, ge=1, le=100)  # replicas that must confirm a write

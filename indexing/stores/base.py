@@ -14,7 +14,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from indexing.spec import StoreSpec
+from indexing.spec import Datatype, StoreSpec
 
 Payload = dict[str, Any]
 DEFAULT_SETTINGS = StoreSpec()
@@ -61,12 +61,14 @@ class ScoredPoint:
 class CollectionSchema:
     """What a collection must offer. ``fields``: payload field -> declared type, or ``uuid`` for the
     ids of other rows; each is indexed. ``has_idf``: whether searches multiply the weights of terms
-    by their inverse document frequencies."""
+    by their inverse document frequencies. ``datatype``: of the numbers of dense vectors, which a
+    collection keeps."""
 
     dimension: int
     fields: Mapping[str, str]
     has_sparse: bool = True
     has_idf: bool = True
+    datatype: Datatype = "float32"
 
 
 # A filter is a tree of these. A condition on a field with many values holds if any value matches.

@@ -27,7 +27,10 @@ def make_collection(
     without one, and ``find_changes`` adds it."""
     default_replicas = REPLICAS_IN_CLUSTER if is_cluster else None
     dense = models.VectorParams(
-        size=schema.dimension, distance=models.Distance.COSINE, on_disk=settings.vectors_on_disk
+        size=schema.dimension,
+        distance=models.Distance.COSINE,
+        on_disk=settings.vectors_on_disk,
+        datatype=models.Datatype.FLOAT16 if schema.datatype == "float16" else None,
     )
     modifier = models.Modifier.IDF if schema.has_idf else None
     sparse = {SPARSE: models.SparseVectorParams(modifier=modifier)}

@@ -177,6 +177,48 @@ class TestAChange:
         assert "Every index matches its spec." in capsys.readouterr().out
 
 
+class TestHalfPrecision:
+    def test_is_given_to_the_collection(self, specs, configured):
+        build = start(specs, "store: {vectors: float16}")
+        sync(build, give())
+
+        config = configured(f"plain.page_embeddings.{build.number}")
+
+        assert config["params"]["vectors"]["dense"]["datatype"] == "float16"
+
+    def test_makes_a_build_that_copies_all_vectors(self, build, specs, embedder, capsys):
+        artifact = give()
+        sync(build, artifact)
+        embedded = len(embedder.embedded)
+        specs("store: {vectors: float16}")
+        changes = estimate_build("plain").changes
+
+        half = apply_spec("plain")
+        sync(half, artifact)
+
+        assert changes == ["store.vectors: float32 -> float16"]
+        assert (half.number, apply_spec("plain")) == (2, half)
+        assert len(embedder.embedded) == embedded
+
+    def test_is_not_copied_into_a_build_of_full_precision(self, specs, embedder):
+        half = start(specs, "store: {vectors: float16}")
+        artifact = give()
+        sync(half, artifact)
+        embedded = len(embedder.embedded)
+        specs("")
+
+        full = apply_spec("plain")
+        sync(full, artifact)
+
+        assert full != half
+        assert len(embedder.embedded) == 2 * embedded
+
+    def test_is_no_change_if_it_is_the_default(self, build, specs):
+        specs("store: {vectors: float32}")
+
+        assert apply_spec("plain") == build
+
+
 class TestAPromotion:
     def test_waits_until_the_server_has_built_the_graph(self, build, specs, server, configured):
         artifact = give()
@@ -205,16 +247,28 @@ class TestAnEmbeddedStore:
         assert IndexBuild.objects.live().get(index="plain") == build
         [warning] = [each for each in run_checks() if each.id == "indexing.W001"]
         assert "plain.yaml: the embedded vector store ignores" in warning.msg
+        assert "vectors_on_disk" in warning.msg
+
+    def test_keeps_vectors_in_half_precision(self, settings, specs, build, embedder):
+        settings.STRATA_VECTOR_STORE = "embedded"
+        specs("store: {vectors: float16}")
+
+        half = apply_spec("plain")
+
+        assert half != build
+        assert half.store_settings.vectors == "float16"
+        assert [each for each in run_checks() if each.id == "indexing.W001"] == []
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("{shard: 3}", "store.shard: there is no such setting; allowed here: shards, replicas"),
+        ("{shard: 3}", "store.shard: there is no such setting; allowed here: vectors, shards"),
         (
             "{hnsw: {mm: 3}}",
             "store.hnsw.mm: there is no such setting; allowed here: m, ef_construct",
         ),
+        ("{vectors: uint8}", "store.vectors: Input should be 'float32' or 'float16'"),
         ("{quantization: int4}", "store.quantization: Input should be 'int8'"),
         ("{replicas: 1, write_consistency: 2}", "store: write_consistency: it must not exceed"),
     ],

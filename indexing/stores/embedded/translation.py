@@ -49,8 +49,11 @@ SEARCH_THREAD_COUNT = max(1, (os.cpu_count() or 2) - 1)
 def to_edge_config(schema: CollectionSchema) -> edge.EdgeConfig:
     modifier = edge.Modifier.Idf if schema.has_idf else None
     sparse = {SPARSE: edge.EdgeSparseVectorParams(modifier=modifier)}
+    is_half = schema.datatype == "float16"
+    datatype = edge.VectorStorageDatatype.Float16 if is_half else None
+    dense = edge.EdgeVectorParams(schema.dimension, edge.Distance.Cosine, datatype=datatype)
     return edge.EdgeConfig(
-        vectors={DENSE: edge.EdgeVectorParams(schema.dimension, edge.Distance.Cosine)},
+        vectors={DENSE: dense},
         sparse_vectors=sparse if schema.has_sparse else None,
         wal_enabled=True,
         max_search_threads=SEARCH_THREAD_COUNT,

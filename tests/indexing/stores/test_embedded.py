@@ -11,6 +11,7 @@ import threading
 import uuid
 import weakref
 from collections import namedtuple
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -327,6 +328,34 @@ class TestNames:
         folders = {path.name.lower() for path in folder.iterdir()} - {".lock"}
         assert len(folders) == len(names)
         assert not any(name.startswith(".") for name in folders)
+
+
+class TestHalfPrecision:
+    def test_of_vectors_is_kept_by_a_restart_and_by_a_copy(self, open_store, folder):
+        numbers = np.array([0.1, 0.2, 0.3, 0.4], np.float32)
+        numbers /= np.linalg.norm(numbers)
+        point = Point(uuid.UUID(int=1), numbers, None, {})
+
+        def read(store, name):
+            return store.retrieve(name, [point.id], with_vectors=True)[point.id].dense
+
+        store = open_store()
+        for name, datatype in (("half", "float16"), ("full", "float32")):
+            store.ensure_collection(name, replace(SCHEMA, datatype=datatype))
+            store.upsert(name, [point])
+            store.delete(name, [uuid.UUID(int=2)])
+        found = [read(store, "half")]
+        store.erase_deleted(timezone.now())
+        found.append(read(store, "half"))
+        store.close()
+        reopened = open_store()
+        found.append(read(reopened, "half"))
+
+        rounded = numbers.astype(np.float16).astype(np.float32)
+        assert not np.array_equal(rounded, numbers)
+        for vector in found:
+            assert np.array_equal(vector, rounded)
+        assert np.allclose(read(reopened, "full"), numbers, atol=1e-7)
 
 
 class TestOptimize:
