@@ -58,7 +58,7 @@ def measure_production(count: int) -> None:
             "web": stack.enter_context(production.web()).pid,
             "indexing": stack.enter_context(production.worker("indexing")).pid,
             "documents": stack.enter_context(
-                production.worker("documents", "llm", "webhooks", children=3)
+                production.worker("planning", "documents", "llm", "webhooks", children=3)
             ).pid,
             "beat": stack.enter_context(production.beat()).pid,
         }

@@ -52,12 +52,12 @@ class TestMessages:
 
             doubled = sum(
                 _double_and_shuffle(rig, f"{rig.key_prefix}{queue}", rng)
-                for queue in ("documents", "indexing")
+                for queue in ("planning", "documents", "indexing")
             )
 
             assert doubled > 20
             note("messages-doubled", doubled)
-            with rig.worker("documents", "indexing", children=4):
+            with rig.worker("planning", "documents", "indexing", children=4):
                 documents.add_many(25, edition=edition, as_file=True)  # adds the deleted ones again
                 documents.require_sound()
 
@@ -86,12 +86,12 @@ class TestAFrozenWorker:
         pauses = moments(23, 0.3)
         for edition in range(times("worker-frozen")):
             documents.add_many(20, edition=2 * edition)
-            with rig.worker("documents", "indexing", children=1) as frozen:
+            with rig.worker("planning", "documents", "indexing", children=1) as frozen:
                 freeze_at_work(rig, frozen, pauses)
                 try:
                     documents.add_many(20, edition=2 * edition + 1)
                     time.sleep(LEASE_SECONDS)
-                    with rig.worker("documents", "indexing", children=1):
+                    with rig.worker("planning", "documents", "indexing", children=1):
                         documents.require_sound()
                     before = len(worker_log(rig))
                 finally:
@@ -331,7 +331,7 @@ class TestManyWorkers:
         documents = AddedDocuments(rig, "contended")
         documents.add(0, sentences=150)
 
-        with rig.worker("documents", "indexing", children=8):
+        with rig.worker("planning", "documents", "indexing", children=8):
             for edition in range(2, 2 + times("workers-contending")):
                 documents.add(0, sentences=150, edition=edition)
                 wait_for(rig.is_claimed)

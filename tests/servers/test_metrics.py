@@ -33,7 +33,7 @@ class TestDashboard:
         production.authorise(secret)
         with (
             production.web(),
-            production.worker("documents", "indexing"),
+            production.worker("planning", "documents", "indexing"),
             production.beat(),
             prometheus(production.url, secret, tmp_path) as found,
         ):

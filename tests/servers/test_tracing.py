@@ -19,7 +19,11 @@ class TestUpload:
         with receiving() as receiver:
             production.environment |= {**AT_THE_END, "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url}
             production.api.headers["traceparent"] = f"00-{TRACE_ID}-00f067aa0ba902b7-01"
-            with production.web(), production.worker("documents"), production.worker("indexing"):
+            with (
+                production.web(),
+                production.worker("planning", "documents"),
+                production.worker("indexing"),
+            ):
                 artifact_id = production.upload("buoy.txt", "The buoy reported a swell.")
                 production.wait_until_ready([artifact_id], SYNCED_SECONDS)
 

@@ -53,7 +53,7 @@ def production(
 
 class TestWorkers:
     def test_make_uploads_searchable(self, production):
-        with production.web(), production.worker("documents", "indexing"):
+        with production.web(), production.worker("planning", "documents", "indexing"):
             uploaded = [production.upload(f"buoy-{n}.txt", notes(n)) for n in range(8)]
             production.wait_until_ready(uploaded, SYNCED_SECONDS)
 
@@ -71,7 +71,7 @@ class TestWorkers:
         with (
             production.web(),
             production.worker("indexing"),
-            production.worker("documents", "llm", "webhooks", children=3),
+            production.worker("planning", "documents", "llm", "webhooks", children=3),
             production.beat(),
         ):
             uploaded = [
@@ -93,7 +93,7 @@ class TestWorkers:
             uploaded = [production.upload(f"buoy-{n}.txt", notes(n, 300)) for n in range(12)]
             messages = list(broker.scan_iter(f"{production.key_prefix}*"))
             assert broker.delete(*messages) > 0
-            with production.worker("documents"), production.beat():
+            with production.worker("planning", "documents"), production.beat():
                 with production.worker("indexing") as worker:
                     production.wait_for(
                         Node.objects.filter(lease_token__isnull=False).exists, SYNCED_SECONDS
