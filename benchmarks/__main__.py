@@ -78,6 +78,7 @@ def main() -> None:
             "languages",
             "audit",
             "moving",
+            "half-precision",
         ],
     )
     parser.add_argument(
@@ -116,7 +117,7 @@ def main() -> None:
     parser.add_argument(
         "--collection",
         default="pubmedqa-pqal",
-        help="several: judged collection, indexed in three parts",
+        help="several, half-precision: judged collection; several indexes it in three parts",
     )
     parser.add_argument(
         "--judged-texts", type=int, default=1_000, help="several: texts of that collection"
@@ -264,6 +265,10 @@ def main() -> None:
             from benchmarks.keeping import measure_moving
 
             measure_moving(arguments.nodes)
+        if arguments.only == "half-precision":
+            from benchmarks.half_precision import measure_half_precision
+
+            measure_half_precision(arguments.collection)
         if arguments.only == "citations":
             from benchmarks.citations import measure_citations
 
