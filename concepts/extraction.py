@@ -109,8 +109,8 @@ def is_extraction_enabled(build: IndexBuild) -> bool:
 
 
 def count_unfinished_extractions(index: str, artifact_ids: Collection[UUID]) -> int:
-    """How many sources of these documents wait for their concepts, and how many nodes of concepts
-    and relationship types of the index are not synced yet."""
+    """How many sources of these documents wait for their concepts, and how many nodes of concepts,
+    relationship types and relationships of the index are not synced yet."""
     build = IndexBuild.objects.live().filter(index=index, paused_at=None).first()
     if build is None or not is_extraction_enabled(build):
         return 0
@@ -120,7 +120,8 @@ def count_unfinished_extractions(index: str, artifact_ids: Collection[UUID]) -> 
             state=State.DUE, source__artifact__in=part, source__is_current=True
         )
         count += due.count() + sources_without_extraction(build).filter(artifact__in=part).count()
-    nodes = Node.objects.filter(build=build, kind__in=["concept", "relationship_type"])
+    kinds = ["concept", "relationship_type", "relationship"]
+    nodes = Node.objects.filter(build=build, kind__in=kinds)
     return count + nodes.filter(state=Node.State.PENDING).count()
 
 

@@ -261,6 +261,11 @@ class RelationshipQuerySet(ConceptPairQuerySet["Relationship"]):
         place = Case(When(is_inside, then=Value(0)), default=Value(1))
         return self.alias(place=place).order_by("place", "created_at", "pk")
 
+    def forget_text(self) -> None:
+        """Have the nodes of these relationships planned again, because their text has changed.
+        Rows without a hash are written, too: a planner may be about to give them an old one."""
+        self.update(text_hash="")
+
     def with_concepts_and_type(self) -> "RelationshipQuerySet":
         """Load the two concepts and the type in the same query."""
         return self.select_related("source", "type", "target")
@@ -275,6 +280,9 @@ class Relationship(models.Model):
     source = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="outgoing")
     type = models.ForeignKey(RelationshipType, on_delete=models.CASCADE, related_name="edges")
     target = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="incoming")
+    text_hash = models.CharField(
+        max_length=64, blank=True, default="", editable=False
+    )  # of its node; empty from a change of its text until its node is planned again
     created_at = models.DateTimeField(auto_now_add=True)
 
     unknown_error = UnknownRelationship
@@ -290,6 +298,26 @@ class Relationship(models.Model):
 
     def __str__(self) -> str:
         return f"{self.source} {self.type} {self.target}"
+
+    @property
+    def index(self) -> str:
+        return self.type.index
+
+    def find_quotes(self) -> list[Instance]:
+        """The first quote of each of its concepts, if possible from one source that quotes both."""
+        quotes = Instance.objects.not_lost().select_related("artifact", "source")
+        of_source, of_target = (
+            quotes.filter(concept=self.source_id),
+            quotes.filter(concept=self.target_id),
+        )
+        both = of_target.filter(source=OuterRef("source")).order_by()
+        of_source = of_source.alias(is_apart=~Exists(both))
+        first = of_source.order_by("is_apart", "created_at", "pk").first()
+        place = None if first is None else first.source_id
+        is_apart = Case(When(source=place, then=Value(0)), default=Value(1))
+        of_target = of_target.alias(is_apart=is_apart)
+        second = of_target.order_by("is_apart", "created_at", "pk").first()
+        return [each for each in (first, second) if each is not None]
 
 
 class EmergentPairQuerySet(ConceptPairQuerySet["EmergentPair"]):

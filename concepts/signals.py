@@ -3,6 +3,8 @@ The flow:
 
     Concept or type saved or deleted -> its node planned, in the same transaction
                      -> commit -> indexing.tasks.sync_nodes
+    Relationship saved or deleted; a concept, its quotes or a type changed
+                     -> commit -> tasks.plan_relationships   plans the relationships' nodes
     Artifact saved   -> commit -> tasks.relocate_instances   relocates quotes or marks them lost
     Source saved     -> commit -> tasks.relocate_instances
     documents planned          -> tasks.extract_concepts     if the spec asks for it
@@ -22,7 +24,7 @@ from django.dispatch import receiver
 
 from concepts import tasks
 from concepts.extraction import is_extraction_enabled
-from concepts.models import Concept, Entity, Instance, RelationshipType
+from concepts.models import Concept, Entity, Instance, Relationship, RelationshipType
 from concepts.services import restrict_concepts_of
 from core.enqueueing import enqueue_on_commit, enqueue_once
 from documents.models import Artifact, Source
@@ -40,6 +42,29 @@ def plan_entity(instance: Entity, *, raw: bool = False, **kwargs: Any) -> None:
     if not raw:
         kind = "concept" if isinstance(instance, Concept) else "relationship_type"
         plan_standalone_and_enqueue(kind, instance.index, instance.pk)
+
+
+@receiver(
+    [post_save, post_delete], sender=Relationship, dispatch_uid="concepts.relationship_changed"
+)
+def enqueue_planning(instance: Relationship, *, raw: bool = False, **kwargs: Any) -> None:
+    if not raw:
+        enqueue_on_commit(tasks.plan_relationships, index=instance.index)
+
+
+@receiver([post_save, post_delete], sender=Instance, dispatch_uid="concepts.instance_changed")
+@receiver(post_save, sender=Concept, dispatch_uid="concepts.concept_renamed")
+@receiver(post_save, sender=RelationshipType, dispatch_uid="concepts.type_renamed")
+def forget_relationship_texts(
+    instance: Instance | Entity, *, raw: bool = False, **kwargs: Any
+) -> None:
+    """The texts of relationships have the names and quotes of concepts, and names of types."""
+    if raw:
+        return
+    entity = instance.concept if isinstance(instance, Instance) else instance
+    if entity.relationships.exists():
+        entity.relationships.forget_text()
+        enqueue_on_commit(tasks.plan_relationships, index=entity.index)
 
 
 @receiver(index_removal, dispatch_uid="concepts.index_removal")

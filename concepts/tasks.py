@@ -9,8 +9,10 @@ from uuid import UUID
 from celery import shared_task
 
 from concepts import emergent_pairs, extraction, instances
+from core.enqueueing import enqueue_once
 from indexing.models import IndexBuild
-from indexing.services import set_build_problem
+from indexing.services import plan_unannounced_standalone_nodes, set_build_problem
+from indexing.tasks import sync_nodes
 from indexing.workers import BuildWorker
 
 # No error callback: it fails only if the store does, and syncing already records that on the build.
@@ -38,6 +40,14 @@ def extract_concepts(*, build_id: int) -> None:
     """Extract concepts from a build's new and changed sources; enqueue itself if work is left."""
     for unfinished_build_id in extraction_worker.run(build_id):
         extract_concepts.delay(build_id=unfinished_build_id)
+
+
+@shared_task
+def plan_relationships(*, index: str) -> None:
+    """Plan the nodes of an index's relationships that were written, changed or deleted."""
+    for build in IndexBuild.objects.not_retired().filter(index=index).readable():
+        if build.spec.concepts and plan_unannounced_standalone_nodes(build):
+            enqueue_once(sync_nodes, build_id=build.pk)
 
 
 @shared_task

@@ -108,6 +108,16 @@ KINDS: dict[str, Kind] = {
             has_sparse=False,
         ),
         Kind(
+            name="relationship",
+            plural="relationships",
+            collection="relationship",
+            drafter="concepts.concept_nodes.RelationshipDrafter",
+            switch="concepts",
+            regeneration_type="relationship",
+            is_standalone=True,
+            has_sparse=False,
+        ),
+        Kind(
             name="compound",
             plural="chemical structures",
             collection="compound",

@@ -43,6 +43,7 @@ HIT_KINDS: dict[str, HitKind] = {
     "relationship_type": HitKind(
         "relationships", "retrieval.search.hit_checks.check_relationship_types"
     ),
+    "relationship": HitKind("relationships", "retrieval.search.hit_checks.check_relationships"),
     "compound": HitKind("structures"),
     "image": HitKind("images"),
 }

@@ -137,10 +137,11 @@ SEARCHES: dict[str, Search] = {
         "search_relationships",
         "retrieval.retrievers.RelationshipTypeRetriever",
         knowledge.PagedKnowledgeQuerySerializer,
-        knowledge_answers.render_hits,
+        knowledge_answers.render_relationship_hits,
         strata_types.RelationshipTypeSearchAnswer,
         "Search relationships",
-        "Relationship types by their meaning, each with its relationships.",
+        "Relationship types by their meaning, each with its relationships; and as `relationships` "
+        "single ones, by their concepts, their type and their quotes.",
     ),
     "sources": Search(
         "search_sources",

@@ -14,7 +14,7 @@ from documents.models import Source
 from indexing.embedding.vectors import cosine
 from indexing.models import IndexBuild, Node
 from retrieval.fusion import comb_sum
-from retrieval.knowledge.query import KnowledgeQuery
+from retrieval.knowledge.query import KnowledgeAnswer, KnowledgeQuery
 from retrieval.knowledge.sources import group_by_source, read_vectors
 from retrieval.search.hit_checks import Verdict
 from retrieval.search.query_vectors import embed_query
@@ -68,6 +68,19 @@ class RelationshipTypeHit(EntityHit):
     edges: list[Relationship]
 
 
+@dataclass(frozen=True, slots=True)
+class RelationshipHit:
+    edge: Relationship
+    score: float
+    verdict: Verdict | None
+    instances: list[Instance]  # of its concepts
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelationshipAnswer(KnowledgeAnswer[list[RelationshipTypeHit]]):
+    relationships: list[RelationshipHit]
+
+
 def search_concepts(knowledge_query: KnowledgeQuery, options: SearchOptions) -> list[ConceptHit]:
     hits = knowledge_query.find("concept", options)
     reasons = {hit.pk: [MatchReason("concept", hit.score)] for hit in hits}
@@ -91,6 +104,20 @@ def search_relationship_types(
         )
         for hit in hits
         if hit.pk in types
+    ]
+
+
+def search_relationships(
+    knowledge_query: KnowledgeQuery, options: SearchOptions
+) -> list[RelationshipHit]:
+    """Find single relationships by their concepts, their type and their quotes."""
+    hits = knowledge_query.find("relationship", options)
+    rows = Relationship.objects.visible_to(knowledge_query.grant).with_concepts_and_type()
+    edges = rows.in_bulk([hit.pk for hit in hits])
+    return [
+        RelationshipHit(edges[hit.pk], hit.score, hit.verdict, edges[hit.pk].find_quotes())
+        for hit in hits
+        if hit.pk in edges
     ]
 
 

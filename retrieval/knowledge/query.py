@@ -88,6 +88,8 @@ class KnowledgeQuery(SearchRun):
         return found[options.offset : count]
 
     def _find_named(self, kind: str) -> Iterable[UUID]:
+        if kind not in _ENTITIES:  # a relationship has no name
+            return []
         names = {self.query, *self.query.split(",")} - {""}
         indexes = [name for name, build in self.builds.items() if build is not None]
         rows = _ENTITIES[kind].objects.visible_to(self.grant).filter(index__in=indexes)

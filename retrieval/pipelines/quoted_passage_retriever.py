@@ -14,7 +14,7 @@ from retrieval.search.targets import find_builds
 @component
 @add_run_async
 class QuotedPassageRetriever:
-    """Add one ranking: the passages that the nearest concepts quote, best first.
+    """Add one ranking: the passages that the nearest concepts and relationships quote, best first.
 
     Fused with the other rankings, it raises passages about the concepts of the question, whatever
     their words. An index without concepts keeps its rankings.
@@ -35,7 +35,7 @@ class QuotedPassageRetriever:
             return {"rankings": rankings}
         retriever = RecursiveChunkRetriever(
             index,
-            kinds=["concept"],
+            kinds=["concept", "relationship"],
             is_below_only=True,
             grant=grant,
             limit=limit,

@@ -8,9 +8,11 @@ from llama_index.core.schema import NodeWithScore
 
 from retrieval.knowledge.concepts import (
     ConceptHit,
+    RelationshipAnswer,
     RelationshipTypeHit,
     search_concepts,
     search_relationship_types,
+    search_relationships,
 )
 from retrieval.knowledge.graph import Subgraph, search_subgraph
 from retrieval.knowledge.query import KnowledgeAnswer, KnowledgeQuery
@@ -57,12 +59,18 @@ class ConceptRetriever(KnowledgeRetriever[list[ConceptHit]]):
 
 
 class RelationshipTypeRetriever(KnowledgeRetriever[list[RelationshipTypeHit]]):
-    """Relationship types by their meaning, each with relationships."""
+    """Relationship types by their meaning, each with relationships; and single relationships."""
 
     takes = KnowledgeRetriever.takes | {"offset"}
 
     def find(self, knowledge_query: KnowledgeQuery) -> list[RelationshipTypeHit]:
         return search_relationship_types(knowledge_query, self.options)
+
+    def search(self, query: str) -> RelationshipAnswer:
+        knowledge_query = KnowledgeQuery(self.indexes, query, grant=self.grant)
+        found = self.find(knowledge_query)
+        edges = search_relationships(knowledge_query, self.options)
+        return knowledge_query.finish(RelationshipAnswer, found=found, relationships=edges)
 
 
 class SourceRetriever(KnowledgeRetriever[list[SourceHit]]):

@@ -9,7 +9,7 @@ from core.exceptions import InvalidInput
 from indexing.models import IndexBuild
 from indexing.stores import AnyOf, Filter, Match
 from retrieval.retrievers.base import MODE_OPTIONS
-from retrieval.retrievers.knowledge import ConceptRetriever
+from retrieval.retrievers.knowledge import ConceptRetriever, RelationshipTypeRetriever
 from retrieval.retrievers.ranked import PassageRetriever, QuestionRetriever, SummaryRetriever
 from retrieval.search import MAX_LIMIT, Hit, SearchAnswer
 from retrieval.search.flat import drop_repeated_chunks
@@ -100,6 +100,15 @@ class RecursiveChunkRetriever(PassageRetriever):
                 (("source_id", str(quote.source_id)), concept.score)
                 for concept in found.found
                 for quote in concept.instances
+                if quote.source_id
+            ]
+        if kind == "relationship":
+            types = RelationshipTypeRetriever(indexes, grant=self.grant, limit=_MAX_CONCEPTS)
+            related = types.search(query)
+            return related, [
+                (("source_id", str(quote.source_id)), relationship.score)
+                for relationship in related.relationships
+                for quote in relationship.instances
                 if quote.source_id
             ]
         options = {name: getattr(self.options, name) for name in self.takes}

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from access.grants import Grant
-from concepts.models import Concept, RelationshipType
+from concepts.concept_nodes import END_FIELDS
+from concepts.models import Concept, Relationship, RelationshipType
 from core.text import hash_text
 from documents.models import Artifact, Source, load_sources
 from indexing.drafting import get_drafter
@@ -252,6 +253,35 @@ def _check_entities(
 
 check_concepts = partial(_check_entities, model=Concept)
 check_relationship_types = partial(_check_entities, model=RelationshipType)
+
+
+def check_relationships(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
+    """Check relationships against their rows: the names in their payloads, and the hash of their
+    text, which is emptied as soon as one of their quotes changes."""
+    builds, ids = _collect_ids(group)
+    nodes = Node.objects.filter(build__in=builds, point_id__in=ids)
+    existing_keys = {
+        (build_id, point.int) for build_id, point in nodes.values_list("build_id", "point_id")
+    }
+    rows = Relationship.objects.filter(pk__in=ids)
+    edges = {edge.pk: edge for edge in rows.with_concepts_and_type()}
+    visible = rows.visible_to(group[0].target.grant)
+    visible_ids = set(visible.values_list("pk", flat=True))
+
+    def check(found: Candidate, edge: Relationship) -> HitCheck:
+        payload = found.point.payload
+        if not _text_matches_hash(payload):
+            return HitCheck(None)
+        is_named = all(payload.get(name) == str(getattr(edge, name)) for name in END_FIELDS)
+        if is_named and payload["text_hash"] == edge.text_hash:
+            return HitCheck(Verdict.EXACT)
+        return HitCheck(Verdict.STALE, edge.pk)
+
+    return {
+        found.key: check(found, edges[found.point.id]) if found.point.id in visible_ids else HIDDEN
+        for found in group
+        if found.key in existing_keys and found.point.id in edges
+    }
 
 
 def _check_entity(candidate: Candidate, text: str) -> HitCheck:

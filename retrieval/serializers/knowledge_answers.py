@@ -7,7 +7,13 @@ from concepts.models import Concept, EmergentPair, Instance
 from concepts.serializers import render_instance, render_relationship
 from documents.models import Source
 from documents.serializers import render_reference
-from retrieval.knowledge.concepts import ConceptHit, EntityHit, MatchReason, RelationshipTypeHit
+from retrieval.knowledge.concepts import (
+    ConceptHit,
+    EntityHit,
+    MatchReason,
+    RelationshipAnswer,
+    RelationshipTypeHit,
+)
 from retrieval.knowledge.emergent import Bridge
 from retrieval.knowledge.graph import ConceptPath, Subgraph
 from retrieval.knowledge.query import KnowledgeAnswer
@@ -28,6 +34,22 @@ WEIGHTED_SUM = "weighted_sum"  # of the similarities by which a concept was foun
 
 def render_hits(answer: KnowledgeAnswer[Sequence[EntityHit | SourceHit]]) -> dict[str, Any]:
     return _render_head(answer) | {"hits": [_render_hit(hit) for hit in answer.found]}
+
+
+def render_relationship_hits(answer: RelationshipAnswer) -> dict[str, Any]:
+    relationships = [
+        {
+            **render_relationship(hit.edge),
+            "index": hit.edge.index,
+            "kind": "relationship",
+            "score": hit.score,
+            "score_kind": COSINE,
+            "verdict": hit.verdict or "exact",
+            "quotes": [render_instance(instance) for instance in hit.instances],
+        }
+        for hit in answer.relationships
+    ]
+    return render_hits(answer) | {"relationships": relationships}
 
 
 def render_blended_concepts(answer: KnowledgeAnswer[list[ConceptHit]]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from documents.models import Artifact, PendingRevision
 from indexing import revisions
 from indexing.models import Node
 from indexing.revisions import is_revision_visible
+from indexing.services import plan_unannounced_standalone_nodes
 from indexing.stores import get_store
 from indexing.verification import verify_build
 from tests.concepts.conftest import INDEX
@@ -171,6 +172,7 @@ class TestMergeConcepts:
         gone = graph[0]
 
         services.merge_concepts(heron.pk, [gone.pk])
+        plan_unannounced_standalone_nodes(knowledge)
         sync(knowledge)
 
         stored = get_store().retrieve(knowledge.collection("concept"), [heron.pk, gone.pk])

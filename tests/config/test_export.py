@@ -26,6 +26,7 @@ from indexing import lifecycle
 from indexing.exceptions import InvalidSpec
 from indexing.management.api_client import ApiClient
 from indexing.models import Index, IndexBuild, IndexedDocument, Node
+from indexing.services import plan_unannounced_standalone_nodes
 from indexing.verification import verify_build
 from tests.config.test_backup import TEXTS, Answering
 from tests.factories import give, load_index, sync
@@ -198,6 +199,8 @@ def test_an_import_has_the_concepts_and_judgements_and_embeds_nothing(
     Relationship.objects.create(source=heron, type=kind, target=bird)
     sync(build, document)
     add_instance(heron.pk, "The heron", artifact_id=document.pk)
+    plan_unannounced_standalone_nodes(build)
+    sync(build)
     save_judgement("knowledge", "birds", is_good=True, judged_by="me", artifact_id=document.pk)
     before = {label: list_rows(label, "knowledge").count() for label in ADDED_TABLES}
     export_index("knowledge", tmp_path / "archive.zip", cast(ApiClient, Answering(build)))

@@ -20,7 +20,16 @@ from tests.written import ALL_KINDS, make_build, write_all
 
 pytestmark = pytest.mark.django_db
 
-TYPES = ["chunk", "compound", "concept", "image", "question", "summary", "vocabulary"]
+TYPES = [
+    "chunk",
+    "compound",
+    "concept",
+    "image",
+    "question",
+    "relationship",
+    "summary",
+    "vocabulary",
+]
 
 
 def go_through(types, **given) -> Regeneration:

@@ -264,8 +264,22 @@ class ConceptSearchAnswer(KnowledgeAnswer):
     hits: list[ConceptHit]
 
 
+class RelationshipHit(Relationship):
+    """A single relationship, found by its concepts, its type and their quotes."""
+
+    index: str
+    kind: Literal["relationship"]
+    score: float
+    score_kind: str
+    verdict: Literal["exact", "stale"]
+    quotes: list[Instance]
+    """One of each of its concepts, if possible from one source."""
+
+
 class RelationshipTypeSearchAnswer(KnowledgeAnswer):
     hits: list[RelationshipTypeHit]
+    relationships: list[RelationshipHit]
+    """Single relationships, the most similar first."""
 
 
 class SourceSearchAnswer(KnowledgeAnswer):

@@ -451,7 +451,15 @@ EXAMPLES: dict[Any, Any] = {
     types.RelationshipList: _list(RELATIONSHIP),
     types.Deletion: {"id": CONCEPT["id"], "deleted": True, "revision": 53},
     types.ConceptSearchAnswer: {**KNOWLEDGE, "hits": [CONCEPT_HIT]},
-    types.RelationshipTypeSearchAnswer: {**KNOWLEDGE, "hits": [TYPE_HIT]},
+    types.RelationshipTypeSearchAnswer: {
+        **KNOWLEDGE, "hits": [TYPE_HIT],
+        "relationships": [
+            {
+                **RELATIONSHIP, "index": "knowledge", "kind": "relationship", "score": 0.74,
+                "score_kind": "cosine", "verdict": "exact", "quotes": [INSTANCE],
+            }
+        ],
+    },
     types.SourceSearchAnswer: {**KNOWLEDGE, "hits": [SOURCE_HIT]},
     types.RoutingAnswer: {
         **KNOWLEDGE,

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from llama_index.core.schema import MetadataMode, TextNode
 
-from concepts.models import Concept, RelationshipType
+from concepts.models import Concept, Relationship, RelationshipType
 from core.text import hash_text
 from documents.models import Artifact, Page, Source
 from indexing.drafting import get_drafter, get_drafters, get_standalone_drafters
@@ -38,6 +38,7 @@ DRAFTS = {
     "compound": ("415c3a84c93a", "b1e730101fa0", "344dde775be5", "13f281867199"),
     "concept": ("00000000000b", "96dbf6ac868e", "7ad2658d77bd", "c08643d92a56"),
     "relationship_type": ("00000000000c", "d0c59fd1c592", "203b1c5c8194", "fad4b9b9f71f"),
+    "relationship": ("00000000000e", "c5e0f3fef0ee", "811688458f88", "49941ecae798"),
     "image": ("c28fcb2e06b7", "036e7a4957c3", "fdad47b7849c", "bc4ad8ff5af0"),
 }
 TEXT = "The heron stands in the shallows at dawn. It waits for fish without moving."
@@ -105,9 +106,15 @@ def entities(build):
         pk=make_id(12), index=build.index_id, name="eats", category="food",
         description="Feeds on.",
     )  # fmt: skip
-    for entity in (concept, relationship_type):
+    other = Concept(pk=make_id(13), index=build.index_id, label="fish")
+    relationship = Relationship(
+        pk=make_id(14), source=concept, type=relationship_type, target=other
+    )
+    for entity in (concept, relationship_type, other, relationship):
         entity.save()
-    return {"concept": concept, "relationship_type": relationship_type}
+    return {
+        "concept": concept, "relationship_type": relationship_type, "relationship": relationship,
+    }  # fmt: skip
 
 
 def hash_row(node: Node) -> str:

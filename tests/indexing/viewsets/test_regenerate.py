@@ -95,7 +95,16 @@ class TestRegenerate:
             "types": ["all"], "index": "plain", "category": "", "artifact_ids": [artifact],
             "is_for_missing": True, "is_for_stale": True, "limit": 5, "offset": 2,
         }  # fmt: skip
-        every = ["chunk", "compound", "concept", "image", "question", "summary", "vocabulary"]
+        every = [
+            "chunk",
+            "compound",
+            "concept",
+            "image",
+            "question",
+            "relationship",
+            "summary",
+            "vocabulary",
+        ]
         assert answer.json() == {"types": every, "examined": 0, "due": 0, "nodes": 0}
         assert reconciled == [tasks.RECONCILE_INDEXES, tasks.RECONCILE_TEXTS]
 
