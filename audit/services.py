@@ -6,6 +6,7 @@ that commits late gets a later position.
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import timedelta
 from http import HTTPStatus
 from itertools import takewhile
@@ -144,10 +145,11 @@ def verify_chain() -> strata_types.AuditVerification:
     chain = _read_chain()
     position, seal = chain.pruned_position, chain.pruned_seal
     sealed = AuditRow.objects.filter(position__lte=chain.position).select_related("subject")
-    for row in iter_rows(sealed, "position"):
-        if row.position != position + 1 or not row.has_seal_after(seal):
-            break
-        position, seal = position + 1, row.seal
+    with suppress(AttributeError, TypeError, ValueError):  # a value that Strata never writes
+        for row in iter_rows(sealed, "position"):
+            if row.position != position + 1 or not row.has_seal_after(seal):
+                break
+            position, seal = position + 1, row.seal
     is_intact = (position, seal) == (chain.position, chain.seal) and last <= chain.position
     if not is_intact and _read_chain().pruned_position != chain.pruned_position:
         return verify_chain()  # rows were pruned meanwhile

@@ -7,6 +7,7 @@ from typing import Any, Final
 import yaml
 
 MAX_DEPTH: Final = 50
+MAX_CHARS: Final = 500_000  # PyYAML reads about 200,000 in a second
 
 
 class NotPlainYaml(ValueError):
@@ -56,7 +57,10 @@ class _Loader(yaml.SafeLoader):
 
 
 def load_yaml(text: str) -> Any:
-    """Raises ``NotPlainYaml``: the text is no YAML, has aliases or is nested too deeply."""
+    """Raises ``NotPlainYaml``: the text is no YAML, is too long, has aliases or keys given twice,
+    or is nested too deeply."""
+    if len(text) > MAX_CHARS:
+        raise NotPlainYaml(f"is longer than {MAX_CHARS:,} characters.")
     try:
         return yaml.load(text, _Loader)  # noqa: S506 - it derives from the safe loader
     except yaml.YAMLError as error:

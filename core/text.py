@@ -69,6 +69,11 @@ def _insert_joiners(found: "regex.Match[str]") -> str:
     return "".join(parts)
 
 
+def is_storable(text: str) -> bool:
+    """Whether the database can store it or compare it: it has no NUL and no lone surrogate."""
+    return _UNSTORABLE.search(text) is None
+
+
 def is_text(text: str) -> bool:
     """Whether UTF-8 can encode it: it holds no lone surrogate."""
     try:

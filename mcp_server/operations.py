@@ -22,6 +22,7 @@ from core.exceptions import InvalidInput, StrataError
 ALIAS = re.compile(r"The same as (\w+)\.")  # describes a second name of a parameter
 OPTIONAL = "May be left out"  # in the description of a parameter
 PATH_NAME = re.compile(r"{(\w+)}")
+JSON = {"Content-Type": "application/json"}
 
 _lock = Lock()
 
@@ -57,7 +58,7 @@ class Operation:
             query = {k: _format_query_value(v) for k, v in others.items() if v is not None}
             response = await api.get(path, params=query)
         else:
-            response = await api.request(self.method, path, json=dict(others))
+            response = await api.request(self.method, path, content=_dump(others), headers=JSON)
         answer: dict[str, Any] = response.json()
         if response.is_error:
             raise StrataError.from_json(answer)
@@ -71,7 +72,8 @@ class Operation:
         Raises:
             StrataError: REST refused it.
         """
-        async with aconnect_sse(api, self.method, self.path, json=dict(arguments)) as events:
+        body = _dump(arguments)
+        async with aconnect_sse(api, self.method, self.path, content=body, headers=JSON) as events:
             if events.response.is_error:
                 raise StrataError.from_json(json.loads(await events.response.aread()))
             async for event in events.aiter_sse():
@@ -89,6 +91,13 @@ class Operation:
         if text in {"", ".", ".."} or "/" in text:  # it would change the path
             raise InvalidInput(f"{name} is not a valid name.", field=name)
         return quote(text, safe="")
+
+
+def _dump(arguments: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(dict(arguments), allow_nan=False)
+    except ValueError:
+        raise InvalidInput("Numbers must not be NaN or infinite.") from None
 
 
 def get_operation(operation_id: str) -> Operation:

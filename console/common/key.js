@@ -29,10 +29,13 @@ function takeKeyOfAddress() {
   if (key === undefined) return false;
   history.replaceState(history.state, "", location.pathname + location.search);
   const own = readKey();
-  const isTaken = key !== "" && key !== own && (!(own || user) || confirm(describeReplacement(key, own)));
+  const isTaken = isKey(key) && key !== own && (!(own || user) || confirm(describeReplacement(key, own)));
   if (isTaken) useKey(key);
   return isTaken;
 }
+
+/** Keys have visible ASCII characters only; the browser would not send others. */
+const isKey = (key) => /^[!-~]+$/.test(key);
 
 function describeReplacement(key, own) {
   const present = own ? `your key ${shorten(own)}` : "your sign-in";

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from core.text import clean_name
 from indexing.management.api_client import ApiCommand, format_json
 
 # The lists of an answer, in the order in which they are printed.
@@ -165,7 +166,7 @@ class AnswerPrinter:
     def _print_quotes(self, quotes: Iterable[dict[str, Any]]) -> None:
         for quote in quotes:
             line = Text(f"   “{strip_control_characters(quote['quote'])}”")
-            line.append(f"  {_format_title(quote['artifact']['title'])}", style="dim")
+            line.append(f"  {format_title(quote['artifact']['title'])}", style="dim")
             self._print_line(line, quote)
 
     def _print_relationship(self, rank: int, relationship: dict[str, Any]) -> None:
@@ -225,14 +226,14 @@ def _get_title(hit: dict[str, Any]) -> str:
 
 
 def _format_heading(rank: int, title: str, page: dict[str, Any] | None = None) -> Text:
-    heading = Text(f"{rank}. ", style="bold").append(_format_title(title))
+    heading = Text(f"{rank}. ", style="bold").append(format_title(title))
     if page is not None:
         heading.append(f"  page {page['index'] + 1}", style="cyan")
     return heading
 
 
-def _format_title(title: str) -> str:
-    return strip_control_characters(title) or "(untitled)"
+def format_title(title: str) -> str:
+    return " ".join(strip_control_characters(clean_name(title)).split()) or "(untitled)"
 
 
 def format_relationship(relationship: dict[str, Any]) -> str:

@@ -17,6 +17,7 @@ from core.serializers import (
     StrictSerializer,
     StringField,
 )
+from core.text import is_storable
 from indexing.embedding.rdkit_model import MAX_SMILES_CHARS
 from retrieval.facets import MAX_FACET_VALUES
 from retrieval.questions.follow_ups import MAX_TURNS
@@ -65,7 +66,7 @@ class StringsField(serializers.Field):
         if not isinstance(strings, list) or not all(isinstance(each, str) for each in strings):
             self.fail("invalid")
         strings = [each.strip() for each in strings]
-        if not strings or "" in strings:
+        if not strings or "" in strings or not all(map(is_storable, strings)):
             self.fail("invalid")
         if len(strings) > self.max_count:
             self.fail("too_many")

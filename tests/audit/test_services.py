@@ -11,6 +11,7 @@ import pytest
 from cryptography.fernet import Fernet
 from django.apps import apps
 from django.contrib.auth.models import User
+from django.db import connection
 from django.utils import timezone
 
 from access.authentication import ApiKeyUser, ApplicationUser
@@ -99,6 +100,17 @@ class TestSeals:
         tasks.seal_and_prune()
 
         AuditRow.objects.filter(pk=rows[2].pk).update(**{field: value})
+
+        found = verify_chain()
+        assert (found["is_intact"], found["broken_at"], found["rows"]) == (False, 3, 2)
+
+    @pytest.mark.skipif(connection.vendor != "sqlite", reason="other databases refuse the values")
+    @pytest.mark.parametrize(("field", "value"), [("at", "'garbage'"), ("person", "x'ff00'")])
+    def test_show_a_value_of_another_type(self, field, value):
+        write(5)
+        tasks.seal_and_prune()
+        with connection.cursor() as cursor:
+            cursor.execute(f"UPDATE audit_auditrow SET {field} = {value} WHERE position = 3")
 
         found = verify_chain()
         assert (found["is_intact"], found["broken_at"], found["rows"]) == (False, 3, 2)

@@ -70,6 +70,16 @@ class TestALinkWithAKey:
         assert others_key not in page.url
         assert [others_key[:12] in question for question in asked] == [True]
 
+    @pytest.mark.parametrize("text", ["%00", "a%0d%0ab", "%E2%80%AE"])
+    def test_is_ignored_if_it_can_be_no_key(self, page: "Page", text: str):
+        asked = answer_questions(page, accept=True)
+        page.goto(f"/add/#key={KEY}")
+        page.goto(f"/documents/#key={text}")
+        page.wait_for_selector("#index option:checked", state="attached")
+
+        assert used_key(page) == KEY
+        assert asked == []
+
     def test_leaves_the_key_of_the_tab_when_only_the_fragment_changes(
         self, page: "Page", others_key: str
     ):

@@ -60,6 +60,10 @@ class TestYaml:
         with pytest.raises(InvalidSpec, match=r"gives .(title|k). twice \(first on line 1"):
             parse_spec("x", text)
 
+    def test_is_refused_when_it_is_too_long(self):
+        with pytest.raises(InvalidSpec, match=r"^x\.yaml is longer than 500,000 characters\.$"):
+            parse_spec("x", "title: x\n" + "# a\n" * 125_000)
+
     def test_is_refused_when_nested_too_deeply(self):
         with pytest.raises(InvalidSpec, match=r"^x\.yaml is nested too deeply\.$"):
             parse_spec("x", "title: " + "[" * 100 + "]" * 100)

@@ -8,7 +8,7 @@ from documents.models import Source
 from indexing.models import Index
 from mcp_server import resources
 from mcp_server.rendering import fence
-from tests.asking_mcp import answer_in_this_thread, ask_mcp, call_tool, post_mcp
+from tests.asking_mcp import HEADERS, answer_in_this_thread, ask_mcp, call_tool, post_mcp
 from tests.clients import client_with_key
 from tests.factories import give, load_index
 
@@ -99,6 +99,17 @@ class TestStrangers:
 class TestErrors:
     """Errors of tools are REST's, so that a model can mend its call."""
 
+    @pytest.mark.parametrize("number", ["NaN", "1e999"])
+    def test_refuse_numbers_that_json_does_not_have(self, client, build, number):
+        arguments = f'{{"index": "plain", "query": "heron", "min_score": {number}}}'
+        params = f'{{"name": "search", "arguments": {arguments}}}'
+        message = f'{{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {params}}}'
+        answer = client.post("/mcp", message, content_type="application/json", headers=HEADERS)
+
+        result = answer.json()["result"]
+        assert result["isError"]
+        assert "must not be NaN or infinite" in result["content"][0]["text"]
+
     def test_have_code_detail_and_allowed_values(self, client):
         answer = call_tool(client, "search", index="nil", query="heron")
 
@@ -121,7 +132,7 @@ class TestErrors:
             ),
             ("search", {"index": "plain", "query": "x", "kind": "all"}, "kind", "There is no kind"),
             ("search", {"index": "plain", "query": "x", "kind": []}, "kind", "There is no kind"),
-            ("search", {"index": "plain"}, "query", "Give a query."),
+            ("search", {"index": "plain"}, "query", "Give a query or a vector."),
             (
                 "search",
                 {"index": "plain", "query": "x", "limits": 3},

@@ -8,6 +8,7 @@ from django.core.management import CommandError, call_command
 
 from documents.models import Artifact
 from documents.services import TextContent, add_artifact
+from retrieval.management.answer_printing import format_title
 from tests.factories import PARAGRAPHS, load_index
 from tests.written import ALL_KINDS, make_build, write_all
 
@@ -66,6 +67,11 @@ class TestSearchCommand:
         first, *others = capsys.readouterr().out.splitlines()
         assert first.startswith("Nothing here seems to be about the query")
         assert others[0].startswith("1. Notes")
+
+    def test_prints_a_title_on_one_line_in_its_order(self):
+        title = "Notes \x1b[2J\n1. Forged \N{RIGHT-TO-LEFT OVERRIDE}fdp"
+
+        assert format_title(title) == "Notes \N{REPLACEMENT CHARACTER}[2J 1. Forged fdp"
 
     def test_prints_that_a_hit_is_stale(self, notes, capsys):
         notes.sources.update(text="Basalt.")

@@ -261,6 +261,13 @@ class TestPageSearchView:
         assert answer.status_code == 400, answer.json()
         assert answer.json()["field"] == field
 
+    @pytest.mark.parametrize("name", [r"\ud800", r"\u0000", r"plain,\udfff"])
+    def test_refuses_names_of_indexes_that_cannot_be_stored(self, client, build, name):
+        body = f'{{"index": "{name}", "query": "granite"}}'
+        answer = client.post(URL, body, content_type="application/json")
+
+        assert (answer.status_code, answer.json()["field"]) == (400, "index")
+
     def test_lists_the_allowed_parameters(self, client, build):
         answer = client.get(URL, {"index": "plain", "q": "granite", "limitt": 5}).json()
 
