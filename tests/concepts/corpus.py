@@ -14,6 +14,7 @@ from concepts.services import create_concept, create_relationship_type, relate_c
 from documents.models import Artifact, Source
 from documents.services import TextContent, add_artifact
 from indexing.models import IndexBuild
+from indexing.services import plan_unannounced_standalone_nodes
 from tests.concepts.conftest import INDEX
 from tests.factories import sync
 
@@ -114,6 +115,7 @@ def make_corpus(build: IndexBuild) -> Corpus:
     ends = planted["related one"], planted["related other"]
     relate_concepts(INDEX, ends[0].pk, types["ENABLES"].pk, ends[1].pk)
     sync(build, *documents, between, *beside)
+    plan_unannounced_standalone_nodes(build)
     sync(build)
     return Corpus(build, concepts, planted, types, documents, between.sources.get())
 
