@@ -26,7 +26,8 @@ from retrieval.serializers import knowledge_requests as knowledge
 class Search:
     """``parameters`` are the query, or a vector, and the retriever's own arguments. ``answer`` is
     the type of what ``render`` makes of the retriever's answer, with ``relevant`` where
-    ``finds_passages``."""
+    ``finds_passages``. ``kinds``: of the nodes that an index must hold to be searched without being
+    named; empty for any."""
 
     operation_id: str
     retriever: str  # dotted path, because importing a retriever imports LlamaIndex
@@ -36,6 +37,7 @@ class Search:
     summary: str
     description: str
     finds_passages: bool = False
+    kinds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ SEARCHES: dict[str, Search] = {
         "Search summaries",
         "Summaries of pages and artifacts that answer a query, best first.",
         finds_passages=True,
+        kinds=("page_summary", "artifact_summary"),
     ),
     "questions": Search(
         "search_questions",
@@ -83,6 +86,7 @@ SEARCHES: dict[str, Search] = {
         "Search by question",
         "Passages by the questions they answer, each passage once, best first.",
         finds_passages=True,
+        kinds=("question",),
     ),
     "hierarchical": Search(
         "search_hierarchical",
@@ -113,6 +117,7 @@ SEARCHES: dict[str, Search] = {
         "Search by chemical structure",
         "Artifacts with structures similar to the given one, best first. With a query, artifacts "
         "whose passages answer it are ranked with them.",
+        kinds=("compound",),
     ),
     "images": Search(
         "search_images",
@@ -123,6 +128,7 @@ SEARCHES: dict[str, Search] = {
         "Search images by what they show",
         "Artifacts whose images show what the query says, best first. Artifacts whose passages "
         "answer it are ranked with them, unless with_text is false.",
+        kinds=("image",),
     ),
     "concepts": Search(
         "search_concepts",
@@ -132,6 +138,7 @@ SEARCHES: dict[str, Search] = {
         strata_types.ConceptSearchAnswer,
         "Search concepts",
         f"Concepts by their meaning, each with quotes that support it. {EVIDENCE_DISCLAIMER}",
+        kinds=("concept",),
     ),
     "relationships": Search(
         "search_relationships",
@@ -142,6 +149,7 @@ SEARCHES: dict[str, Search] = {
         "Search relationships",
         "Relationship types by their meaning, each with its relationships; and as `relationships` "
         "single ones, by their concepts, their type and their quotes.",
+        kinds=("relationship_type",),
     ),
     "sources": Search(
         "search_sources",
@@ -161,6 +169,7 @@ SEARCHES: dict[str, Search] = {
         "Find the best entry point",
         "Concepts, sources and relationship types near a query, each with a limit and a minimum "
         "similarity of its own; `entry` names the nearest of all.",
+        kinds=("concept",),
     ),
     "blend": Search(
         "blend_concepts",
@@ -172,6 +181,7 @@ SEARCHES: dict[str, Search] = {
         "Concepts by their meaning, by sources that quote them and by the types of their "
         "relationships; each once, by the sum of the weighted similarities. "
         f"{EVIDENCE_DISCLAIMER}",
+        kinds=("concept",),
     ),
     "subgraph": Search(
         "search_subgraph",
@@ -181,6 +191,7 @@ SEARCHES: dict[str, Search] = {
         strata_types.SubgraphAnswer,
         "Read the subgraph around a query",
         "Concepts, sources and types over a threshold, and relationships of these concepts.",
+        kinds=("concept",),
     ),
 }
 
@@ -197,7 +208,7 @@ def run_search(name: str, parameters: Any, grant: Grant) -> SearchResponse:
     fields = search.parameters.read(parameters)
     query = fields.pop("query", "")
     if "index" not in fields:
-        fields["index"] = [find_only_index(grant)]
+        fields["index"] = [find_only_index(grant, search.kinds)]
     with keep_for_request():
         answer = load_retriever(name)(**fields, grant=grant).search(query)
         content = search.render(answer)

@@ -35,11 +35,12 @@ class KnowledgeRetriever(IndexRetriever[KnowledgeAnswer[Found]]):
         """Find the hits nearest to a query."""
 
     def search(self, query: str) -> KnowledgeAnswer[Found]:
-        knowledge_query = KnowledgeQuery(
-            self.indexes, query, grant=self.grant, vector=self.options.vector
-        )
+        knowledge_query = self.prepare(query)
         found = self.find(knowledge_query)
         return knowledge_query.finish(KnowledgeAnswer, found=found)
+
+    def prepare(self, query: str) -> KnowledgeQuery:
+        return KnowledgeQuery(self.indexes, query, grant=self.grant, vector=self.options.vector)
 
     def to_nodes(self, answer: KnowledgeAnswer[Any]) -> list[NodeWithScore]:
         """The hits of all kinds, best first."""
@@ -67,7 +68,7 @@ class RelationshipTypeRetriever(KnowledgeRetriever[list[RelationshipTypeHit]]):
         return search_relationship_types(knowledge_query, self.options)
 
     def search(self, query: str) -> RelationshipAnswer:
-        knowledge_query = KnowledgeQuery(self.indexes, query, grant=self.grant)
+        knowledge_query = self.prepare(query)
         found = self.find(knowledge_query)
         edges = search_relationships(knowledge_query, self.options)
         return knowledge_query.finish(RelationshipAnswer, found=found, relationships=edges)

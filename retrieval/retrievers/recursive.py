@@ -103,7 +103,9 @@ class RecursiveChunkRetriever(PassageRetriever):
                 if quote.source_id
             ]
         if kind == "relationship":
-            types = RelationshipTypeRetriever(indexes, grant=self.grant, limit=_MAX_CONCEPTS)
+            types = RelationshipTypeRetriever(
+                indexes, grant=self.grant, limit=_MAX_CONCEPTS, vector=self.options.vector
+            )
             related = types.search(query)
             return related, [
                 (("source_id", str(quote.source_id)), relationship.score)

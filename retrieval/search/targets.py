@@ -195,20 +195,27 @@ def find_builds(indexes: Sequence[str | IndexBuild], grant: Grant) -> dict[str, 
     return builds
 
 
-def find_only_index(grant: Grant) -> str:
-    """The index to search if a request names none: the only visible one that holds something.
+def find_only_index(grant: Grant, kinds: Collection[str] = ()) -> str:
+    """The index to search if a request names none: the only visible one that holds nodes of these
+    kinds, or any if none is given.
 
     Raises:
-        InvalidInput: several hold something, or none does.
+        InvalidInput: several hold some, or none does.
     """
     held = Node.objects.filter(build=OuterRef("live_build"))
+    if kinds:
+        held = held.filter(kind__in=kinds)
     indexes = Index.objects.not_being_removed().filter(Exists(held))
     names = list(grant.limit(indexes).values_list("name", flat=True))
     if len(names) == 1:
         return names[0]
     if not names:
+        if kinds:
+            plurals = " or ".join(KINDS[kind].plural for kind in kinds)
+            raise InvalidInput(f"No index holds {plurals}.", field="index")
         raise InvalidInput("No index holds a document yet.", field="index", fix="Add documents.")
-    raise InvalidInput("Several indexes hold documents: name one.", field="index", allowed=names)
+    detail = "Several indexes could answer: name one."
+    raise InvalidInput(detail, field="index", allowed=names)
 
 
 def make_targets(

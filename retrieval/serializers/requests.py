@@ -40,7 +40,7 @@ from retrieval.text_vectors import MAX_REQUEST_CHARS, MAX_TEXT_CHARS, MAX_TEXTS,
 
 MAX_ANSWER_CHARS = 20_000  # of an earlier answer
 MAX_VECTOR_BYTES = 2**21  # ``MAX_DIMENSION`` numbers as text
-ONLY_INDEX = "May be left out where only one visible index holds something."
+ONLY_INDEX = "May be left out where only one visible index holds what is searched."
 
 
 def describe_strings(count: int, chars: int, description: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from tests.concepts.test_searches import (
     labels,
     search_knowledge,
 )
-from tests.factories import give, sync
+from tests.factories import give, load_index, sync
 
 
 @pytest.fixture
@@ -37,6 +37,20 @@ class TestConcepts:
 
         assert "Heron" not in labels(search("concepts", "bird that wades")["hits"])
         assert "Integrity error" in caplog.text
+
+
+class TestWithoutTheNameOfAnIndex:
+    def test_the_only_index_that_holds_concepts_is_searched(self, client, graph):
+        notes = load_index("plain")
+        sync(notes, give("Herons are patient.", index="plain"))
+
+        def search(name):
+            return client.post(f"{API}/search/{name}", {"query": "heron"}, format="json")
+
+        for name in ("concepts", "relationships", "route", "blend", "subgraph"):
+            assert search(name).json()["index"] == INDEX
+        assert search("sources").json()["allowed"] == [INDEX, "plain"]
+        assert search("questions").json()["detail"] == "No index holds questions."
 
 
 class TestEntitiesThatOnlyOthersMaySee:

@@ -10,7 +10,7 @@ from indexing.kinds import list_regeneration_types
 from indexing.management.api_client import ApiCommand, open_api
 from indexing.management.waiting import wait_for_regeneration
 from indexing.models import Index
-from indexing.regeneration import ALL_TYPES
+from indexing.regeneration import ALL_TYPES, TYPE_ALIASES
 
 
 class Command(ApiCommand):
@@ -22,7 +22,8 @@ class Command(ApiCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--type", action="append", dest="types", metavar="TYPE",
-            help=f"One of {', '.join(list_regeneration_types())}, or {ALL_TYPES} (the default); "
+            help=f"One of {', '.join([*list_regeneration_types(), *TYPE_ALIASES])}, or "
+            f"{ALL_TYPES} (the default); "
             "may be given several times. Summaries and questions are written again, except "
             "those written by hand.",
         )  # fmt: skip
