@@ -58,7 +58,9 @@ class Operation:
             query = {k: _format_query_value(v) for k, v in others.items() if v is not None}
             response = await api.get(path, params=query)
         else:
-            response = await api.request(self.method, path, content=_dump(others), headers=JSON)
+            response = await api.request(
+                self.method, path, content=_dump(others), headers=dict(JSON)
+            )
         answer: dict[str, Any] = response.json()
         if response.is_error:
             raise StrataError.from_json(answer)
@@ -73,7 +75,9 @@ class Operation:
             StrataError: REST refused it.
         """
         body = _dump(arguments)
-        async with aconnect_sse(api, self.method, self.path, content=body, headers=JSON) as events:
+        async with aconnect_sse(
+            api, self.method, self.path, content=body, headers=dict(JSON)
+        ) as events:
             if events.response.is_error:
                 raise StrataError.from_json(json.loads(await events.response.aread()))
             async for event in events.aiter_sse():

@@ -20,7 +20,7 @@ from documents.services import TextContent, replace_content
 from indexing.exceptions import InvalidSpec
 from indexing.hooks import count_awaited_work
 from indexing.models import Node
-from indexing.services import store_search_settings
+from indexing.services import plan_unannounced_standalone_nodes, store_search_settings
 from indexing.spec import parse_spec
 from indexing.verification import verify_build
 from summaries import llm
@@ -114,6 +114,7 @@ class TestExtractConcepts:
 
         is_due = has_pending_extractions(knowledge)
         extract(knowledge)
+        plan_unannounced_standalone_nodes(knowledge)
         sync(knowledge, document)
         sync(knowledge)
 
@@ -337,7 +338,7 @@ class TestConceptSpec:
 
         assert spec.concepts is not None
         assert not spec.concepts.extract
-        assert spec.kinds == ("chunk", "concept", "relationship_type")
+        assert spec.kinds == ("chunk", "concept", "relationship_type", "relationship")
         assert parse_spec("some", "concepts: false").concepts is None
 
     def test_requires_a_new_build_only_when_concepts_are_enabled(self):

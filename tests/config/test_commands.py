@@ -58,7 +58,8 @@ for arguments in json.loads(sys.argv[1]):
 print(json.dumps([name for name in {MODELS_AND_PIPELINES} if name in sys.modules]))
 """
 NO_ANSWER = (
-    b'event: metadata\ndata: {"relevant": true, "refusal": null, "notes": [], "hits": []}\n\n'
+    b'event: metadata\ndata: {"relevant": true, "refusal": null, "notes": [], "hits": [],'
+    b' "relationships": []}\n\n'
     b'event: done\ndata: {"citations": [], "notes": [], "model_name": null}\n\n'
 )
 

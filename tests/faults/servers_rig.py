@@ -190,7 +190,7 @@ class Rig(Production):
     def work(self) -> None:
         """Start the shared worker if it does not run."""
         if self._worker is None:
-            worker = self.worker("documents", "indexing", children=2)
+            worker = self.worker("planning", "documents", "indexing", children=2)
             self._worker = self._running.enter_context(worker)
 
     def kill_worker(self) -> None:

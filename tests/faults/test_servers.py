@@ -103,7 +103,7 @@ class TestAFrozenWorker:
 
 
 def worker_log(rig):
-    return (rig.logs / "documents,indexing").read_text()
+    return (rig.logs / "planning,documents,indexing").read_text()
 
 
 def freeze_at_work(rig, worker, pauses):

@@ -269,7 +269,7 @@ class TestWebServerLimits:
     @pytest.mark.parametrize(
         ("path", "limit"),
         [
-            ("/api/v1/search/pages", "65,536"),
+            ("/api/v1/search/pages", "2,162,688"),
             ("/api/v1/ask", "65,536"),
             ("/api/v1/indexes/plain/evidence/", "33,554,432"),
             ("/mcp", "65,536"),

@@ -25,7 +25,7 @@ from evidence.services import EvidenceInput, add_evidence
 from indexing import embedding, tasks
 from indexing.embedding import get_embedder
 from indexing.models import IndexBuild, Node
-from indexing.services import load_specs
+from indexing.services import load_specs, plan_unannounced_standalone_nodes
 from tests.asking_mcp import answer_in_this_thread
 from tests.clip import DIMENSION
 from tests.factories import PARAGRAPHS, give, sync
@@ -216,6 +216,7 @@ def _fill_knowledge(filled: Tenants) -> None:
         filled.note(tenant, source_id=Source.objects.get(artifact=passage).pk)
         made += [heron, fish, near, kind]
         sync(build, passage)
+    plan_unannounced_standalone_nodes(build)  # the relationships
     sync(build, *Artifact.objects.filter(pk__in=[row.pk for row in made]))
     while update_emergent_pairs(build):
         pass
