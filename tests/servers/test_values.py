@@ -6,10 +6,19 @@ from core.exceptions import StrataError
 from documents.models import Artifact
 from documents.serializers import validate_text_artifact
 from documents.services import AddOutcome, add_artifact
+from indexing.stores import get_store
 from indexing.verification import verify_build
 from tests.factories import sync
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def build(build):
+    """Empty on the server, too, where a worker of an earlier test may have left points."""
+    for collection in build.collections():
+        get_store().drop_collection(collection)
+    return build
 
 
 def add(**given):
