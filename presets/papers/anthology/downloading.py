@@ -2,6 +2,7 @@
 
 import re
 import zipfile
+import zlib
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -97,5 +98,6 @@ def _unpack(path: Path, folder: Path) -> None:
                                 f"The archive unpacks to more than {MAX_UNPACKED_BYTES:,} bytes."
                             )
                         file.write(block)
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+    # zipfile raises the last two for a method of compression that it lacks and for encryption.
+    except (zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError, RuntimeError) as error:
         raise InvalidInput(f"The archive is damaged: {error}.") from None
