@@ -37,6 +37,12 @@ def zipped(**members: str) -> bytes:
     return content.getvalue()
 
 
+def with_broken_bytes(archive: bytes) -> bytes:
+    """The archive with a first file whose compressed bytes cannot be unpacked."""
+    start = archive.index(b".xml") + len(b".xml")
+    return archive[:start] + b"\xff" * 8 + archive[start + 8 :]
+
+
 ARCHIVE = {
     "acl-anthology-master/data/xml/2031.owl.xml": XML,
     "acl-anthology-master/data/yaml/name_variants.yaml": PEOPLE,
@@ -100,6 +106,7 @@ class TestDownload:
         [
             ((404, {}, b""), r"answered with status 404"),
             ((200, {}, b"no zip"), r"is damaged"),
+            ((200, {}, with_broken_bytes(zipped(**ARCHIVE))), r"is damaged"),
             ((200, {}, zipped(readme="Nothing.")), r"holds no files of the ACL Anthology"),
             ((200, {"Content-Encoding": "gzip"}, b"x"), r"The answer is encoded"),
         ],
