@@ -8,6 +8,7 @@ from typing import Any
 from core.exceptions import InvalidInput
 from indexing.models import IndexBuild
 from indexing.stores import AnyOf, Filter, Match
+from retrieval.knowledge.concepts import ConceptHit, RelationshipHit
 from retrieval.retrievers.base import MODE_OPTIONS
 from retrieval.retrievers.knowledge import ConceptRetriever, RelationshipTypeRetriever
 from retrieval.retrievers.ranked import PassageRetriever, QuestionRetriever, SummaryRetriever
@@ -91,26 +92,21 @@ class RecursiveChunkRetriever(PassageRetriever):
         self, kind: str, indexes: Sequence[str | IndexBuild], query: str
     ) -> tuple[AnyAnswer, list[tuple[Place, float]]]:
         """The search of one kind: where the chunks below its best nodes are, with their scores."""
-        if kind == "concept":
-            concepts = ConceptRetriever(
-                indexes, grant=self.grant, limit=_MAX_CONCEPTS, vector=self.options.vector
-            )
-            found = concepts.search(query)
+        if kind in ("concept", "relationship"):
+            given: dict[str, Any] = {"limit": _MAX_CONCEPTS, "vector": self.options.vector}
+            found: AnyAnswer
+            hits: Sequence[ConceptHit | RelationshipHit]
+            if kind == "concept":
+                concepts = ConceptRetriever(indexes, grant=self.grant, **given).search(query)
+                found, hits = concepts, concepts.found
+            else:
+                types = RelationshipTypeRetriever(indexes, grant=self.grant, **given)
+                related = types.search(query)
+                found, hits = related, related.relationships
             return found, [
-                (("source_id", str(quote.source_id)), concept.score)
-                for concept in found.found
-                for quote in concept.instances
-                if quote.source_id
-            ]
-        if kind == "relationship":
-            types = RelationshipTypeRetriever(
-                indexes, grant=self.grant, limit=_MAX_CONCEPTS, vector=self.options.vector
-            )
-            related = types.search(query)
-            return related, [
-                (("source_id", str(quote.source_id)), relationship.score)
-                for relationship in related.relationships
-                for quote in relationship.instances
+                (("source_id", str(quote.source_id)), hit.score)
+                for hit in hits
+                for quote in hit.instances
                 if quote.source_id
             ]
         options = {name: getattr(self.options, name) for name in self.takes}
