@@ -31,6 +31,7 @@ from rest_framework.views import set_rollback
 from access.authentication import get_grant
 from access.exceptions import LimitReached
 from core.exceptions import (
+    MAX_ERROR_CHARS,
     BodyTimeout,
     Conflict,
     DiskFull,
@@ -44,6 +45,7 @@ from core.exceptions import (
 )
 from core.expected_errors import is_database_unavailable
 from core.serializers import make_error_json, to_invalid_input
+from core.text import shorten
 from indexing.exceptions import EmbeddingMismatch, StoreRejected
 from summaries.exceptions import LanguageModelError
 
@@ -147,7 +149,7 @@ def _translate_error(error: Exception) -> Response | None:
 def _translate_drf_error(error: exceptions.APIException) -> Response:
     response = drf_exception_handler(error, {})
     assert response is not None
-    code, detail = error.default_code, str(error.detail)
+    code, detail = error.default_code, shorten(str(error.detail), MAX_ERROR_CHARS)
     if isinstance(error.detail, exceptions.ErrorDetail):
         code = error.detail.code or code
     response.data = {"code": DRF_CODE_OVERRIDES.get(code, code), "detail": detail}

@@ -8,6 +8,10 @@ programs; ``fix`` tells a person what to do. The kind of an error decides its HT
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
+from core.text import shorten
+
+MAX_ERROR_CHARS = 1_000  # of each text of an error, which may repeat what a caller wrote
+
 
 class StrataError(Exception):
     """Something went wrong."""
@@ -25,10 +29,10 @@ class StrataError(Exception):
         allowed: Iterable[str] | None = None,
         fix: str | None = None,
     ) -> None:
-        self.detail = detail or (self.__doc__ or "").strip().splitlines()[0]
-        self.field = field
+        self.detail = _limit(detail) or (self.__doc__ or "").strip().splitlines()[0]
+        self.field = _limit(field)
         self.allowed = None if allowed is None else sorted(allowed)
-        self.fix = fix
+        self.fix = _limit(fix)
         super().__init__(self.detail)
 
     @classmethod
@@ -60,6 +64,10 @@ class StrataError(Exception):
             "detail": self.detail,
             **{name: value for name, value in extras.items() if value is not None},
         }
+
+
+def _limit(text: str | None) -> str | None:
+    return text and shorten(text, MAX_ERROR_CHARS)
 
 
 # --- Kinds -----------------------------------------------------------------------------------

@@ -69,6 +69,14 @@ def _insert_joiners(found: "regex.Match[str]") -> str:
     return "".join(parts)
 
 
+def shorten(text: str, max_chars: int) -> str:
+    """The text; the start and the end of one that is longer, with an ellipsis between them."""
+    if len(text) <= max_chars:
+        return text
+    end = max_chars // 3
+    return f"{text[: max_chars - end - 1]}…{text[len(text) - end :]}"
+
+
 def is_storable(text: str) -> bool:
     """Whether the database can store it or compare it: it has no NUL and no lone surrogate."""
     return _UNSTORABLE.search(text) is None

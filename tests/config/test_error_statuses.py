@@ -15,7 +15,7 @@ import config.urls  # noqa: F401 - they import every module with errors
 from access.exceptions import TooManyRequests
 from config import error_statuses
 from config.error_statuses import HTTP_STATUS, exception_handler, http_status
-from core.exceptions import InvalidInput, StrataError, TooLarge
+from core.exceptions import MAX_ERROR_CHARS, InvalidInput, StrataError, TooLarge
 from indexing.exceptions import ModelUnavailable, StoreUnavailable
 
 IDLE = InternalError("the session was ended")
@@ -59,6 +59,19 @@ class TestExceptionHandler:
             "allowed": ["a", "b"],
             "fix": "Do not.",
         }
+
+    @pytest.mark.parametrize(
+        ("error", "end"),
+        [
+            (InvalidInput(f"{'x' * 300_000} is not allowed."), "xxx is not allowed."),
+            (exceptions.MethodNotAllowed("x" * 300_000), 'xxx" not allowed.'),
+        ],
+    )
+    def test_cuts_a_long_value_that_an_error_repeats(self, error, end):
+        answer = exception_handler(error, {})
+
+        assert len(answer.data["detail"]) == MAX_ERROR_CHARS
+        assert answer.data["detail"].endswith(end)
 
     def test_sends_retry_after(self):
         assert int(exception_handler(StoreUnavailable(), {})["Retry-After"]) > 0

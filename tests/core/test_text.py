@@ -3,7 +3,7 @@ from time import process_time
 
 import pytest
 
-from core.text import MAX_MARKS, clean_name, clean_text, normalise
+from core.text import MAX_MARKS, clean_name, clean_text, normalise, shorten
 
 JOINER = "\N{COMBINING GRAPHEME JOINER}"
 ABOVE, BELOW = "\N{COMBINING ACUTE ACCENT}", "\N{COMBINING GRAVE ACCENT BELOW}"
@@ -76,3 +76,11 @@ class TestCleanName:
     def test_keeps_names_of_scripts_from_right_to_left(self):
         name = "\u200fשלום.pdf\u200e"
         assert clean_name(name) == name
+
+
+class TestShorten:
+    def test_keeps_a_text_that_is_not_too_long(self):
+        assert shorten("x" * 10, 10) == "x" * 10
+
+    def test_keeps_the_start_and_the_end_of_a_longer_one(self):
+        assert shorten("begin" + "x" * 50 + "end", 10) == "beginx…end"

@@ -11,6 +11,7 @@ import pytest
 from cryptography.fernet import Fernet
 from django.conf import settings
 from django.contrib.auth.models import Group, User
+from django.db import transaction
 from django.test import override_settings
 
 from access.models import ApiKey, GroupRights
@@ -84,6 +85,13 @@ def replace_models(pair: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa:
 def filled(db, store, models, monkeypatch, tmp_path) -> Iterator[SimpleNamespace]:
     with filled_service(tmp_path, monkeypatch) as ids:
         yield ids
+
+
+@contextmanager
+def rolled_back() -> Iterator[None]:
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
 
 
 @contextmanager

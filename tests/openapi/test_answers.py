@@ -2,8 +2,8 @@
 are those of the OpenAPI document."""
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from types import SimpleNamespace
 from typing import Any
@@ -13,13 +13,15 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.http.response import HttpResponseBase
 from rest_framework.test import APIClient
 
-from tests.openapi.conftest import SMILES
+from core.exceptions import MAX_ERROR_CHARS
+from tests.openapi.conftest import SMILES, rolled_back
 from tests.openapi.document import Document, Operation
 
 JSON = "application/json"
 FORM = "multipart/form-data"
 NDJSON = "application/x-ndjson"
 UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"
+LONG = "x" * 300_000
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,44 @@ class TestAnswers:
 
         assert not differences, "\n".join(differences)
         assert {call.operation_id for call in calls} == set(document.operations)
+
+
+class TestErrors:
+    def test_cut_a_long_value_that_they_repeat(self, client, document, filled):
+        refused, repeated = 0, []
+        for call in _lengthen(_make_calls(filled)):
+            with rolled_back():
+                response = _send(client, document.operations[call.operation_id], filled, call)
+            if not response.streaming and (
+                response.status_code >= 400 or call.media_type == NDJSON
+            ):
+                refused += 1
+                if LONG[: MAX_ERROR_CHARS + 1].encode() in response.content:
+                    repeated.append(f"{call.operation_id} {call.given!r}".replace(LONG, "LONG"))
+
+        assert repeated == []
+        assert refused > 300
+
+
+def _lengthen(calls: Iterable[Call]) -> Iterator[Call]:
+    """The calls that are answered, once for each of their values and names, which is long."""
+    for call in calls:
+        if call.status < 400 and isinstance(call.given, dict) and call.media_type == JSON:
+            for given in _put_long(call.given):
+                yield replace(call, given=given)
+    line = json.dumps({"text": "One.", LONG: 1})
+    yield Call("add_artifacts", f"{line}\n".encode(), media_type=NDJSON)
+
+
+def _put_long(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        for name, part in value.items():
+            yield from ({**value, name: long} for long in _put_long(part))
+        yield {**value, LONG: 1}
+    elif isinstance(value, list):
+        yield from ([long, *value[1:]] for part in value[:1] for long in _put_long(part))
+    else:
+        yield LONG
 
 
 def _find_differences(

@@ -5,8 +5,6 @@ of the server, and each is one that the OpenAPI document describes.
 """
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import cycle, islice
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +12,6 @@ from typing import Any
 import pytest
 import schemathesis
 from django.core.wsgi import get_wsgi_application
-from django.db import transaction
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
@@ -32,6 +29,7 @@ from access.grants import Scope
 from access.models import ApiKey
 from documents.serializers import NDJSON
 from tests.faults.counts import IS_LONG
+from tests.openapi.conftest import rolled_back
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the generator's own
 
@@ -89,7 +87,7 @@ class TestGeneratedRequests:
         ]
 
         for run in runs:
-            with _rolled_back():
+            with rolled_back():
                 run.send_all()
 
         failed = {run.operation.label: run.failures for run in runs if run.failures}
@@ -176,13 +174,6 @@ def _generate(send: Any, strategy: Any) -> None:
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )(given(strategy)(send))()
-
-
-@contextmanager
-def _rolled_back() -> Iterator[None]:
-    with transaction.atomic():
-        yield
-        transaction.set_rollback(True)
 
 
 def _describe(failures: dict[str, list[str]]) -> str:
