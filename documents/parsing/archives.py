@@ -2,6 +2,7 @@
 
 The text of a ZIP itself is the list of its files, each of which becomes a document of its own."""
 
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -61,19 +62,26 @@ def open_archive(path: Path, limits: Limits) -> Iterator[zipfile.ZipFile]:
 def read(path: Path, draft: DocumentDraft) -> None:
     with open_archive(path, draft.limits) as archive:
         for member in archive.infolist():
-            hidden = any(part.startswith((".", "__MACOSX")) for part in member.filename.split("/"))
-            if member.is_dir() or hidden or is_inner_zip(member.filename, draft):
+            if member.is_dir() or _is_left_out(member.filename, draft):
                 continue
             with archive.open(member) as stream:
                 draft.add_file(member.filename, iter(partial(stream.read, BLOCK_BYTES), b""))
         draft.add_page("\n".join(draft.file_names))
 
 
+def _is_left_out(name: str, draft: DocumentDraft) -> bool:
+    parts = re.split(r"[/\\]", name)
+    if ".." in parts:
+        draft.leave_out("outside_path", name, "Files whose path has a part '..' were left out")
+        return True
+    return any(part.startswith((".", "__MACOSX")) for part in parts) or is_inner_zip(name, draft)
+
+
 def is_inner_zip(name: str, draft: DocumentDraft) -> bool:
     """Whether a file in this one is a ZIP, which is left out: nothing is unpacked twice."""
     if not name.lower().endswith(".zip"):
         return False
-    draft.warn("inner_zip", "A ZIP in the file was left out.")
+    draft.leave_out("inner_zip", name, "ZIPs in the file were left out")
     return True
 
 

@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import PurePath, PurePosixPath
 from typing import TYPE_CHECKING
 
-from core.text import clean_name, clean_text
+from core.text import clean_name, clean_text, shorten
 from documents.exceptions import Unparsable
 from documents.parsing import ocr
 from documents.parsing.ocr import Recognised
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 MAX_LABEL_CHARS = 500
 
 MAX_FILES = 1_000  # of a ZIP or an e-mail, which become documents of their own
+MAX_SHOWN_NAMES = 3  # of files in it that are left out, so that a warning is no longer than a label
+MAX_SHOWN_NAME_CHARS = 120
 
 # Receives a part of the content of a file with this name; parts of one file follow each other.
 FileReceiver = Callable[[str, bytes], None]
@@ -152,6 +154,7 @@ class DocumentDraft:
     ocr: PageReader | None = None  # None where OCR is not installed
     send_file: FileReceiver | None = None  # None where files in the file are not wanted
     file_names: dict[str, None] = field(default_factory=dict)  # of the files in the file, in order
+    left_out: dict[tuple[str, str], list[str]] = field(default_factory=dict)  # see ``leave_out``
 
     def add_page(
         self, text: str, label: str = "", ocr_lines: Sequence[Sequence[float]] = ()
@@ -188,6 +191,11 @@ class DocumentDraft:
             self.send_file(name, b"")  # an empty file has no other part
             for block in blocks:
                 self.send_file(name, block)
+
+    def leave_out(self, code: str, name: str, which: str) -> None:
+        """Name a file in the file, which does not become a document, in the warning ``code``.
+        ``which``: the beginning of its text, which says why."""
+        self.left_out.setdefault((code, which), []).append(shorten(name, MAX_SHOWN_NAME_CHARS))
 
     def read_picture(self, page_count: int, render: Callable[[], "Image"]) -> Recognised:
         """The text in a picture of the next page; a warning, and no text, without OCR."""
@@ -236,6 +244,10 @@ class DocumentDraft:
         is_image = media_type.startswith("image/")
         if not is_image and not any(page.text.strip() for page in self.pages):
             self.warn("no_text", "The file holds no text.")
+        for (code, which), names in self.left_out.items():
+            others = len(names) - MAX_SHOWN_NAMES
+            more = f" and {others} others" if others > 0 else ""
+            self.warn(code, f"{which}: {', '.join(names[:MAX_SHOWN_NAMES])}{more}.")
         return ParsedDocument(
             media_type=media_type,
             pages=tuple(self.pages),

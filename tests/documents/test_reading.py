@@ -90,6 +90,27 @@ class TestZip:
         assert set(files) == {"c.md"}
         assert [warning["code"] for warning in folder.warnings] == ["inner_zip"]
 
+    def test_names_files_that_it_leaves_out(self):
+        outside = ["../up.md", "a/../../up.md", "..\\up.md"]
+        read = ["a..b.md", "/etc/motd", "C:\\motd.txt"]
+
+        folder, files = self.add(dict.fromkeys([*outside, "d.zip", ".hidden", "e.zip", *read], "a"))
+
+        assert set(files) == set(read)
+        assert {warning["code"]: warning["detail"] for warning in folder.warnings} == {
+            "outside_path": "Files whose path has a part '..' were left out: "
+            "../up.md, a/../../up.md, ..\\up.md.",
+            "inner_zip": "ZIPs in the file were left out: d.zip, e.zip.",
+        }
+
+    def test_names_only_some_of_many_files_that_it_leaves_out(self):
+        zips = [f"{number}{'x' * 100}.zip" for number in range(1_000)]
+
+        folder, _ = self.add(dict.fromkeys(["a.md", *zips], "a"))
+
+        [warning] = folder.warnings
+        assert warning["detail"].endswith("xxx.zip and 997 others.")
+
     def test_makes_no_duplicates_when_it_is_read_again(self):
         folder, before = self.add({"a.md": "First", "b.md": "Same"})
 
