@@ -10,7 +10,7 @@ UV := $(VENV)-uv/bin/uv
 IN_PARALLEL := --numprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check faults bench faults-peers client pictures wheel production up down requirements clean
+.PHONY: help run test check faults bench faults-peers pictures wheel production up down requirements clean
 
 help:  ## Show these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -27,7 +27,6 @@ check: $(VENV)/.dev  ## Lint, types, import contracts, settings, migrations
 	$(BIN)/mypy .
 	$(BIN)/lint-imports
 	cd client/src && $(abspath $(BIN))/lint-imports --config ../pyproject.toml
-	$(BIN)/python client/generate_sync.py --check
 	$(BIN)/python manage.py check
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file /dev/null
@@ -45,9 +44,6 @@ bench: $(VENV)/.dev  ## Measure indexing and search against raw loops on this ma
 
 faults-peers: $(VENV)/.dev  ## The same faults in Strata, LlamaIndex and Haystack, side by side
 	$(BIN)/python -m benchmarks.peers
-
-client: $(VENV)/.dev  ## Make the synchronous client of the asynchronous one
-	$(BIN)/python client/generate_sync.py
 
 pictures: $(VENV)/.dev  ## Make the pictures of the docs from the running pages; needs chromium
 	$(BIN)/python -m tests.browser.pictures
@@ -116,6 +112,9 @@ $(VENV)/.production: requirements/production.txt $(BIN)/strata | $(BIN)/python
 	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --requirement requirements/production.txt
 	@touch $@
 
-$(VENV)/.dev: requirements/dev.txt $(BIN)/strata | $(BIN)/python
+ASYNC_CLIENT = client/generate_sync.py $(wildcard client/src/strata_client/_async/*.py)
+
+$(VENV)/.dev: requirements/dev.txt $(ASYNC_CLIENT) $(BIN)/strata | $(BIN)/python
 	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --requirement requirements/dev.txt
+	$(BIN)/python client/generate_sync.py
 	@touch $@

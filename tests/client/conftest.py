@@ -1,6 +1,7 @@
 """Fixtures for the tests of both clients."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,18 @@ from drf_spectacular.generators import SchemaGenerator
 
 from tests.forked import serving_forked
 from tests.serving import Service
+
+CLIENT = Path(__file__).resolve().parents[2] / "client/src/strata_client"
+
+
+def _written_at(folder: str) -> float:
+    return max((file.stat().st_mtime for file in (CLIENT / folder).glob("*.py")), default=0.0)
+
+
+if _written_at("_sync") < _written_at("_async"):
+    raise pytest.UsageError(
+        "The synchronous client is missing or older than the asynchronous one: make .venv/.dev"
+    )
 
 
 @pytest.fixture
