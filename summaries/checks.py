@@ -5,8 +5,8 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 
-from indexing.exceptions import InvalidSpec
 from indexing.spec.loaded import get_specs
+from summaries.exceptions import InvalidPrompt
 from summaries.prompts import list_prompts, read_prompt_template
 
 
@@ -18,7 +18,7 @@ def check_prompts(**kwargs: Any) -> list[CheckMessage]:
         for prompt in list_prompts(spec):
             try:
                 read_prompt_template(prompt)
-            except (InvalidSpec, UnicodeDecodeError) as error:
+            except (InvalidPrompt, UnicodeDecodeError) as error:
                 hint = ", ".join(getattr(error, "allowed", None) or []) or None
                 messages.append(
                     Error(f"specs/{spec.name}.yaml: {error}", hint=hint, id="summaries.E001")

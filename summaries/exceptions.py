@@ -22,6 +22,13 @@ class LanguageModelCost:
         return self
 
 
+class InvalidPrompt(Unprocessable):
+    """A prompt that a spec names is missing or not valid."""
+
+    code = "invalid_prompt"
+    is_about_setup = True
+
+
 class SummaryDeleted(Unknown):
     """The summary was deleted."""
 

@@ -16,8 +16,8 @@ from django.conf import settings
 from django.template import Context, Engine, TemplateSyntaxError
 
 from core.text import hash_text
-from indexing.exceptions import InvalidSpec
 from indexing.spec import IndexSpec
+from summaries.exceptions import InvalidPrompt
 
 USER_PART_MARKER = "=== user ===\n"
 _FENCE = regex.compile(r"--- [0-9a-f]{24} ---")
@@ -39,29 +39,29 @@ def list_prompts(spec: IndexSpec) -> list[str]:
 
 
 def read_prompt_template(name: str) -> str:
-    """Read a prompt template and check its syntax. Raises ``InvalidSpec``: there is no such prompt,
+    """Read a prompt template and check its syntax. Raises ``InvalidPrompt``: there is no such prompt,
     or it is not a valid template."""
     folder = Path(settings.STRATA_PROMPTS_DIR)
     try:
         text = (folder / f"{name}.txt").read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise InvalidSpec(
+        raise InvalidPrompt(
             f"There is no prompt {name!r} in {folder}.",
             allowed=[path.stem for path in folder.glob("*.txt")],
         ) from None
     if text.count(USER_PART_MARKER) != 1:
-        raise InvalidSpec(
+        raise InvalidPrompt(
             f"The prompt {name!r} must have exactly one line {USER_PART_MARKER.strip()!r}."
         )
     try:
         Engine(autoescape=False).from_string(text)
     except TemplateSyntaxError as error:
-        raise InvalidSpec(f"The prompt {name!r} is not a valid template: {error}") from None
+        raise InvalidPrompt(f"The prompt {name!r} is not a valid template: {error}") from None
     return text
 
 
 def render_prompt(name: str, text: str, **values: Any) -> Prompt:
-    """Render the prompt for one text. Raises ``InvalidSpec``: as ``read_prompt_template``."""
+    """Render the prompt for one text. Raises ``InvalidPrompt``: as ``read_prompt_template``."""
     template = read_prompt_template(name)
     context = Context({**values, "text": text, "fence": make_fence(text)}, autoescape=False)
     system, user = (
