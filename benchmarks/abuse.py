@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 import httpx
 
 from benchmarks.service import Connection, production_service
+from tests.language.test_llm import Endpoint, Handler, delta, streams
 from tests.serving import KEY, Service, serving
-from tests.summaries.test_llm import Endpoint, Handler, delta, streams
 
 if TYPE_CHECKING:
     from tests.servers.production import Production

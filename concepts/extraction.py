@@ -35,9 +35,9 @@ from indexing.hooks import Fault
 from indexing.models import IndexBuild, Node
 from indexing.services.batches import ROWS_PER_STATEMENT, slices
 from indexing.spec import IndexSpec
-from summaries import llm
-from summaries.llm.response_schemas import max_chars, max_items
-from summaries.prompts import render_prompt
+from language import llm
+from language.prompts import render_prompt
+from language.response_schemas import max_chars, max_items
 from summaries.services import limit_to_calls_left, save_outcomes
 from summaries.writers import (
     CompletionOutcome,

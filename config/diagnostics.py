@@ -18,8 +18,8 @@ from indexing.hooks import describe_text_faults
 from indexing.models import IndexBuild
 from indexing.spec.loaded import get_invalid_specs, get_specs
 from indexing.throughput import LANGUAGE_MODEL_CALLS, get_rate_per_second
+from language import llm
 from retrieval.languages import UNREAD_TEXTS_FIX, describe_unread_texts
-from summaries import llm
 from summaries.writers import QUESTIONS_FIX, describe_missing_texts
 
 

@@ -47,7 +47,7 @@ from core.expected_errors import is_database_unavailable
 from core.serializers import make_error_json, to_invalid_input
 from core.text import shorten
 from indexing.exceptions import EmbeddingMismatch, StoreRejected
-from summaries.exceptions import LanguageModelError
+from language.exceptions import LanguageModelError
 
 T = TypeVar("T")
 

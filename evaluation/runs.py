@@ -36,7 +36,7 @@ from evaluation.measuring import (
 from evaluation.models import EvaluationRun
 from evaluation.systems import HitLocation, check_system_name, find_answerable_modes, make_system
 from indexing.models import Index, IndexBuild
-from summaries import llm
+from language.call_counts import ModelUse, counting_use
 
 MAX_RUN_QUERIES = 10_000
 MAX_SYSTEMS = 6  # more cannot be distinguished in a plot
@@ -156,7 +156,7 @@ def measure_run(
 
     try:
         judged = resolve_artifact_ids(run.index_id, JudgedQueries(run.queries, run.qrels))
-        with run.get_claim().renewed(), llm.counting_use() as model_use:
+        with run.get_claim().renewed(), counting_use() as model_use:
             try:
                 measured = measure_systems(
                     [make_system(run.index_id, name) for name in run.systems],
@@ -187,7 +187,7 @@ def measure_run(
     )
 
 
-def _count_model_use(run: EvaluationRun, use: llm.ModelUse) -> bool:
+def _count_model_use(run: EvaluationRun, use: ModelUse) -> bool:
     """Count the use of the language model since the last call; return whether there was any."""
     calls, tokens = use.call_count, use.token_count
     use.call_count = use.token_count = 0

@@ -15,13 +15,13 @@ from documents.groups import is_visible
 from documents.models import Source
 from indexing.embedding.availability import get_model_languages
 from indexing.models import IndexBuild
-from retrieval.words import split_word_set, split_words
-from summaries.extractive.languages import (
+from text.languages import (
     MAX_CHARS_SAMPLED,
     STOP_WORD_LANGUAGES,
     find_languages_of_stop_word,
     guess_language,
 )
+from text.words import split_word_set, split_words
 
 _LETTER: Final = regex.compile(r"\p{L}")
 _WHOLE_WORD: Final = regex.compile(r"(?<![\w-])[\p{L}\p{M}]{2,}+(?![\w-])")

@@ -12,7 +12,7 @@ import strata_types
 from access.grants import EVERYTHING, Grant
 from concepts.models import Instance, Relationship
 from retrieval.search import DroppedPoints, Hit
-from summaries.extractive.sentences import LocatedSentence
+from text.quotable_sentences import LocatedSentence
 
 
 class NotCopied:

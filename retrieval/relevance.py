@@ -11,7 +11,6 @@ from documents.groups import is_visible
 from documents.models import Artifact
 from indexing.sparse_vectors import encode_sparse_query
 from indexing.stores import Match, Query, ScoredPoint, get_bm25_encoder
-from retrieval.abbreviations import find_definitions
 from retrieval.filters import all_of
 from retrieval.languages import is_in_languages
 from retrieval.questions.english.rules import find_identifier_spans
@@ -23,8 +22,9 @@ from retrieval.search.query_vectors import (
 )
 from retrieval.search.targets import Target
 from retrieval.visible_points import VisiblePoints
-from retrieval.words import fold_words, split_words
-from summaries.extractive.languages import STOP_WORD_LANGUAGES
+from text.abbreviations import find_definitions
+from text.languages import STOP_WORD_LANGUAGES
+from text.words import fold_words, split_words
 
 MAX_POINTS_CHECKED: Final = 10  # the points that share most words with a query
 MAX_WORDS_LOOKED_UP: Final = 12  # of a query, one by one

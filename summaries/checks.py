@@ -6,8 +6,8 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 
 from indexing.spec.loaded import get_specs
-from summaries.exceptions import InvalidPrompt
-from summaries.prompts import list_prompts, read_prompt_template
+from language.exceptions import InvalidPrompt
+from language.prompts import read_prompt_template
 
 
 @register("specs")
@@ -15,7 +15,7 @@ def check_prompts(**kwargs: Any) -> list[CheckMessage]:
     """Check that every prompt named by a spec exists and is a valid template."""
     messages: list[CheckMessage] = []
     for spec in get_specs().values():
-        for prompt in list_prompts(spec):
+        for prompt in spec.prompt_names:
             try:
                 read_prompt_template(prompt)
             except (InvalidPrompt, UnicodeDecodeError) as error:

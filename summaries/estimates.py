@@ -9,8 +9,8 @@ from documents.models import Artifact
 from indexing.drafting.chunk import ChunkDrafter
 from indexing.estimates import NodeEstimate
 from indexing.models import IndexBuild
-from summaries import llm
-from summaries.exceptions import LanguageModelCost
+from language import llm
+from language.exceptions import LanguageModelCost
 from summaries.models import EXTRACTIVE_MODEL_NAME, Summary, WrittenText
 from summaries.reuse import reuse_annotations, reuse_artifact_summary, reuse_page_summaries
 from summaries.services import draft_annotations, hash_inputs

@@ -10,17 +10,17 @@ from typing import Final
 
 import regex  # for Unicode properties, which re lacks
 
-from indexing.chunking.sentences import find_sentences
-from summaries.extractive.languages import (
+from text.languages import (
     find_languages_of_stop_word,
     guess_language,
     uses_latin_letters,
 )
-from summaries.extractive.sentences import (
+from text.quotable_sentences import (
     MAX_SENTENCE_CHARS,
     find_truncation_end,
     is_fragment,
 )
+from text.sentences import find_sentences
 
 MIN_CONTENT_WORDS: Final = 3  # fewer do not tell what a text is about
 MIN_SHARED_WORDS: Final = 0.3  # of the content words; those of good summaries share 0.6 or more

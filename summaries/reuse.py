@@ -8,7 +8,7 @@ from django.db.models import F, Q
 
 from indexing.models import IndexBuild
 from indexing.spec import IndexSpec
-from summaries import llm
+from language import llm
 from summaries.models import EXTRACTIVE_MODEL_NAME, Annotation, Summary, WrittenText
 
 _REUSED_FIELDS = ["state", "written_input_hash", "model_name", "is_by_hand", "written_at"]

@@ -24,19 +24,19 @@ from core.exceptions import StrataError
 from indexing import embedding
 from indexing.spec import FieldSpec, IndexSpec, QuestionSpec
 from indexing.spec.sections import PageSummarySpec
-from summaries import extractive, llm
-from summaries.exceptions import (
+from language import llm
+from language.call_counts import estimate_tokens
+from language.exceptions import (
     InvalidCompletion,
     LanguageModelCost,
     LanguageModelError,
     LanguageModelSilent,
 )
-from summaries.extractive.sentences import MAX_SENTENCE_CHARS
-from summaries.llm.call_counts import estimate_tokens
-from summaries.llm.language_model import complete_in_room
-from summaries.llm.response_schemas import item_count, max_chars
+from language.llm import complete_in_room
+from language.prompts import Prompt, join_texts_within_limit, render_prompt
+from language.response_schemas import item_count, max_chars
+from summaries import extractive
 from summaries.models import EXTRACTIVE_MODEL_NAME, StoredCompletion
-from summaries.prompts import Prompt, join_texts_within_limit, render_prompt
 from summaries.response_faults import (
     ASK_AGAIN,
     asks_for_own_language,
@@ -47,6 +47,7 @@ from summaries.response_faults import (
     is_in_other_language,
     shorten_summary,
 )
+from text.quotable_sentences import MAX_SENTENCE_CHARS
 
 BY_HAND_MODEL_NAME = "by hand"
 

@@ -17,10 +17,10 @@ from documents.parsing import docling_serve
 from indexing.embedding import openai_model
 from indexing.exceptions import EmbeddingUnavailable, ModelUnavailable
 from indexing.spec import EmbeddingSpec
+from language.exceptions import LanguageModelUnavailable
+from language.llm import LanguageModel
 from presets.papers.anthology import downloading
 from retrieval.cross_encoders import RerankEndpoint
-from summaries.exceptions import LanguageModelUnavailable
-from summaries.llm.language_model import LanguageModel
 from tests.hostile import HostileHost, hostile_host
 
 SECONDS = 0.3  # of a request; the host takes 2

@@ -29,7 +29,6 @@ from documents.parsing.boxes import Box
 from documents.parsing.document import DocumentDraft
 from documents.source_splitting import MAX_CHARS, split_into_sources
 from evidence.wording import has_same_words
-from indexing.chunking.sentences import find_sentences
 from indexing.exceptions import InvalidSpec, UnchunkableText
 from indexing.spec import (
     FieldSpec,
@@ -61,11 +60,12 @@ from retrieval.questions.english.years import find_year_clauses
 from retrieval.questions.values import MarkLookup, NameLookup, PersonLookup
 from retrieval.questions.wordings import extract_keywords, is_question
 from summaries.extractive import match_field_values, summarise_in_one_line, summarise_texts
-from summaries.extractive.sentences import find_quotable_sentences
 from summaries.processing.pages import format_pages, read_pages
 from tests.documents.parsing.conftest import LIMITS
 from tests.indexing.chunking.fakes import cut
 from tests.retrieval.answers.making import make_context
+from text.quotable_sentences import find_quotable_sentences
+from text.sentences import find_sentences
 
 MAX_CHARS_TRIED = 2**20
 RATIO = 8  # of the two sizes

@@ -18,7 +18,6 @@ from evaluation.golden_queries import golden_queries_folder
 from indexing.management.api_client import ApiClient
 from indexing.models import Index, IndexBuild
 from indexing.spec import IndexSpec
-from summaries.prompts import list_prompts
 
 FORMAT = "index 1"
 # The tables of the index itself, and those whose rows an import adds. Of builds, the live one is
@@ -128,5 +127,5 @@ def _list_files(spec: IndexSpec) -> list[str]:
 
 
 def _list_written_files(spec: IndexSpec) -> list[str]:
-    prompts = [f"prompts/{prompt}.txt" for prompt in list_prompts(spec)]
+    prompts = [f"prompts/{prompt}.txt" for prompt in spec.prompt_names]
     return [f"specs/{spec.name}.yaml", *prompts]

@@ -2,7 +2,6 @@
 
 from core.import_lock import import_lock
 from indexing.chunking.packing import EmbedTexts, pack_by_topic, pack_sentences
-from indexing.chunking.sentences import Sentence, find_sentences
 from indexing.chunking.window import Chunk, CountTokens, fit_to_window
 from indexing.spec import (
     NodeParserStrategy,
@@ -11,6 +10,7 @@ from indexing.spec import (
     SentenceStrategy,
     Strategy,
 )
+from text.sentences import Sentence, find_sentences
 
 
 def split_into_chunks(

@@ -26,10 +26,10 @@ from llama_index.core.schema import Document, MetadataMode
 
 from indexing.chunking.offsets import Span, cover, locate, locate_json_elements
 from indexing.chunking.packing import EmbedTexts
-from indexing.chunking.sentences import find_sentences
 from indexing.exceptions import InvalidSpec, UnchunkableText
 from indexing.spec import NodeParserStrategy
 from indexing.spec.node_parsers import find_added_parser
+from text.sentences import find_sentences
 
 _PARSERS: dict[str, type[NodeParser]] = {
     "markdown": MarkdownNodeParser,

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from indexing.chunking.sentences import Sentence, split_long_sentences
 from indexing.spec import SemanticStrategy
+from text.sentences import Sentence, split_long_sentences
 
 # Shares of the limit (max_chars, or tokens of the window); split_into_sections gives the reasons.
 MIN_SECTION_SHARE = 0.5  # a section at least this long ends at the next paragraph break

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from indexing.chunking.packing import SentencePositions, pack_section
-from indexing.chunking.sentences import Sentence, ceil_divide, find_split_position, split_sentence
 from indexing.exceptions import UnchunkableText
+from text.sentences import Sentence, ceil_divide, find_split_position, split_sentence
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 

@@ -266,6 +266,12 @@ class IndexSpec(FrozenModel):
         return self.page_summaries is not None or self.questions is not None
 
     @property
+    def prompt_names(self) -> list[str]:
+        """The prompts of everything that a language model writes or extracts."""
+        sections = (self.page_summaries, self.artifact_summaries, self.questions, self.concepts)
+        return [section.prompt for section in sections if section is not None]
+
+    @property
     def extracts_concepts(self) -> bool:
         return self.concepts is not None and self.concepts.extract
 

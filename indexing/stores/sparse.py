@@ -15,9 +15,9 @@ from functools import lru_cache
 import regex  # for Unicode scripts, which re lacks
 from qdrant_edge import Bm25, Bm25Config, DisabledStemmer, StopwordsSet, TokenizerType
 
-from core.fiscal_years import find_fiscal_years
 from indexing.spec import SparseSpec
 from indexing.stores.base import SparseVector
+from text.fiscal_years import find_fiscal_years
 
 TOKENIZERS = {
     "multilingual": TokenizerType.Multilingual,  # segments Chinese, Japanese, Thai … into words

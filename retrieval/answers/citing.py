@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import strata_types
-from indexing.chunking.sentences import find_sentences
 from indexing.stores import get_bm25_encoder
 from retrieval.passages import AnswerContext
-from retrieval.words import fold_words
-from summaries.extractive.sentences import LocatedSentence, find_quotable_sentences
+from text.quotable_sentences import LocatedSentence, find_quotable_sentences
+from text.sentences import find_sentences
+from text.words import fold_words
 
 if TYPE_CHECKING:
     from indexing.stores.sparse import Bm25Encoder

@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from retrieval.passages import AnswerContext
 from retrieval.questions.english.answer_types import has_requested_kind_of_answer
-from retrieval.words import fold_words, split_word_set, split_words
-from summaries.extractive.languages import guess_language, load_stop_words
-from summaries.extractive.sentences import (
+from summaries.extractive.summarising import choose_sentences
+from text.languages import guess_language, load_stop_words
+from text.quotable_sentences import (
     MAX_SENTENCE_CHARS,
     LocatedSentence,
     find_quotable_sentences,
     find_truncation_end,
     is_fragment,
 )
-from summaries.extractive.summarising import choose_sentences
+from text.words import fold_words, split_word_set, split_words
 
 if TYPE_CHECKING:
     from indexing.stores.sparse import Bm25Encoder  # imports the engine

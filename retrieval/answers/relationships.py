@@ -11,7 +11,7 @@ from indexing.stores import get_bm25_encoder
 from retrieval.answers.citing import make_citation
 from retrieval.knowledge.sources import find_quotes
 from retrieval.passages import AnswerContext, Quote, QuotedRelationship
-from summaries.extractive.sentences import LocatedSentence
+from text.quotable_sentences import LocatedSentence
 
 if TYPE_CHECKING:
     from indexing.stores.sparse import Bm25Encoder

@@ -16,14 +16,14 @@ from indexing.embedding.vectors import Vectors
 from indexing.exceptions import EmbeddingUnavailable, ModelUnavailable
 from indexing.spec import EmbeddingSpec
 from indexing.stores import get_bm25_encoder
+from language import llm
+from language.exceptions import LanguageModelError
+from language.prompts import Prompt, read_prompt_template, render_prompt
 from retrieval.answers.citing import find_citations, make_citation
 from retrieval.answers.quoting import select_quotations
 from retrieval.answers.relationships import select_named, state_relationship
 from retrieval.passages import Answer, AnswerContext, QuotedRelationship
 from retrieval.search.query_vectors import embed_query
-from summaries import llm
-from summaries.exceptions import LanguageModelError
-from summaries.prompts import Prompt, read_prompt_template, render_prompt
 
 EXTRACTIVE_MODEL_NAME: Final = "extractive"
 NO_SENTENCE_TEXT: Final = (

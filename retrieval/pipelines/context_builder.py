@@ -8,11 +8,11 @@ from haystack import component
 
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
-from indexing.chunking.sentences import find_sentences
 from retrieval.answers.relationships import find_quoted_relationships
 from retrieval.event_loop import add_run_async
 from retrieval.passages import AnswerContext, Passage, QuotedRelationship
 from retrieval.search import Verdict
+from text.sentences import find_sentences
 
 MIN_CONTEXT_CHARS = 200  # of a truncated passage; a shorter text is of little use
 

@@ -11,6 +11,9 @@ from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from indexing.spec import IndexSpec
 from indexing.stores import Match
+from language.exceptions import LanguageModelError
+from language.llm import is_configured
+from language.prompts import read_prompt_template
 from retrieval.event_loop import add_run_async
 from retrieval.filters import parse_filter
 from retrieval.languages import is_in_languages
@@ -27,10 +30,7 @@ from retrieval.questions.values import (
 from retrieval.relevance import Relevance, RelevanceTest
 from retrieval.search.targets import Target, find_builds, make_targets
 from retrieval.visible_points import VisiblePoints
-from summaries.exceptions import LanguageModelError
-from summaries.extractive.languages import load_stop_word_lists
-from summaries.llm import is_configured
-from summaries.prompts import read_prompt_template
+from text.languages import load_stop_word_lists
 
 NOT_ENGLISH_NOTE: Final = (
     "Without a language model, filters are read from questions in English only; the whole question "

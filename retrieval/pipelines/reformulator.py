@@ -8,6 +8,9 @@ from haystack import component
 
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
+from language.exceptions import LanguageModelError
+from language.llm import is_configured
+from language.prompts import read_prompt_template
 from retrieval.event_loop import add_run_async
 from retrieval.ledger import LiveBuild
 from retrieval.questions.wordings import (
@@ -19,9 +22,6 @@ from retrieval.questions.wordings import (
 from retrieval.retrievers import ChunkRetriever, QuestionRetriever
 from retrieval.search import MAX_QUERIES
 from retrieval.search.targets import find_builds
-from summaries.exceptions import LanguageModelError
-from summaries.llm import is_configured
-from summaries.prompts import read_prompt_template
 
 MAX_MODEL_QUERY_CHARS: Final = 2_000  # of the question, shown to the language model
 

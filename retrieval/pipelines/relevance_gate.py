@@ -12,7 +12,7 @@ from retrieval.passages import Refusal
 from retrieval.relevance import Relevance, RelevanceTest
 from retrieval.search.multi_query import choose_passage_kind
 from retrieval.search.targets import find_builds, make_targets
-from summaries.extractive.languages import load_stop_word_lists
+from text.languages import load_stop_word_lists
 
 
 @component

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from access.usage_limits import add_model_use
 from core.exceptions import InvalidInput
+from language.call_counts import counting_use
 from retrieval.event_loop import run_in_thread
 from retrieval.exceptions import InvalidPipeline
 from retrieval.filters import parse_filter
@@ -23,7 +24,6 @@ from retrieval.request_cache import keep_for_request
 from retrieval.search import MAX_LIMIT
 from retrieval.search.request import check_query
 from retrieval.search.targets import find_builds
-from summaries import llm
 
 _DEFAULT_PIPELINE: Final = "plain"  # for an index without a live build, whose spec names one
 _END: Final = object()
@@ -156,7 +156,7 @@ async def _run_and_emit(question: AskRequest, emit: Callable[[Any], asyncio.Even
 
 @asynccontextmanager
 async def _counting_model_use(holder: str) -> AsyncIterator[None]:
-    with llm.counting_use() as use:
+    with counting_use() as use:
         try:
             yield
         finally:

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import regex  # for (?r), which re lacks
 
-from retrieval.words import Span, fold_words, mask_spans, split_word_set
-from summaries.extractive.languages import load_stop_words
+from text.languages import load_stop_words
+from text.words import Span, fold_words, mask_spans, split_word_set
 
 RequestFilter = Mapping[str, Any]  # in the API's syntax
 

@@ -7,10 +7,10 @@ from pydantic import BaseModel
 
 import strata_types
 from core.text import clean_text
-from summaries.exceptions import LanguageModelError
-from summaries.llm import get_language_model, is_configured
-from summaries.llm.response_schemas import max_chars
-from summaries.prompts import join_texts_within_limit, remove_fences, render_prompt
+from language.exceptions import LanguageModelError
+from language.llm import get_language_model, is_configured
+from language.prompts import join_texts_within_limit, remove_fences, render_prompt
+from language.response_schemas import max_chars
 
 MAX_TURNS: Final = 10
 MAX_HISTORY_CHARS: Final = 8_000  # of the conversation, shown to the language model

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from indexing.spec import FieldSpec, IndexSpec, ValueSpec
 from indexing.stores import VectorStore
 from retrieval.visible_points import VisiblePoints
-from retrieval.words import fold_words
+from text.words import fold_words
 
 Words = tuple[str, ...]
 

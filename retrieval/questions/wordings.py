@@ -7,11 +7,11 @@ import regex  # for Unicode properties, which re lacks
 from pydantic import BaseModel
 
 from indexing.spec import IndexSpec
-from retrieval.words import fold_words, split_word_set
-from summaries.extractive.languages import guess_language, load_stop_words
-from summaries.llm import get_language_model
-from summaries.llm.response_schemas import max_chars, max_items
-from summaries.prompts import render_prompt
+from language.llm import get_language_model
+from language.prompts import render_prompt
+from language.response_schemas import max_chars, max_items
+from text.languages import guess_language, load_stop_words
+from text.words import fold_words, split_word_set
 
 DUPLICATE_SIMILARITY: Final = 0.75  # Jaccard index at which two wordings are duplicates
 MAX_WORDINGS: Final = 20

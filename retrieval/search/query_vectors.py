@@ -8,14 +8,14 @@ from functools import lru_cache
 from itertools import chain
 from typing import Final, TypeAlias
 
-from core.fiscal_years import spell_out_fiscal_years
 from indexing import embedding
 from indexing.embedding.vectors import Vectors
 from indexing.exceptions import EmbeddingUnavailable, ModelUnavailable
 from indexing.spec import EmbeddingSpec
 from indexing.stores import DenseVector
 from retrieval.request_cache import once
-from retrieval.words import fold_words
+from text.fiscal_years import spell_out_fiscal_years
+from text.words import fold_words
 
 logger = logging.getLogger(__name__)
 

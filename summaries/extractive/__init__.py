@@ -4,6 +4,5 @@ They select sentences and values of the text itself, and are deterministic. They
 database; the caller passes the function that embeds sentences.
 """
 
-from summaries.extractive.sentences import LocatedSentence
 from summaries.extractive.summarising import summarise_in_one_line, summarise_texts
 from summaries.extractive.values import match_field_values

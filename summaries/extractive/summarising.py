@@ -7,7 +7,7 @@ import regex  # for Unicode properties, which re lacks
 from numpy.typing import NDArray
 
 from core.marginal_relevance import choose_by_marginal_relevance
-from summaries.extractive.sentences import (
+from text.quotable_sentences import (
     LocatedSentence,
     find_quotable_sentences,
     find_truncation_end,

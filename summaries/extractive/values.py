@@ -8,7 +8,7 @@ import regex  # for scripts and Unicode properties, which re lacks
 
 from core.text import normalise
 from indexing.spec import FieldSpec, ValueSpec
-from summaries.extractive.sentences import UNSPACED_SCRIPTS
+from text.quotable_sentences import UNSPACED_SCRIPTS
 
 WordSequence = tuple[str, ...]
 

@@ -27,8 +27,9 @@ from indexing.drafting.chunk import draft_chunks
 from indexing.exceptions import InvalidSpec
 from indexing.models import Index, IndexBuild
 from indexing.services import plan_nodes
-from summaries import llm
-from summaries.exceptions import LanguageModelCost
+from language import llm
+from language.exceptions import LanguageModelCost
+from language.prompts import read_prompt_template
 from summaries.models import EXTRACTIVE_MODEL_NAME, Annotation, WrittenText
 from summaries.processing.chunks import (
     CHUNKS_FILE_NAME,
@@ -48,7 +49,6 @@ from summaries.processing.folder import (
     describe_file,
 )
 from summaries.processing.pages import PARSED_FILE_NAME, format_pages, read_pages
-from summaries.prompts import read_prompt_template
 from summaries.services import ROWS_PER_STATEMENT, annotation_field_values, make_annotation
 from summaries.writers import BY_HAND_MODEL_NAME, AnnotationDraft, AnnotationInput, get_writer
 

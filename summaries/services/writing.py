@@ -23,12 +23,8 @@ from indexing.throughput import (
     add_throughput_sample,
     get_rate_per_second,
 )
-from summaries import llm
-from summaries.exceptions import (
-    LanguageModelCallsSpent,
-    LanguageModelCost,
-    LanguageModelSilent,
-)
+from language import llm
+from language.exceptions import LanguageModelCallsSpent, LanguageModelCost, LanguageModelSilent
 from summaries.models import (
     EXTRACTIVE_MODEL_NAME,
     Annotation,

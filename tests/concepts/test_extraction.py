@@ -23,14 +23,14 @@ from indexing.models import Node
 from indexing.services import plan_unannounced_standalone_nodes, store_search_settings
 from indexing.spec import parse_spec
 from indexing.verification import verify_build
-from summaries import llm
-from summaries.exceptions import (
+from language import llm
+from language.exceptions import (
     LanguageModelCallsSpent,
     LanguageModelCost,
     LanguageModelRefused,
     LanguageModelUnavailable,
 )
-from summaries.llm.pace import Pace
+from language.pace import Pace
 from summaries.models import BuildLanguageModelCost
 from tests.acting import act
 from tests.concepts.conftest import INDEX

@@ -9,6 +9,7 @@ import pytest
 
 from config import tracing
 from tests.forked import ForkedService, serving_forked
+from tests.language.test_llm import running_endpoint, streams
 from tests.otlp import (
     AT_THE_END,
     SOON,
@@ -19,7 +20,6 @@ from tests.otlp import (
     require_traces,
 )
 from tests.serving import KEY
-from tests.summaries.test_llm import running_endpoint, streams
 
 TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736"
 CALLER_ID = "00f067aa0ba902b7"

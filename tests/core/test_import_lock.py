@@ -14,7 +14,7 @@ from core.import_lock import import_lock
 from indexing.text_nodes import make_text_node
 from retrieval.pipelines.declaring import read_declaration
 from retrieval.pipelines.loading import load_pipeline
-from summaries.llm.language_model import _import_clients
+from language.llm import _import_clients
 
 def import_models():
     with import_lock:

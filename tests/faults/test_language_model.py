@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.faults.armed import armed
+from tests.language.test_llm import Handler, says
 from tests.serving import Service
-from tests.summaries.test_llm import Handler, says
 
 DOCUMENTS = 12
 PAGES = 3

@@ -15,8 +15,8 @@ from benchmarks.deck import ANSWER_SLIDE, generate_slides
 from benchmarks.physio.write import QUESTIONS, TEXTS
 from tests.factories import PARAGRAPHS
 from tests.forked import ForkedService, serving_forked
+from tests.language.test_llm import Handler, running_endpoint, says, streams
 from tests.serving import ROOT
-from tests.summaries.test_llm import Handler, running_endpoint, says, streams
 
 READY_SECONDS = 240
 MODEL = "a-model"

@@ -22,8 +22,9 @@ from indexing import services as indexing
 from indexing.management import base_command
 from indexing.models import IndexBuild, Node
 from indexing.verification import verify_build
-from summaries import llm, services
-from summaries.exceptions import LanguageModelCost
+from language import llm
+from language.exceptions import LanguageModelCost
+from summaries import services
 from summaries.management.commands import process as command
 from summaries.models import Annotation
 from summaries.processing import (

@@ -13,17 +13,13 @@ from documents.models import Artifact
 from documents.serializers import render_artifacts
 from indexing.management import waiting
 from indexing.services import set_build_problem
+from language.exceptions import LanguageModelSilent, LanguageModelTooSlow, LanguageModelUnavailable
+from language.pace import Pace
 from summaries import services
-from summaries.exceptions import (
-    LanguageModelSilent,
-    LanguageModelTooSlow,
-    LanguageModelUnavailable,
-)
-from summaries.llm.pace import Pace
 from summaries.models import EXTRACTIVE_MODEL_NAME, Summary
 from summaries.writers import LanguageModelWriter, SummaryInput
 from tests.factories import give
-from tests.summaries.test_llm import (
+from tests.language.test_llm import (
     GOOD,
     Handler,
     ask,

@@ -23,18 +23,19 @@ from indexing.hooks import find_text_faults
 from indexing.models import Node
 from indexing.spec import IndexSpec
 from indexing.verification import verify_build
-from retrieval.retrievers import QuestionRetriever
-from summaries import llm, services
-from summaries.exceptions import (
+from language import llm
+from language.exceptions import (
     InvalidCompletion,
     LanguageModelCost,
     LanguageModelRefused,
     LanguageModelUnavailable,
 )
-from summaries.llm.language_model import ASK_FOR_LESS, MAX_TOKENS, MORE_MAX_TOKENS
-from summaries.llm.pace import Pace
+from language.llm import ASK_FOR_LESS, MAX_TOKENS, MORE_MAX_TOKENS
+from language.pace import Pace
+from language.prompts import join_texts_within_limit
+from retrieval.retrievers import QuestionRetriever
+from summaries import services
 from summaries.models import Annotation, BuildLanguageModelCost, StoredCompletion, Summary
-from summaries.prompts import join_texts_within_limit
 from summaries.tasks import reconcile_written_texts
 from summaries.text_nodes import PageSummaryDrafter, QuestionDrafter
 from summaries.writers import (

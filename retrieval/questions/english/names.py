@@ -21,8 +21,8 @@ from retrieval.questions.clauses import (
     unwrap_single,
 )
 from retrieval.questions.values import MarkLookup, NameLookup, PersonLookup
-from retrieval.words import MASK_CHAR, PARSED_CHAR, Span, is_title_case, split_words
-from summaries.extractive.languages import load_stop_words
+from text.languages import load_stop_words
+from text.words import MASK_CHAR, PARSED_CHAR, Span, is_title_case, split_words
 
 MAX_NAMESAKES: Final = 60  # people in one filter
 MAX_NAME_WORDS: Final = 5

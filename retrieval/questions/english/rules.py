@@ -18,7 +18,7 @@ from retrieval.questions.english.names import (
 )
 from retrieval.questions.english.years import find_year_clauses
 from retrieval.questions.values import ValueLookups
-from retrieval.words import MASK_CHAR, PARSED_CHAR, Span, fold_words, mask_spans
+from text.words import MASK_CHAR, PARSED_CHAR, Span, fold_words, mask_spans
 
 MAX_PARSED_CHARS: Final = 1_000  # a longer query is a text, not a sentence with filters
 _QUOTED: Final = re.compile(r"\"[^\"]+\"|“[^“”]++”|„[^„“”]++[“”]|«[^«»]++»")

@@ -9,7 +9,7 @@ from datetime import date
 from typing import Any, Final
 
 from retrieval.questions.clauses import NEGATION_PATTERN, Clause, is_after_negation, unwrap_single
-from retrieval.words import PARSED_CHAR, is_title_case, mask_spans, split_words
+from text.words import PARSED_CHAR, is_title_case, mask_spans, split_words
 
 _DIGITS: Final = r"(?:1[5-9]|20)\d\d"
 _YEAR: Final = rf"(?<![\w.,/#$€£(-]){_DIGITS}"

@@ -1,8 +1,8 @@
 import pytest
 
-from indexing.chunking.sentences import find_sentences
 from tests.indexing.chunking.fakes import cut
 from tests.indexing.chunking.soundness import assert_sound, graphemes_cut
+from text.sentences import find_sentences
 
 
 def sentences(text):

@@ -9,9 +9,9 @@ from retrieval.answers.quoting import (
     is_heading,
     join_wrapped_lines,
 )
-from summaries.extractive.sentences import MAX_SENTENCE_CHARS, find_quotable_sentences
 from tests.hashing import HashingEmbedder
 from tests.retrieval.answers.making import SPEC, make_context
+from text.quotable_sentences import MAX_SENTENCE_CHARS, find_quotable_sentences
 
 HARBOUR = (
     "The tide turns at noon every day. Boats leave the harbour before dawn. Gulls follow them out."

@@ -15,8 +15,8 @@ from retrieval.pipelines.multi_query_retriever import MultiQueryRetriever
 from retrieval.pipelines.running import find_hits
 from retrieval.serializers.answers import render_pipeline_hits
 from tests.factories import give, load_index, sync
+from tests.language.test_llm import Endpoint, endpoint, streams
 from tests.retrieval.answers.making import make_context
-from tests.summaries.test_llm import Endpoint, endpoint, streams
 
 __all__ = ["endpoint"]  # a fixture
 

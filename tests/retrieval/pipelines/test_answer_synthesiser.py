@@ -6,14 +6,14 @@ import threading
 import pytest
 
 from documents.models import Source
+from language.concurrency import call_semaphore
+from language.exceptions import LanguageModelUnavailable
 from retrieval.pipelines.answer_synthesiser import EXTRACTIVE_MODEL_NAME, AnswerSynthesiser
 from retrieval.pipelines.context_builder import ContextBuilder
 from retrieval.pipelines.multi_query_retriever import MultiQueryRetriever
-from summaries.exceptions import LanguageModelUnavailable
-from summaries.llm.concurrency import call_semaphore
 from tests.factories import give, sync
+from tests.language.test_llm import Endpoint, endpoint, fails, on_and_on, out_of_memory, streams
 from tests.retrieval.answers.making import make_context
-from tests.summaries.test_llm import Endpoint, endpoint, fails, on_and_on, out_of_memory, streams
 
 __all__ = ["endpoint"]  # a fixture
 

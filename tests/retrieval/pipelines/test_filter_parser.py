@@ -23,10 +23,10 @@ from retrieval.questions.english import rules
 from retrieval.questions.english.rules import ClauseCollector, parse_question
 from retrieval.questions.llm_filters import ModelFilter, add_model_filters, request_model_filters
 from retrieval.questions.values import MarkLookup, NameLookup, PersonLookup, ValueLookups
-from retrieval.words import mask_spans
 from tests.factories import give, sync
-from tests.summaries.test_llm import Endpoint, endpoint, fails, hangs, says
+from tests.language.test_llm import Endpoint, endpoint, fails, hangs, says
 from tests.written import make_build
+from text.words import mask_spans
 
 __all__ = ["endpoint"]  # a fixture
 

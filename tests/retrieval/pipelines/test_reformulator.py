@@ -6,7 +6,7 @@ import pytest
 from core.exceptions import InvalidInput, UnknownIndex
 from retrieval.pipelines.reformulator import Reformulator
 from tests.factories import give, sync
-from tests.summaries.test_llm import Endpoint, endpoint, fails, says
+from tests.language.test_llm import Endpoint, endpoint, fails, says
 
 __all__ = ["endpoint"]  # a fixture
 

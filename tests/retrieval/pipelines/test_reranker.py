@@ -11,9 +11,9 @@ from indexing.exceptions import ModelUnavailable
 from retrieval import cross_encoders
 from retrieval.pipelines.reranker import Reranker
 from tests.indexing.small_cross_encoder import write_cross_encoder
+from tests.language.test_llm import endpoint, fails, hangs
 from tests.otlp import finished
 from tests.retrieval.pipelines.making import make_passage, names
-from tests.summaries.test_llm import endpoint, fails, hangs
 
 __all__ = ["endpoint", "finished"]  # fixtures
 

@@ -10,7 +10,7 @@ from indexing.stores import CollectionSchema, Point
 from retrieval.questions import values
 from retrieval.questions.values import MarkLookup, NameLookup, PersonLookup, get_value_lookups
 from retrieval.visible_points import VisiblePoints
-from retrieval.words import fold_words
+from text.words import fold_words
 
 ALL = VisiblePoints(EVERYTHING)
 

@@ -25,8 +25,8 @@ from retrieval.passages import AskRequest
 from retrieval.views import ask as ask_views
 from tests import factories
 from tests.faults.armed import armed
+from tests.language.test_llm import on_and_on, running_endpoint, says, streams
 from tests.serving import KEY
-from tests.summaries.test_llm import on_and_on, running_endpoint, says, streams
 
 TIDE = "The tide turns at noon. Boats leave the harbour before dawn."
 PATIENCE_SECONDS = 30

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from summaries.extractive import summarise_in_one_line
-from tests.summaries.extractive.texts import ENDLESS, ENGLISH, EVERY_TEXT
+from tests.text.texts import ENDLESS, ENGLISH, EVERY_TEXT
 
 
 class TestSummariseInOneLine:

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexing.spec import EmbeddingSpec
-from summaries.extractive import LocatedSentence, summarise_texts
+from summaries.extractive import summarise_texts
 from summaries.extractive.summarising import MAX_EMBEDDED_SENTENCES, EmbedFunction
 from tests.hashing import HashingEmbedder
-from tests.summaries.extractive.texts import (
+from tests.text.texts import (
     CHINESE,
     ENDLESS,
     ENGLISH,
@@ -16,6 +16,7 @@ from tests.summaries.extractive.texts import (
     REPEATED,
     THAI,
 )
+from text.quotable_sentences import LocatedSentence
 
 HASHING = HashingEmbedder(EmbeddingSpec())
 

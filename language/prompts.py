@@ -16,8 +16,7 @@ from django.conf import settings
 from django.template import Context, Engine, TemplateSyntaxError
 
 from core.text import hash_text
-from indexing.spec import IndexSpec
-from summaries.exceptions import InvalidPrompt
+from language.exceptions import InvalidPrompt
 
 USER_PART_MARKER = "=== user ===\n"
 _FENCE = regex.compile(r"--- [0-9a-f]{24} ---")
@@ -32,15 +31,9 @@ class Prompt:
     fingerprint: str
 
 
-def list_prompts(spec: IndexSpec) -> list[str]:
-    """The names of the prompts of a spec."""
-    sections = (spec.page_summaries, spec.artifact_summaries, spec.questions, spec.concepts)
-    return [section.prompt for section in sections if section is not None]
-
-
 def read_prompt_template(name: str) -> str:
-    """Read a prompt template and check its syntax. Raises ``InvalidPrompt``: there is no such prompt,
-    or it is not a valid template."""
+    """Read a prompt template and check its syntax. Raises ``InvalidPrompt``: there is no such
+    prompt, or it is not a valid template."""
     folder = Path(settings.STRATA_PROMPTS_DIR)
     try:
         text = (folder / f"{name}.txt").read_text(encoding="utf-8")

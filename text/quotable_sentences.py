@@ -1,13 +1,13 @@
 """Find the sentences of a text that are worth quoting, with their offsets.
 
-``indexing.chunking`` splits the text into sentences; this module drops headings and fragments.
+``text.sentences`` splits the text into sentences; this module drops headings and fragments.
 """
 
 from dataclasses import dataclass
 
 import regex  # for scripts and Unicode properties, which re lacks
 
-from indexing.chunking.sentences import find_sentences, find_split_position
+from text.sentences import find_sentences, find_split_position
 
 MAX_SENTENCE_CHARS = 400  # of one sentence; a text without full stops is one sentence
 MIN_SENTENCE_WORDS = 4  # shorter texts are labels, page numbers or table cells

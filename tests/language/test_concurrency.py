@@ -4,8 +4,8 @@ from threading import Thread
 
 import pytest
 
-from summaries.exceptions import LanguageModelUnavailable
-from summaries.llm.concurrency import FairSemaphore
+from language.concurrency import FairSemaphore
+from language.exceptions import LanguageModelUnavailable
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
-from summaries import llm
-from summaries.exceptions import (
+from language import llm
+from language.exceptions import (
     InvalidCompletion,
     LanguageModelCost,
     LanguageModelError,
@@ -33,7 +33,7 @@ from summaries.exceptions import (
     LanguageModelTooSlow,
     LanguageModelUnavailable,
 )
-from summaries.prompts import make_fence
+from language.prompts import make_fence
 
 FENCE = make_fence("Stones.")
 KEY = "sk-a-key-nobody-may-see"
@@ -249,7 +249,7 @@ class TestGetLanguageModel:
 
     def test_loads_no_language_model_library_before_the_first_call(self):
         code = (
-            "import django, sys; django.setup(); import summaries.llm;"
+            "import django, sys; django.setup(); import language.llm;"
             "sys.exit(any(name in sys.modules for name in ('openai', 'llama_index.llms')))"
         )
         environment = os.environ | {"DJANGO_SETTINGS_MODULE": "config.settings.test"}

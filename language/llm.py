@@ -15,7 +15,7 @@ from core.circuit_breaker import CircuitBreaker
 from core.import_lock import import_lock
 from core.outbound import parse_retry_after
 from core.stages import stage
-from summaries.exceptions import (
+from language.exceptions import (
     InvalidCompletion,
     LanguageModelBusy,
     LanguageModelCost,
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     import openai
     from llama_index.llms.openai_like import OpenAILike
 
-from summaries.llm.call_counts import note_use
-from summaries.llm.calls import Call, CallClock, estimate_prompt_tokens
-from summaries.llm.concurrency import Deadline, call_semaphore, make_retry_delays, next_retry_delay
-from summaries.llm.pace import Pace
-from summaries.llm.response_schemas import (
+from language.call_counts import note_use
+from language.calls import Call, CallClock, estimate_prompt_tokens
+from language.concurrency import Deadline, call_semaphore, make_retry_delays, next_retry_delay
+from language.pace import Pace
+from language.prompts import FenceFilter, remove_fences
+from language.response_schemas import (
     list_validation_errors,
     make_correction_prompt,
     make_response_format,
 )
-from summaries.prompts import FenceFilter, remove_fences
 
 T = TypeVar("T", bound=BaseModel)
 

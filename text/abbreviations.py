@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import regex  # for Unicode properties, which re lacks
 
-from retrieval.words import split_words
+from text.words import split_words
 
 _SHORT_FORM = r"[\p{L}\p{N}](?:[\p{L}\p{N}]|[-.&/](?=[\p{L}\p{N}])){1,9}+"
 _AFTER_LONG_FORM = regex.compile(rf"\((?P<short>{_SHORT_FORM})(?:[,;][^()]{{0,100}})?\)")

@@ -7,9 +7,9 @@ import pytest
 
 from concepts.extraction import make_extraction_schema
 from indexing.spec import IndexSpec, QuestionSpec
+from language.response_schemas import make_response_format
 from retrieval.questions.llm_filters import ModelReading
 from retrieval.questions.wordings import ModelWordings
-from summaries.llm.response_schemas import make_response_format
 from summaries.writers import make_annotation_schema, make_summary_schema
 
 SPEC = IndexSpec.model_validate(

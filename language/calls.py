@@ -5,13 +5,13 @@ from typing import Any, Final
 
 from django.conf import settings
 
-from summaries.exceptions import (
+from language.call_counts import estimate_tokens
+from language.exceptions import (
     LanguageModelError,
     LanguageModelSilent,
     LanguageModelTooSlow,
     LanguageModelUnavailable,
 )
-from summaries.llm.call_counts import estimate_tokens
 
 GAP_SECONDS: Final = 60.0  # between two pieces of a response; a longer gap is an outage
 SLOW_FIX: Final = (

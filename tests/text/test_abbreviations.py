@@ -1,6 +1,6 @@
 import pytest
 
-from retrieval.abbreviations import find_definitions
+from text.abbreviations import find_definitions
 
 
 @pytest.mark.parametrize(

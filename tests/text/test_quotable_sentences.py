@@ -1,7 +1,7 @@
 import pytest
 
-from summaries.extractive.sentences import MAX_SENTENCE_CHARS, find_quotable_sentences, is_fragment
-from tests.summaries.extractive.texts import ENDLESS, EVERY_TEXT, UNBROKEN
+from tests.text.texts import ENDLESS, EVERY_TEXT, UNBROKEN
+from text.quotable_sentences import MAX_SENTENCE_CHARS, find_quotable_sentences, is_fragment
 
 
 class TestQuotableSentences:

@@ -1,11 +1,11 @@
 import pytest
 
-from summaries.extractive.languages import (
+from tests.text.texts import ENGLISH, GERMAN, RUSSIAN
+from text.languages import (
     STOP_WORD_LANGUAGES,
     guess_language,
     load_stop_words,
 )
-from tests.summaries.extractive.texts import ENGLISH, GERMAN, RUSSIAN
 
 
 class TestGuessLanguage:

@@ -1,0 +1,1 @@
+"""What is known about words, in any language: for every app."""
