@@ -96,7 +96,10 @@ def fetch(client_id: str) -> Client:
     parts = urlsplit(client_id)
     is_document = parts.path not in {"", "/"} and "/." not in parts.path
     if not is_redirect_uri(client_id) or not is_document or ":" in parts.netloc:
-        raise InvalidClientError("The client_id is not the URL of a client ID metadata document.")
+        raise InvalidClientError(
+            "A client_id that is a URL must be that of the application's metadata document: https, "
+            "with a path and without a port."
+        )
     try:
         with make_client(
             max_bytes=MAX_DOCUMENT_BYTES,
@@ -106,15 +109,23 @@ def fetch(client_id: str) -> Client:
         ) as http:
             answer = http.get(client_id)
     except AnswerTooLong as error:
-        raise InvalidClientError("The application's metadata is too long.") from error
+        raise InvalidClientError(
+            f"The metadata document at the client_id may have at most {MAX_DOCUMENT_BYTES:,} bytes."
+        ) from error
     except httpx.HTTPError as error:
-        raise InvalidClientError("The application's metadata cannot be fetched.") from error
+        raise InvalidClientError(
+            "The metadata document at the client_id cannot be fetched. It must be on the internet; "
+            "try again later."
+        ) from error
     try:
         metadata = read_json(answer) if answer.status_code == httpx.codes.OK else None
     except ValueError:
         metadata = None
     if not isinstance(metadata, dict) or metadata.get("client_id") != client_id:
-        raise InvalidClientError("There is no metadata of this application at its client_id.")
+        raise InvalidClientError(
+            "What is at the client_id is not this application's metadata document: a JSON object "
+            "with the same client_id."
+        )
     name, uris = _read_metadata(metadata)
     return Client(client_id, name, uris)
 
@@ -137,10 +148,12 @@ def _read_metadata(metadata: Any) -> tuple[str, tuple[str, ...]]:
         raise InvalidRedirectURIError(f"redirect_uris must list 1 to {MAX_URIS} URIs.")
     if not all(map(is_redirect_uri, uris)):
         raise InvalidRedirectURIError(
-            "Each redirect URI must be an https URL, or an http URL of this machine (localhost, "
-            "127.0.0.1), without user and fragment."
+            f"Each redirect URI must be an https URL, or an http URL of this machine (localhost, "
+            f"127.0.0.1), without user and fragment, of at most {MAX_URI_CHARS} characters."
         )
     name = metadata.get("client_name") or urlsplit(uris[0]).hostname
     if not isinstance(name, str) or not name.isprintable():
-        raise InvalidClientMetadataError("client_name must be a printable text.")
+        raise InvalidClientMetadataError(
+            "client_name must be a text without line breaks and other control characters."
+        )
     return name.strip()[:MAX_NAME_CHARS], tuple(uris)

@@ -7,6 +7,7 @@ from typing import Any
 
 from authlib.common.urls import add_params_to_uri
 from authlib.oauth2 import OAuth2Error
+from authlib.oauth2.rfc6749 import InvalidClientError
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -21,7 +22,7 @@ from access.authentication import get_issuer, get_resource, has_oauth
 from access.grants import Scope
 from access.models import SCOPES, Authorization, GroupRights
 from access.oauth import clients
-from access.oauth.server import Server
+from access.oauth.server import Server, describe_error
 from access.usage_limits import count_metadata_fetch
 from core.exceptions import Malformed
 from core.http_formats import load_json
@@ -55,9 +56,13 @@ def authorize(request: HttpRequest) -> HttpResponse:
     except OAuth2Error as error:
         # Not sent to the application by itself: anybody can register one, and would have an open
         # redirect (RFC 9700, section 4.11.2).
-        return _show_consent(request, {"refusal": error.get_error_description()}, status=400)
+        return _show_consent(request, {"refusal": describe_error(error)}, status=400)
     except ValueError:  # Authlib refuses to quote some characters in its description
-        return _show_consent(request, {"refusal": "A parameter is malformed."}, status=400)
+        return _show_consent(
+            request,
+            {"refusal": "A parameter has characters that are not allowed in it."},
+            status=400,
+        )
     asked = Scope.WRITE if Scope.WRITE in grant.request.scope.split() else Scope.SEARCH
     scope = GroupRights.objects.of_user(request.user).scope
     may_write = asked == Scope.WRITE and scope is not None and scope.includes(asked)
@@ -88,9 +93,11 @@ def revoke_of_user(request: HttpRequest, authorization_id: int) -> HttpResponse:
     return redirect("account")
 
 
-def _find_or_fetch(user: User, client_id: str) -> clients.Client | None:
+def _find_or_fetch(user: User, client_id: str) -> clients.Client:
     client = clients.find_registered(client_id)
-    if client is None or not client.is_document:
+    if client is None:
+        raise InvalidClientError("Strata has not given this client_id. Let it register again.")
+    if not client.is_document:
         return client
     count_metadata_fetch(f"user {user}")
     return clients.fetch(client_id)

@@ -21,6 +21,25 @@ from access.grants import Scope
 from access.models import ACCESS, ACCESS_SECONDS, CODE, REFRESH, SCOPES, Authorization
 from access.oauth.clients import Client, find_registered
 
+UNUSABLE = (
+    "The code or refresh token is unknown, has expired or was used before. Ask the user again."
+)
+# Of errors that Authlib does not describe, or by repeating what was sent.
+DESCRIPTIONS = {
+    "unsupported_response_type": "response_type must be code.",
+    "unsupported_grant_type": "grant_type must be authorization_code or refresh_token.",
+    "unsupported_token_type": (
+        "token_type_hint must be access_token or refresh_token, or left out."
+    ),
+    "invalid_scope": (
+        "scope may hold search and write, and in a refresh no more than the user has allowed."
+    ),
+}
+
+
+def describe_error(error: OAuth2Error) -> str:
+    return DESCRIPTIONS.get(error.error) or str(error.get_error_description())
+
 
 class InvalidTarget(OAuth2Error):
     """The token would be for another service (RFC 8707)."""
@@ -54,6 +73,15 @@ class Server(AuthorizationServer):
             self._act_for(found.user)
         return found
 
+    def handle_error_response(self, request: Any, error: OAuth2Error) -> Any:
+        """Describe errors of the endpoints for tokens, where the application sends its id only."""
+        error.description = (
+            "Send the client_id of an application that is registered here, and no client_secret."
+            if error.error == "invalid_client"
+            else describe_error(error)
+        )
+        return super().handle_error_response(request, error)
+
     def _act_for(self, user: User) -> None:
         act_for(self._request, user, f"{user}, by an application")
 
@@ -65,7 +93,7 @@ class Server(AuthorizationServer):
         """
         named = request.payload.datalist.get("resource", [])
         if any(each.rstrip("/") != self.resource for each in named):
-            raise InvalidTarget(f"The resource must be {self.resource}.")
+            raise InvalidTarget(f"The resource must be {self.resource}, or left out.")
 
 
 class PkceS256(CodeChallenge):
@@ -93,13 +121,19 @@ class _TokenGrant:
         super().validate_token_request()  # type: ignore[misc]
         self.server.check_resource(self.request)
         if self._authorization.resource != self.server.resource:
-            raise InvalidGrantError("The grant is for another address of the service.")
+            raise InvalidGrantError(
+                f"The code or token was given for another address of the service. Ask the user "
+                f"again, for {self.server.resource}."
+            )
 
     def generate_token(self, *args: Any, **options: Any) -> dict[str, Any]:
         tokens = self._authorization.issue_tokens()
         if tokens is None:
             self._authorization.delete()
-            raise InvalidGrantError("Two requests used the same code or token.")
+            raise InvalidGrantError(
+                "Two requests used the same code or token, which ended the access. Ask the user "
+                "again."
+            )
         access, refresh = tokens
         return {
             "token_type": "Bearer",
@@ -131,7 +165,10 @@ class CodeGrant(_TokenGrant, AuthorizationCodeGrant):
     def validate_authorization_redirect_uri(request: Any, client: Client) -> str:
         uri = request.payload.redirect_uri
         if not uri or not client.check_redirect_uri(uri):
-            raise InvalidRequestError("The application has not registered this redirect_uri.")
+            raise InvalidRequestError(
+                "The application has not registered this redirect_uri. Let it register again with "
+                "it."
+            )
         return str(uri)
 
     def generate_authorization_code(self) -> str:
@@ -146,16 +183,20 @@ class CodeGrant(_TokenGrant, AuthorizationCodeGrant):
             code_challenge=request.payload.data["code_challenge"],
         )
 
-    def query_authorization_code(self, code: str, client: Client) -> Authorization | None:
-        found = self.server.find_authorization(CODE, code)
-        return found if found is not None and found.check_client(client) else None
+    def query_authorization_code(self, code: str, client: Client) -> Authorization:
+        found: Authorization | None = self.server.find_authorization(CODE, code)
+        if found is None or not found.check_client(client):
+            raise InvalidGrantError(UNUSABLE)
+        return found
 
 
 class RefreshGrant(_TokenGrant, RefreshTokenGrant):
     INCLUDE_NEW_REFRESH_TOKEN = True
 
-    def authenticate_refresh_token(self, refresh_token: str) -> Authorization | None:
+    def authenticate_refresh_token(self, refresh_token: str) -> Authorization:
         found: Authorization | None = self.server.find_authorization(REFRESH, refresh_token)
+        if found is None:
+            raise InvalidGrantError(UNUSABLE)
         return found
 
 

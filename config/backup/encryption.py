@@ -100,8 +100,8 @@ def open_encrypted(file: Path, identity: Path) -> Iterator[zipfile.ZipFile]:
             raise InvalidInput(
                 f"{file} cannot be decrypted with {identity}: {reason}.",
                 fix="Name the file that age-keygen wrote for one of the recipients, decrypted if a "
-                "passphrase protects it. With that file, this says that the other one is damaged "
-                "or was changed: use another one.",
+                f"passphrase protects it. If it is that file, {file.name} is damaged or was "
+                "changed: use another one.",
             ) from None
         with archive:
             yield archive
@@ -130,6 +130,6 @@ def _import_age() -> ModuleType:
     except ImportError:
         raise InvalidInput(
             "Encryption needs the package pyrage, which is not installed.",
-            fix="strata install encryption",
+            fix="Run strata install encryption.",
         ) from None
     return pyrage

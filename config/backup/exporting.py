@@ -111,8 +111,8 @@ def locate_file(path_in_archive: str, spec: IndexSpec) -> Path | None:
     is_golden = kind == "golden" and parts[0] == spec.name and ".." not in parts
     if not is_golden and path_in_archive not in _list_written_files(spec):
         raise InvalidInput(
-            f"{path_in_archive} is no file of the index {spec.name}.",
-            fix="Import a file that strata export has written.",
+            f"The archive holds {path_in_archive}, which is no file of the index {spec.name}.",
+            fix="Use another archive: this one was changed after it was written.",
         )
     return Path(folders[kind], name)
 

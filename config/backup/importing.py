@@ -2,9 +2,7 @@
 name."""
 
 import json
-import struct
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -20,9 +18,11 @@ from django.utils import timezone
 from config.backup.encryption import open_encrypted
 from config.backup.exporting import ADDED_TABLES, FORMAT, list_rows, locate_file
 from config.backup.restoring import (
+    UNREADABLE,
     Restored,
     check_hashes,
     check_manifest,
+    describe_unreadable,
     restore_originals,
 )
 from config.backup.rows import add_rows, read_rows
@@ -39,11 +39,6 @@ from indexing.models import Index, IndexBuild, SearchSettings
 from indexing.spec import NAME_PATTERN, IndexSpec, parse_spec
 from indexing.spec.loaded import find_shared_collection
 
-# What reading a file raises that is no archive or is damaged.
-UNREADABLE = (
-    OSError, EOFError, KeyError, TypeError, ValueError, RuntimeError, struct.error, zlib.error,
-    zipfile.BadZipFile,
-)  # fmt: skip
 # What storing rows raises that are not those of an index.
 UNUSABLE = (*UNREADABLE, AttributeError, OverflowError, ValidationError, DataError, IntegrityError)
 
@@ -96,11 +91,10 @@ def _refusing_unusable(file: Path) -> Iterator[None]:
     try:
         yield
     except UNUSABLE as error:
-        reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-        reason = reason.partition("\n")[0].rstrip(".")
         raise InvalidInput(
-            f"{file} does not hold an index that can be stored here: {reason}.",
-            fix="Import a file that strata export has written, where its documents are not yet.",
+            f"{file} does not hold an index that can be stored here: {describe_unreadable(error)}.",
+            fix="Import a file of strata export that was not changed since, into an installation "
+            "that does not have its documents.",
         ) from None
 
 
@@ -121,7 +115,7 @@ def _open_archive(
         check_manifest(manifest, list_archived(archive), FORMAT, "archive")
     except UNREADABLE as error:
         raise InvalidInput(
-            f"{file} is not a complete archive of an index: {error}.",
+            f"{file} is not a complete archive of an index: {describe_unreadable(error)}.",
             fix="Name a file that strata export has finished, with --identity if it is encrypted.",
         ) from None
     return manifest, archive
@@ -135,7 +129,7 @@ def _begin_build(name: str, rows: zipfile.Path) -> tuple[IndexBuild, int]:
     """Make the build, paused, so that no worker and no audit changes it; also return the id that it
     was exported with. The settings of its index are not saved."""
     if NAME_PATTERN.fullmatch(name) is None:
-        raise ValueError(f"{name!r} is no name of an index")
+        raise ValueError(f"{name!r} cannot be the name of an index")
     index, _ = Index.objects.select_for_update().get_or_create(name=name)
     tables = ("documents.artifact", "concepts.concept", "concepts.relationshiptype")
     if index.removal_requested_at or any(list_rows(label, name).exists() for label in tables):
@@ -196,7 +190,7 @@ def _add_rows(build: IndexBuild, rows: zipfile.Path) -> dict[str, int]:
         if own.count() != count or any(map(QuerySet.exists, _select_referring(own, build))):
             raise InvalidInput(
                 f"The archive holds rows of {label} that are not of the index {build.index_id}.",
-                fix="Import a file that strata export has written.",
+                fix="Use another archive: this one was changed after it was written.",
             )
     tables = [apps.get_model(label)._meta.db_table for label in ADDED_TABLES]
     connection.check_constraints(tables)
@@ -243,10 +237,10 @@ def _find_files(archive: zipfile.ZipFile, spec: IndexSpec) -> tuple[dict[Path, b
         elif path.read_bytes() != content:
             if name.startswith("specs/"):
                 raise InvalidInput(
-                    f"{path} is another spec than that of the archive.",
-                    fix="Move it away, then import again.",
+                    f"{path} differs from the spec in the archive.",
+                    fix="Move it to another folder, then import again.",
                 )
-            notes.append(f"{path} differs from the archive's and stays as it is.")
+            notes.append(f"{path} differs from the file in the archive, and stays as it is.")
     return missing, notes
 
 
@@ -267,7 +261,8 @@ def _write_files(missing: Mapping[Path, bytes]) -> None:
             except OSError as error:
                 raise InvalidInput(
                     f"{path} cannot be written: {error.strerror}.",
-                    fix="Put this file of the archive there, then import again.",
+                    fix="Let this user write there, or unpack this file of the archive to that "
+                    "place; then import again.",
                 ) from None
             written.callback(path.unlink)
         written.pop_all()

@@ -3,7 +3,9 @@
 import json
 import re
 import shutil
+import struct
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
@@ -40,6 +42,11 @@ from documents.models import Artifact, PendingRevision, RevisedRow
 from documents.storage import get_storage
 from indexing.models import IndexBuild, UnconfirmedWrite
 
+# What reading a file raises that is no archive or is damaged.
+UNREADABLE = (
+    OSError, EOFError, KeyError, TypeError, ValueError, RuntimeError, struct.error, zlib.error,
+    zipfile.BadZipFile,
+)  # fmt: skip
 SHA256 = re.compile("[0-9a-f]{64}")
 
 
@@ -63,8 +70,8 @@ def restore_backup(folder: Path, identity: Path | None = None) -> Restored:
     """
     if Artifact.objects.exists() or ApiKey.objects.exists() or get_user_model().objects.exists():
         raise InvalidInput(
-            "There are documents, keys or users already.",
-            fix="Restore into a new installation: set STRATA_DATA_DIR to a new folder, or "
+            "This installation has documents, keys or users already.",
+            fix="Restore into a new one: set STRATA_DATA_DIR to a new folder, or "
             "DATABASE_URL to an empty database.",
         )
     complete = folder / (ENCRYPTED if identity else MANIFEST)
@@ -81,8 +88,14 @@ def restore_backup(folder: Path, identity: Path | None = None) -> Restored:
 
 
 def _restore(folder: Path | zipfile.Path, files: Mapping[str, Traversable]) -> Restored:
-    manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text())
-    check_manifest(manifest, files, FORMAT, "backup")
+    try:
+        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text())
+        check_manifest(manifest, files, FORMAT, "backup")
+    except UNREADABLE as error:
+        raise InvalidInput(
+            f"{folder} holds no complete backup: {describe_unreadable(error)}.",
+            fix="Name a folder that strata backup has finished.",
+        ) from None
     with transaction.atomic():
         load_rows(folder / ROWS)
         _continue_revisions()
@@ -120,18 +133,33 @@ def check_manifest(
     Raises:
         InvalidInput: it has another form or tables, or these are not the files that were written.
     """
+    is_archive = "index" in manifest
+    if is_archive != (what == "archive"):
+        found, command = ("an archive", "import") if is_archive else ("a backup", "restore")
+        raise InvalidInput(f"This is {found} and no {what}.", fix=f"Load it with strata {command}.")
     if manifest["format"] != form or manifest["migrations"] != list_migrations():
         raise InvalidInput(
-            f"The {what} was taken by release {manifest['release']}, whose database differs.",
-            fix="Load it with that release, then start this one on the data.",
+            f"The {what} was written by release {manifest['release']}, whose database has other "
+            "tables.",
+            fix="Load it with that release into a new installation, then start this release on the "
+            "data of that installation.",
         )
     changed = manifest["sha256"].items() ^ hash_files(files).items()
     if changed:
         name = min(name for name, _ in changed)
         raise InvalidInput(
-            f"The {what} is damaged: {name} is not the file that was written.",
+            f"The {what} is damaged: its file {name} is missing, new or changed.",
             fix=f"Use another {what}.",
         )
+
+
+def describe_unreadable(error: Exception) -> str:
+    """What reading a file has raised, as the second half of a sentence."""
+    if isinstance(error, KeyError):
+        missing = str(error.args[0])  # a key, or what zipfile says of a file
+        return missing if " " in missing else f"it lacks {missing!r}"
+    reason = error.strerror if isinstance(error, OSError) else None
+    return (reason or str(error)).partition("\n")[0].rstrip(".")
 
 
 def check_hashes(artifacts: QuerySet[Artifact]) -> None:
@@ -142,8 +170,8 @@ def check_hashes(artifacts: QuerySet[Artifact]) -> None:
     for artifact in artifacts.filter(has_file=True).only("sha256"):
         if not SHA256.fullmatch(artifact.sha256):
             raise InvalidInput(
-                f"The hash of the file of {artifact.pk} is not one.",
-                fix="Do not load this: it was changed after it was written.",
+                f"The row of the document {artifact.pk} holds no SHA-256 of its file.",
+                fix="Use another file or folder: this one was changed after it was written.",
             )
 
 

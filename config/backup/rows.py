@@ -101,8 +101,9 @@ def _insert_rows(
         while batch := list(islice(rows, ROWS_AT_ONCE)):
             if other := sorted(batch[0].keys() ^ known):
                 raise InvalidInput(
-                    f"The table {model._meta.label_lower} has other columns here: "
-                    f"{', '.join(map(repr, other))}."
+                    f"The rows of {model._meta.label_lower} have other columns than the table "
+                    f"here; they differ by {', '.join(map(repr, other))}.",
+                    fix="Use another file or folder: this one was changed after it was written.",
                 )
             count += len(batch)
             cursor.executemany(

@@ -173,9 +173,10 @@ class TestRestore:
     @pytest.mark.parametrize(
         ("changes", "said"),
         [
-            ({"format": 2}, "taken by release 0.2.0, whose database differs"),
-            ({"migrations": ["documents.9999_later"]}, "whose database differs"),
-            ({}, "damaged: rows/access.apikey.jsonl.gz is not the file"),
+            ({"format": 2}, "written by release 0.2.0, whose database has other tables"),
+            ({"migrations": ["documents.9999_later"]}, "whose database has other tables"),
+            ({"format": "index 1", "index": "plain"}, "This is an archive and no backup."),
+            ({}, "damaged: its file rows/access.apikey.jsonl.gz is missing, new or changed"),
         ],
     )
     def test_refuses_what_it_cannot_read(self, backup, changes, said):
@@ -188,6 +189,20 @@ class TestRestore:
         (backup / "manifest.json").unlink()
 
         with pytest.raises(InvalidInput, match="no complete backup"):
+            restore_backup(backup)
+
+    @pytest.mark.parametrize(
+        ("content", "said"),
+        [
+            ("no JSON", "complete backup: "),
+            ("{}", "it lacks 'format'"),
+            ("[]", "complete backup: "),
+        ],
+    )
+    def test_refuses_a_manifest_that_it_cannot_read(self, backup, content, said):
+        (backup / "manifest.json").write_text(content)
+
+        with pytest.raises(InvalidInput, match=said):
             restore_backup(backup)
 
     def test_refuses_a_file(self, backup):
@@ -293,5 +308,5 @@ def test_no_original_is_written_outside_its_folder(build, tmp_path):
     artifact = give("Herons wait.")
     Artifact.objects.update(has_file=True, sha256="../../../out")
 
-    with pytest.raises(InvalidInput, match=f"The hash of the file of {artifact.pk} is not one"):
+    with pytest.raises(InvalidInput, match=f"the document {artifact.pk} holds no SHA-256"):
         restore_originals(tmp_path, Artifact.objects.all())

@@ -199,7 +199,7 @@ class TestRefusal:
         with pytest.raises(InvalidInput, match="pyrage, which is not installed") as said:
             take_backup(tmp_path / "backup", Unasked(), ["age1nobody"])
 
-        assert said.value.fix == "strata install encryption"
+        assert said.value.fix == "Run strata install encryption."
 
     def test_of_a_full_disk_leaves_no_file(self, age, mine, tmp_path, monkeypatch):
         (tmp_path / "folder").mkdir()

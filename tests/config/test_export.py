@@ -243,7 +243,7 @@ class TestImport:
 
         [note] = import_index(emptied).notes
 
-        assert note == f"{path} differs from the archive's and stays as it is."
+        assert note == f"{path} differs from the file in the archive, and stays as it is."
         assert path.read_text() == "mine"
 
     def test_names_a_model_that_is_not_here(self, emptied, monkeypatch):
@@ -267,7 +267,7 @@ class TestImport:
         settings.STRATA_SPECS_DIR = tmp_path / "specs"
         (tmp_path / "specs" / "plain.yaml").write_text("title: Mine")
 
-        with pytest.raises(InvalidInput, match="is another spec than that of the archive"):
+        with pytest.raises(InvalidInput, match="differs from the spec in the archive"):
             import_index(emptied)
 
         assert IndexBuild.objects.count() == 1
@@ -287,8 +287,8 @@ class TestImport:
         ("values", "said"),
         [
             ({"release": "99.0.0"}, "written by a newer release, 99.0.0"),
-            ({"migrations": ["documents.9999_later"]}, "whose database differs"),
-            ({"format": 1}, "whose database differs"),
+            ({"migrations": ["documents.9999_later"]}, "whose database has other tables"),
+            ({"format": 2}, "whose database has other tables"),
         ],
     )
     def test_refuses_what_another_release_wrote(self, emptied, values, said):
@@ -320,7 +320,7 @@ class TestImport:
             hashes = json.loads(file.read(MANIFEST))["sha256"]
         describe(emptied, sha256=hashes | {name: hashlib.sha256(b"mine").hexdigest()})
 
-        with pytest.raises(InvalidInput, match="is no file of the index plain"):
+        with pytest.raises(InvalidInput, match="which is no file of the index plain"):
             import_index(emptied)
 
         assert not list(tmp_path.parent.rglob("outside"))
@@ -341,8 +341,29 @@ class TestImport:
                 import_index(emptied)
 
     def test_refuses_what_is_no_file(self, db, tmp_path):
-        with pytest.raises(InvalidInput, match="is not a complete archive of an index"):
+        said = "is not a complete archive of an index: No such file or directory."
+        with pytest.raises(InvalidInput, match=said):
             import_index(tmp_path / "none.zip")
+
+    def test_refuses_a_zip_of_something_else(self, db, tmp_path):
+        with zipfile.ZipFile(tmp_path / "notes.zip", "w") as file:
+            file.writestr("notes.md", "# Herons")
+
+        with pytest.raises(InvalidInput, match=r"There is no item named 'manifest.json'.*archive."):
+            import_index(tmp_path / "notes.zip")
+
+    def test_refuses_a_backup(self, emptied):
+        def remove_index(contents):
+            manifest = json.loads(contents[MANIFEST])
+            del manifest["index"]
+            contents[MANIFEST] = json.dumps(manifest).encode()
+
+        rewrite(emptied, remove_index)
+
+        with pytest.raises(InvalidInput, match="This is a backup and no archive") as said:
+            import_index(emptied)
+
+        assert said.value.fix == "Load it with strata restore."
 
 
 class TestRefusedExport:

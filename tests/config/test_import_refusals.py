@@ -159,8 +159,8 @@ class TestRowsThatAreNone:
     @pytest.mark.parametrize(
         ("table", "change", "said"),
         [
-            ("documents.page", lambda row: row.update(colour="red"), "other columns here: 'colo"),
-            ("documents.page", lambda row: row.pop("label"), "other columns here: 'label'"),
+            ("documents.page", lambda row: row.update(colour="red"), "they differ by 'colour'"),
+            ("documents.page", lambda row: row.pop("label"), "they differ by 'label'"),
             ("documents.page", lambda row: row.update(index="first"), "must be an integer"),
             ("documents.page", lambda row: row.update(text=None), "text"),
             ("documents.page", lambda row: row.update(id="7"), "is not a valid UUID"),
@@ -222,7 +222,7 @@ class TestFiles:
         rewrite(archive, put(name, b"title: Third"))
         seal(archive)
 
-        is_refused(f"{name} is no file of the index mine")
+        is_refused(f"{name}, which is no file of the index mine")
 
     def test_that_cannot_be_written_leave_none(self, archive, is_refused, settings, tmp_path):
         rewrite(archive, put("golden/mine/queries.tsv", b"query-id"))
@@ -257,4 +257,4 @@ def test_a_refusal_leaves_an_index_that_was_here_as_it_was(archive, is_refused, 
 def test_the_archive_of_a_missing_hash_writes_no_original(archive, is_refused):
     change_rows(archive, "documents.artifact", lambda row: row.update(has_file=True, sha256="x"))
 
-    is_refused("is not one")
+    is_refused("holds no SHA-256 of its file")

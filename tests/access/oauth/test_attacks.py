@@ -19,6 +19,8 @@ from tests.access.oauth.asking import REDIRECT, Agent, enter, is_refused, make_b
 
 pytestmark = pytest.mark.django_db
 
+LONG = "x" * 300_000
+
 
 def error_of(answer) -> str:
     assert answer.status_code == 400, answer.content
@@ -28,6 +30,42 @@ def error_of(answer) -> str:
 @pytest.fixture
 def other() -> Agent:
     return Agent("https://other.example/return")
+
+
+class TestErrors:
+    """Each says in a short sentence what is wrong, whatever was sent."""
+
+    @pytest.mark.parametrize(
+        ("changed", "said"),
+        [
+            ({"grant_type": LONG}, "grant_type must be authorization_code"),
+            ({"grant_type": 'é"'}, "grant_type must be authorization_code"),
+            ({"grant_type": None}, "grant_type must be authorization_code"),
+            ({"client_id": None}, "Send the client_id"),
+            ({"client_id": LONG}, "Send the client_id"),
+            ({"client_secret": "x"}, "no client_secret"),
+            ({"refresh_token": "unknown"}, "unknown, has expired or was used before"),
+            ({"grant_type": "authorization_code", "code": LONG}, "unknown, has expired or was"),
+            ({"resource": LONG}, "or left out"),
+        ],
+    )
+    def test_of_tokens(self, agent, browser, changed, said):
+        answer = agent.refresh(agent.connect(browser)["refresh_token"], **changed)
+
+        assert error_of(answer)
+        assert said in answer.json()["error_description"]
+        assert len(answer.json()["error_description"]) < 200
+
+    def test_of_revocation(self, agent):
+        answer = agent.revoke("unknown", token_type_hint=LONG)
+
+        assert "must be access_token or refresh_token" in answer.json()["error_description"]
+
+    def test_of_the_consent_page(self, agent, browser):
+        for name in agent.query().keys() - {"state"}:
+            answer = agent.open_consent(browser, **{name: LONG})
+
+            assert (answer.status_code, len(answer.content) < 3_000) == (400, True), name
 
 
 class TestAuthorizationRequest:
@@ -55,15 +93,15 @@ class TestAuthorizationRequest:
             ({"redirect_uri": 'https://é"\\'}, "has not registered"),
             ({"redirect_uri": None}, "has not registered"),
             ({"client_id": None}, "client_id"),
-            ({"client_id": "unknown"}, "does not exist"),
-            ({"client_id": "\x00é"}, "does not exist"),
+            ({"client_id": "unknown"}, "has not given this client_id"),
+            ({"client_id": "\x00é"}, "has not given this client_id"),
             ({"resource": "https://evil.example/mcp"}, "The resource must be"),
             ({"resource": "http://localhost/"}, "The resource must be"),
             ({"scope": "manage"}, "scope"),
             ({"scope": "search everything"}, "scope"),
-            ({"response_type": "token"}, "not supported"),
-            ({"response_type": 'é"'}, "malformed"),
-            ({"response_type": None}, "not supported"),
+            ({"response_type": "token"}, "response_type must be code."),
+            ({"response_type": 'é"'}, "characters that are not allowed"),
+            ({"response_type": None}, "response_type must be code."),
         ],
     )
     def test_is_refused_without_a_redirect(self, agent, browser, changed, reason):
