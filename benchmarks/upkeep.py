@@ -49,7 +49,7 @@ class ComputedPoints:
 def measure_upkeep(sizes: Sequence[int]) -> None:
     from django.core.management import call_command
 
-    from indexing.management.base_command import limit_database_cache
+    from core.commands import limit_database_cache
     from indexing.models import IndexBuild
     from indexing.point_audit import audit_next_points
     from indexing.services import load_specs

@@ -1,4 +1,5 @@
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from django.apps import AppConfig
 
@@ -11,15 +12,18 @@ class ConfigConfig(AppConfig):
         from config import checks  # noqa: F401
         from config.folders import create_data_folder
         from config.tracing import start_tracing
-        from core.workers import register_local_workers
+        from core.command_hooks import register_local_workers
 
         create_data_folder()
         start_tracing()
         register_local_workers(_local_workers)
 
 
-def _local_workers() -> AbstractContextManager[None]:
+@contextmanager
+def _local_workers() -> Iterator[None]:
     # Imported on first use, because it imports Celery and all workers.
     from config.embedded import run_local_workers
+    from indexing.stores import exclusive_store_access
 
-    return run_local_workers()
+    with exclusive_store_access(), run_local_workers():
+        yield

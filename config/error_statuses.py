@@ -3,7 +3,6 @@
 Every error under ``/api/`` is ``{code, detail, field?, allowed?, fix?}``.
 """
 
-import logging
 import math
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -43,15 +42,13 @@ from core.exceptions import (
     Unknown,
     Unprocessable,
 )
-from core.expected_errors import is_database_unavailable
+from core.expected_errors import answered_errors, is_database_unavailable
 from core.serializers import make_error_json, to_invalid_input
 from core.text import shorten
 from indexing.exceptions import EmbeddingMismatch, StoreRejected
 from language.exceptions import LanguageModelError
 
 T = TypeVar("T")
-
-logger = logging.getLogger(__name__)
 
 RETRY_AFTER_SECONDS = 5  # sent to callers if the error does not give a time
 
@@ -129,7 +126,7 @@ def _translate_error(error: Exception) -> Response | None:
     if isinstance(error, StrataError):
         status = http_status(error)
         if status >= 500:
-            logger.error("%s: %s", error.code, error)
+            answered_errors.error("%s: %s", error.code, error)
         wait = math.ceil(error.retry_after or RETRY_AFTER_SECONDS)
         return _make_response(status, make_error_json(error), wait)
     if isinstance(error, exceptions.APIException):
@@ -142,7 +139,7 @@ def _translate_error(error: Exception) -> Response | None:
         return None
     status, code, detail = found
     if status >= 500:
-        logger.error(detail, exc_info=error)
+        answered_errors.error(detail, exc_info=error)
     return _make_response(status, {"code": code, "detail": detail})
 
 

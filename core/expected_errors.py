@@ -4,11 +4,15 @@ Not in ``core.exceptions``, which the processes that read files import without D
 """
 
 import errno
+import logging
 import sqlite3
 
 from django.db import InterfaceError, InternalError, OperationalError
 
 from core.exceptions import StrataError
+
+# Errors that a request was answered with. A command whose own process answers prints them instead.
+answered_errors = logging.getLogger(f"{__name__}.answered")
 
 # The connection was lost; no resources; an administrator intervened; the system failed.
 POSTGRESQL_OUTAGES = ("08", "53", "57P", "58", "25P03")

@@ -1,32 +1,13 @@
-"""The base of workers: one thread of a process works at a time, and it can be stopped. And how
-commands run all workers in their process: ``config``, which knows them, registers it."""
+"""The base of workers: one thread of a process works at a time, and it can be stopped."""
 
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 from django.conf import settings
-
-RunWorkers = Callable[[], AbstractContextManager[None]]
-
-_run_workers: RunWorkers | None = None
-
-
-def register_local_workers(run_workers: RunWorkers) -> None:
-    global _run_workers
-    _run_workers = run_workers
-
-
-def local_workers() -> AbstractContextManager[None]:
-    """Run workers in threads of this process until the block ends. The process must own the
-    store."""
-    if _run_workers is None:
-        raise RuntimeError("No local workers are registered.")
-    return _run_workers()
-
 
 Key = TypeVar("Key")
 

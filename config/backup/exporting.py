@@ -11,11 +11,11 @@ from django.db.models import QuerySet
 
 from config.backup.encryption import pack_folder, parse_recipients, staging_folder
 from config.backup.taking import write_folder
+from core.api_client import ApiClient
 from core.exceptions import InvalidInput
 from core.index_paths import get_index_path
 from documents.models import Artifact
 from evaluation.golden_queries import golden_queries_folder
-from indexing.management.api_client import ApiClient
 from indexing.models import Index, IndexBuild
 from indexing.spec import IndexSpec
 

@@ -20,10 +20,10 @@ from django.db.models import QuerySet
 from config.backup.encryption import pack_folder, parse_recipients, staging_folder
 from config.backup.rows import dump_rows, reading_one_state
 from config.backup.vectors import dump_vectors
+from core.api_client import ApiClient
 from core.exceptions import InvalidInput
 from documents.models import Artifact
 from documents.storage import get_storage
-from indexing.management.api_client import ApiClient
 
 FORMAT = 1
 MANIFEST = "manifest.json"  # written last: without it a backup is not complete

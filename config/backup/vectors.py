@@ -12,9 +12,9 @@ from uuid import UUID
 import numpy as np
 
 from config.backup.rows import read_rows
+from core.api_client import ApiClient
 from core.exceptions import StrataError, UnknownIndex
 from indexing.exceptions import UnknownBuild
-from indexing.management.api_client import ApiClient
 from indexing.models import IndexBuild, Node
 from indexing.services import reembed_nodes, write_vectors
 from indexing.services.batches import ROWS_PER_STATEMENT

@@ -6,13 +6,13 @@ from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
 
+from core.commands import StrataCommand, ensure_workers
 from core.progress_bars import progress_bar
 from core.running_server import RunningServer, find_server
 from documents.connectors.local_files import AddResult
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
 from documents.serializers import render_artifacts
-from indexing.management.base_command import StrataCommand, ensure_workers
 from indexing.management.waiting import wait_for_artifacts
 from indexing.models import Index
 from indexing.services.batches import ROWS_PER_STATEMENT, slices

@@ -63,11 +63,6 @@ def close_store() -> None:
 atexit.register(close_store)
 
 
-def has_embedded_store() -> bool:
-    """Whether the settings choose the embedded vector engine."""
-    return settings.STRATA_VECTOR_STORE == "embedded"
-
-
 @contextmanager
 def exclusive_store_access() -> Iterator[None]:
     """Open the embedded vector engine of this data folder; one process at a time can own it. Raises

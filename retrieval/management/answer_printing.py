@@ -11,8 +11,9 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from core.api_client import ApiCommand
+from core.command_options import format_json
 from core.text import clean_name
-from indexing.management.api_client import ApiCommand, format_json
 
 # The lists of an answer, in the order in which they are printed.
 SECTIONS = (

@@ -18,13 +18,13 @@ from concepts.services import create_concept, create_relationship_type
 from config.backup.exporting import ADDED_TABLES, INDEX_TABLES, export_index, list_rows
 from config.backup.importing import import_index
 from config.backup.taking import MANIFEST
+from core.api_client import ApiClient
 from core.exceptions import InvalidInput, StrataError, UnknownIndex
 from documents.models import Artifact
 from evaluation.models import Judgement
 from evaluation.services import save_judgement
 from indexing import lifecycle
 from indexing.exceptions import InvalidSpec
-from indexing.management.api_client import ApiClient
 from indexing.models import Index, IndexBuild, IndexedDocument, Node
 from indexing.services import plan_unannounced_standalone_nodes
 from indexing.verification import verify_build

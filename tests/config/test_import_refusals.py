@@ -16,10 +16,10 @@ from concepts.services import create_concept
 from config.backup.exporting import export_index
 from config.backup.importing import import_index
 from config.backup.taking import MANIFEST
+from core.api_client import ApiClient
 from core.exceptions import InvalidInput
 from documents.models import Artifact, Page
 from indexing.exceptions import UnreadableRecipe
-from indexing.management.api_client import ApiClient
 from indexing.models import Index, IndexBuild, Node
 from tests.config.test_backup import Answering
 from tests.config.test_export import drop, in_this_transaction, put, rewrite  # noqa: F401

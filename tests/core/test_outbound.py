@@ -283,9 +283,9 @@ class TestClients:
 OF_THIS_SERVICE = {
     "config/management/commands/doctor.py",
     "config/mcp_endpoint.py",
+    "core/api_client.py",
     "core/outbound.py",
     "core/running_server.py",
-    "indexing/management/api_client.py",
     "mcp_server/management/commands/mcp.py",
     "mcp_server/server.py",
 }

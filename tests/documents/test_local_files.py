@@ -5,11 +5,12 @@ import io
 import pytest
 from django.core.management import CommandError, call_command
 
+from core import commands
 from documents.connectors.local_files import add_file, iter_files
 from documents.models import Artifact
 from documents.reading import parse_artifact
 from documents.services import add_artifact
-from indexing.management import add_command, base_command
+from indexing.management import add_command
 from tests.documents.test_services import file
 from tests.factories import sync
 
@@ -19,7 +20,7 @@ def add(build, monkeypatch, settings, tmp_path):
     """Run the command; return its exit status and output."""
     settings.STRATA_FILES_DIR = tmp_path / "files"
     monkeypatch.setattr(add_command, "find_server", lambda: None)
-    monkeypatch.setattr(base_command, "has_embedded_store", lambda: False)
+    monkeypatch.setattr(commands, "has_embedded_store", lambda: False)
 
     def add(*paths, **options):
         out, err = io.StringIO(), io.StringIO()

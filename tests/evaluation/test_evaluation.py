@@ -4,12 +4,12 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from access.models import ApiKey
+from core import api_client
 from core.exceptions import InvalidInput
 from core.running_server import RunningServer
 from evaluation.judged_queries import read_corpus, read_judged_queries
 from evaluation.management.commands import evaluate
 from evaluation.models import EvaluationRun
-from indexing.management import api_client
 from tests.factories import PARAGRAPHS, give, sync
 
 

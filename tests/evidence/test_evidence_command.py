@@ -8,9 +8,9 @@ from contextlib import nullcontext
 import pytest
 from django.core.management import CommandError, call_command
 
+from core import commands
 from documents.models import Artifact
 from evidence.management.commands import evidence
-from indexing.management import base_command
 from tests.evidence.test_services import APART, NEAR, WORDS
 from tests.factories import sync
 
@@ -20,9 +20,8 @@ ONE, TWO, THREE = (f"https://{name}.example/" for name in ("one", "two", "three"
 @pytest.fixture
 def run(findings, monkeypatch, capsys):
     """Runs the command, and embeds what it adds as its workers would."""
-    monkeypatch.setattr(base_command, "has_embedded_store", lambda: True)
-    for name in ("exclusive_store_access", "local_workers"):
-        monkeypatch.setattr(base_command, name, nullcontext)
+    monkeypatch.setattr(commands, "has_embedded_store", lambda: True)
+    monkeypatch.setattr(commands, "local_workers", nullcontext)
 
     def embed(index, ids):
         sync(findings, *Artifact.objects.filter(pk__in=ids))

@@ -3,8 +3,8 @@
 import pytest
 
 from access.models import ApiKey
+from core import api_client
 from core.running_server import RunningServer
-from indexing.management import api_client
 from tests.retrieval.test_search_command import search, write_notes
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from core import commands
 from documents.models import Artifact
-from indexing.management import base_command
 from indexing.models import IndexBuild
 from summaries.processing import CHUNKS_FILE_NAME, MANIFEST_FILE_NAME, PARSED_FILE_NAME
 from tests.factories import give
@@ -21,7 +21,7 @@ ELBOW = "# Tennis elbow\n\nLoad the wrist extensors slowly and heavily.\n"
 @pytest.fixture(autouse=True)
 def _loaded_indexes_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """The command loads no other spec."""
-    monkeypatch.setattr(base_command, "load_specs", list)
+    monkeypatch.setattr(commands, "load_specs", list)
 
 
 @pytest.fixture

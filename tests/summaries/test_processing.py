@@ -11,6 +11,7 @@ from django.core.management import CommandError, call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core import commands
 from core.exceptions import StrataError
 from core.text import clean_text, hash_text
 from documents.models import Artifact, Source
@@ -19,7 +20,6 @@ from documents.parsing.document import clean_label
 from documents.reading import parse_artifact
 from documents.services import TextContent, add_artifact, update_artifact
 from indexing import services as indexing
-from indexing.management import base_command
 from indexing.models import IndexBuild, Node
 from indexing.verification import verify_build
 from language import llm
@@ -109,7 +109,7 @@ def out(tmp_path: Path) -> Path:
 def server(monkeypatch: pytest.MonkeyPatch) -> RecordingServer:
     """A fake running server, which does not sync, and for which no command waits."""
     fake = RecordingServer()
-    for module in (command, base_command):
+    for module in (command, commands):
         monkeypatch.setattr(module, "find_server", lambda: fake)
     monkeypatch.setattr(command, "wait_for_artifacts", lambda *of: fake.awaited.append(of))
     return fake
@@ -627,7 +627,7 @@ class TestEmbed:
     def test_shows_the_name_of_the_file_where_the_spec_says_so(
         self, physio, file, out, monkeypatch
     ):
-        monkeypatch.setattr(base_command, "load_specs", list)
+        monkeypatch.setattr(commands, "load_specs", list)
         titled_by_file = physio.spec.model_copy(update={"document_titles": "file"})
         indexing.store_search_settings(physio.index, titled_by_file)
 

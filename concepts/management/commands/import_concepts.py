@@ -7,12 +7,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from concepts.importing import import_file
-from indexing.management.base_command import (
-    StrataCommand,
-    ensure_workers,
-    format_error,
-    trigger_reconciliation,
-)
+from core.commands import StrataCommand, ensure_workers, format_error
+from indexing.management.reconciliation import trigger_reconciliation
 from indexing.management.waiting import wait_for_standalone_rows
 from indexing.models import Index
 

@@ -5,11 +5,11 @@ from django.core.management.base import CommandError, CommandParser
 
 from concepts.emergent_pairs import nodes_due_for_pairing, update_emergent_pairs
 from concepts.models import EmergentPair
+from core.commands import StrataCommand, has_embedded_store, limit_database_cache
 from core.progress_bars import progress_bar
 from core.running_server import find_server
-from indexing.management.base_command import StrataCommand, limit_database_cache
 from indexing.models import IndexBuild
-from indexing.stores import exclusive_store_access, get_store, has_embedded_store
+from indexing.stores import exclusive_store_access, get_store
 
 MIN_CONCEPTS_FOR_GRAPH = 5_000  # with more due concepts, building a search graph saves time
 

@@ -7,15 +7,9 @@ from typing import Any
 import httpx
 from django.core.management.base import CommandError, CommandParser
 
-from indexing.management.api_client import (
-    API_PATH,
-    ApiCommand,
-    format_json,
-    open_api,
-    parse_assignments,
-    parse_json,
-)
-from indexing.stores import has_embedded_store
+from core.api_client import API_PATH, ApiCommand, open_api
+from core.command_options import format_json, parse_assignments, parse_json
+from core.commands import has_embedded_store
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 

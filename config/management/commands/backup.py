@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 
 from config.backup.encryption import ENCRYPT_TO
 from config.backup.taking import take_backup
-from indexing.management.api_client import ApiCommand, open_api
+from core.api_client import ApiCommand, open_api
 
 
 class Command(ApiCommand):

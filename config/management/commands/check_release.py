@@ -3,7 +3,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from config.release import require_same_indexing
-from indexing.management.base_command import StrataCommand
+from core.commands import StrataCommand
 
 
 class Command(StrataCommand):

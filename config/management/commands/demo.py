@@ -5,12 +5,11 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
+from core.commands import StrataCommand, has_embedded_store
 from core.running_server import find_server
 from documents.connectors.local_files import add_file, iter_files
 from documents.services import TextContent, add_artifact
-from indexing.management.base_command import StrataCommand
 from indexing.models import Index
-from indexing.stores import has_embedded_store
 
 LIBRARY = Path(settings.BASE_DIR) / "demo" / "library"
 

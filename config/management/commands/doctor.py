@@ -20,9 +20,10 @@ from config.diagnostics import (
 )
 from config.health import OK, check_workers
 from config.views import LIVE
+from core.commands import has_embedded_store
 from core.exceptions import StrataError
 from core.running_server import RunningServer, ServerUnreachable, find_server
-from indexing.stores import exclusive_store_access, get_store, has_embedded_store
+from indexing.stores import exclusive_store_access, get_store
 
 
 class Command(BaseCommand):

@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 
 from config.backup.encryption import ENCRYPT_TO
 from config.backup.exporting import export_index
-from indexing.management.api_client import ApiCommand, open_api
+from core.api_client import ApiCommand, open_api
 
 
 class Command(ApiCommand):

@@ -6,8 +6,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from config.backup.restoring import Restored, restore_backup
-from indexing.management.base_command import StrataCommand
-from indexing.stores import exclusive_store_access, has_embedded_store
+from core.commands import StrataCommand, has_embedded_store
+from indexing.stores import exclusive_store_access
 
 
 class Command(StrataCommand):

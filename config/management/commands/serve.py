@@ -22,9 +22,9 @@ from config.release import require_same_indexing
 from config.server_settings import collect_settings
 from config.tracing import flush_spans
 from core import running_server
+from core.commands import prepare_database
 from core.exceptions import StrataError
 from documents.models import Artifact
-from indexing.management.base_command import prepare_database
 from indexing.spec.loaded import get_specs
 from indexing.stores import exclusive_store_access
 from summaries.writers import QUESTIONS_FIX, describe_missing_texts

@@ -15,6 +15,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
 from access.usage_limits import COMMANDS
+from core.api_client import open_indexes, require_success
+from core.commands import format_error
 from core.exceptions import InvalidInput, StrataError, UnknownIndex
 from core.progress_bars import progress_bar
 from core.running_server import RunningServer, find_server
@@ -26,8 +28,6 @@ from evaluation.report import format_measure_name, render_report
 from evaluation.runs import claim_run, create_run, get_run, measure_run
 from evaluation.systems import SEARCH_MODES, check_system_name
 from indexing import services
-from indexing.management.api_client import open_indexes, require_success
-from indexing.management.base_command import format_error
 from indexing.models import IndexBuild, Node
 from indexing.services.batches import slices
 from summaries import services as writing

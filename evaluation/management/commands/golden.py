@@ -2,8 +2,8 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from core.commands import StrataCommand
 from evaluation.golden_queries import golden_queries_folder, write_golden_queries
-from indexing.management.base_command import StrataCommand
 from indexing.models import Index
 
 

@@ -4,10 +4,10 @@ from typing import Any, Final
 
 from django.core.management.base import CommandError, CommandParser
 
+from core.api_client import ApiClient, ApiCommand, open_api
 from core.exceptions import UnknownIndex
 from core.plain_yaml import NotPlainYaml, load_yaml
 from evaluation.thresholds import carry_over, choose_gate
-from indexing.management.api_client import ApiClient, ApiCommand, open_api
 from indexing.model_loading import waiting_for_models
 from indexing.models import IndexBuild, Node
 from indexing.spec import EmbeddingSpec

@@ -9,14 +9,9 @@ from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
 
+from core.api_client import ApiClient, open_api
+from core.command_options import add_json_option, format_json, parse_json
 from evidence.services import MAX_ITEMS
-from indexing.management.api_client import (
-    ApiClient,
-    add_json_option,
-    format_json,
-    open_api,
-    parse_json,
-)
 from indexing.management.waiting import wait_for_artifacts
 from retrieval.management.answer_printing import AnswerCommand
 

@@ -2,8 +2,9 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from core.commands import StrataCommand, ensure_workers
 from indexing.lifecycle import apply_spec
-from indexing.management.base_command import StrataCommand, ensure_workers, trigger_reconciliation
+from indexing.management.reconciliation import trigger_reconciliation
 from indexing.management.waiting import wait_for_build
 from indexing.models import IndexBuild
 

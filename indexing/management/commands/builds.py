@@ -3,8 +3,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from core.commands import StrataCommand, make_table
 from indexing.lifecycle import cancel_build, get_build, pause_build, resume_build
-from indexing.management.base_command import StrataCommand, make_table, trigger_reconciliation
+from indexing.management.reconciliation import trigger_reconciliation
 from indexing.models import Index, IndexBuild
 from indexing.serializers import render_builds
 

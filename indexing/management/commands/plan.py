@@ -3,10 +3,10 @@ from typing import Any
 from django.core.management.base import CommandParser
 from rich.console import Console
 
+from core.command_options import format_json
+from core.commands import StrataCommand, make_table
 from core.progress_bars import progress_bar
 from indexing.estimates import BuildEstimate, estimate_build
-from indexing.management.api_client import format_json
-from indexing.management.base_command import StrataCommand, make_table
 from indexing.models import IndexBuild
 from indexing.services import has_search_settings, has_store_settings
 from indexing.spec.loaded import get_specs

@@ -3,9 +3,10 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db.models import Q
 
+from core.commands import StrataCommand, ensure_workers
 from indexing.exceptions import WrongBuildState
 from indexing.lifecycle import get_build, request_promotion
-from indexing.management.base_command import StrataCommand, ensure_workers, trigger_reconciliation
+from indexing.management.reconciliation import trigger_reconciliation
 from indexing.management.waiting import wait_for_build
 from indexing.models import Index, IndexBuild
 

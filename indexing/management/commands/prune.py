@@ -2,11 +2,12 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from core.commands import StrataCommand, has_embedded_store
 from core.running_server import find_server
 from indexing.lifecycle import prune_builds, remove_retired_builds
-from indexing.management.base_command import StrataCommand, trigger_reconciliation
+from indexing.management.reconciliation import trigger_reconciliation
 from indexing.models import Index
-from indexing.stores import exclusive_store_access, has_embedded_store
+from indexing.stores import exclusive_store_access
 
 
 class Command(StrataCommand):

@@ -5,9 +5,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
+from core.api_client import ApiCommand, open_api
 from core.running_server import find_server
 from indexing.kinds import list_regeneration_types
-from indexing.management.api_client import ApiCommand, open_api
 from indexing.management.waiting import wait_for_regeneration
 from indexing.models import Index
 from indexing.regeneration import ALL_TYPES, TYPE_ALIASES

@@ -2,8 +2,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from core.commands import StrataCommand
 from indexing.lifecycle import roll_back_index
-from indexing.management.base_command import StrataCommand, trigger_reconciliation
+from indexing.management.reconciliation import trigger_reconciliation
 from indexing.models import Index
 
 

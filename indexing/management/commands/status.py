@@ -2,9 +2,9 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from core.commands import StrataCommand, make_table
 from indexing.health import RETRY_FIX, describe_failures
 from indexing.hooks import describe_text_faults
-from indexing.management.base_command import StrataCommand, make_table
 from indexing.progress import get_index_progress
 
 

@@ -2,10 +2,10 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from core.api_client import open_api
+from core.commands import StrataCommand, limit_database_cache
 from indexing.health import RETRY_FIX
 from indexing.hooks import describe_text_faults
-from indexing.management.api_client import open_api
-from indexing.management.base_command import StrataCommand, limit_database_cache
 from indexing.models import Index
 from indexing.verification import FINDINGS
 

@@ -5,16 +5,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 from httpx_sse import EventSource
 
+from core.api_client import ApiClient, ApiCommand, open_api, require_success
+from core.command_options import add_json_option, format_json, parse_json
 from core.exceptions import StrataError
-from indexing.management.api_client import (
-    ApiClient,
-    ApiCommand,
-    add_json_option,
-    format_json,
-    open_api,
-    parse_json,
-    require_success,
-)
 from retrieval.management.answer_printing import (
     AnswerPrinter,
     format_relationship,

@@ -3,7 +3,8 @@ from urllib.parse import quote
 
 from django.core.management.base import CommandParser
 
-from indexing.management.api_client import add_json_option, open_api
+from core.api_client import open_api
+from core.command_options import add_json_option
 from retrieval.management.answer_printing import AnswerCommand
 
 

@@ -2,7 +2,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from indexing.management.api_client import add_json_option, open_api, parse_assignments, parse_json
+from core.api_client import open_api
+from core.command_options import add_json_option, parse_assignments, parse_json
 from retrieval.management.answer_printing import AnswerCommand
 from retrieval.search import Mode
 from retrieval.search_table import SEARCHES

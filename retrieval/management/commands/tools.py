@@ -4,7 +4,8 @@ from urllib.parse import quote
 
 from django.core.management.base import CommandParser
 
-from indexing.management.api_client import add_json_option, open_api, parse_assignments, parse_json
+from core.api_client import open_api
+from core.command_options import add_json_option, parse_assignments, parse_json
 from retrieval.management.answer_printing import AnswerCommand
 
 TYPES_READ_AS_JSON = ("integer", "number", "boolean")

@@ -4,12 +4,12 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from core.commands import StrataCommand, ensure_workers, reported_errors
 from core.progress_bars import progress_bar
 from core.running_server import ServerUnreachable, find_server
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
 from documents.serializers import render_artifacts
-from indexing.management.base_command import StrataCommand, ensure_workers, reported_errors
 from indexing.management.waiting import wait_for_artifacts
 from summaries.processing import (
     CHUNKS_FILE_NAME,

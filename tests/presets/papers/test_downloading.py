@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from core import commands
 from documents.models import Artifact
-from indexing.management import base_command
 from presets.papers.anthology import downloading
 from tests.documents.test_fetching import Site
 from tests.factories import load_index
@@ -53,7 +53,7 @@ ARCHIVE = {
 
 @pytest.fixture(autouse=True)
 def papers(db, store, embedder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base_command, "load_specs", list)
+    monkeypatch.setattr(commands, "load_specs", list)
     load_index("papers")
 
 

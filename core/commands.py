@@ -1,4 +1,4 @@
-"""What commands that read or write indexes share: their base class, and who does their work."""
+"""What commands that use the database share: their base class, and who does their work."""
 
 import fcntl
 from collections.abc import Iterator, Sequence
@@ -16,12 +16,9 @@ from django.db.migrations.executor import MigrationExecutor
 from rich.console import Console
 from rich.table import Table
 
+from core.command_hooks import load_specs, local_workers
 from core.exceptions import StrataError
 from core.running_server import ServerUnreachable, find_server
-from core.workers import local_workers
-from indexing.services import load_specs
-from indexing.stores import exclusive_store_access, has_embedded_store
-from indexing.tasks import enqueue_reconciliation
 
 
 class StrataCommand(BaseCommand):
@@ -83,6 +80,11 @@ def format_error(error: StrataError) -> str:
     return f"{' '.join(parts)} [{error.code}{field}]"
 
 
+def has_embedded_store() -> bool:
+    """Whether the settings choose the embedded vector engine, which one process owns."""
+    return settings.STRATA_VECTOR_STORE == "embedded"
+
+
 def limit_database_cache() -> None:
     """Limit SQLite's cache and memory map, for a command that reads most of the database once."""
     if connection.vendor == "sqlite":
@@ -99,7 +101,7 @@ def prepare_database(*, loads_specs: bool = True) -> list[str]:
     Raises:
         CommandError: another release made the database, and this one cannot upgrade it.
     """
-    if settings.STRATA_VECTOR_STORE == "embedded":
+    if has_embedded_store():
         executor = MigrationExecutor(connection)
         _require_known_migrations(executor)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):
@@ -136,16 +138,7 @@ def ensure_workers() -> Iterator[bool]:
     embedded mode without a server, workers of this process. Yields whether this process works."""
     is_alone = find_server() is None and has_embedded_store()
     if is_alone:
-        with exclusive_store_access(), local_workers():
+        with local_workers():
             yield True
     else:
         yield False
-
-
-def trigger_reconciliation() -> None:
-    """Make the workers look for work now instead of at the next periodic reconciliation."""
-    server = find_server()
-    if server is not None:
-        server.reconcile()
-    else:
-        enqueue_reconciliation()

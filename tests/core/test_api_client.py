@@ -5,9 +5,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError
 
+from core import api_client
+from core.api_client import open_api
 from core.running_server import RunningServer
-from indexing.management import api_client
-from indexing.management.api_client import open_api
 
 NOWHERE = RunningServer(url="http://127.0.0.1:1", key="k", pid=0)
 

@@ -1,12 +1,11 @@
-"""What commands that ask the API share: they send requests to the running server, or without one
-answer them in this process, read options and print JSON.
+"""The client of commands that ask the API: it sends requests to the running server, or without one
+this process answers them.
 
 Either way a command sends the same request and gets the same answer or error.
 """
 
-import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -15,17 +14,13 @@ from typing import Any
 import httpx
 from django.conf import settings
 from django.core.handlers.wsgi import WSGIHandler
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand
 
-from core.exceptions import InvalidInput, Malformed, StrataError
+from core.command_hooks import close_store
+from core.commands import ensure_workers, prepare_database, reported_errors
+from core.exceptions import StrataError
+from core.expected_errors import answered_errors
 from core.running_server import RunningServer, find_server, own_key
-from indexing.management.base_command import (
-    ensure_workers,
-    format_error,
-    prepare_database,
-    reported_errors,
-)
-from indexing.stores import close_store
 
 API_PATH = "/api/v1/"
 TIMEOUT_SECONDS = 600.0  # verifying or comparing takes minutes; Ctrl-C ends a shorter wait
@@ -104,8 +99,8 @@ def require_success(response: httpx.Response) -> None:
 
 def _open_in_process(stack: ExitStack) -> httpx.Client:
     """A client whose requests this process answers, until ``stack`` closes."""
-    for name in ("django.request", "config.error_statuses"):
-        stack.enter_context(_log_only_bugs(logging.getLogger(name)))
+    for logger in (logging.getLogger("django.request"), answered_errors):
+        stack.enter_context(_log_only_bugs(logger))
     # https, because the production form redirects other requests.
     host = settings.ALLOWED_HOSTS[0].removeprefix(".").replace("*", "localhost")
     return httpx.Client(
@@ -127,49 +122,3 @@ def _log_only_bugs(logger: logging.Logger) -> Iterator[None]:
         yield
     finally:
         logger.removeFilter(is_about_bug)
-
-
-# --- Options and JSON ---------------------------------------------------------------------------
-
-
-def add_json_option(parser: CommandParser) -> None:
-    parser.add_argument("--json", action="store_true", help="Print the API's answer.")
-
-
-def format_json(answer: Any) -> str:
-    return json.dumps(answer, ensure_ascii=False, indent=2)
-
-
-def parse_json(text: str | bytes, option: str) -> Any:
-    """Raises ``CommandError``: the value of ``option`` is not JSON."""
-    try:
-        return json.loads(text, parse_constant=_refuse_constant)
-    except ValueError as error:
-        problem = Malformed(
-            f"{option} is not valid JSON: {error}.",
-            fix='Write it as {"name": "value"}, in quotation marks for the shell.',
-        )
-        raise CommandError(format_error(problem)) from None
-
-
-def _refuse_constant(name: str) -> Any:
-    """Refuse NaN and Infinity, which Python reads but JSON does not have."""
-    raise ValueError(f"{name} is not a value")
-
-
-def parse_assignments(assignments: Sequence[str], option: str) -> dict[str, str]:
-    """Read ``NAME=VALUE`` pairs. Raises ``CommandError``: one is malformed or repeats a name."""
-    values: dict[str, str] = {}
-    for text in assignments:
-        name, equals, value = text.partition("=")
-        if not name or not equals:
-            problem = InvalidInput(
-                f"{option}: {text!r} is not a pair of a name and a value.",
-                fix="Write it as NAME=VALUE.",
-            )
-            raise CommandError(format_error(problem))
-        if name in values:
-            problem = InvalidInput(f"{option} gives {name} twice.", fix="Give it once.")
-            raise CommandError(format_error(problem))
-        values[name] = value
-    return values
