@@ -12,7 +12,6 @@ from documents.models import Artifact
 from indexing.sparse_vectors import encode_sparse_query
 from indexing.stores import Match, Query, ScoredPoint, get_bm25_encoder
 from retrieval.filters import all_of
-from retrieval.languages import is_in_languages
 from retrieval.questions.english.rules import find_identifier_spans
 from retrieval.search.query_vectors import (
     SynonymGroups,
@@ -24,6 +23,7 @@ from retrieval.search.targets import Target
 from retrieval.visible_points import VisiblePoints
 from text.abbreviations import find_definitions
 from text.languages import STOP_WORD_LANGUAGES
+from text.question_languages import is_in_languages
 from text.words import fold_words, split_words
 
 MAX_POINTS_CHECKED: Final = 10  # the points that share most words with a query

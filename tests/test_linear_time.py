@@ -44,7 +44,6 @@ from retrieval.answers.citing import find_citations
 from retrieval.answers.quoting import join_wrapped_lines, select_quotations
 from retrieval.exceptions import InvalidPipeline
 from retrieval.filters import parse_filter
-from retrieval.languages import is_in_languages
 from retrieval.pipelines.declaring import parse_declaration
 from retrieval.pipelines.identifier_lookup import find_identifier_matches
 from retrieval.questions.clauses import extract_topic
@@ -64,6 +63,7 @@ from summaries.processing.pages import format_pages, read_pages
 from tests.documents.parsing.conftest import LIMITS
 from tests.indexing.chunking.fakes import cut
 from tests.retrieval.answers.making import make_context
+from text.question_languages import is_in_languages
 from text.quotable_sentences import find_quotable_sentences
 from text.sentences import find_sentences
 

@@ -16,7 +16,6 @@ from language.llm import is_configured
 from language.prompts import read_prompt_template
 from retrieval.event_loop import add_run_async
 from retrieval.filters import parse_filter
-from retrieval.languages import is_in_languages
 from retrieval.passages import Refusal
 from retrieval.pipelines.relevance_gate import make_refusal
 from retrieval.questions.clauses import ParsedQuestion, join_filters
@@ -31,6 +30,7 @@ from retrieval.relevance import Relevance, RelevanceTest
 from retrieval.search.targets import Target, find_builds, make_targets
 from retrieval.visible_points import VisiblePoints
 from text.languages import load_stop_word_lists
+from text.question_languages import is_in_languages
 
 NOT_ENGLISH_NOTE: Final = (
     "Without a language model, filters are read from questions in English only; the whole question "

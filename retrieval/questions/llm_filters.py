@@ -15,11 +15,11 @@ from indexing.spec import IndexSpec
 from language.llm import get_language_model
 from language.prompts import render_prompt
 from language.response_schemas import max_chars, max_items
-from retrieval.languages import is_in_other_language
 from retrieval.questions.clauses import Clause, unwrap_single
 from retrieval.questions.english.names import MAX_NAMESAKES
 from retrieval.questions.english.rules import ClauseCollector
 from retrieval.questions.values import ValueLookups
+from text.question_languages import is_in_other_language
 from text.words import Span, fold_words, split_word_set
 
 MAX_FILTERS: Final = 12  # per question

@@ -13,8 +13,8 @@ from typing import Final
 from access.grants import Grant
 from indexing.embedding.availability import get_model_languages
 from indexing.spec import EmbeddingSpec, IndexSpec
-from retrieval.languages import (
-    find_text_languages,
+from retrieval.languages import find_text_languages
+from text.question_languages import (
     is_in_other_language,
     is_in_other_script,
     is_latin,

@@ -7,7 +7,6 @@ from datetime import date
 from typing import Final
 
 from indexing.spec import IndexSpec, find_identifiers
-from retrieval.languages import is_in_other_language
 from retrieval.questions.clauses import Clause, ParsedQuestion, extract_topic, join_filters
 from retrieval.questions.english.names import (
     MAX_NAMESAKES,
@@ -18,6 +17,7 @@ from retrieval.questions.english.names import (
 )
 from retrieval.questions.english.years import find_year_clauses
 from retrieval.questions.values import ValueLookups
+from text.question_languages import is_in_other_language
 from text.words import MASK_CHAR, PARSED_CHAR, Span, fold_words, mask_spans
 
 MAX_PARSED_CHARS: Final = 1_000  # a longer query is a text, not a sentence with filters

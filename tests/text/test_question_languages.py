@@ -3,10 +3,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from retrieval.languages import is_in_languages
+from text.question_languages import is_in_languages
 
 QUESTIONS = yaml.safe_load(
-    (Path(__file__).parent / "questions" / "relevance.yaml").read_text(encoding="utf-8")
+    (Path(__file__).parents[1] / "retrieval" / "questions" / "relevance.yaml").read_text(
+        encoding="utf-8"
+    )
 )
 
 

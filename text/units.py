@@ -1,0 +1,44 @@
+"""Units of measurement, and what they are converted to."""
+
+# Unit as written -> the unit it is converted to, and how many of that.
+UNITS: dict[str, tuple[str, float]] = {
+    spelling: (base, factor)
+    for base, factor, spellings in [
+        ("%", 1, "% percent per-cent pct"),
+        ("percentage point", 1, "percentage-point percentage-points pp"),
+        ("gram", 1e-9, "ng nanogram nanograms"),
+        ("gram", 1e-6, "µg μg mcg microgram micrograms"),
+        ("gram", 1e-3, "mg milligram milligrams"),
+        ("gram", 1, "g gram grams"),
+        ("gram", 1e3, "kg kilo kilos kilogram kilograms"),
+        ("gram", 1e6, "t tonne tonnes ton tons"),
+        ("metre", 1e-9, "nm nanometre nanometres nanometer nanometers"),
+        ("metre", 1e-6, "µm μm micrometre micrometres micrometer micrometers"),
+        ("metre", 1e-3, "mm millimetre millimetres millimeter millimeters"),
+        ("metre", 1e-2, "cm centimetre centimetres centimeter centimeters"),
+        ("metre", 1, "m metre metres meter meters"),
+        ("metre", 1e3, "km kilometre kilometres kilometer kilometers"),
+        ("litre", 1e-6, "µl μl microlitre microlitres microliter microliters"),
+        ("litre", 1e-3, "ml millilitre millilitres milliliter milliliters"),
+        ("litre", 1, "l litre litres liter liters"),
+        ("second", 1e-3, "ms millisecond milliseconds"),
+        ("second", 1, "s sec secs second seconds"),
+        ("second", 60, "min mins minute minutes"),
+        ("second", 3_600, "h hr hrs hour hours"),
+        ("second", 86_400, "d day days"),
+        ("second", 604_800, "week weeks"),
+        ("month", 1, "month months"),
+        ("month", 12, "year years"),
+        ("degree Celsius", 1, "°c degree-celsius degrees-celsius"),
+        ("degree Fahrenheit", 1, "°f degree-fahrenheit degrees-fahrenheit"),
+        ("euro", 1, "€ eur euro euros"),
+        ("dollar", 1, "$ usd dollar dollars"),
+        ("pound", 1, "£ gbp pound pounds"),
+        ("hectare", 1, "ha hectare hectares"),
+        ("pascal", 1, "pa pascal pascals"),
+        ("pascal", 1e3, "kpa kilopascal kilopascals"),
+        ("pascal", 1e6, "mpa megapascal megapascals"),
+        ("mmhg", 1, "mmhg"),
+    ]
+    for spelling in spellings.split()
+}
