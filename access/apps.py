@@ -1,8 +1,8 @@
-from django.apps import AppConfig
+from core.apps import StrataApp
 
 
-class AccessConfig(AppConfig):
+class AccessConfig(StrataApp):
     name = "access"
-
-    def ready(self) -> None:
-        from access import checks  # noqa: F401
+    urls = "access.page_urls"
+    api_urls = "access.urls"
+    commands_that_write = frozenset({"key"})

@@ -1,17 +1,7 @@
 """URL routes of API keys and people, below ``api/v1/``."""
 
-from django.urls import register_converter
-from django.urls.converters import IntConverter
-
 from access.viewsets import KeyViewSet, PersonViewSet
 from core.routes import api_paths
-
-
-class KeyIdConverter(IntConverter):
-    regex = "[0-9]{1,18}"  # what a row's id can be
-
-
-register_converter(KeyIdConverter, "key_id")
 
 urlpatterns = [
     *api_paths("keys/", KeyViewSet, {"get": "list", "post": "create"}),

@@ -1,8 +1,7 @@
-from django.apps import AppConfig
+from core.apps import StrataApp, Task
 
 
-class AuditConfig(AppConfig):
+class AuditConfig(StrataApp):
     name = "audit"
-
-    def ready(self) -> None:
-        from audit import signals, tasks  # noqa: F401
+    api_urls = "audit.urls"
+    tasks = [Task("seal_and_prune", every=60)]

@@ -103,7 +103,7 @@ def production_service(
     Redis and its own stand-in for Qdrant; yield it, an API key, and the pid of its web server."""
     import psycopg
 
-    from config.queues import QUEUES
+    from core.apps import list_queues
     from tests.qdrant_loopback.process import qdrant_loopback
     from tests.servers.production import Production
 
@@ -132,7 +132,7 @@ def production_service(
                     production.manage(*command).check_returncode()
                 key = production.manage("key", "create", "benchmark").stdout.strip()
                 production.authorise(key)
-                with production.worker(*QUEUES), production.web() as process:
+                with production.worker(*list_queues()), production.web() as process:
                     yield production, key, process.pid
         finally:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")

@@ -1,11 +1,34 @@
-from django.apps import AppConfig
+from django.db.models import Q
+
+from core.apps import PathObject, StrataApp, Task, WaitingRows
 
 
-class ConceptsConfig(AppConfig):
+class ConceptsConfig(StrataApp):
     name = "concepts"
+    api_urls = "concepts.urls"
+    tasks = [
+        Task("extract_concepts", queue="llm"),
+        Task("update_emergent_pairs", queue="indexing"),
+        Task("reconcile_concepts", every=60),
+    ]
+    workers = ["pairing_worker", "extraction_worker"]
+    waiting_rows = [
+        WaitingRows("finding concepts", "Extraction", ["due"], condition=Q(source__is_current=True))
+    ]
+    path_objects = {
+        "concept_id": PathObject("Concept"),
+        "instance_id": PathObject("Instance"),
+        "type_id": PathObject("RelationshipType"),
+        "relationship_id": PathObject("Relationship"),
+        "pair_id": PathObject("EmergentPair"),
+    }
+    exported = [
+        "Concept", "Instance", "RelationshipType", "Relationship", "EmergentPair", "Extraction",
+    ]  # fmt: skip
+    commands_that_write = frozenset({"import_concepts", "update_emergent_pairs"})
 
     def ready(self) -> None:
-        from concepts import signals  # noqa: F401
+        super().ready()
         from concepts.extraction import count_unfinished_extractions, find_extraction_faults
         from indexing.hooks import register_awaited_work, register_text_faults
 

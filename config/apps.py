@@ -1,17 +1,25 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.apps import AppConfig
+from core.apps import StrataApp
 
 
-class ConfigConfig(AppConfig):
+class ConfigConfig(StrataApp):
     name = "config"
     verbose_name = "Strata"
+    # Also those of Django.
+    commands_that_write = frozenset(
+        {
+            "changepassword", "check_release", "createsuperuser", "demo", "import", "loaddata",
+            "restore",
+        }
+    )  # fmt: skip
 
     def ready(self) -> None:
-        from config import checks  # noqa: F401
+        super().ready()
         from config.folders import create_data_folder
         from config.tracing import start_tracing
+        from core import app_checks  # noqa: F401
         from core.command_hooks import register_local_workers
 
         create_data_folder()

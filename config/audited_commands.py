@@ -5,13 +5,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from getpass import getuser
 from itertools import takewhile
-from typing import Final
 
-CHANGING_COMMANDS: Final = {
-    "add", "apply", "builds", "changepassword", "check_release", "createsuperuser", "demo",
-    "evaluate", "import", "import_acl", "import_concepts", "key", "loaddata", "process", "promote",
-    "prune", "restore", "rollback", "update_emergent_pairs",
-}  # fmt: skip
+from core.apps import list_apps
 
 
 @contextmanager
@@ -28,8 +23,12 @@ def audit_command(arguments: Sequence[str]) -> Iterator[None]:
             _write_row(arguments, status)
 
 
+def list_commands_that_write() -> set[str]:
+    return {name for app in list_apps() for name in app.commands_that_write}
+
+
 def _may_change_data(arguments: Sequence[str]) -> bool:
-    if not arguments or arguments[0] not in CHANGING_COMMANDS:
+    if not arguments or arguments[0] not in list_commands_that_write():
         return False
     named = takewhile(lambda argument: argument != "--", arguments)  # what follows are no options
     options = {argument.partition("=")[0] for argument in named}

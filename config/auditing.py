@@ -13,7 +13,6 @@ from typing import Any, Final
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import DatabaseError
-from django.db.models import QuerySet
 from django.http import HttpRequest, JsonResponse
 from django.http.response import HttpResponseBase
 from rest_framework.exceptions import APIException
@@ -24,15 +23,12 @@ from access.permissions import get_required_scope
 from audit.exceptions import AuditUnavailable
 from audit.models import Subject
 from audit.services import identify, write_rows
-from concepts.models import Concept, EmergentPair, Instance, Relationship, RelationshipType
 from core.admin import AUDITED_TARGETS
+from core.apps import list_apps
 from core.exceptions import StrataError
 from core.index_paths import get_index_path
 from core.routes import describe_route
 from core.serializers import make_error_json
-from documents.models import Artifact, Page, Source
-from evaluation.models import EvaluationRun, Judgement
-from indexing.models import IndexBuild, Node
 
 logger = logging.getLogger(__name__)
 
@@ -40,22 +36,6 @@ AUDITED: Final = "strata.audited_index"  # in META: the index of the object in t
 UNAUDITED_STATUSES: Final = {401, 429}  # strangers could fill the table with refused requests
 READ_ROUTES: Final = ("api/v1/", "admin/")
 _ID: Final = re.compile(r"[0-9]{1,18}|[0-9a-fA-F-]{36}")
-
-# Parameter of a path -> the rows of its objects, and the field with the id.
-_NODES = Node.objects.filter(build__in=IndexBuild.objects.live())
-OBJECTS: Final[Mapping[str, tuple[QuerySet[Any], str]]] = {
-    "artifact_id": (Artifact.objects.all(), "pk"),
-    "page_id": (Page.every_reading.all(), "pk"),
-    "source_id": (Source.every_reading.all(), "pk"),
-    "chunk_id": (_NODES, "point_id"),
-    "concept_id": (Concept.objects.all(), "pk"),
-    "instance_id": (Instance.objects.all(), "pk"),
-    "type_id": (RelationshipType.objects.all(), "pk"),
-    "relationship_id": (Relationship.objects.all(), "pk"),
-    "pair_id": (EmergentPair.objects.all(), "pk"),
-    "run_id": (EvaluationRun.objects.all(), "pk"),
-    "judgement_id": (Judgement.objects.all(), "pk"),
-}
 
 
 class AuditMiddleware:
@@ -126,12 +106,15 @@ def _is_change(request: HttpRequest, view: Any) -> bool:
 
 
 def _find_index_of_object(kwargs: Mapping[str, Any]) -> str:
-    for name in OBJECTS.keys() & kwargs.keys():
-        rows, field = OBJECTS[name]
-        path = get_index_path(rows.model)
-        with suppress(ValidationError, ValueError):  # it is no id
-            found = rows.filter(**{field: kwargs[name]}).values_list(path, flat=True).first()
-            return str(found or "")
+    for app in list_apps():
+        for name in app.path_objects.keys() & kwargs.keys():
+            named = app.path_objects[name]
+            model = app.find_model(named.model)
+            rows = model._base_manager.filter(named.condition)
+            with suppress(ValidationError, ValueError):  # it is no id
+                indexes = rows.filter(**{named.field: kwargs[name]})
+                found = indexes.values_list(get_index_path(model), flat=True).first()
+                return str(found or "")
     return ""
 
 

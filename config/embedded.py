@@ -13,10 +13,9 @@ from typing import Any
 from celery import beat
 from celery.worker import state as worker_state
 
-from config.background_workers import BACKGROUND_WORKERS
 from config.celery import app
 from config.health import BEAT, HeartbeatScheduler, record_heartbeats
-from config.queues import QUEUES
+from core.apps import list_queues, list_workers
 from core.leases import release_all_leases
 from documents.parsing import close_child_processes, count_readers
 from indexing.model_loading import model_load_attempted
@@ -43,7 +42,7 @@ class InProcessCelery:
         _celery_logger.setLevel(logging.NOTSET)
         self._start_worker()
         self._start_beat()
-        record_heartbeats([*QUEUES, BEAT])
+        record_heartbeats([*list_queues(), BEAT])
         self._watchdog.start()
 
     def _start_worker(self) -> None:
@@ -52,7 +51,7 @@ class InProcessCelery:
         worker = app.WorkController(
             pool="threads",
             concurrency=WORKER_THREADS + count_readers(),
-            queues=list(QUEUES),
+            queues=list_queues(),
             loglevel="WARNING",
             without_gossip=True,
             without_mingle=True,
@@ -73,7 +72,7 @@ class InProcessCelery:
     def revive(self) -> None:
         """Start the threads that have ended again; record a heartbeat of those that run."""
         if self._thread.is_alive():
-            record_heartbeats(QUEUES)
+            record_heartbeats(list_queues())
         else:
             logger.error("The thread of the workers has ended; it is started again.")
             self._start_worker()
@@ -99,7 +98,7 @@ def run_local_workers() -> Iterator[None]:
     store."""
     # All lease holders are dead: only the process that owns the engine works.
     release_all_leases()
-    for worker in BACKGROUND_WORKERS:
+    for worker in list_workers():
         worker.stop_requested.clear()
     workers = InProcessCelery()
     workers.start()
@@ -109,12 +108,12 @@ def run_local_workers() -> Iterator[None]:
         yield
     finally:
         model_load_attempted.disconnect(_resume_work)
-        for worker in BACKGROUND_WORKERS:
+        for worker in list_workers():
             worker.stop_requested.set()
         deadline = time.monotonic() + DRAIN_SECONDS
         close_child_processes()  # a file being parsed is claimed again at the next start
         workers.stop()
-        for worker in BACKGROUND_WORKERS:
+        for worker in list_workers():
             worker.wait_idle(max(0.0, deadline - time.monotonic()))
 
 

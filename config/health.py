@@ -10,8 +10,8 @@ from django.conf import settings
 from django.core.cache import cache
 from django.db import DatabaseError, connection
 
-from config.queues import QUEUES
 from config.web_threads import TAKEN_SECONDS, web_threads
+from core.apps import list_queues
 from core.exceptions import DiskFull, StrataError
 from core.leases import describe_error
 from documents.originals import require_free_disk
@@ -87,7 +87,7 @@ def check_workers() -> dict[str, str]:
         if not cache.ping():
             return {"redis": "It does not answer; nothing is indexed until it does."}
         redis = {"redis": OK}
-    queues, is_beat_late = find_late(QUEUES), find_late([BEAT])
+    queues, is_beat_late = find_late(list_queues()), find_late([BEAT])
     late = f"for {LATE_SECONDS} seconds"
     return {
         **redis,

@@ -1,11 +1,11 @@
 """What waits, what failed and whether each part is well, over all indexes of a grant."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.core.cache import cache
-from django.db.models import Count, Min, Q, QuerySet
+from django.db.models import Count, Min, Model, QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -15,39 +15,27 @@ import strata_types
 from access.all_documents import NeedsAllDocuments
 from access.authentication import get_grant
 from access.grants import Grant, Scope
-from concepts.models import Extraction
 from config.diagnostics import check_indexes, check_installation
 from config.health import OK, check_parts
+from core.apps import StrataApp, WaitingRows, list_apps
 from core.index_paths import get_index_path
-from core.leases import LeasedRow
 from core.openapi import body_of
 from documents.exceptions import NEEDS_ANOTHER_FILE
-from documents.models import Artifact
-from evaluation.models import EvaluationRun
-from indexing.models import NOT_SYNCED, IndexedDocument, Node
-from summaries.models import Annotation, Summary
-from webhooks.models import Delivery
 
 CHECK_SECONDS = 60  # for which results are kept: telling languages takes a third of a second
 MAX_FAILURES = 50  # groups of failures with the same error
 
 
-ALL = Q()
-
-
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """Rows that wait for one kind of work. ``since``: the field that says how long a row waits,
-    empty if none does. ``condition``: that of a partial index."""
+    """Rows of an app that wait for one kind of work."""
 
-    work: str
-    model: type[LeasedRow]
-    waiting: Sequence[str]  # states
-    failed: str = "failed"  # the state
-    since: str = ""
-    error: str = "last_error"
-    code: str = ""  # the field with the error's code, empty if it is not stored
-    condition: Q = ALL
+    app: StrataApp
+    rows: WaitingRows
+
+    @property
+    def model(self) -> type[Model]:
+        return self.app.find_model(self.rows.model)
 
     @property
     def index(self) -> str:
@@ -55,43 +43,8 @@ class Queue:
         return get_index_path(self.model)
 
     def list_rows(self, grant: Grant) -> QuerySet[Any]:
-        rows = self.model._default_manager.filter(self.condition)
+        rows = self.model._default_manager.filter(self.rows.condition)
         return grant.limit(rows) if self.index else rows
-
-
-NOT_READY = ~Q(state=IndexedDocument.State.READY)
-QUEUES = [
-    Queue(
-        "reading files", Artifact, ["received", "parsing"],
-        since="updated_at", error="error_detail", code="error_code",
-    ),
-    Queue(
-        "reading files anew", IndexedDocument, ["due"],
-        since="due_at", condition=NOT_READY & Q(is_unread=True),
-    ),
-    Queue(
-        "planning", IndexedDocument, ["due"],
-        since="due_at", condition=NOT_READY & Q(is_unread=False),
-    ),
-    Queue("writing summaries", Summary, ["due"]),
-    Queue("writing questions and fields", Annotation, ["due"]),
-    Queue(
-        "finding concepts", Extraction, ["due"],
-        condition=Q(source__is_current=True),
-    ),
-    Queue(
-        "embedding", Node, ["pending"], since="planned_at", condition=NOT_SYNCED
-    ),
-    Queue(
-        "deleting points", Node, ["deleting"],
-        failed="", since="planned_at", condition=NOT_SYNCED,
-    ),
-    Queue(
-        "measuring", EvaluationRun, ["queued", "running"],
-        since="created_at", error="error_detail",
-    ),
-    Queue("sending webhooks", Delivery, ["due"], failed="given_up", since="created_at"),
-]  # fmt: skip
 
 
 class WorkView(NeedsAllDocuments):
@@ -130,7 +83,12 @@ def _check() -> list[dict[str, Any]]:
 
 
 def _list_queues(grant: Grant) -> list[Queue]:
-    return [queue for queue in QUEUES if queue.index or grant.indexes is None]
+    return [
+        queue
+        for app in list_apps()
+        for queue in (Queue(app, rows) for rows in app.waiting_rows)
+        if queue.index or grant.indexes is None
+    ]
 
 
 def list_waiting(grant: Grant) -> list[dict[str, Any]]:
@@ -139,12 +97,13 @@ def list_waiting(grant: Grant) -> list[dict[str, Any]]:
 
 
 def _list_waiting(queue: Queue, grant: Grant) -> Iterator[dict[str, Any]]:
-    rows = queue.list_rows(grant).filter(state__in=queue.waiting).order_by()
-    counts = {"count": Count("pk")} | ({"oldest": Min(queue.since)} if queue.since else {})
+    rows = queue.list_rows(grant).filter(state__in=queue.rows.states).order_by()
+    since = queue.rows.since
+    counts = {"count": Count("pk")} | ({"oldest": Min(since)} if since else {})
     for row in _group(rows, queue).annotate(**counts):
         oldest = row.get("oldest")
         yield {
-            "work": queue.work,
+            "work": queue.rows.work,
             "index": row.get(queue.index),
             "count": row["count"],
             "oldest_seconds": oldest and round((timezone.now() - oldest).total_seconds()),
@@ -152,18 +111,19 @@ def _list_waiting(queue: Queue, grant: Grant) -> Iterator[dict[str, Any]]:
 
 
 def _list_failures(queue: Queue, grant: Grant) -> Iterator[dict[str, Any]]:
-    if not queue.failed:
+    failed, error, code = queue.rows.failed, queue.rows.error, queue.rows.code
+    if not failed:
         return
-    rows = queue.list_rows(grant).filter(state=queue.failed).exclude(**{queue.error: ""}).order_by()
-    fields = filter(None, (queue.error, queue.code))
+    rows = queue.list_rows(grant).filter(state=failed).exclude(**{error: ""}).order_by()
+    fields = filter(None, (error, code))
     groups = _group(rows, queue, *fields).annotate(count=Count("pk"))
     for row in groups.order_by("-count")[:MAX_FAILURES]:
         yield {
-            "work": queue.work,
+            "work": queue.rows.work,
             "index": row.get(queue.index),
-            "error": row[queue.error],
+            "error": row[error],
             "count": row["count"],
-            "is_retryable": row.get(queue.code) not in NEEDS_ANOTHER_FILE,
+            "is_retryable": row.get(code) not in NEEDS_ANOTHER_FILE,
         }
 
 

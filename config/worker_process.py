@@ -45,9 +45,9 @@ def import_libraries_before_forking(**kwargs: Any) -> None:
 @signals.worker_process_init.connect
 def use_shared_stop_event(**kwargs: Any) -> None:
     """In each child: workers stop after the current batch; another process continues the work."""
-    from config.background_workers import BACKGROUND_WORKERS
+    from core.apps import list_workers
 
-    for worker in BACKGROUND_WORKERS:
+    for worker in list_workers():
         worker.stop_requested = WorkerStopEvent()
 
 

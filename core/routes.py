@@ -5,8 +5,16 @@ from functools import cache
 from typing import Any
 
 from django.http import HttpRequest
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, register_converter
+from django.urls.converters import IntConverter
 from django.views import View
+
+
+class KeyIdConverter(IntConverter):
+    regex = "[0-9]{1,18}"  # what a row's id can be
+
+
+register_converter(KeyIdConverter, "key_id")
 
 
 def api_paths(

@@ -1,8 +1,26 @@
-from django.apps import AppConfig
+from core.apps import PathObject, StrataApp, Task, WaitingRows
 
 
-class EvaluationConfig(AppConfig):
+class EvaluationConfig(StrataApp):
     name = "evaluation"
-
-    def ready(self) -> None:
-        from evaluation import signals, tasks  # noqa: F401 - web servers enqueue these tasks, too
+    api_urls = "evaluation.urls"
+    tasks = [
+        # Both search, so they run where the embedding model is loaded.
+        Task("measure_run", queue="indexing"),
+        # It costs one query if no promotion is requested.
+        Task("promote_builds", queue="indexing", every=10),
+        Task("reconcile_runs", every=60),
+    ]
+    workers = ["promotion_worker", "evaluation_worker"]
+    waiting_rows = [
+        WaitingRows(
+            "measuring", "EvaluationRun", ["queued", "running"],
+            since="created_at", error="error_detail",
+        )
+    ]  # fmt: skip
+    path_objects = {
+        "run_id": PathObject("EvaluationRun"),
+        "judgement_id": PathObject("Judgement"),
+    }
+    exported = ["Judgement"]
+    commands_that_write = frozenset({"evaluate"})

@@ -1,8 +1,7 @@
-from django.apps import AppConfig
+from core.apps import StrataApp
 
 
-class EvidenceConfig(AppConfig):
+class EvidenceConfig(StrataApp):
     name = "evidence"
-
-    def ready(self) -> None:
-        from evidence import signals  # noqa: F401
+    api_urls = "evidence.urls"
+    exported = ["RecentEvidence", "EvidenceReference", "SimilarFindings"]

@@ -1,5 +1,6 @@
-from django.apps import AppConfig
+from core.apps import StrataApp
 
 
-class McpServerConfig(AppConfig):
+class McpServerConfig(StrataApp):
     name = "mcp_server"
+    urls = "mcp_server.urls"

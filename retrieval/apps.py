@@ -1,8 +1,6 @@
-from django.apps import AppConfig
+from core.apps import StrataApp
 
 
-class RetrievalConfig(AppConfig):
+class RetrievalConfig(StrataApp):
     name = "retrieval"
-
-    def ready(self) -> None:
-        from retrieval import checks  # noqa: F401
+    api_urls = "retrieval.urls"

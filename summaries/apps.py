@@ -1,10 +1,23 @@
-from django.apps import AppConfig
+from core.apps import StrataApp, Task, WaitingRows
 
 
-class SummariesConfig(AppConfig):
+class SummariesConfig(StrataApp):
     name = "summaries"
+    api_urls = "summaries.urls"
+    tasks = [
+        Task("write_due_texts", queue="llm"),
+        Task("reconcile_written_texts", every=60),
+    ]
+    workers = ["writing_worker"]
+    waiting_rows = [
+        WaitingRows("writing summaries", "Summary", ["due"]),
+        WaitingRows("writing questions and fields", "Annotation", ["due"]),
+    ]
+    exported = ["Summary", "Annotation"]
+    commands_that_write = frozenset({"process"})
 
     def ready(self) -> None:
+        super().ready()
         from indexing.drafting import register_input_planner
         from indexing.estimates import register_node_estimator
         from indexing.hooks import (
@@ -12,7 +25,7 @@ class SummariesConfig(AppConfig):
             register_page_summary_reader,
             register_text_faults,
         )
-        from summaries import checks, estimates, signals  # noqa: F401
+        from summaries import estimates
         from summaries.services import describe_due_texts, plan_written_texts
         from summaries.services.failures import find_written_text_faults
         from summaries.text_nodes import read_context_summaries

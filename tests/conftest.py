@@ -15,8 +15,8 @@ from django.core.signals import request_finished, request_started
 from django.db import close_old_connections, transaction
 from django.test import override_settings
 
-from config.background_workers import BACKGROUND_WORKERS
 from core import enqueueing
+from core.apps import list_workers
 from indexing import embedding, model_loading, reuse
 from indexing.models import IndexBuild
 from indexing.spec import EmbeddingSpec, StoreSpec
@@ -102,7 +102,7 @@ def kept_connection() -> Iterator[None]:
 def workers_may_work() -> Iterator[None]:
     """A command that a test runs in this process stops its workers when it ends."""
     yield
-    for worker in BACKGROUND_WORKERS:
+    for worker in list_workers():
         worker.stop_requested.clear()
 
 

@@ -5,45 +5,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from django.apps import apps
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 
 from config.backup.encryption import pack_folder, parse_recipients, staging_folder
 from config.backup.taking import write_folder
 from core.api_client import ApiClient
+from core.apps import list_exported_models
 from core.exceptions import InvalidInput
 from core.index_paths import get_index_path
 from documents.models import Artifact
 from evaluation.golden_queries import golden_queries_folder
-from indexing.models import Index, IndexBuild
+from indexing.models import Index, IndexBuild, SearchSettings
 from indexing.spec import IndexSpec
 
 FORMAT = "index 1"
-# The tables of the index itself, and those whose rows an import adds. Of builds, the live one is
-# exported.
-INDEX_TABLES = ["indexing.index", "indexing.searchsettings", "indexing.indexbuild"]
-ADDED_TABLES = [
-    "documents.artifact",
-    "documents.reading",
-    "documents.page",
-    "documents.source",
-    "indexing.node",
-    "indexing.indexeddocument",
-    "indexing.nodecountchange",
-    "summaries.summary",
-    "summaries.annotation",
-    "concepts.concept",
-    "concepts.instance",
-    "concepts.relationshiptype",
-    "concepts.relationship",
-    "concepts.emergentpair",
-    "concepts.extraction",
-    "evaluation.judgement",
-    "evidence.recentevidence",
-    "evidence.evidencereference",
-    "evidence.similarfindings",
-]
+# The tables of the index itself. Of builds, the live one is exported.
+INDEX_TABLES: list[type[Model]] = [Index, SearchSettings, IndexBuild]
 
 
 def export_index(
@@ -73,7 +51,7 @@ def export_index(
             folder,
             api,
             Artifact.objects.filter(index=name),
-            [list_rows(label, name) for label in (*INDEX_TABLES, *ADDED_TABLES)],
+            [list_rows(model, name) for model in (*INDEX_TABLES, *list_exported_models())],
             format=FORMAT,
             index=name,
         )
@@ -81,9 +59,8 @@ def export_index(
     return manifest
 
 
-def list_rows(label: str, name: str) -> QuerySet[Any]:
+def list_rows(model: type[Model], name: str) -> QuerySet[Any]:
     """The rows of a table that belong to an index, or to its live build."""
-    model = apps.get_model(label)
     path = get_index_path(model)
     if model is IndexBuild:
         path = "live_of"

@@ -8,15 +8,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from django.apps import apps
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import DataError, IntegrityError, connection, transaction
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.utils import timezone
 
 from config.backup.encryption import open_encrypted
-from config.backup.exporting import ADDED_TABLES, FORMAT, list_rows, locate_file
+from config.backup.exporting import FORMAT, list_rows, locate_file
 from config.backup.restoring import (
     UNREADABLE,
     Restored,
@@ -28,6 +27,7 @@ from config.backup.restoring import (
 from config.backup.rows import add_rows, read_rows
 from config.backup.taking import MANIFEST, ORIGINALS, ROWS, VECTORS, list_archived
 from config.backup.vectors import check_vectors, load_vectors
+from core.apps import list_exported_models
 from core.atomic_files import write_file
 from core.exceptions import InvalidInput, StrataError
 from core.index_paths import get_index_path
@@ -131,10 +131,10 @@ def _begin_build(name: str, rows: zipfile.Path) -> tuple[IndexBuild, int]:
     if NAME_PATTERN.fullmatch(name) is None:
         raise ValueError(f"{name!r} cannot be the name of an index")
     index, _ = Index.objects.select_for_update().get_or_create(name=name)
-    tables = ("documents.artifact", "concepts.concept", "concepts.relationshiptype")
-    if index.removal_requested_at or any(list_rows(label, name).exists() for label in tables):
+    own = [model for model in list_exported_models() if get_index_path(model) == "index"]
+    if index.removal_requested_at or any(list_rows(model, name).exists() for model in own):
         raise InvalidInput(
-            f"The index {name} has documents or concepts here, or is being removed.",
+            f"The index {name} is not empty here, or is being removed.",
             fix="Import into another installation, or remove the index first.",
         )
     [exported] = read_rows(rows, "indexing.index")
@@ -184,27 +184,28 @@ def _add_rows(build: IndexBuild, rows: zipfile.Path) -> dict[str, int]:
     """
     # Revisions are numbers of the installation: from here on, each write gets one.
     values = {"build_id": build.pk, "revision": 0}
-    counts = {label: add_rows(apps.get_model(label), rows, values) for label in ADDED_TABLES}
-    for label, count in counts.items():
-        own = _select_rows(label, build)
+    models = list_exported_models()
+    counts = {model: add_rows(model, rows, values) for model in models}
+    for model, count in counts.items():
+        own = _select_rows(model, build)
         if own.count() != count or any(map(QuerySet.exists, _select_referring(own, build))):
             raise InvalidInput(
-                f"The archive holds rows of {label} that are not of the index {build.index_id}.",
+                f"The archive holds rows of {model._meta.label_lower} that are not of the index "
+                f"{build.index_id}.",
                 fix="Use another archive: this one was changed after it was written.",
             )
-    tables = [apps.get_model(label)._meta.db_table for label in ADDED_TABLES]
-    connection.check_constraints(tables)
-    return counts
+    connection.check_constraints([model._meta.db_table for model in models])
+    return {model._meta.label_lower: count for model, count in counts.items()}
 
 
-def _select_rows(label: str, build: IndexBuild) -> QuerySet[Any]:
-    return apps.get_model(label)._base_manager.filter(**_own(label, build))
+def _select_rows(model: type[Model], build: IndexBuild) -> QuerySet[Any]:
+    return model._base_manager.filter(**_own(model, build))
 
 
-def _own(label: str, build: IndexBuild, path: str = "") -> dict[str, Any]:
+def _own(model: type[Model], build: IndexBuild, path: str = "") -> dict[str, Any]:
     """The condition that a row is of the index. ``path`` leads to the row. The build is not live
     yet."""
-    lookup = get_index_path(apps.get_model(label))
+    lookup = get_index_path(model)
     if lookup == "build__index":
         return {f"{path}build": build}
     return {f"{path}{lookup}": build.index_id}
@@ -212,10 +213,10 @@ def _own(label: str, build: IndexBuild, path: str = "") -> dict[str, Any]:
 
 def _select_referring(rows: QuerySet[Any], build: IndexBuild) -> Iterator[QuerySet[Any]]:
     """Of these rows those that refer to another index, for each reference."""
+    exported = list_exported_models()
     for field in rows.model._meta.concrete_fields:
-        label = field.related_model._meta.label_lower if field.related_model else None
-        if label in ADDED_TABLES:
-            [(lookup, value)] = _own(label, build, f"{field.name}__").items()
+        if field.related_model in exported:
+            [(lookup, value)] = _own(field.related_model, build, f"{field.name}__").items()
             # Nodes may refer to what was deleted.
             yield rows.exclude(**{lookup: value}).filter(**{f"{lookup}__isnull": False})
 

@@ -85,6 +85,7 @@ ALLOWED_HOSTS = read_list("ALLOWED_HOSTS")
 STRATA_LOOPBACK_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
 
 ROOT_URLCONF = "config.urls"
+ASGI_APPLICATION = "config.request_handling.handle_request"  # MCP sends it requests to REST
 FILE_UPLOAD_TEMP_DIR = STRATA_DATA_DIR / "uploads"
 FILE_UPLOAD_HANDLERS = ["documents.originals.IncomingFileHandler"]
 

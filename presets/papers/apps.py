@@ -1,6 +1,7 @@
-from django.apps import AppConfig
+from core.apps import StrataApp
 
 
-class PapersConfig(AppConfig):
+class PapersConfig(StrataApp):
     name = "presets.papers"
     label = "papers"
+    commands_that_write = frozenset({"import_acl"})

@@ -20,8 +20,8 @@ from django.core.management import get_commands
 from django.urls import resolve
 
 from config import environment, gunicorn
-from config.queues import QUEUES
 from config.tracing import ENDPOINT_VARIABLES
+from core.apps import list_queues
 from tests.compose import BIN, SECRETS, compose, read_our_services, read_services
 from tests.serving import ROOT
 
@@ -131,7 +131,7 @@ class TestCompose:
         asked = [option(service["command"], "-Q") for service in ours.values()]
 
         queues = [queue for names in asked if names for queue in names.split(",")]
-        assert sorted(queues) == sorted(QUEUES)
+        assert sorted(queues) == sorted(list_queues())
 
     def test_reads_files_in_a_service_of_its_own(self, ours):
         asked = [option(service["command"], "-Q") for service in ours.values()]

@@ -17,7 +17,7 @@ from rest_framework.test import APIClient
 from config import health, web_threads
 from config.health import BEAT, HeartbeatScheduler, record_heartbeats
 from config.management.commands import doctor
-from config.queues import QUEUES
+from core.apps import list_queues
 from indexing.models import IndexedDocument, Throughput
 from indexing.services import make_documents_due
 from tests.clients import client_with_key
@@ -30,7 +30,7 @@ URL = "/health/ready"
 @pytest.fixture(autouse=True)
 def alive(build):
     cache.clear()
-    record_heartbeats([*QUEUES, BEAT])
+    record_heartbeats([*list_queues(), BEAT])
     return build
 
 
@@ -55,7 +55,7 @@ def test_beat_goes_on_when_the_clock_is_set_back():
 
 def test_workers_and_beat_without_heartbeats_are_named():
     cache.clear()
-    record_heartbeats([name for name in QUEUES if name != "llm"])
+    record_heartbeats([name for name in list_queues() if name != "llm"])
 
     assert ask() == (200, {"status": "degraded", "problems": ["workers", "beat"]})
     checks = client_with_key().get(URL).json()["checks"]

@@ -2,7 +2,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from config.health import BEAT, record_heartbeats
-from config.queues import QUEUES
+from core.apps import list_queues
 from tests.clients import client_with_key
 
 URL = "/health/ready"
@@ -11,7 +11,7 @@ URL = "/health/ready"
 class TestReady:
     @pytest.fixture(autouse=True)
     def live(self, build):
-        record_heartbeats([*QUEUES, BEAT])
+        record_heartbeats([*list_queues(), BEAT])
         return build
 
     def test_shows_only_the_names_of_parts_without_a_key(self):

@@ -8,10 +8,9 @@ from celery import signals
 from django.core.cache import cache
 
 from config import worker_process
-from config.background_workers import BACKGROUND_WORKERS
 from config.celery import app
 from config.health import find_late
-from config.queues import QUEUES
+from core.apps import list_queues, list_workers
 from indexing import tasks
 from indexing.model_loading import model_load_attempted
 from tests.acting import record_enqueued
@@ -20,7 +19,7 @@ from tests.acting import record_enqueued
 @pytest.fixture(autouse=True)
 def as_before(monkeypatch):
     """Reset the worker's state after each test."""
-    for work in BACKGROUND_WORKERS:
+    for work in list_workers():
         monkeypatch.setattr(work, "stop_requested", work.stop_requested)
     yield
     worker_process._stop_flag[0] = 0
@@ -29,13 +28,13 @@ def as_before(monkeypatch):
 class TestStopRequest:
     def test_stops_every_worker(self):
         worker_process.use_shared_stop_event()
-        before = [work.stop_requested.is_set() for work in BACKGROUND_WORKERS]
+        before = [work.stop_requested.is_set() for work in list_workers()]
 
         worker_process.set_stop_flag()
 
-        assert before == [False] * len(BACKGROUND_WORKERS)
-        assert [work.stop_requested.is_set() for work in BACKGROUND_WORKERS] == [True] * len(
-            BACKGROUND_WORKERS
+        assert before == [False] * len(list_workers())
+        assert [work.stop_requested.is_set() for work in list_workers()] == [True] * len(
+            list_workers()
         )
 
     def test_reaches_children_that_are_already_forked(self):
@@ -64,7 +63,7 @@ class TestQueueHeartbeats:
 
         signals.heartbeat_sent.send(None)
 
-        assert find_late(QUEUES) == ["planning", "documents", "indexing"]
+        assert find_late(list_queues()) == ["planning", "documents", "indexing"]
 
 
 class TestTouchHeartbeatFile:

@@ -282,8 +282,8 @@ class TestClients:
 # Modules that ask this service, or the vector store that it shares its data with.
 OF_THIS_SERVICE = {
     "config/management/commands/doctor.py",
-    "config/mcp_endpoint.py",
     "core/api_client.py",
+    "mcp_server/endpoint.py",
     "core/outbound.py",
     "core/running_server.py",
     "mcp_server/management/commands/mcp.py",

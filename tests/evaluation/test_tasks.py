@@ -1,7 +1,7 @@
 import pytest
 
-from config.background_workers import BACKGROUND_WORKERS
 from config.celery import app
+from core.apps import list_workers
 from documents.models import Artifact
 from evaluation import promotion_gate
 from evaluation.tasks import promote_builds, promotion_worker
@@ -69,7 +69,7 @@ class TestPromoteBuilds:
             promotion_worker.stop_requested.clear()
 
         assert promotion_worker.wait_idle(0)
-        assert promotion_worker in BACKGROUND_WORKERS
+        assert promotion_worker in list_workers()
 
     def test_is_scheduled_on_the_indexing_queue(self):
         woken = {entry["task"] for entry in app.conf.beat_schedule.values()}

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.urls import resolve
 
 from config import gunicorn
-from config.queues import QUEUES
+from core.apps import list_queues
 from tests.compose import read_our_services
 from tests.helm.conftest import (
     CHART,
@@ -86,7 +86,7 @@ class TestPods:
         commands = [container(pod)["command"] for pod in pods(manifests).values()]
 
         queues = [each[each.index("-Q") + 1] for each in commands if "-Q" in each]
-        assert sorted(",".join(queues).split(",")) == sorted(QUEUES)
+        assert sorted(",".join(queues).split(",")) == sorted(list_queues())
 
     def test_have_one_image(self, manifests):
         assert len({container(pod)["image"] for pod in pods(manifests).values()}) == 1

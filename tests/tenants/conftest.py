@@ -15,7 +15,6 @@ from concepts.emergent_pairs import update_emergent_pairs
 from concepts.instances import add_instance
 from concepts.models import EmergentPair
 from concepts.services import create_concept, create_relationship_type, relate_concepts
-from config import mcp_endpoint
 from documents.models import Artifact, Source
 from documents.originals import save_incoming_file
 from documents.reading import parse_artifact
@@ -26,6 +25,7 @@ from indexing import embedding, tasks
 from indexing.embedding import get_embedder
 from indexing.models import IndexBuild, Node
 from indexing.services import load_specs, plan_unannounced_standalone_nodes
+from mcp_server import endpoint
 from tests.asking_mcp import answer_in_this_thread
 from tests.clip import DIMENSION
 from tests.factories import PARAGRAPHS, give, sync
@@ -75,7 +75,7 @@ def filled(shared_store, pair, tmp_path_factory) -> Iterator[Tenants]:  # noqa: 
         monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda *names: None)
         monkeypatch.setattr(tasks.reconcile_indexes, "delay", lambda: None)
         answer_in_this_thread(monkeypatch)
-        monkeypatch.setattr(mcp_endpoint, "FORWARDED_HEADERS", ("Authorization", HEADER))
+        monkeypatch.setattr(endpoint, "FORWARDED_HEADERS", ("Authorization", HEADER))
         load_specs()
         filled = _fill()
         grants = {name: Grant(groups=frozenset({name})) for name in TENANTS}

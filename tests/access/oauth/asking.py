@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from rest_framework.test import APIClient, APIRequestFactory
 
-from config.mcp_endpoint import McpView
+from mcp_server.endpoint import McpView
 from tests.clients import session_with_rights
 
 ISSUER = "http://localhost"

@@ -17,6 +17,7 @@ from django.conf import settings
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
+from django.utils.module_loading import import_string
 from django.views.decorators.csrf import csrf_exempt
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -65,10 +66,9 @@ async def answer_mcp(request: HttpRequest) -> HttpResponseBase:
     checked = await run_in_thread(_check, request)
     if not isinstance(checked, _Checked):
         return checked
-    from config.request_handling import handle_request
     from mcp_server.server import EVENT_STREAM, Caller, answer_request, make_server
 
-    rest: Any = handle_request
+    rest: Any = import_string(settings.ASGI_APPLICATION)
     host = request.get_host()
     headers = {name: request.headers[name] for name in FORWARDED_HEADERS if name in request.headers}
     api = httpx.AsyncClient(

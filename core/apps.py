@@ -1,0 +1,114 @@
+"""What each app adds to the service.
+
+An app says it once, in the class of its ``apps.py``. What serves, runs, shows or exports it reads
+it here. An app that is not in ``INSTALLED_APPS`` adds nothing.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any, ClassVar
+
+from django.apps import AppConfig, apps
+from django.conf import settings
+from django.db.models import Model, Q
+from django.utils.module_loading import module_has_submodule
+
+DEFAULT_QUEUE = "planning"
+ALL = Q()
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task of the app's module ``tasks`` that is started each ``every`` seconds, or waits in a
+    queue of its own. All others wait in the default queue."""
+
+    name: str
+    queue: str = DEFAULT_QUEUE
+    every: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingRows:
+    """Rows that wait for one kind of work, as the page *Work* and the metrics show them.
+
+    ``model``: a name in the app, of a ``LeasedRow``. ``since``: the field that says how long a row
+    waits, empty if none does. ``condition``: that of a partial index.
+    """
+
+    work: str
+    model: str
+    states: Sequence[str]
+    failed: str = "failed"  # the state; empty if the work does not fail for good
+    since: str = ""
+    error: str = "last_error"
+    code: str = ""  # the field with the error's code, empty if it is not stored
+    condition: Q = ALL
+
+
+@dataclass(frozen=True, slots=True)
+class PathObject:
+    """The rows that an id in the path of a request names. ``model``: a name in the app."""
+
+    model: str
+    field: str = "pk"
+    condition: Q = ALL
+
+
+class StrataApp(AppConfig):
+    """An app of the service. Names are those of its own modules and models."""
+
+    urls: ClassVar[str] = ""  # a module of URLs, below the root
+    api_urls: ClassVar[str] = ""  # a module of URLs, below ``/api/v1/``
+    tasks: ClassVar[Sequence[Task]] = ()
+    workers: ClassVar[Sequence[str]] = ()  # variables of the module ``tasks`` that can be stopped
+    waiting_rows: ClassVar[Sequence[WaitingRows]] = ()
+    path_objects: ClassVar[Mapping[str, PathObject]] = {}  # by the parameter of the path
+    exported: ClassVar[Sequence[str]] = ()  # models whose rows an import adds, in that order
+    commands_that_write: ClassVar[frozenset[str]] = frozenset()  # to the database themselves
+
+    def ready(self) -> None:
+        """Import what registers itself when it is imported."""
+        for name in ("checks", "signals", "tasks"):
+            if module_has_submodule(self.module, name):
+                import_module(f"{self.name}.{name}")
+
+    def find_model(self, name: str) -> type[Model]:
+        return apps.get_model(self.label, name)
+
+
+@cache
+def list_apps() -> tuple[StrataApp, ...]:
+    """The installed apps of the service, in the order of ``INSTALLED_APPS``. They can be read
+    before Django has started."""
+    created = map(AppConfig.create, settings.INSTALLED_APPS)
+    return tuple(app for app in created if isinstance(app, StrataApp))
+
+
+def list_queues() -> list[str]:
+    """The queues of all tasks."""
+    queues = (task.queue for app in list_apps() for task in app.tasks)
+    return list(dict.fromkeys([DEFAULT_QUEUE, *queues]))
+
+
+def iter_tasks() -> Iterator[tuple[str, Task]]:
+    """Each declared task with its full name."""
+    for app in list_apps():
+        for task in app.tasks:
+            yield f"{app.name}.tasks.{task.name}", task
+
+
+@cache
+def list_workers() -> tuple[Any, ...]:
+    """All background workers of the process, so that they can be stopped."""
+    return tuple(
+        getattr(import_module(f"{app.name}.tasks"), name)
+        for app in list_apps()
+        for name in app.workers
+    )
+
+
+def list_exported_models() -> list[type[Model]]:
+    """The models whose rows belong to an index, in the order in which an import adds them."""
+    return [app.find_model(name) for app in list_apps() for name in app.exported]

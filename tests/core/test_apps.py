@@ -1,0 +1,43 @@
+"""What apps say in their ``apps.py`` is checked when the service starts."""
+
+import pytest
+
+from core import app_checks
+from core.app_checks import check_apps
+from core.apps import PathObject, StrataApp, Task, WaitingRows, list_apps, list_queues
+from indexing.apps import IndexingConfig
+
+
+class Wrong(IndexingConfig):
+    tasks = [Task("embed_everything")]
+    workers = ["another_worker"]
+    waiting_rows = [WaitingRows("thinking", "Thought", ["due"])]
+    path_objects = {"page_id": PathObject("Node")}
+
+
+@pytest.fixture
+def with_app(monkeypatch):
+    def install(cls: type[StrataApp]) -> None:
+        given = (*list_apps(), cls.create(f"{cls.__module__}.{cls.__qualname__}"))
+        monkeypatch.setattr(app_checks, "list_apps", lambda: given)
+
+    return install
+
+
+def test_what_the_apps_say_is_right():
+    assert check_apps() == []
+
+
+def test_unknown_names_and_clashes_are_errors(with_app):
+    with_app(Wrong)
+
+    assert [error.msg for error in check_apps()] == [
+        "indexing has no model Thought.",
+        "indexing.tasks has no embed_everything.",
+        "indexing.tasks has no another_worker.",
+        "The path parameter page_id is of indexing and of documents.",
+    ]
+
+
+def test_the_queues_are_those_of_all_tasks():
+    assert set(list_queues()) == {"planning", "documents", "indexing", "llm", "webhooks"}
