@@ -10,8 +10,7 @@ class ConfigConfig(StrataApp):
     # Also those of Django.
     commands_that_write = frozenset(
         {
-            "changepassword", "check_release", "createsuperuser", "demo", "import", "loaddata",
-            "restore",
+            "changepassword", "check_release", "createsuperuser", "demo", "loaddata",
         }
     )  # fmt: skip
 

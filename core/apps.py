@@ -5,6 +5,7 @@ it here. An app that is not in ``INSTALLED_APPS`` adds nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -13,7 +14,7 @@ from typing import Any, ClassVar
 from django.apps import AppConfig, apps
 from django.conf import settings
 from django.db.models import Model, Q
-from django.utils.module_loading import module_has_submodule
+from django.utils.module_loading import import_string, module_has_submodule
 
 DEFAULT_QUEUE = "planning"
 ALL = Q()
@@ -66,6 +67,8 @@ class StrataApp(AppConfig):
     waiting_rows: ClassVar[Sequence[WaitingRows]] = ()
     path_objects: ClassVar[Mapping[str, PathObject]] = {}  # by the parameter of the path
     exported: ClassVar[Sequence[str]] = ()  # models whose rows an import adds, in that order
+    # A context manager of the app in which each command runs, given its arguments.
+    around_command: ClassVar[str] = ""
     commands_that_write: ClassVar[frozenset[str]] = frozenset()  # to the database themselves
 
     def ready(self) -> None:
@@ -112,3 +115,13 @@ def list_workers() -> tuple[Any, ...]:
 def list_exported_models() -> list[type[Model]]:
     """The models whose rows belong to an index, in the order in which an import adds them."""
     return [app.find_model(name) for app in list_apps() for name in app.exported]
+
+
+@contextmanager
+def around_command(arguments: Sequence[str]) -> Iterator[None]:
+    """Run a command in the context managers of all apps."""
+    with ExitStack() as entered:
+        for app in list_apps():
+            if app.around_command:
+                entered.enter_context(import_string(app.around_command)(arguments))
+        yield

@@ -9,7 +9,6 @@ from django.test import RequestFactory
 from pydantic import BaseModel
 
 from access.exceptions import SignInRefused
-from access.sign_in import openid
 from core.exceptions import StrataError
 from documents import fetching
 from documents.exceptions import AddressUnavailable, ReaderUnavailable, Unparsable
@@ -21,6 +20,7 @@ from language.exceptions import LanguageModelUnavailable
 from language.llm import LanguageModel
 from presets.papers.anthology import downloading
 from retrieval.cross_encoders import RerankEndpoint
+from sign_in import openid
 from tests.hostile import HostileHost, hostile_host
 
 SECONDS = 0.3  # of a request; the host takes 2

@@ -35,6 +35,7 @@ STRATA_PROMPTS_DIR = BASE_DIR / "templates" / "prompts"
 INSTALLED_APPS = [
     "config.apps.ConfigConfig",
     "access.apps.AccessConfig",
+    "sign_in.apps.SignInConfig",
     "audit.apps.AuditConfig",
     "webhooks.apps.WebhooksConfig",
     "documents.apps.DocumentsConfig",
@@ -42,6 +43,7 @@ INSTALLED_APPS = [
     "summaries.apps.SummariesConfig",
     "concepts.apps.ConceptsConfig",
     "retrieval.apps.RetrievalConfig",
+    "backup.apps.BackupConfig",
     "evaluation.apps.EvaluationConfig",
     "evidence.apps.EvidenceConfig",
     "mcp_server.apps.McpServerConfig",
@@ -76,7 +78,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "config.error_statuses.StrataErrorMiddleware",
-    "config.auditing.AuditMiddleware",  # it sees what views answer
+    "audit.middleware.AuditMiddleware",  # it sees what views answer
     "axes.middleware.AxesMiddleware",  # answers 429 to those who are locked out
 ]
 
@@ -99,7 +101,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "access.sign_in.context.sign_in",
+                "sign_in.context.sign_in",
             ],
         },
     },
@@ -310,11 +312,11 @@ AUTHENTICATION_BACKENDS = [
 ]
 
 # Failed sign-ins are counted in the database, for all processes: by name, and by address.
-AXES_LOCKOUT_PARAMETERS = "access.sign_in.lockout.list_parameters"
+AXES_LOCKOUT_PARAMETERS = "sign_in.lockout.list_parameters"
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # attempts do not make it longer
-AXES_LOCKOUT_CALLABLE = "access.sign_in.lockout.answer_locked_out"
+AXES_LOCKOUT_CALLABLE = "sign_in.lockout.answer_locked_out"
 AXES_CLIENT_IP_CALLABLE = "access.client_address.get_client_address"
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False  # `strata axes_reset_username NAME` ends a lock-out

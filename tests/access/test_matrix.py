@@ -56,7 +56,7 @@ PAGES_OF_USERS = {
 # There is nothing here without settings for a provider.
 PAGES_OF_OPENID = {"sign-in/openid/", "sign-in/openid/return/"}
 # By these, applications get access. There is nothing here over plain http, as these tests ask;
-# tests/access/oauth/ ask as over https.
+# tests/sign_in/oauth/ ask as over https.
 PAGES_OF_APPLICATIONS = {
     ".well-known/oauth-protected-resource", ".well-known/oauth-protected-resource/mcp",
     ".well-known/oauth-authorization-server", "oauth/authorize", "oauth/register", "oauth/token",

@@ -9,9 +9,9 @@ from rest_framework.test import APIClient
 
 from access.grants import Scope
 from access.models import ApiKey
+from audit.commands import audit_command, list_commands_that_write
 from audit.models import AuditRow
 from audit.serializers import render_row
-from config.audited_commands import audit_command, list_commands_that_write
 from documents.models import Artifact
 from indexing import tasks
 from tests.access.test_matrix import ROUTES, ask, expected_scope
@@ -212,7 +212,7 @@ class TestRequests:
         def fail(model: object) -> None:
             raise DatabaseError
 
-        monkeypatch.setattr("config.auditing.get_index_path", fail)
+        monkeypatch.setattr("audit.middleware.get_index_path", fail)
         response = client.delete(f"/api/v1/artifacts/{artifact.pk}/")
 
         assert (response.status_code, response.json()["code"]) == (503, "audit_unavailable")
@@ -224,7 +224,7 @@ class TestRequests:
         def fail(*arguments: object) -> None:
             raise DatabaseError
 
-        monkeypatch.setattr("config.auditing.write_rows", fail)
+        monkeypatch.setattr("audit.middleware.write_rows", fail)
         response = client.post("/api/v1/keys/", {"name": "agent"}, format="json")
 
         assert (response.status_code, response.json()["code"]) == (503, "audit_unavailable")

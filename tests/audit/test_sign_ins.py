@@ -7,10 +7,10 @@ from django.test import Client
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from access.people import make_password_path
-from access.sign_in.people import update_user
 from audit.models import AuditRow
 from audit.serializers import render_row
-from tests.access.oauth.asking import Agent, make_browser
+from sign_in.people import update_user
+from tests.sign_in.oauth.asking import Agent, make_browser
 
 pytestmark = pytest.mark.django_db
 
@@ -66,7 +66,7 @@ class TestSignIns:
         settings.STRATA_OIDC_ISSUER = "https://id.example"
         claims = {"sub": "7", "preferred_username": "ada"}
         ada = update_user(claims)
-        monkeypatch.setattr("access.sign_in.openid.read_claims", lambda request: claims)
+        monkeypatch.setattr("sign_in.openid.read_claims", lambda request: claims)
 
         Client().get("/sign-in/openid/return/")
         ada.is_active = False

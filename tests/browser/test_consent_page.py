@@ -9,10 +9,10 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import httpx
 import pytest
 
-from tests.access.oauth.asking import CHALLENGE, VERIFIER
 from tests.browser.test_accessibility import find_violations
 from tests.browser.test_sign_in_page import PASSWORD, sign_in
 from tests.serving import Service
+from tests.sign_in.oauth.asking import CHALLENGE, VERIFIER
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -10,7 +10,6 @@ from kombu.exceptions import OperationalError as BrokerError
 from rest_framework import exceptions
 from rest_framework.exceptions import ErrorDetail
 
-import config.auditing
 import config.urls  # noqa: F401 - they import every module with errors
 from access.exceptions import TooManyRequests
 from config import error_statuses

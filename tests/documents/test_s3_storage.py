@@ -10,8 +10,8 @@ from rest_framework.test import APIClient
 from storages.backends.s3 import S3Storage as Bucket
 
 from access.models import ApiKey
-from config.backup.restoring import restore_originals
-from config.backup.taking import ORIGINALS, write_folder
+from backup.restoring import restore_originals
+from backup.taking import ORIGINALS, write_folder
 from config.diagnostics import check_installation
 from documents import tasks
 from documents.exceptions import OriginalsUnavailable

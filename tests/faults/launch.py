@@ -85,7 +85,7 @@ def trap_statements(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
 
 
 def set_traps() -> None:
-    from config.backup import encryption
+    from backup import encryption
     from documents import parsing, reading, services
     from documents.parsing import ParsedDocument, ParsedPage
     from evaluation import promotion_gate

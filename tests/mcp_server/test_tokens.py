@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.access.oauth.asking import Agent, make_browser, make_client
 from tests.asking_mcp import answer_in_this_thread, call_tool, list_tool_names
+from tests.sign_in.oauth.asking import Agent, make_browser, make_client
 
 BEHIND_PROXY = {"HTTP_HOST": "strata.example", "HTTP_X_FORWARDED_PROTO": "https"}
 

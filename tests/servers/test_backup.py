@@ -3,7 +3,7 @@
 import pytest
 
 from access.models import ApiKey
-from config.backup.rows import dump_rows, read_rows, reading_one_state
+from backup.rows import dump_rows, read_rows, reading_one_state
 from indexing.models import IndexBuild, Node
 from tests.faults.armed import ArmedService
 from tests.servers.test_workers import QUICK, production  # noqa: F401 - a fixture
