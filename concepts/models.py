@@ -50,7 +50,8 @@ class VisibleQuerySet(models.QuerySet[Row]):
         raise NotImplementedError
 
     def require(self, pk: uuid.UUID, grant: Grant = EVERYTHING) -> Row:
-        """Raises ``UnknownConcept`` and so on: the grant includes no row with this id."""
+        """Get the row with this id. Raises ``UnknownConcept`` and so on: the grant includes no row
+        with this id."""
         row = self.visible_to(grant).filter(pk=pk).first()
         if row is None:
             model: Any = self.model

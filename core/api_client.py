@@ -86,7 +86,7 @@ class ApiCommand(BaseCommand):
 
 
 def require_success(response: httpx.Response) -> None:
-    """Raises ``StrataError``: the error that the API answered."""
+    """Check that a request succeeded. Raises ``StrataError``: the error that the API answered."""
     if response.is_success:
         return
     response.read()

@@ -19,7 +19,8 @@ def format_json(answer: Any) -> str:
 
 
 def parse_json(text: str | bytes, option: str) -> Any:
-    """Raises ``CommandError``: the value of ``option`` is not JSON."""
+    """Read the JSON value of an option. Raises ``CommandError``: the value of ``option`` is not
+    JSON."""
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except ValueError as error:

@@ -57,8 +57,8 @@ class _Loader(yaml.SafeLoader):
 
 
 def load_yaml(text: str) -> Any:
-    """Raises ``NotPlainYaml``: the text is no YAML, is too long, has aliases or keys given twice,
-    or is nested too deeply."""
+    """Load YAML without aliases, repeated keys and deep nesting. Raises ``NotPlainYaml``: the text
+    is no YAML, is too long, has aliases or keys given twice, or is nested too deeply."""
     if len(text) > MAX_CHARS:
         raise NotPlainYaml(f"is longer than {MAX_CHARS:,} characters.")
     try:

@@ -92,7 +92,8 @@ def get_catalog() -> IndexCatalog:
 
 
 def require_index(name: str) -> None:
-    """Raises ``UnknownIndex``, with the names of all indexes: there is no such index."""
+    """Check that an index of this name exists. Raises ``UnknownIndex``, with the names of all
+    indexes: there is no such index."""
     names = get_catalog().index_names()
     if name not in names:
         raise UnknownIndex.named(name, names, get_catalog().explain_missing_index(name))

@@ -46,7 +46,8 @@ class ArtifactQuerySet(LeasedQuerySet["Artifact"]):
         return grant.limit(self.filter(is_visible(grant)))
 
     def require(self, artifact_id: uuid.UUID, grant: Grant = EVERYTHING) -> "Artifact":
-        """Raises ``UnknownArtifact``: the grant includes none with this id."""
+        """Get the artifact with this id. Raises ``UnknownArtifact``: the grant includes none with
+        this id."""
         artifact = self.visible_to(grant).filter(pk=artifact_id).first()
         if artifact is None:
             raise UnknownArtifact(f"There is no artifact {artifact_id}.")

@@ -262,7 +262,8 @@ def remove_parts(artifact: Artifact, kept: Collection[uuid.UUID] = ()) -> dict[u
 
 
 def require_not_held(artifact: Artifact) -> None:
-    """Raises ``DocumentHeld`` if the artifact, whose row the caller has locked, is under a hold."""
+    """Check that a document may be deleted or replaced. Raises ``DocumentHeld`` if the artifact,
+    whose row the caller has locked, is under a hold."""
     if artifact.is_held:
         raise DocumentHeld
 

@@ -61,7 +61,8 @@ def scan_file(path: Path) -> None:
 
 
 def ping_scanner() -> None:
-    """Raises ``ScannerUnavailable``: the scanner does not answer."""
+    """Check that the scanner answers. Raises ``ScannerUnavailable``: the scanner does not
+    answer."""
     with _connected() as scanner:
         scanner.sendall(b"zPING\0")
         if (reply := _read_reply(scanner)) != "PONG":

@@ -114,7 +114,8 @@ def make_judged_queries(
 
 
 def read_corpus(folder: Path) -> Iterator[CorpusText]:
-    """Raises ``InvalidInput``: the file is missing, or a line is invalid."""
+    """Read the texts of a BEIR folder. Raises ``InvalidInput``: the file is missing, or a line is
+    invalid."""
     for line in _read_beir_lines(folder / "corpus.jsonl"):
         yield CorpusText(str(line["_id"]), line.get("title") or "", line.get("text") or "")
 

@@ -26,7 +26,7 @@ def format_measure_name(name: str) -> str:
 
 
 def render_report(run: EvaluationRun) -> str:
-    """Raises ``InvalidInput``: the run is not finished."""
+    """Render the report of a finished run. Raises ``InvalidInput``: the run is not finished."""
     if run.state != EvaluationRun.State.DONE:
         raise InvalidInput(
             f"The evaluation is {run.state}; it has no report until it is done.", field="id"

@@ -109,7 +109,8 @@ def create_run(
 
 
 def get_run(run_id: str | UUID, grant: Grant = EVERYTHING) -> EvaluationRun:
-    """Raises ``UnknownRun``: there is no run with this id that the grant shows."""
+    """Find a run by its id. Raises ``UnknownRun``: there is no run with this id that the grant
+    shows."""
     try:
         return grant.limit(EvaluationRun.objects.all()).get(pk=run_id)
     except (EvaluationRun.DoesNotExist, ValidationError):  # the latter: it is not a UUID
@@ -207,7 +208,8 @@ def _finish_run(run: EvaluationRun, **fields: Any) -> EvaluationRun:
 
 
 def _update_claimed_run(run: EvaluationRun, **fields: Any) -> None:
-    """Raises ``RunTakenOver``: this worker has lost its claim, or the run was deleted."""
+    """Save fields of a run while its claim is held. Raises ``RunTakenOver``: this worker has lost
+    its claim, or the run was deleted."""
     if not run.get_claim().rows.update(**fields):
         raise RunTakenOver
 

@@ -64,7 +64,8 @@ def save_judgement(
 
 
 def delete_judgement(judgement_id: str | UUID, grant: Grant = EVERYTHING) -> None:
-    """Raises ``UnknownJudgement``: there is no judgement with this id."""
+    """Delete a judgement that the grant shows. Raises ``UnknownJudgement``: there is no judgement
+    with this id."""
     try:
         judgements = Judgement.objects.filter(is_visible(grant, "artifact__"), pk=judgement_id)
     except ValidationError:  # it is not a UUID

@@ -47,7 +47,8 @@ SEARCH_MODES = {
 
 
 def check_system_name(name: str) -> None:
-    """Raises ``InvalidInput``: there is neither a mode nor a pipeline of this name."""
+    """Check the name of a system that a run may measure. Raises ``InvalidInput``: there is neither
+    a mode nor a pipeline of this name."""
     names = [*SEARCH_MODES, *find_pipeline_files()]
     if name not in names:
         raise InvalidInput(

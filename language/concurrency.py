@@ -46,7 +46,8 @@ class FairSemaphore:
 
     @contextmanager
     def hold_slot(self, *, goes_first: bool, max_seconds: float | None = None) -> Iterator[None]:
-        """Raises ``LanguageModelBusy``: no slot became free within ``max_seconds``."""
+        """Wait for a slot and hold it until the block ends. Raises ``LanguageModelBusy``: no slot
+        became free within ``max_seconds``."""
         waiter = self._add_waiter(goes_first)
         try:
             try:

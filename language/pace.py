@@ -63,7 +63,8 @@ class Pace:
     def check_patience(
         self, prompt_tokens: int, completion_tokens: int, patience_seconds: float
     ) -> None:
-        """Raises ``LanguageModelTooSlow``: at the measured speed, so many tokens take longer."""
+        """Check that the model can write an answer while somebody waits for it. Raises
+        ``LanguageModelTooSlow``: at the measured speed, so many tokens take longer."""
         speed = self.get_speed()
         if speed and speed.estimate_seconds(prompt_tokens, completion_tokens) > patience_seconds:
             raise LanguageModelTooSlow(

@@ -39,7 +39,8 @@ class StreamPosition:
 
     @classmethod
     def parse(cls, text: str) -> "StreamPosition":
-        """Raises ``InvalidInput``: ``text`` is not an event id."""
+        """Read the position from the id of an event. Raises ``InvalidInput``: ``text`` is not an
+        event id."""
         answer_id, _, reached = text.partition(".")
         if (
             answer_id.isalnum()

@@ -207,7 +207,8 @@ def _get_spec(index: str, grant: Grant) -> IndexSpec | None:
 
 
 def _make_condition(name: str, field: FieldSpec, value: object, parameter: str) -> Condition:
-    """Raises ``InvalidInput``: the field takes no such value, and it is no synonym of one."""
+    """Make the condition that a parameter's value sets on a field. Raises ``InvalidInput``: the
+    field takes no such value, and it is no synonym of one."""
     read = parse_value(value, field.type, parameter, field)
     if not (isinstance(value, str) and field.holds_texts):
         return Condition(name, read, (read,))

@@ -515,7 +515,8 @@ def _find_untrue_parts(written: str, text: str, prompt: Prompt) -> list[str]:
 
 
 def _refuse(faults: Sequence[str]) -> None:
-    """Raises ``InvalidCompletion``: there are faults, so that rules write the text."""
+    """Refuse a text that still has faults. Raises ``InvalidCompletion``: there are faults, so that
+    rules write the text."""
     if faults:
         detail = f"The language model's text was refused twice. {' '.join(faults)}"
         raise InvalidCompletion(detail)

@@ -46,7 +46,8 @@ def describe_reader(file_name: str, media_type: str) -> str:
 
 
 def read_with(reader: str, path: Path, draft: DocumentDraft) -> None:
-    """Raises ``Unparsable`` with ``reader_missing`` if the reader, or what it needs, is missing."""
+    """Read a file with a reader that is not Strata's own. Raises ``Unparsable`` with
+    ``reader_missing`` if the reader, or what it needs, is missing."""
     if sys.modules.get("numpy") is None:
         sys.modules.pop("numpy", None)  # the child process hides it from Strata's own readers
     # No file can be written. Libraries may ask where one could be, but must not find gcc, for which

@@ -66,7 +66,8 @@ def convert(path: Path, suffix: str, answer: Path) -> None:
 
 
 def ping() -> None:
-    """Raises ``ReaderUnavailable``: docling-serve does not answer."""
+    """Check that docling-serve answers. Raises ``ReaderUnavailable``: docling-serve does not
+    answer."""
     with _connected() as client:
         _check(client.get("/health"))
 

@@ -80,7 +80,7 @@ def split_by_node_parser(
 
 
 def make_node_parser(strategy: NodeParserStrategy, embed: EmbedTexts | None) -> NodeParser:
-    """Raises ``InvalidSpec`` as ``split_by_node_parser`` does."""
+    """Make the parser with its options. Raises ``InvalidSpec`` as ``split_by_node_parser`` does."""
     parser_class = _PARSERS.get(strategy.parser) or _load_added_parser(strategy.parser)
     parameters = inspect.signature(parser_class).parameters
     options: dict[str, Any] = dict(strategy.options)

@@ -64,7 +64,8 @@ class MorganModel:
         self._generator: Any = rdFingerprintGenerator.GetMorganGenerator(radius=radius, fpSize=bits)
 
     def embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
-        """Raises ``InvalidInput``: a text is not a SMILES string."""
+        """Compute the fingerprint of each structure, of length 1. Raises ``InvalidInput``: a text
+        is not a SMILES string."""
         return np.stack([self._embed(text) for text in texts])
 
     embed_queries = embed_batch

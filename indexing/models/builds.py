@@ -22,7 +22,8 @@ class IndexQuerySet(models.QuerySet["Index"]):
         return self.not_being_removed().filter(is_public=True)
 
     def require(self, name: str) -> None:
-        """Raises ``UnknownIndex``: there is no such index; lists the names."""
+        """Check that an index of this name exists. Raises ``UnknownIndex``: there is no such index;
+        lists the names."""
         if not self.filter(pk=name).exists():
             raise UnknownIndex.named(name, self.values_list("name", flat=True))
 

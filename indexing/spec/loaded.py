@@ -154,7 +154,7 @@ def _read_files(files: tuple[_File, ...]) -> tuple[dict[str, IndexSpec], dict[st
 
 
 def _read_text(path: Path) -> str:
-    """Raises ``InvalidSpec``: it cannot be read."""
+    """Read the file of a spec. Raises ``InvalidSpec``: it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:

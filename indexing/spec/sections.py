@@ -27,7 +27,8 @@ STORED = "stored"  # the validation context of specs from the database
 
 
 def check_address(address: str) -> str:
-    """Raises ``ValueError``: it is no address that a client of HTTP can be given."""
+    """Check the address of an endpoint. Raises ``ValueError``: it is no address that a client of
+    HTTP can be given."""
     try:
         url = urlsplit(address)
         is_valid = url.scheme in {"http", "https"} and url.hostname and "@" not in url.netloc
@@ -52,7 +53,8 @@ def read_api_key(variable: str, setting: str) -> str:
 
 
 def check_model_name(name: str) -> str:
-    """Raises ``ValueError``: some libraries would take the name for the path of a folder."""
+    """Check the name of a model. Raises ``ValueError``: some libraries would take the name for the
+    path of a folder."""
     if not re.fullmatch(r"[\w@][\w@.:+-]*(/[\w@][\w@.:+-]*)*", name) or len(name) > 200:
         raise ValueError(
             "give a model's name, such as BAAI/bge-small-en-v1.5: letters, digits and @ . : + - _, "

@@ -70,7 +70,8 @@ def get_pipeline(name: str) -> LoadedPipeline:
 
 
 def load_pipeline(declaration: PipelineDeclaration) -> LoadedPipeline:
-    """Raises ``InvalidPipeline``: names the first error and the allowed values."""
+    """Make a Haystack pipeline of its declaration. Raises ``InvalidPipeline``: names the first
+    error and the allowed values."""
     with import_lock:
         from haystack import Pipeline
 
@@ -140,7 +141,8 @@ def _connect(pipeline_name: str, pipeline: "Pipeline", sender: str, receiver: st
 
 
 def _find_run_inputs(pipeline_name: str, pipeline: "Pipeline") -> dict[str, tuple[str, ...]]:
-    """Raises ``InvalidPipeline``: a required input is neither connected nor set by a run."""
+    """Find the inputs of each component that a run sets. Raises ``InvalidPipeline``: a required
+    input is neither connected nor set by a run."""
     run_inputs: dict[str, tuple[str, ...]] = {}
     for component, sockets in pipeline.graph.nodes(data="input_sockets"):
         open_sockets = [socket for socket in sockets.values() if not socket.senders]

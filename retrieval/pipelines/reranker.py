@@ -118,8 +118,9 @@ class Reranker:
 
     @component.output_types(passages=list[Passage], notes=list[str])
     def run(self, query: str, passages: list[Passage]) -> dict[str, Any]:
-        """Raises ``ModelLoading``, for which retry helps, and ``ModelUnavailable``: the model is
-        unknown, or its files or package are missing."""
+        """Sort the first passages anew by the reranking model; the others keep their places. Raises
+        ``ModelLoading``, for which retry helps, and ``ModelUnavailable``: the model is unknown, or
+        its files or package are missing."""
         if not passages or not self._name:
             return {"passages": passages, "notes": []}
         head, tail = passages[: self.candidates], passages[self.candidates :]
@@ -184,7 +185,8 @@ def score_passages(
 
 
 def make_postprocessor(name: str, options: Mapping[str, Any], top_n: int) -> Any:
-    """Raises ``ModelUnavailable``: a package or a model that it needs is missing."""
+    """Make a postprocessor of LlamaIndex that reranks. Raises ``ModelUnavailable``: a package or a
+    model that it needs is missing."""
     with import_lock:
         from llama_index.core import postprocessor
 

@@ -50,7 +50,9 @@ class RecursiveChunkRetriever(PassageRetriever):
         self.is_below_only = is_below_only
 
     def search(self, query: str) -> SearchAnswer:
-        """Raises ``InvalidInput``: an index holds no chunks, or none of the kinds above them."""
+        """Search the kinds above the chunks, then the chunks below what is found, and answer with
+        the best chunks. Raises ``InvalidInput``: an index holds no chunks, or none of the kinds
+        above them."""
         above = [
             self._find_above(kind, indexes, query)
             for kind, indexes in self._group_indexes().items()

@@ -25,7 +25,8 @@ SynonymGroups: TypeAlias = tuple[tuple[str, ...], ...]  # names of the same thin
 
 
 def embed_query(spec: EmbeddingSpec, query: str) -> DenseVector:
-    """Raises ``EmbeddingUnavailable`` and ``ModelUnavailable``: as ``Embedder.embed_query``."""
+    """Embed a query, once in a request. Raises ``EmbeddingUnavailable`` and ``ModelUnavailable``:
+    as ``Embedder.embed_query``."""
     # A model takes FY2018 apart into pieces that say little of a year: see decision 84.
     text = spell_out_fiscal_years(query)
     return once((spec, query), lambda: embedding.get_embedder(spec).embed_query(text))

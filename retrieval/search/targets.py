@@ -347,7 +347,8 @@ def _to_live_build(build: IndexBuild, grant: Grant) -> LiveBuild:
 
 
 def require_same_model(targets: Sequence[Target]) -> None:
-    """Raises ``InvalidInput``: the targets do not share a model, so cosines are not comparable."""
+    """Check that all targets have the same embedding model. Raises ``InvalidInput``: the targets do
+    not share a model, so cosines are not comparable."""
     targets_by_model = _group_by_model(targets)
     if len(targets_by_model) > 1:
         models = ", ".join(

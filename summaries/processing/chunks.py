@@ -59,7 +59,8 @@ class AnnotatedChunk:
 
 
 def check_field_names(spec: IndexSpec) -> None:
-    """Raises ``InvalidSpec``: a declared field has the name of another key."""
+    """Check that the declared fields can be written beside the other keys of a chunk. Raises
+    ``InvalidSpec``: a declared field has the name of another key."""
     for name in ("chunk_id", "text", *ANNOTATION_KEYS, *PLACE_ATTRIBUTES):
         if name in spec.metadata:
             raise InvalidSpec(

@@ -105,7 +105,8 @@ def _search(api: ApiClient, path: str, action: str, options: dict[str, Any]) -> 
 
 
 def _read_items(file: Path | None, url: str | None, content: str | None) -> list[Any]:
-    """Raises ``CommandError``: neither file nor finding is given, or the file cannot be read."""
+    """Read the findings of a file, or the one that the options give. Raises ``CommandError``:
+    neither file nor finding is given, or the file cannot be read."""
     if (file is None) == (url is None) or (url is None) != (content is None):
         raise CommandError("Give a FILE, or --url with --content. [invalid]")
     if file is None:
