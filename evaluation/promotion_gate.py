@@ -21,7 +21,8 @@ from indexing.lifecycle import (
     update_collections,
 )
 from indexing.models import Index, IndexBuild
-from summaries.models import Annotation, Summary, WrittenText
+from summaries.models import WrittenText
+from summaries.services.rows import TEXT_MODELS
 
 Promotion = IndexBuild.Promotion
 
@@ -84,7 +85,7 @@ def _count_newly_failed_artifacts(build: IndexBuild) -> int:
     """Count the artifacts with nodes or texts that failed in this build but not in the live one."""
     artifacts = Artifact.objects.filter(index=build.index_id)
     failed = Q(pk__in=find_failed_artifacts(build).values("pk"))
-    for model in (Summary, Annotation):
+    for model in TEXT_MODELS:
         rows = model._default_manager.filter(
             artifact=OuterRef("pk"), state=WrittenText.State.FAILED
         )

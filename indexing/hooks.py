@@ -1,9 +1,10 @@
 """What the apps above indexing register here when they start: texts to plan before nodes are
-drafted, summaries to embed with chunks, work that commands wait for, and texts that could not be
-written."""
+drafted, summaries to embed with chunks, boundaries at which chunks are cut, work that commands wait
+for, and texts that could not be written."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Protocol
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -71,6 +72,44 @@ def read_page_summaries(
     found: dict[UUID, Mapping[UUID, str]] = {}
     for reader in _page_summary_readers:
         found |= reader(artifact_ids, build)
+    return found
+
+
+Boundaries = Mapping[str, Sequence[int]]  # SHA-256 of a source's text -> offsets in it
+
+
+class Segmentations(Protocol):
+    """Where a language model cuts sources; the other methods are as those of a ``Drafter``."""
+
+    def read_boundaries(
+        self, artifact_ids: Collection[UUID], build: IndexBuild
+    ) -> Mapping[UUID, Boundaries]:
+        """Artifact -> the boundaries in its sources, as far as they are written."""
+
+    def find_unwritten(self, artifact_ids: Collection[UUID], build: IndexBuild) -> set[UUID]: ...
+
+    def find_unwritable(self, artifact_ids: Collection[UUID], build: IndexBuild) -> set[UUID]: ...
+
+    def rewrite_inputs(self, artifact: UUID, build: IndexBuild, *, only_failed: bool) -> int: ...
+
+
+_segmentations: list[Segmentations] = []
+
+
+def register_segmentations(segmentations: Segmentations) -> None:
+    """Have chunks cut by these in builds whose recipe has the strategy ``llm``."""
+    _segmentations.append(segmentations)
+
+
+def get_segmentations(build: IndexBuild) -> Sequence[Segmentations]:
+    """Those registered, if the build's chunks are cut by them."""
+    return _segmentations if build.spec.chunks.llm is not None else ()
+
+
+def read_boundaries(artifact_ids: Collection[UUID], build: IndexBuild) -> Mapping[UUID, Boundaries]:
+    found: dict[UUID, Boundaries] = {}
+    for segmentations in get_segmentations(build):
+        found |= segmentations.read_boundaries(artifact_ids, build)
     return found
 
 

@@ -71,7 +71,8 @@ def is_revision_visible(index: str, build_id: int, kinds: Sequence[str], revisio
         return False
     waiting = documents.filter(artifact__in=ids).exclude(unwritten_kinds=[])
     for unwritten_kinds in waiting.values_list("unwritten_kinds", flat=True):
-        if set(unwritten_kinds) & set(kinds):
+        # Chunks are cut by sentences until a language model has cut them.
+        if set(unwritten_kinds) & set(kinds) - {"chunk"}:
             return False
     unsynced = [Node.State.PENDING, Node.State.DELETING]
     nodes = Node.objects.made_from(ids).filter(build=build_id, kind__in=kinds)

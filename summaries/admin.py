@@ -1,5 +1,5 @@
-"""Admin pages for summaries and chunk annotations: view them, and have them written and embedded
-again; and for what the language model has cost."""
+"""Admin pages for summaries, chunk annotations and segmentations: view them, and have them written
+and embedded again; and for what the language model has cost."""
 
 from typing import Any
 from uuid import UUID
@@ -15,7 +15,7 @@ from documents.admin import ArtifactAdmin, IndexFilter
 from indexing.admin import ERROR_CHARS, embed_again
 from indexing.models import IndexBuild, Node
 from summaries import services, tasks
-from summaries.models import Annotation, BuildLanguageModelCost, Summary
+from summaries.models import Annotation, BuildLanguageModelCost, Segmentation, Summary
 
 SUMMARY_PREVIEW_CHARS = 120  # in a list of summaries
 
@@ -26,7 +26,6 @@ class WrittenTextAdmin(UndeletableRowAdmin):
     list_select_related = ["artifact", "page", "build"]
     long_fields = [
         "last_error",
-        "page__text",
         "build__recipe",
         *(f"artifact__{name}" for name in ArtifactAdmin.long_fields),
     ]
@@ -77,7 +76,7 @@ class SummaryAdmin(WrittenTextAdmin):
     list_filter = ["state", IndexFilter, ("page", admin.EmptyFieldListFilter), "is_by_hand"]
     search_fields = ["artifact__title", "=model_name"]
     search_help_text = "Title, name of the model, or the id of the artifact or the page."
-    long_fields = [*WrittenTextAdmin.long_fields, "text", "citations"]
+    long_fields = [*WrittenTextAdmin.long_fields, "page__text", "text", "citations"]
     id_fields = ["artifact", "page"]
 
     def find_nodes(self, rows: QuerySet[Any]) -> QuerySet[Node]:
@@ -99,7 +98,9 @@ class AnnotationAdmin(WrittenTextAdmin):
     search_help_text = (
         "Title, heading, name of the model, or the id of the chunk, its artifact, page or source."
     )
-    long_fields = [*WrittenTextAdmin.long_fields, "text", "questions", "summary", "fields"]
+    long_fields = [
+        *WrittenTextAdmin.long_fields, "page__text", "text", "questions", "summary", "fields",
+    ]  # fmt: skip
     id_fields = ["artifact", "page", "source"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Annotation]:
@@ -116,6 +117,25 @@ class AnnotationAdmin(WrittenTextAdmin):
     @admin.display(description="summary")
     def line(self, row: Any) -> str:
         return row.line
+
+
+@admin.register(Segmentation)
+class SegmentationAdmin(WrittenTextAdmin):
+    """Where a language model cuts sources into chunks."""
+
+    list_display = [
+        "artifact", "source", "build", "state", "model_name", "error", "written_at",
+    ]  # fmt: skip
+    list_select_related = ["artifact", "source", "build"]
+    list_filter = ["state", IndexFilter]
+    search_fields = ["artifact__title", "=model_name"]
+    search_help_text = "Title, name of the model, or the id of the artifact or the source."
+    long_fields = [*WrittenTextAdmin.long_fields, "source__text", "boundaries"]
+    id_fields = ["artifact", "source"]
+
+    def find_nodes(self, rows: QuerySet[Any]) -> QuerySet[Node]:
+        mine = rows.filter(build=OuterRef("build"), source=OuterRef("source"))
+        return Node.objects.filter(Exists(mine), kind="chunk")
 
 
 @admin.register(BuildLanguageModelCost)

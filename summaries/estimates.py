@@ -8,11 +8,13 @@ from core.text import hash_text
 from documents.models import Artifact
 from indexing.drafting.chunk import ChunkDrafter
 from indexing.estimates import NodeEstimate
+from indexing.hooks import Boundaries
 from indexing.models import IndexBuild
 from language import llm
 from language.exceptions import LanguageModelCost
 from summaries.models import EXTRACTIVE_MODEL_NAME, Summary, WrittenText
 from summaries.reuse import reuse_annotations, reuse_artifact_summary, reuse_page_summaries
+from summaries.segmenting import SegmentationInput, can_be_cut, find_boundaries
 from summaries.services import draft_annotations, hash_inputs
 from summaries.text_nodes import ArtifactSummaryDrafter, PageSummaryDrafter, QuestionDrafter
 from summaries.writers import (
@@ -20,6 +22,7 @@ from summaries.writers import (
     AnnotationInput,
     DraftOutcome,
     LanguageModelWriter,
+    SummaryDraft,
     SummaryInput,
 )
 
@@ -35,7 +38,8 @@ State = WrittenText.State
 
 
 def estimate_chunks(artifact: Artifact, build: IndexBuild) -> NodeEstimate:
-    """The beginning of a page stands for its summary if that must be written first."""
+    """The beginning of a page stands for its summary if that must be written first, and sentences
+    for the topics that a language model must find first."""
     summary_spec, summaries = build.spec.page_summaries, {}
     if "summary" in build.spec.chunks.context and summary_spec is not None:
         rows, _ = _draft_page_summaries(artifact, build)
@@ -47,7 +51,9 @@ def estimate_chunks(artifact: Artifact, build: IndexBuild) -> NodeEstimate:
                 ]
             elif row.model_name != EXTRACTIVE_MODEL_NAME:
                 summaries[row.page.pk] = row.text
-    return NodeEstimate(list(ChunkDrafter().make_nodes(artifact, build, summaries)))
+    boundaries, cost = _find_boundaries(artifact, build)
+    nodes = list(ChunkDrafter().make_nodes(artifact, build, summaries, boundaries))
+    return _make_estimate(nodes, cost)
 
 
 def estimate_page_summaries(artifact: Artifact, build: IndexBuild) -> NodeEstimate:
@@ -91,7 +97,8 @@ def estimate_artifact_summary(artifact: Artifact, build: IndexBuild) -> NodeEsti
 def estimate_questions(artifact: Artifact, build: IndexBuild) -> NodeEstimate:
     question_spec = build.spec.questions
     assert question_spec is not None
-    rows, cost = draft_annotations(artifact, build), LanguageModelCost()
+    boundaries, cutting_cost = _find_boundaries(artifact, build)
+    rows, cost = draft_annotations(artifact, build, boundaries), LanguageModelCost()
     reuse_annotations(build, rows)
     due = [row for row in rows if row.state == State.DUE]
     if llm.is_configured():
@@ -104,6 +111,8 @@ def estimate_questions(artifact: Artifact, build: IndexBuild) -> NodeEstimate:
         for row in due:
             row.state, row.model_name = State.WRITTEN, EXTRACTIVE_MODEL_NAME
     written = [row for row in rows if row.state == State.WRITTEN]
+    if not build.spec.chunks.embed:
+        cost += cutting_cost  # otherwise it is counted for the chunks
     unwritten_count = (len(rows) - len(written)) * question_spec.count
     return _make_estimate(
         QuestionDrafter().make_nodes(written, artifact, build),
@@ -111,6 +120,24 @@ def estimate_questions(artifact: Artifact, build: IndexBuild) -> NodeEstimate:
         unwritten_count,
         unwritten_count * TOKENS_PER_QUESTION,
     )
+
+
+def _find_boundaries(artifact: Artifact, build: IndexBuild) -> tuple[Boundaries, LanguageModelCost]:
+    """Those of stored completions; the others must be found first."""
+    boundaries: dict[str, list[int]] = {}
+    cost, strategy = LanguageModelCost(), build.spec.chunks.llm
+    if strategy is None:
+        return boundaries, cost
+    inputs = {
+        hash_text(source.text): SegmentationInput(source.text)
+        for source in artifact.sources.all()
+        if can_be_cut(source.text, strategy)
+    }
+    for outcome in find_boundaries(inputs, strategy, may_call_model=False):
+        cost += outcome.cost
+        if outcome.value is not None:
+            boundaries[outcome.key] = outcome.value.boundaries
+    return boundaries, cost
 
 
 def _draft_page_summaries(
@@ -143,7 +170,7 @@ def _fill_from_stored(
         row.state, row.model_name = State.WRITTEN, outcome.value.model_name
         if isinstance(outcome.value, AnnotationDraft):
             row.questions = outcome.value.questions
-        else:
+        elif isinstance(outcome.value, SummaryDraft):
             row.text = outcome.value.text
     return total
 

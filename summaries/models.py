@@ -1,4 +1,5 @@
-"""Models of the texts written about documents: summaries, and the questions each chunk answers.
+"""Models of the texts written about documents: summaries, the questions each chunk answers, and
+where sources are cut into chunks.
 
 The rows are the work queue, as in the ledger: a row is due until its text is written.
 """
@@ -178,6 +179,33 @@ class Annotation(WrittenText):
 
     def __str__(self) -> str:
         return f"annotation of chunk {self.chunk_id}"
+
+
+class Segmentation(WrittenText):
+    """Where a language model cuts a source into chunks. The boundaries hold for the text whose hash
+    is ``written_input_hash``; without any, the source is cut by sentences."""
+
+    source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="+")
+    boundaries = models.JSONField(
+        default=list,
+        help_text="Offsets in the source at which a new topic begins, in rising order.",
+    )
+
+    objects = LeasedQuerySet["Segmentation"].as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["build", "source"], name="segmentation_source")
+        ]
+        indexes = [
+            models.Index(fields=["artifact", "build", "state"], name="segmentation_of_artifact"),
+            models.Index(
+                fields=["build", "state"], name="segmentation_due", condition=Q(state="due")
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"segmentation of source {self.source_id}"
 
 
 class StoredCompletion(models.Model):

@@ -1,4 +1,5 @@
-"""Drafts the nodes of page summaries, artifact summaries and questions."""
+"""Drafts the nodes of page summaries, artifact summaries and questions, and gives those of chunks
+what is written for them: summaries of pages, and where a language model cuts sources."""
 
 import uuid
 from abc import ABC, abstractmethod
@@ -23,6 +24,7 @@ from summaries.models import (
     EXTRACTIVE_MODEL_NAME,
     NOT_WRITTEN_BY_MODEL,
     Annotation,
+    Segmentation,
     Summary,
     SummaryQuerySet,
     WrittenText,
@@ -156,6 +158,30 @@ def read_context_summaries(
     return found
 
 
+class SegmentationReader(_WrittenTextDrafter):
+    """Gives ``ChunkDrafter`` the boundaries of chunks."""
+
+    def read_boundaries(
+        self, artifact_ids: Collection[UUID], build: IndexBuild
+    ) -> dict[UUID, dict[str, list[int]]]:
+        rows = self._rows(artifact_ids, build).exclude(boundaries=[])
+        found: dict[UUID, dict[str, list[int]]] = {}
+        for artifact_id, text_hash, boundaries in rows.values_list(
+            "artifact", "written_input_hash", "boundaries"
+        ):
+            found.setdefault(artifact_id, {})[text_hash] = boundaries
+        return found
+
+    def rewrite_inputs(self, artifact: UUID, build: IndexBuild, *, only_failed: bool) -> int:
+        rows = self._rows([artifact], build)
+        if only_failed:
+            rows = rows.filter(NOT_WRITTEN_BY_MODEL)
+        return rows.update(**due_field_values(is_cache_bypassed=True))
+
+    def _rows(self, artifact_ids: Collection[UUID], build: IndexBuild) -> QuerySet[Any]:
+        return Segmentation.objects.filter(build=build, artifact__in=artifact_ids)
+
+
 class QuestionDrafter(_WrittenTextDrafter):
     def draft(self, artifact: Artifact, build: IndexBuild) -> list["TextNode"]:
         annotations = (
@@ -214,6 +240,11 @@ class QuestionDrafter(_WrittenTextDrafter):
                 questions, token_counts, strict=True
             )
         ]
+
+    def find_unwritten(self, artifact_ids: Collection[UUID], build: IndexBuild) -> set[UUID]:
+        """Questions wait for the chunks that a language model cuts."""
+        uncut = SegmentationReader().find_unwritten(artifact_ids, build)
+        return super().find_unwritten(artifact_ids, build) | uncut
 
     def get_input_versions(
         self, artifact_ids: Collection[UUID], build: IndexBuild

@@ -130,7 +130,16 @@ class AnnotationDraft:
     note: str = ""  # a fault with which the annotation is still stored
 
 
-Draft = SummaryDraft | AnnotationDraft
+@dataclass(frozen=True, slots=True)
+class SegmentationDraft:
+    """Found boundaries: the offsets at which a text turns to another topic, in rising order."""
+
+    boundaries: list[int]
+    model_name: str
+    note: str = ""  # why there are none
+
+
+Draft = SummaryDraft | AnnotationDraft | SegmentationDraft
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +338,7 @@ class LanguageModelWriter:
                     draft = parse(outcome.key, completion.value, completion.model_name)
                 except InvalidCompletion as unusable:
                     error = unusable
-            if _is_final(error, inputs[outcome.key].attempt):
+            if is_final(error, inputs[outcome.key].attempt):
                 assert error is not None
                 [by_rules] = write_by_rules(outcome.key)
                 assert by_rules.value is not None
@@ -426,7 +435,7 @@ def _count_parallel_calls(model: llm.LanguageModel) -> int:
     return 1 if model.pace.is_slow() else settings.STRATA_LLM_CONCURRENCY
 
 
-def _is_final(error: StrataError | None, attempt: int) -> bool:
+def is_final(error: StrataError | None, attempt: int) -> bool:
     """Whether the model is not to be asked for the text again."""
     if isinstance(error, LanguageModelSilent):
         return attempt >= MAX_SILENT_ATTEMPTS

@@ -1,9 +1,17 @@
 """Split a source into chunks: find sentences, pack them by the strategy, fit them to the window."""
 
+from collections.abc import Sequence
+
 from core.import_lock import import_lock
-from indexing.chunking.packing import EmbedTexts, pack_by_topic, pack_sentences
+from indexing.chunking.packing import (
+    EmbedTexts,
+    pack_between_boundaries,
+    pack_by_topic,
+    pack_sentences,
+)
 from indexing.chunking.window import Chunk, CountTokens, fit_to_window
 from indexing.spec import (
+    LlmStrategy,
     NodeParserStrategy,
     ParagraphStrategy,
     SemanticStrategy,
@@ -21,6 +29,7 @@ def split_into_chunks(
     window: int,
     count_tokens: CountTokens,
     embed: EmbedTexts | None = None,
+    boundaries: Sequence[int] = (),
 ) -> list[Chunk]:
     """Split a source into chunks of at most ``window`` tokens, each including its context.
 
@@ -36,6 +45,8 @@ def split_into_chunks(
             round of splitting.
         embed: gives one vector for each text; needed only by the semantic strategy, which calls it
             once, and by node parsers that compare parts of the text.
+        boundaries: where the language model finds new topics, in code points; read only by its
+            strategy, which cuts by sentences without them.
 
     Raises:
         ValueError: the strategy needs ``embed`` and it is None.
@@ -53,6 +64,10 @@ def split_into_chunks(
             if embed is None:
                 raise ValueError("the semantic strategy needs embed")
             pieces = pack_by_topic(text, sentences, strategy, embed)
+        case LlmStrategy() if boundaries:
+            pieces = pack_between_boundaries(text, sentences, boundaries, strategy.max_chars)
+        case LlmStrategy():
+            pieces = pack_sentences(text, sentences, strategy.max_chars)
         case ParagraphStrategy():
             pieces = [sentences]
         case NodeParserStrategy():

@@ -1,5 +1,6 @@
 """Pack sentences to a size: split them into sections, then pack each section into ranges."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -132,6 +133,22 @@ def pack_by_topic(
     limit = strategy.max_chars
     sentences = split_long_sentences(text, sentences, limit)
     topic_breaks = _find_topic_breaks(text, sentences, strategy.breakpoint_percentile, embed)
+    return _pack_topics(sentences, topic_breaks, limit)
+
+
+def pack_between_boundaries(
+    text: str, sentences: list[Sentence], boundaries: Sequence[int], limit: int
+) -> list[list[Sentence]]:
+    """Split at these offsets; one inside a sentence counts for the next."""
+    sentences = split_long_sentences(text, sentences, limit)
+    starts = [sentence.start for sentence in sentences]
+    opening = {bisect_left(starts, boundary) for boundary in boundaries}
+    return _pack_topics(sentences, [index in opening for index in range(len(sentences))], limit)
+
+
+def _pack_topics(
+    sentences: list[Sentence], topic_breaks: Sequence[bool], limit: int
+) -> list[list[Sentence]]:
     paragraph_starts = [sentence.is_paragraph_start for sentence in sentences]
     positions = measure_in_characters(sentences)
     return [

@@ -20,12 +20,13 @@ from indexing.chunking import (
     prepend_context,
     split_into_chunks,
 )
-from indexing.drafting.drafter import (
-    DrafterWithoutWrittenInput,
-    declared_field_payload,
-    passage_payload,
+from indexing.drafting.drafter import declared_field_payload, passage_payload
+from indexing.hooks import (
+    Boundaries,
+    get_segmentations,
+    read_boundaries,
+    read_page_summaries,
 )
-from indexing.hooks import read_page_summaries
 from indexing.models import IndexBuild, Node
 from indexing.stores.base import Payload
 from indexing.text_nodes import make_text_node
@@ -54,15 +55,20 @@ class DraftedChunk:
     token_count: int
 
 
-class ChunkDrafter(DrafterWithoutWrittenInput):
+class ChunkDrafter:
     def draft(self, artifact: Artifact, build: IndexBuild) -> Iterator["TextNode"]:
         summaries = _read_context_summaries([artifact.pk], build)
         return self.make_nodes(artifact, build, summaries.get(artifact.pk, {}))
 
     def make_nodes(
-        self, artifact: Artifact, build: IndexBuild, page_summaries: Mapping[UUID, str]
+        self,
+        artifact: Artifact,
+        build: IndexBuild,
+        page_summaries: Mapping[UUID, str],
+        boundaries: Boundaries | None = None,
     ) -> Iterator["TextNode"]:
-        for chunk in draft_chunks(artifact, artifact.sources.all(), build, page_summaries):
+        sources = artifact.sources.all()
+        for chunk in draft_chunks(artifact, sources, build, page_summaries, boundaries):
             source = chunk.source
             yield make_text_node(
                 kind="chunk",
@@ -88,12 +94,32 @@ class ChunkDrafter(DrafterWithoutWrittenInput):
         self, artifact_ids: Collection[UUID], build: IndexBuild
     ) -> Mapping[UUID, str]:
         """Chunks do not wait for the summaries of their pages: they are searchable without."""
-        return {
+        versions = {
             artifact_id: hash_text(
                 json.dumps(sorted((str(pk), text) for pk, text in pages.items()))
             )
             for artifact_id, pages in _read_context_summaries(artifact_ids, build).items()
         }
+        for artifact_id, boundaries in read_boundaries(artifact_ids, build).items():
+            listed = json.dumps(sorted((key, list(each)) for key, each in boundaries.items()))
+            versions[artifact_id] = hash_text(f"{versions.get(artifact_id, '')} {listed}")
+        return versions
+
+    def find_unwritten(self, artifact_ids: Collection[UUID], build: IndexBuild) -> set[UUID]:
+        """Those with sources that the language model must still cut; until then they are cut by
+        sentences."""
+        found = [each.find_unwritten(artifact_ids, build) for each in get_segmentations(build)]
+        return set().union(*found)
+
+    def find_unwritable(self, artifact_ids: Collection[UUID], build: IndexBuild) -> set[UUID]:
+        found = [each.find_unwritable(artifact_ids, build) for each in get_segmentations(build)]
+        return set().union(*found)
+
+    def rewrite_inputs(self, artifact: UUID, build: IndexBuild, *, only_failed: bool) -> int:
+        return sum(
+            each.rewrite_inputs(artifact, build, only_failed=only_failed)
+            for each in get_segmentations(build)
+        )
 
     def make_payload(self, node: Node) -> Payload:
         return declared_field_payload(node) | passage_payload(node)
@@ -111,9 +137,11 @@ def draft_chunks(
     sources: Iterable[Source],
     build: IndexBuild,
     page_summaries: Mapping[UUID, str] = {},
+    boundaries: Boundaries | None = None,
 ) -> Iterator[DraftedChunk]:
     """Yield every chunk of these sources for each of the recipe's strategies; neither artifact nor
     sources need be saved. ``page_summaries``: by page, those that are part of contexts.
+    ``boundaries``: where a language model cuts; the stored ones if left out.
 
     A chunk's point id depends on its text, not its place: if an edit only moves a chunk, only its
     payload is written again.
@@ -131,6 +159,8 @@ def draft_chunks(
     is_long = sum(len(source.text) for source in sources) > SHORT_TEXT_CHARS
     weight = spec.chunks.context_weight if is_long else None
     tables_of_page: dict[UUID, list[Table]] = {}
+    if boundaries is None:
+        boundaries = read_boundaries([artifact.pk], build).get(artifact.pk, {})
     for source in sources:
         source_hash = hash_text(source.text)
         source_context = fit_chunk_context(artifact, source, build)
@@ -138,7 +168,12 @@ def draft_chunks(
         tables, table_offset = _find_tables(source, build, tables_of_page)
         for strategy in spec.chunks.strategies:
             cut = partial(
-                split_into_chunks, source.text, strategy, context=source_context, window=window
+                split_into_chunks,
+                source.text,
+                strategy,
+                context=source_context,
+                window=window,
+                boundaries=boundaries.get(source_hash, ()),
             )
             for chunk in cut(count_tokens=count_tokens, embed=embedder.embed_documents):
                 text_hash = hash_text(chunk.text)

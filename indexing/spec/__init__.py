@@ -21,6 +21,7 @@ from indexing.spec.sections import (
     EndpointSpec,
     EvidenceSpec,
     ImageSpec,
+    LlmStrategy,
     NodeParserStrategy,
     ParagraphStrategy,
     QuestionSpec,

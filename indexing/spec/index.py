@@ -262,13 +262,20 @@ class IndexSpec(FrozenModel):
 
     @property
     def has_generated_texts(self) -> bool:
-        """Whether a build is complete only once summaries or questions have been written."""
-        return self.page_summaries is not None or self.questions is not None
+        """Whether a build is complete only once texts about its documents have been written."""
+        needing = (self.page_summaries, self.questions, self.chunks.llm)
+        return any(section is not None for section in needing)
 
     @property
     def prompt_names(self) -> list[str]:
         """The prompts of everything that a language model writes or extracts."""
-        sections = (self.page_summaries, self.artifact_summaries, self.questions, self.concepts)
+        sections = (
+            self.page_summaries,
+            self.artifact_summaries,
+            self.questions,
+            self.concepts,
+            self.chunks.llm,
+        )
         return [section.prompt for section in sections if section is not None]
 
     @property

@@ -5,13 +5,14 @@ from types import NoneType
 from typing import Annotated, Any, get_args, get_origin
 
 import yaml
+from django.conf import settings
 from pydantic import ValidationError
 
 from core.plain_yaml import NotPlainYaml, load_yaml
 from indexing.exceptions import InvalidSpec
 from indexing.spec.index import IndexSpec
 from indexing.spec.node_parsers import check_is_installed
-from indexing.spec.sections import NodeParserStrategy
+from indexing.spec.sections import LlmStrategy, NodeParserStrategy, Strategy
 
 
 def parse_spec(name: str, text: str) -> IndexSpec:
@@ -30,15 +31,29 @@ def parse_spec(name: str, text: str) -> IndexSpec:
     try:
         spec = IndexSpec.model_validate({**content, "name": name})
         for strategy in spec.chunks.strategies:
-            if isinstance(strategy, NodeParserStrategy):
-                check_is_installed(strategy)
+            _check_can_cut(strategy)
     except ValidationError as error:
         line = _find_line(text, _first_mistake(error)["loc"])
         place = f" (line {line})" if line else ""
         raise InvalidSpec(f"{name}.yaml: {describe_first_error(error)}{place}") from None
     except InvalidSpec as error:
-        raise InvalidSpec(f"{name}.yaml: chunks.strategies: {error}") from None
+        raise InvalidSpec(
+            f"{name}.yaml: chunks.strategies: {error}", field="chunks.strategies", fix=error.fix
+        ) from None
     return spec
+
+
+def _check_can_cut(strategy: Strategy) -> None:
+    """Raises ``InvalidSpec``: this service lacks what the strategy needs."""
+    if isinstance(strategy, NodeParserStrategy):
+        check_is_installed(strategy)
+    if isinstance(strategy, LlmStrategy) and not (
+        settings.STRATA_LLM_BASE_URL and settings.STRATA_LLM_MODEL
+    ):
+        raise InvalidSpec(
+            "The strategy 'llm' needs a language model, and none is set.",
+            fix="Set STRATA_LLM_BASE_URL and STRATA_LLM_MODEL, or name another strategy.",
+        )
 
 
 def describe_first_error(error: ValidationError) -> str:

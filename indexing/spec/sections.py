@@ -251,6 +251,17 @@ class SemanticStrategy(ChunkingStrategy):
     breakpoint_percentile: int = Field(90, ge=1, le=99)  # of the distances between neighbours
 
 
+class LlmStrategy(ChunkingStrategy):
+    """Sentences packed up to ``max_chars`` and cut where a language model finds a new topic.
+    ``prompt`` names a file in ``templates/prompts/``; an empty ``model`` means
+    ``STRATA_LLM_MODEL``."""
+
+    name: Literal["llm"] = "llm"
+    max_chars: int = Field(1_000, ge=50, le=10_000)
+    prompt: str = Field("segmentation", pattern=PROMPT_PATTERN)
+    model: str = ""
+
+
 class NoOptions(FrozenModel):
     pass
 
@@ -319,7 +330,7 @@ class NodeParserStrategy(ChunkingStrategy):
 
 
 Strategy = Annotated[
-    SentenceStrategy | ParagraphStrategy | SemanticStrategy | NodeParserStrategy,
+    SentenceStrategy | ParagraphStrategy | SemanticStrategy | LlmStrategy | NodeParserStrategy,
     Field(discriminator="name"),
 ]
 
@@ -344,6 +355,11 @@ class ChunkSpec(FrozenModel):
         if len(set(keys)) != len(keys):
             raise ValueError("each chunking strategy and node parser may be listed only once")
         return self
+
+    @property
+    def llm(self) -> LlmStrategy | None:
+        """The strategy by which a language model cuts, if it is one of them."""
+        return next((each for each in self.strategies if isinstance(each, LlmStrategy)), None)
 
 
 class PageSummarySpec(FrozenModel):

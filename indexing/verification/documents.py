@@ -102,7 +102,12 @@ def _ledger_matches_artifact(
     others = [kind for kind in get_drafters(build) if kind != "chunk"]
     if others and not rows_match_drafts(build, artifact, others):
         return False
-    return "chunk" not in build.spec.kinds or _chunks_match_sources(build, artifact, report)
+    if "chunk" not in build.spec.kinds:
+        return True
+    if not _chunks_match_sources(build, artifact, report):
+        return False
+    # Boundaries of a language model may have changed where chunks still cover the text.
+    return build.spec.chunks.llm is None or rows_match_drafts(build, artifact, ["chunk"])
 
 
 def rows_match_drafts(build: IndexBuild, artifact: Artifact, kinds: Sequence[str]) -> bool:

@@ -14,7 +14,7 @@ FINDINGS = {
     "unparsed": ("I8", "artifacts that are not parsed yet", REMEDY_NONE_NEEDED),
     "unwritten": (
         "I1",
-        "artifacts with summaries or questions still to be written",
+        "artifacts with summaries, questions or chunks that a model must still write or cut",
         REMEDY_NONE_NEEDED,
     ),
     "unplanned": (

@@ -3,7 +3,7 @@
 Retries all work that failed: of reading files, writing texts and embedding nodes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -15,12 +15,24 @@ from documents.services import retry_parsing
 from indexing.hooks import Fault
 from indexing.models import IndexBuild, Node
 from indexing.services import retry_failed_nodes
-from summaries.models import NOT_WRITTEN_BY_MODEL, Annotation, Summary
+from summaries.models import (
+    NOT_WRITTEN_BY_MODEL,
+    Annotation,
+    Segmentation,
+    Summary,
+    WrittenText,
+)
 from summaries.services.rows import TEXT_MODELS, make_texts_due
+
+WHAT_IS_WRITTEN: Mapping[type[WrittenText], str] = {
+    Summary: "summaries",
+    Annotation: "annotations of passages",
+    Segmentation: "segmentations of sources",
+}
 
 
 def find_written_text_faults(artifacts: QuerySet[Artifact]) -> Iterator[tuple[UUID, Fault]]:
-    for model, what in ((Summary, "summaries"), (Annotation, "annotations of passages")):
+    for model, what in WHAT_IS_WRITTEN.items():
         rows = model._default_manager.filter(
             NOT_WRITTEN_BY_MODEL,
             build__in=IndexBuild.objects.live(),
@@ -29,7 +41,9 @@ def find_written_text_faults(artifacts: QuerySet[Artifact]) -> Iterator[tuple[UU
         for row in rows.values("artifact", "state").annotate(
             count=Count("pk"), reason=Min("last_error")
         ):
-            code = "texts_missing" if row["state"] == "failed" else "texts_by_rules"
+            # A source that a model cannot cut is cut by sentences.
+            is_missing = row["state"] == "failed" and model is not Segmentation
+            code = "texts_missing" if is_missing else "texts_by_rules"
             detail = f"{row['count']} {what}: {row['reason']}"
             yield row["artifact"], {"code": code, "detail": detail}
 
@@ -50,7 +64,8 @@ def retry_failed_work(artifacts: QuerySet[Artifact], nodes: QuerySet[Node]) -> R
         make_texts_due(
             model._default_manager.filter(
                 NOT_WRITTEN_BY_MODEL, artifact__in=artifacts, build__in=builds
-            )
+            ),
+            is_cache_bypassed=model is Segmentation,  # its stored answer would be refused again
         )
         for model in TEXT_MODELS
     )

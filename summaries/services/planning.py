@@ -15,15 +15,24 @@ from documents.models import Artifact, Page
 from documents.reading import mark_artifact_failed
 from indexing.drafting.chunk import DraftedChunk, draft_chunks
 from indexing.exceptions import UnchunkableText
+from indexing.hooks import Boundaries
 from indexing.models import IndexBuild
 from indexing.services.rereading import drop_reading
-from summaries.models import EMPTY_TEXT_HASH, Annotation, Summary, WrittenText, due_field_values
+from summaries.models import (
+    EMPTY_TEXT_HASH,
+    Annotation,
+    Segmentation,
+    Summary,
+    WrittenText,
+    due_field_values,
+)
 from summaries.reuse import (
     REUSED_SUMMARY_FIELDS,
     reuse_annotations,
     reuse_artifact_summary,
     reuse_page_summaries,
 )
+from summaries.segmenting import can_be_cut
 from summaries.services.rows import (
     ROWS_PER_STATEMENT,
     annotation_field_values,
@@ -41,8 +50,8 @@ _LOCATION_FIELDS = [
 
 
 def plan_written_texts(artifact_id: UUID, build: IndexBuild) -> None:
-    """Create and update the summary and annotation rows of one artifact, to match its current
-    pages and sources.
+    """Create and update the summary, annotation and segmentation rows of one artifact, to match its
+    current pages and sources. Annotations of chunks that a language model must cut wait for it.
 
     Texts stay if their input has not changed; texts by hand always stay. An artifact that is not
     parsed yet is skipped.
@@ -59,8 +68,10 @@ def plan_written_texts(artifact_id: UUID, build: IndexBuild) -> None:
     artifact = artifacts.with_sources(build.reading).first()
     if artifact is None:
         return
+    if spec.chunks.llm is not None and not _plan_segmentations(artifact, build):
+        return  # the change has enqueued planning again
     drafts = None
-    if spec.questions is not None and not _has_current_annotations(artifact, build):
+    if spec.questions is not None and _needs_annotations(artifact, build):
         try:
             drafts = draft_annotations(artifact, build)
         except UnchunkableText as error:
@@ -80,6 +91,40 @@ def plan_written_texts(artifact_id: UUID, build: IndexBuild) -> None:
             _save_annotations(current, build, drafts)
         if spec.questions is not None:
             _normalise_fields(current, build)
+
+
+def _plan_segmentations(artifact: Artifact, build: IndexBuild) -> bool:
+    """Return whether the artifact is still the same."""
+    strategy = build.spec.chunks.llm
+    assert strategy is not None
+    hashes = {
+        source.pk: hash_text(source.text)
+        for source in artifact.sources.all()
+        if can_be_cut(source.text, strategy)
+    }
+    with transaction.atomic():
+        unchanged = Artifact.objects.filter(pk=artifact.pk, revision=artifact.revision)
+        if unchanged.select_for_update().first() is None:
+            return False
+        rows = Segmentation.objects.filter(build=build, artifact=artifact)
+        rows.exclude(source__in=hashes).delete()
+        changed = [row for row in rows if row.input_hash != hashes[row.source_id]]
+        for row in changed:
+            row.input_hash = hashes[row.source_id]
+            make_due(row)
+        Segmentation.objects.bulk_update(
+            changed, [*_DUE_FIELDS, "input_hash"], batch_size=ROWS_PER_STATEMENT
+        )
+        planned = set(rows.values_list("source", flat=True))
+        Segmentation.objects.bulk_create(
+            [
+                Segmentation(build=build, artifact=artifact, source_id=pk, input_hash=input_hash)
+                for pk, input_hash in hashes.items()
+                if pk not in planned
+            ],
+            batch_size=ROWS_PER_STATEMENT,
+        )
+    return True
 
 
 def _plan_page_summaries(artifact: Artifact, build: IndexBuild) -> None:
@@ -141,6 +186,14 @@ def _plan_artifact_summary(artifact: Artifact, build: IndexBuild) -> None:
         Summary.objects.bulk_update([row], REUSED_SUMMARY_FIELDS)
 
 
+def _needs_annotations(artifact: Artifact, build: IndexBuild) -> bool:
+    if build.spec.chunks.llm is None:
+        return not _has_current_annotations(artifact, build)
+    # Other boundaries make other chunks of the same sources.
+    due = Segmentation.objects.filter(build=build, artifact=artifact, state=WrittenText.State.DUE)
+    return not due.exists()
+
+
 def _has_current_annotations(artifact: Artifact, build: IndexBuild) -> bool:
     """Whether the annotations' chunks were cut from the current sources."""
     cut = Annotation.objects.filter(build=build, artifact=artifact)
@@ -164,9 +217,12 @@ def _normalise_fields(artifact: Artifact, build: IndexBuild) -> None:
             unchanged.update(**annotation_field_values(draft))
 
 
-def draft_annotations(artifact: Artifact, build: IndexBuild) -> list[Annotation]:
-    """Make one unsaved annotation for each chunk of the recipe, even if chunks are not embedded."""
-    chunks = draft_chunks(artifact, artifact.sources.all(), build)
+def draft_annotations(
+    artifact: Artifact, build: IndexBuild, boundaries: Boundaries | None = None
+) -> list[Annotation]:
+    """Make one unsaved annotation for each chunk of the recipe, even if chunks are not embedded.
+    ``boundaries``: as those of ``draft_chunks``."""
+    chunks = draft_chunks(artifact, artifact.sources.all(), build, boundaries=boundaries)
     return [make_annotation(artifact, build, chunk) for chunk in chunks]
 
 

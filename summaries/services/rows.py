@@ -11,12 +11,13 @@ from django.db.models import QuerySet
 from core.text import hash_text
 from indexing.models import IndexBuild
 from indexing.services import make_documents_due
-from summaries.models import Annotation, Summary, WrittenText, due_field_values
+from summaries.models import Annotation, Segmentation, Summary, WrittenText, due_field_values
 from summaries.writers import AnnotationDraft
 
 ROWS_PER_STATEMENT = 500
 
-TEXT_MODELS: tuple[type[WrittenText], ...] = (Summary, Annotation)
+# In the order in which they are written: questions are asked about the chunks of segmentations.
+TEXT_MODELS: tuple[type[WrittenText], ...] = (Segmentation, Summary, Annotation)
 
 
 def make_due(row: WrittenText) -> None:

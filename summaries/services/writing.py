@@ -25,10 +25,12 @@ from indexing.throughput import (
 )
 from language import llm
 from language.exceptions import LanguageModelCallsSpent, LanguageModelCost, LanguageModelSilent
+from summaries import segmenting
 from summaries.models import (
     EXTRACTIVE_MODEL_NAME,
     Annotation,
     BuildLanguageModelCost,
+    Segmentation,
     StoredCompletion,
     Summary,
     WrittenText,
@@ -42,10 +44,11 @@ from summaries.services.rows import (
 )
 from summaries.writers import (
     BY_HAND_MODEL_NAME,
-    AnnotationDraft,
     AnnotationInput,
+    Draft,
     DraftOutcome,
     Outcome,
+    SegmentationDraft,
     SummaryDraft,
     SummaryInput,
     get_claim_batch_size,
@@ -84,7 +87,10 @@ def write_due_texts(
         return
     for model in TEXT_MODELS:
         claimable_texts(build, model).give_up_exhausted()
-        claim = claimable_texts(build, model).order_by("pk").claim_batch(limit)
+        count = limit
+        if model is Segmentation:
+            count = max(1, limit // segmenting.count_calls_of_source())
+        claim = claimable_texts(build, model).order_by("pk").claim_batch(count)
         if claim is not None:
             _write_claim(build, model, claim, result, should_stop)
             return
@@ -157,7 +163,8 @@ def _write_claim(
     result: WriteBatchResult,
     should_stop: Callable[[], bool],
 ) -> None:
-    rows = {row.pk: row for row in claim.rows.select_related("artifact", "page")}
+    read_from = "source" if model is Segmentation else "page"
+    rows = {row.pk: row for row in claim.rows.select_related("artifact", read_from)}
     result.row_count += len(rows)
     save_outcomes(
         build,
@@ -205,6 +212,9 @@ def save_outcomes(
 def _write_drafts(
     build: IndexBuild, model: type[WrittenText], rows: dict[int, Any]
 ) -> Iterable[DraftOutcome[int]]:
+    if model is Segmentation:
+        yield from _find_boundaries(build, rows)
+        return
     writer = get_writer()
     if model is Annotation:
         chunks = {
@@ -242,6 +252,18 @@ def _write_drafts(
     yield from writer.summarise(inputs, build.spec)
 
 
+def _find_boundaries(build: IndexBuild, rows: dict[int, Any]) -> Iterable[Outcome[int, Any]]:
+    strategy = build.spec.chunks.llm
+    assert strategy is not None
+    inputs = {}
+    for pk, row in rows.items():
+        row.input_hash = hash_text(row.source.text)
+        inputs[pk] = segmenting.SegmentationInput(
+            row.source.text, row.is_cache_bypassed, row.artifact_id, row.attempts
+        )
+    return segmenting.find_boundaries(inputs, strategy)
+
+
 def _save_outcome(
     build: IndexBuild,
     row: Any,
@@ -272,6 +294,8 @@ def _save_outcome(
         values |= {"model_name": row.model_name}
     elif isinstance(outcome.value, SummaryDraft):
         values |= _summary_field_values(row, outcome.value)
+    elif isinstance(outcome.value, SegmentationDraft):
+        values |= {"boundaries": outcome.value.boundaries}
     else:
         values |= annotation_field_values(outcome.value)
     with transaction.atomic():
@@ -283,7 +307,7 @@ def _save_outcome(
     result.artifact_ids.add(row.artifact_id)
 
 
-def _is_worse_than_stored(row: WrittenText, draft: SummaryDraft | AnnotationDraft) -> bool:
+def _is_worse_than_stored(row: WrittenText, draft: Draft) -> bool:
     """Whether rules wrote this where a model has written the stored text from the same input."""
     is_by_rules = draft.model_name == EXTRACTIVE_MODEL_NAME and draft.note
     has_text_of_model = row.model_name not in {"", EXTRACTIVE_MODEL_NAME, BY_HAND_MODEL_NAME}

@@ -15,7 +15,7 @@ from documents.originals import save_incoming_file
 from documents.reading import parse_artifact
 from indexing import services
 from indexing.models import IndexBuild, IndexedDocument, Node
-from summaries.models import Annotation, BuildLanguageModelCost, Summary
+from summaries.models import Annotation, BuildLanguageModelCost, Segmentation, Summary
 from tests.acting import act, offered, start
 from tests.factories import give, sync
 from tests.written import ALL_KINDS, make_build, write_all
@@ -30,10 +30,11 @@ EMBEDDED: dict[type, set[str]] = {  # the kinds of node that belong to the rows 
     Node: {"chunk", "page_summary", "artifact_summary", "question", "concept", "relationship_type"},
     Summary: {"page_summary", "artifact_summary"},
     Annotation: {"question"},
+    Segmentation: {"chunk"},
     Concept: {"concept"},
     RelationshipType: {"relationship_type"},
 }  # fmt: skip
-WRITTEN = [Artifact, IndexBuild, Node, Summary, Annotation]
+WRITTEN = [Artifact, IndexBuild, Node, Summary, Annotation, Segmentation]
 
 
 def name_of(model: type) -> str:
@@ -55,7 +56,9 @@ def full(store, embedder) -> IndexBuild:
     artifact = give("Tendons heal slowly.", index="full", title="Tendons")
     create_concept("full", "Tendon")
     create_relationship_type("full", "SUPPORTS", category="epistemic")
-    Extraction.objects.create(source=artifact.sources.get(), state="written")
+    source = artifact.sources.get()
+    Extraction.objects.create(source=source, state="written")
+    Segmentation.objects.create(build=build, artifact=artifact, source=source, state="written")
     BuildLanguageModelCost.objects.create(build=build, call_count=3)
     write_all(build, artifact)
     services.plan_unannounced_standalone_nodes(build)
@@ -142,6 +145,9 @@ class TestWriteAgain:
             assert (due, questions) == (set(), 1)
         elif model is Summary:
             assert (len(due), questions) == (1, 0)
+        elif model is Segmentation:
+            assert Segmentation.objects.filter(state="due").exists()
+            assert (due, questions) == (set(), 0)
         else:
             assert (len(due), questions) == (2, 1)
 

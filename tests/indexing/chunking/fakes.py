@@ -3,7 +3,7 @@
 import numpy as np
 
 from indexing.chunking import split_into_chunks
-from indexing.spec import ParagraphStrategy, SemanticStrategy, SentenceStrategy
+from indexing.spec import LlmStrategy, ParagraphStrategy, SemanticStrategy, SentenceStrategy
 
 SENTENCE = SentenceStrategy()
 STRATEGIES = [
@@ -11,6 +11,7 @@ STRATEGIES = [
     SENTENCE,
     ParagraphStrategy(),
     SemanticStrategy(max_chars=120, breakpoint_percentile=60),
+    LlmStrategy(max_chars=120),
 ]
 FAMILY = "👨‍👩‍👧‍👦"
 FLAG = "🇩🇪"
@@ -38,7 +39,14 @@ def by_letters(texts):
 
 
 def cut(
-    text, strategy=SENTENCE, *, context="", window=100_000, count_tokens=None, embed=by_letters
+    text,
+    strategy=SENTENCE,
+    *,
+    context="",
+    window=100_000,
+    count_tokens=None,
+    embed=by_letters,
+    boundaries=(),
 ):
     return split_into_chunks(
         text,
@@ -47,6 +55,7 @@ def cut(
         window=window,
         count_tokens=count_tokens or Counter(),
         embed=embed,
+        boundaries=boundaries,
     )
 
 
