@@ -15,7 +15,8 @@ MAX_PIXELS = 50_000_000  # 200 MB of memory at most
 
 
 def read(path: Path, draft: DocumentDraft) -> None:
-    """Add an image as one page, with its text if OCR reads it. Raises ``Unparsable``: ``too_many_pixels``."""
+    """Add an image as one page, with its text if OCR reads it. Raises ``Unparsable``:
+    ``too_many_pixels``."""
     with _opened(path) as image:
         image.verify()  # checks checksums; the image cannot be used afterwards
     picture = open_image(path)

@@ -85,7 +85,8 @@ def read(path: Path, draft: DocumentDraft) -> None:
 
 
 def open_pdf(path: Path) -> pypdfium2.PdfDocument:
-    """Open a PDF that needs no password. Raises ``Unparsable``: ``encrypted_pdf``, ``damaged_file``."""
+    """Open a PDF that needs no password. Raises ``Unparsable``: ``encrypted_pdf``,
+    ``damaged_file``."""
     try:
         document = pypdfium2.PdfDocument(path)
     except pypdfium2.PdfiumError as error:

@@ -95,7 +95,8 @@ class SearchOptions:
             object.__setattr__(self, "vector", read_vector(self.vector))
 
     def check(self, *, max_limit: int = MAX_LIMIT) -> None:
-        """Check that the options are within their bounds. Raises ``InvalidInput``: names the option."""
+        """Check that the options are within their bounds. Raises ``InvalidInput``: names the
+        option."""
         if not 1 <= self.limit <= max_limit:
             raise InvalidInput(f"limit must be between 1 and {max_limit}.", field="limit")
         if not 0 <= self.offset <= MAX_OFFSET:
