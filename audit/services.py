@@ -23,13 +23,13 @@ import strata_types
 from access.authentication import ACTING_FOR, ApiKeyUser, ApplicationUser
 from access.client_address import get_client_address
 from audit.models import AuditRow, Chain, Subject, hash_secret
+from core.events import Target
 
 BLOCK = 1_000  # rows read, sealed or deleted at once
 _SEAL = "UPDATE audit_auditrow SET position = %s, seal = %s WHERE id = %s"  # bulk_update is slow
 
 READING_METHODS = ("GET", "HEAD", "OPTIONS")
 
-Target = tuple[str, str, int | None]  # index, document and its revision, "" where there is none
 Caller = tuple[Subject.Kind, int, str, str | None]  # with number, name and address
 
 
@@ -53,7 +53,8 @@ def identify(request: HttpRequest) -> Caller:
 def write_rows(
     caller: Caller, operation: tuple[str, str], status: int, targets: Iterable[Target]
 ) -> None:
-    """Write a row for each target of an operation, which is a method and a route."""
+    """Write a row for each target of an operation, which is a method and a route. A target without
+    an index or a document has an empty text there."""
     (kind, number, name, address), (method, route) = caller, operation
     secret = Fernet.generate_key().decode()
     subject, _ = Subject.objects.exclude(secret="").get_or_create(

@@ -14,12 +14,42 @@ from rest_framework.response import Response
 import strata_types
 from access.all_documents import NeedsEverything
 from access.grants import Scope
+from access.permissions import find_larger_grant
 from audit.models import AuditRow, Subject
-from audit.serializers import AuditFilterSerializer, AuditPageSerializer, iter_csv, render_row
-from audit.services import erase_subjects, iter_rows, verify_chain
+from audit.serializers import (
+    AuditFilterSerializer,
+    AuditPageSerializer,
+    iter_csv,
+    render_change,
+    render_row,
+)
+from audit.services import erase_subjects, iter_rows, select_changes, verify_chain
 from core.http_formats import IgnoreAcceptHeader
 from core.openapi import operation
 from core.paging import narrow, paginate
+from core.serializers import PagingSerializer
+from documents.viewsets import ARTIFACT_ID, get_visible_artifact
+
+
+@extend_schema(tags=["Documents"])
+class ChangesViewSet(viewsets.ViewSet):
+    """The rows about one document, for all who see it."""
+
+    scopes = Scope.SEARCH
+
+    @operation("list_changes", strata_types.ChangeList, path=[ARTIFACT_ID], query=PagingSerializer)
+    def list(self, request: Request, artifact_id: str) -> Response:
+        """List the changes of an artifact, newest first.
+
+        They are rows of the audit log, which keeps them for a time and has none for what a command
+        wrote to the database itself. Names are only for callers with the scope `manage` for it.
+        """
+        artifact = get_visible_artifact(request, artifact_id)
+        parameters = PagingSerializer.read(request.query_params)
+        page, answer = paginate(request, select_changes(str(artifact.pk)), parameters)
+        with_name = artifact.is_visible_to(find_larger_grant(request, Scope.MANAGE))
+        answer["results"] = [render_change(row, with_name=with_name) for row in page]
+        return Response(answer)
 
 
 @extend_schema(tags=["Audit"])

@@ -15,7 +15,7 @@ from rest_framework.utils.encoders import JSONEncoder
 
 from access.grants import EVERYTHING, Grant
 from access.usage_limits import free_slot, keep_batch
-from audit.services import Target
+from core.events import Target
 from core.exceptions import StrataError
 from core.http_formats import Line, Readable, iter_lines
 from core.serializers import make_error_json
@@ -64,22 +64,22 @@ def add_batch(
     index: str,
     stream: Readable,
     grant: Grant = EVERYTHING,
-    audit: Callable[[list[Target]], None] = lambda targets: None,
+    note: Callable[[list[Target]], None] = lambda targets: None,
 ) -> Iterator[bytes]:
     """Add each line of a stream to an index; yield one JSON result line for each, in order.
 
     Each step adds one group of lines. It yields nothing if their verdicts are sent later.
 
     A verdict is sent only after its artifact is committed, so a broken connection loses nothing
-    that was acknowledged. Lines sent again are ``unchanged``. ``audit`` writes the rows of the
-    documents that a group changes, in the group's transaction.
+    that was acknowledged. Lines sent again are ``unchanged``. ``note`` is told the documents
+    that a group changes, in the group's transaction.
     """
     early_byte_count = 0
     with SpooledTemporaryFile(max_size=RESPONSE_MEMORY_BYTES) as delayed_response:
         for group in _group_lines(iter_lines(stream, limit=settings.STRATA_MAX_JSON_BYTES)):
             lines = b"".join(
                 json.dumps(verdict, ensure_ascii=False, cls=JSONEncoder).encode() + b"\n"
-                for verdict in _add_group(index, group, grant, audit)
+                for verdict in _add_group(index, group, grant, note)
             )
             if early_byte_count + len(lines) <= EARLY_RESPONSE_BYTES:
                 early_byte_count += len(lines)
@@ -108,14 +108,14 @@ def _group_lines(lines: Iterator[Line]) -> Iterator[list[Line]]:
 
 
 def _add_group(
-    index: str, group: list[Line], grant: Grant, audit: Callable[[list[Target]], None]
+    index: str, group: list[Line], grant: Grant, note: Callable[[list[Target]], None]
 ) -> list[dict[str, Any]]:
     for tries_left in reversed(range(GROUP_ATTEMPTS)):
         try:
             with transaction.atomic():
                 verdicts = [_add_line(index, line, grant) for line in group]
                 changed = [each for each in verdicts if each["verdict"] not in UNCHANGED]
-                audit([(index, each["id"], each["revision"]) for each in changed])
+                note([(index, each["id"], each["revision"]) for each in changed])
                 return verdicts
         except UNSAVED:
             logger.warning("A group of a batch could not be stored", exc_info=not tries_left)

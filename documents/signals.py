@@ -3,20 +3,18 @@
     upload / import          -> services.add_artifact     one transaction: row + file
     Artifact saved -> commit -> tasks.parse_artifact      if its content is not parsed yet
     each minute (beat)       -> tasks.reconcile_documents     what no message announced
-    Artifact deleted         -> webhooks.services.erase_artifact   in the same transaction
 
 ``indexing/signals.py`` shows what happens once an artifact is parsed.
 """
 
 from typing import Any
 
-from django.db.models.signals import post_delete, post_save
+from django.db.models.signals import post_save
 from django.dispatch import receiver
 
 from core.enqueueing import enqueue_on_commit
 from documents import tasks
 from documents.models import Artifact
-from webhooks.services import erase_artifact
 
 
 @receiver(post_save, sender=Artifact, dispatch_uid="documents.artifact_saved")
@@ -24,8 +22,3 @@ def enqueue_parsing(instance: Artifact, *, raw: bool = False, **kwargs: Any) -> 
     if raw or instance.state != Artifact.State.RECEIVED:
         return
     enqueue_on_commit(tasks.parse_artifact, artifact_id=str(instance.pk))
-
-
-@receiver(post_delete, sender=Artifact, dispatch_uid="documents.artifact_deleted")
-def erase_deliveries(instance: Artifact, **kwargs: Any) -> None:
-    erase_artifact(instance.pk)

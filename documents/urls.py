@@ -17,7 +17,6 @@ urlpatterns = [
     ),
     *api_paths(f"{ARTIFACT}content", ArtifactViewSet, {"put": "content"}),
     *api_paths(f"{ARTIFACT}original", StreamedArtifactViewSet, {"get": "original"}),
-    *api_paths(f"{ARTIFACT}changes/", ArtifactViewSet, {"get": "changes"}),
     *api_paths(f"{ARTIFACT}pages/", ArtifactViewSet, {"get": "pages"}),
     *api_paths(PAGE, ArtifactViewSet, {"get": "page"}),
     *api_paths(f"{PAGE}picture", StreamedArtifactViewSet, {"get": "picture"}),

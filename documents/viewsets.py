@@ -24,16 +24,14 @@ from rest_framework.response import Response
 import strata_types
 from access.authentication import get_grant
 from access.grants import Grant, Scope
-from access.permissions import find_larger_grant, require_larger_scope
+from access.permissions import require_larger_scope
 from access.request_throttle import get_holder
 from access.usage_limits import require_room, take_batch
-from audit.serializers import render_change
-from audit.services import identify, select_changes, write_rows
+from core.events import note_changes
 from core.exceptions import StrataError
 from core.http_formats import IgnoreAcceptHeader, JSONParser, max_json_bytes
 from core.openapi import ERROR, body_of, operation
 from core.paging import narrow, paginate
-from core.routes import describe_route
 from core.serializers import PagingSerializer
 from documents import reading, services
 from documents.batches import BatchResponse, add_batch
@@ -88,7 +86,7 @@ PAGE_INDEX = OpenApiParameter(
 class ArtifactViewSet(viewsets.ViewSet):
     """Artifacts of an index: add and list by index, read and change by id."""
 
-    reads = ("list", "retrieve", "pages", "changes", "page", "picture", "boxes", "original")
+    reads = ("list", "retrieve", "pages", "page", "picture", "boxes", "original")
     writes = ("create", "batch", "partial_update", "destroy", "content")
     scopes = dict.fromkeys(reads, Scope.SEARCH) | dict.fromkeys(writes, Scope.WRITE)
     parser_classes = [JSONParser, MultiPartParser]
@@ -171,7 +169,7 @@ class ArtifactViewSet(viewsets.ViewSet):
             index,
             request.stream or BytesIO(),
             get_grant(request),
-            partial(write_rows, identify(request), describe_route(request), status.HTTP_200_OK),
+            partial(note_changes, request),
         )
         response = BatchResponse(verdicts, slot)
         response["X-Accel-Buffering"] = "no"  # proxies must not buffer the verdicts
@@ -217,7 +215,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         200: no point of it is left in the vector store. 202: some may be left and are removed
         later; `waits_for` names the replicas that may still hold one.
         """
-        artifact = _get_visible(request, artifact_id)
+        artifact = get_visible_artifact(request, artifact_id)
         pk, part_ids = artifact.pk, list(artifact.parts.values_list("pk", flat=True))
         revision = services.remove_artifact(pk, get_grant(request))
         answer: dict[str, Any] = {
@@ -249,7 +247,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         Its id, title, metadata and groups stay. 202: a new revision is being indexed. 200: the
         content is unchanged.
         """
-        pk = _get_visible(request, artifact_id).pk  # before a file is written
+        pk = get_visible_artifact(request, artifact_id).pk  # before a file is written
         grant, holder = get_grant(request), get_holder(request)
         content: Content
         if _is_form(request.content_type):
@@ -263,7 +261,7 @@ class ArtifactViewSet(viewsets.ViewSet):
     def pages(self, request: Request, artifact_id: str) -> Response:
         """List the pages of an artifact, without their text."""
         parameters = PagingSerializer.read(request.query_params)
-        artifact = _get_visible(request, artifact_id)
+        artifact = get_visible_artifact(request, artifact_id)
         pages = artifact.pages.order_by("index").annotate(char_count=Length("text"))
         page, answer = paginate(request, pages.defer("text"), parameters)
         return Response({**answer, "results": [_render_page(row, row.char_count) for row in page]})
@@ -277,20 +275,6 @@ class ArtifactViewSet(viewsets.ViewSet):
         page = _get_page(request, artifact_id, page_index)
         rendered = _render_page(page, len(page.text))
         return Response({**rendered, "artifact_id": str(page.artifact_id), "text": page.text})
-
-    @operation("list_changes", strata_types.ChangeList, path=[ARTIFACT_ID], query=PagingSerializer)
-    def changes(self, request: Request, artifact_id: str) -> Response:
-        """List the changes of an artifact, newest first.
-
-        They are rows of the audit log, which keeps them for a time and has none for what a command
-        wrote to the database itself. Names are only for callers with the scope `manage` for it.
-        """
-        artifact = _get_visible(request, artifact_id)
-        parameters = PagingSerializer.read(request.query_params)
-        page, answer = paginate(request, select_changes(str(artifact.pk)), parameters)
-        with_name = artifact.is_visible_to(find_larger_grant(request, Scope.MANAGE))
-        answer["results"] = [render_change(row, with_name=with_name) for row in page]
-        return Response(answer)
 
     @extend_schema(
         operation_id="draw_page",
@@ -348,7 +332,7 @@ class ArtifactViewSet(viewsets.ViewSet):
 
         If a virus scanner is configured, it has checked the file.
         """
-        artifact = _get_visible(request, artifact_id)
+        artifact = get_visible_artifact(request, artifact_id)
         # The original of a ZIP or an e-mail has the bytes of all its files.
         require_all_visible(artifact.parts, get_grant(request), HiddenParts)
         with _reading_original(artifact) as path:
@@ -391,12 +375,12 @@ def _parse_artifact_id(artifact_id: str) -> UUID:
         raise UnknownArtifact from None
 
 
-def _get_visible(request: Request, artifact_id: str) -> Artifact:
+def get_visible_artifact(request: Request, artifact_id: str) -> Artifact:
     return Artifact.objects.require(_parse_artifact_id(artifact_id), get_grant(request))
 
 
 def _get_page(request: Request, artifact_id: str, page_index: str) -> Page:
-    artifact, page = _get_visible(request, artifact_id), None
+    artifact, page = get_visible_artifact(request, artifact_id), None
     if page_index.isascii() and page_index.isdigit() and len(page_index) < 10:
         page = artifact.pages.filter(index=int(page_index)).first()
     if page is None:

@@ -12,6 +12,7 @@ from django.db import models, transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
+from core.events import announce
 from documents.models import Artifact
 from documents.pages import show_readings
 from documents.reading import find_outdated_artifacts
@@ -29,7 +30,6 @@ from indexing.services import (
 from indexing.spec import dump_recipe
 from indexing.spec.loaded import reread_spec
 from indexing.stores import get_store
-from webhooks.services import emit_event
 
 logger = logging.getLogger(__name__)
 
@@ -257,7 +257,7 @@ def promote_build(build: IndexBuild, *, is_forced: bool = False) -> IndexBuild |
             show_readings(index.name, current.reading)
         index.live_build = current
         index.save(update_fields=["live_build"])
-        emit_event(
+        announce(
             "build.promoted",
             {
                 "index": index.name,

@@ -13,12 +13,12 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from core.events import announce
 from documents.index_catalog import IndexingProgress, get_catalog
 from documents.models import Artifact, PendingRevision
 from indexing.exceptions import NotYetIndexed
 from indexing.models import NOT_SYNCED, IndexedDocument, Node
 from indexing.stores import get_store
-from webhooks.services import emit_event
 
 REVISION_BATCH_SIZE = 200  # revisions examined together
 LAST_WRITES = 50  # revisions whose points a search with ``min_revision`` requires
@@ -154,12 +154,12 @@ def _complete_batch(revisions: Sequence[PendingRevision]) -> int:
         PendingRevision.objects.filter(pk__in=[change.pk for change in examined]).delete()
         for changed_id in dict.fromkeys(change.changed_id for change in examined):
             if changed_id in artifacts_by_id:
-                _emit_event(artifacts_by_id[changed_id], progress_by_id.get(changed_id))
+                _announce(artifacts_by_id[changed_id], progress_by_id.get(changed_id))
     return len(examined)
 
 
-def _emit_event(artifact: Artifact, progress: IndexingProgress | None) -> None:
-    emit_event(
+def _announce(artifact: Artifact, progress: IndexingProgress | None) -> None:
+    announce(
         f"artifact.{_get_status(artifact)}",
         {
             "index": artifact.index,

@@ -45,7 +45,7 @@ class TestCreateConcept:
         self, knowledge, heron, monkeypatch
     ):
         announced = []
-        monkeypatch.setattr(revisions, "emit_event", lambda *event: announced.append(event))
+        monkeypatch.setattr(revisions, "announce", lambda *event: announced.append(event))
         document = give(TEXT, index=INDEX)
         before = is_revision_visible(INDEX, knowledge.pk, ["concept"], heron.revision)
 
