@@ -43,7 +43,8 @@ class Grant:
         return self.indexes is None or index in self.indexes
 
     def require(self, index: str) -> None:
-        """
+        """Check that the grant includes an index.
+
         Raises:
             UnknownIndex: the index is not visible; its text is that for a missing index.
         """
@@ -122,7 +123,8 @@ def unite(grants: Iterable[Grant]) -> Grant:
 
 
 def check_group_names(names: Iterable[object]) -> None:
-    """
+    """Check names of groups of documents.
+
     Raises:
         InvalidInput: a name is no text, is empty or too long, or has forbidden characters.
     """

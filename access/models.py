@@ -206,7 +206,8 @@ class ApiKey(LimitedRights):
 
     @classmethod
     def check_new(cls, name: str, expires_at: datetime | None) -> None:
-        """
+        """Check the name and the expiry of a key before it is made.
+
         Raises:
             InvalidInput: an active key has this name, or ``expires_at`` has passed.
         """

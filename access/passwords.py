@@ -23,7 +23,8 @@ class OneAtATimePasswordHasher(PBKDF2PasswordHasher):
     """
 
     def encode(self, password: str, salt: str, iterations: int | None = None) -> str:
-        """
+        """Hash a password when it is this thread's turn.
+
         Raises:
             TooManyLogins: enough threads are waiting for their turn.
         """

@@ -32,7 +32,8 @@ class HasScope(BasePermission):
     """The request has the scope of the operation, and the index in the path is visible to it."""
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
-        """
+        """Check that the request has the right that the operation needs.
+
         Raises:
             NotAuthenticated: it has neither a key nor a session.
             MissingScope: it lacks the scope.
@@ -49,7 +50,8 @@ class HasScope(BasePermission):
 
 
 def check_scope(request: Request, view: Any, operation: str) -> None:
-    """
+    """Check that the request has the scope of an operation.
+
     Raises:
         NotAuthenticated, MissingScope: as ``HasScope.has_permission``.
     """

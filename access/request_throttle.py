@@ -27,7 +27,8 @@ class RequestLimit(BaseThrottle):
     """Refuses requests over the limit with a ``StrataError``, which has a code."""
 
     def allow_request(self, request: Request, view: Any) -> bool:
-        """
+        """Count the request, and refuse it above the limit.
+
         Raises:
             TooManyRequests: as ``count_request``.
         """

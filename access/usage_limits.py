@@ -82,7 +82,8 @@ _permits = _Permits()
 
 
 def count_request(holder: str) -> None:
-    """
+    """Count a request of a holder, and refuse it above the limit.
+
     Raises:
         TooManyRequests: the holder has sent more than ``STRATA_KEY_REQUESTS_PER_MINUTE``.
     """
@@ -123,7 +124,8 @@ def count_metadata_fetch(holder: str) -> None:
 
 
 def count_wrong_key(address: str) -> None:
-    """
+    """Count a wrong key that an address has sent.
+
     Raises:
         TooManyWrongKeys: as ``require_few_wrong_keys``.
     """
@@ -133,7 +135,8 @@ def count_wrong_key(address: str) -> None:
 
 
 def require_few_wrong_keys(address: str) -> None:
-    """
+    """Refuse an address that has sent too many wrong keys.
+
     Raises:
         TooManyWrongKeys: the address has sent more than ``STRATA_WRONG_KEYS_PER_MINUTE``.
     """
@@ -165,7 +168,8 @@ class StreamSlot:
 
 
 def take_stream(holder: str) -> StreamSlot:
-    """
+    """Take one of the answers that a holder may read at once.
+
     Raises:
         TooManyStreamsOfKey: the holder has ``STRATA_KEY_STREAMS`` already.
     """
@@ -221,7 +225,8 @@ def free_slot(slot: str) -> None:
 
 
 def require_room(holder: str, waiting: QuerySet[Any], limit: int, what: str) -> None:
-    """
+    """Check that a holder may add one more job.
+
     Raises:
         TooManyJobs: ``limit`` rows of the holder are waiting; ``what`` is their name in the text.
     """
@@ -236,7 +241,8 @@ def require_room(holder: str, waiting: QuerySet[Any], limit: int, what: str) -> 
 
 
 def require_model_use(holder: str) -> None:
-    """
+    """Check that a holder may use the language model today.
+
     Raises:
         ModelUseSpent: the holder has used the language model as much as it may today.
     """

@@ -25,7 +25,8 @@ ENCRYPT_TO: Final[Mapping[str, Any]] = {
 
 
 def parse_recipients(recipients: Sequence[str]) -> list[Any]:
-    """
+    """Read the public keys for which a backup is encrypted.
+
     Raises:
         InvalidInput: one is not a public key of age, or pyrage is not installed.
     """

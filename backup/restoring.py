@@ -129,7 +129,8 @@ def _continue_revisions() -> None:
 def check_manifest(
     manifest: Mapping[str, Any], files: Mapping[str, Traversable], form: int | str, what: str
 ) -> None:
-    """
+    """Check that a manifest fits this release and the files beside it.
+
     Raises:
         InvalidInput: it has another form or tables, or these are not the files that were written.
     """
@@ -163,7 +164,8 @@ def describe_unreadable(error: Exception) -> str:
 
 
 def check_hashes(artifacts: QuerySet[Artifact]) -> None:
-    """
+    """Check the rows of documents before paths are made of their hashes.
+
     Raises:
         InvalidInput: a row has no hash where its file's name is made of one.
     """

@@ -38,7 +38,8 @@ def read_data_dir() -> Path:
 
 
 def read_int(name: str, default: int) -> int:
-    """
+    """Read a whole number from the environment.
+
     Raises:
         SystemExit: the value is not a whole number of 0 or more.
     """
@@ -51,7 +52,8 @@ def read_int(name: str, default: int) -> int:
 
 
 def read_number(name: str, default: float, at_most: float) -> float:
-    """
+    """Read a number from the environment.
+
     Raises:
         SystemExit: the value is not a number above 0 and at most ``at_most``.
     """
@@ -76,7 +78,8 @@ def read_list(name: str) -> list[str]:
 
 
 def read_url(name: str, default: str = "") -> str:
-    """
+    """Read the URL of a web server from the environment.
+
     Raises:
         SystemExit: the value is not the URL of a web server.
     """
@@ -84,7 +87,8 @@ def read_url(name: str, default: str = "") -> str:
 
 
 def require_url(name: str, url: str) -> str:
-    """
+    """Check that a setting is empty or the URL of a web server.
+
     Raises:
         SystemExit: ``url`` is neither empty nor the URL of a web server, or it is too long.
     """

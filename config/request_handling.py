@@ -256,7 +256,8 @@ def _body_message(content: bytes, *, is_last: bool) -> dict[str, Any]:
 
 @contextmanager
 def _counting_streams() -> Iterator[None]:
-    """
+    """Count an answer as streamed until the block ends.
+
     Raises:
         TooManyStreams: ``STRATA_MAX_STREAMS`` answers are being streamed already.
     """

@@ -27,7 +27,8 @@ class CircuitBreaker:
 
     @contextmanager
     def guarding(self) -> Iterator[None]:
-        """
+        """Refuse the call in the block while there is an outage, and note whether it fails.
+
         Raises:
             StrataError: ``outage``, without a call, if the last one failed within
                 ``PAUSE_SECONDS``.

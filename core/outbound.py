@@ -305,7 +305,8 @@ def _translated() -> Iterator[None]:
 
 
 def read_json(answer: httpx.Response) -> Any:
-    """
+    """Read the JSON of an answer.
+
     Raises:
         ValueError: it is not JSON, or nested so deeply that Python gives up.
     """

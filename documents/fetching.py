@@ -32,7 +32,8 @@ _slots = threading.BoundedSemaphore(2)  # each fetch holds a thread of the web s
 
 
 def fetch_file(url: str) -> FileContent:
-    """
+    """Fetch the file at an address.
+
     Raises:
         InvalidInput: the address is not allowed, or there is no file.
         TooLarge, DiskFull: as ``IncomingFile``.

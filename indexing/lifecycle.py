@@ -105,7 +105,8 @@ def apply_spec(
 
 
 def get_build(name: str, number: int) -> IndexBuild:
-    """
+    """Find a build of an index by its number.
+
     Raises:
         UnknownIndex: there is no such index.
         UnknownBuild: it has no such build, or the build is retired.

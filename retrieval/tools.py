@@ -142,7 +142,8 @@ def list_tools(index: str, grant: Grant) -> list[DeclaredTool]:
 
 
 def prepare_tool_call(index: str, name: str, arguments: object, grant: Grant) -> ToolCall:
-    """
+    """Check the arguments of a tool, and make the search that it runs.
+
     Raises:
         UnknownIndex, UnknownTool: lists the known names.
         UnavailableTool: the live build holds no field or kind that the tool needs.

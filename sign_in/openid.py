@@ -86,7 +86,8 @@ class _Provider(DjangoOAuth2App):
 
 
 def redirect_to_provider(request: HttpRequest, return_url: str) -> HttpResponseBase:
-    """
+    """Send the browser to the OpenID provider.
+
     Raises:
         SignInRefused: the provider does not answer.
     """

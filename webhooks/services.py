@@ -44,7 +44,8 @@ def emit_event(event: str, payload: dict[str, Any]) -> list[Delivery]:
 
 
 def emit_test_event() -> list[Delivery]:
-    """
+    """Store a test event for each receiver.
+
     Raises:
         NoReceiver: none is configured.
     """

@@ -55,7 +55,8 @@ def reread_spec(name: str) -> IndexSpec:
 
 
 def read_spec_text(name: str) -> str:
-    """
+    """Read the file of a spec, whether it is valid or not.
+
     Raises:
         UnknownIndex: there is no such file.
         InvalidSpec: it cannot be read.

@@ -65,7 +65,8 @@ class Client:
 
 
 def register(metadata: Any) -> Client:
-    """
+    """Register an application by its metadata.
+
     Raises:
         InvalidClientMetadataError, InvalidRedirectURIError: as RFC 7591 has them.
     """

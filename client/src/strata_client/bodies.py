@@ -27,7 +27,8 @@ def omit_none(values: Mapping[str, object]) -> dict[str, object]:
 
 
 def require_one_content(**contents: object) -> None:
-    """
+    """Check that exactly one content of a document is given.
+
     Raises:
         InvalidRequest: not exactly one of the values is given.
     """

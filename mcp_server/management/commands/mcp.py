@@ -59,7 +59,8 @@ def _find_service(url: str, key: str) -> tuple[str, str]:
 
 
 def _check_service(url: str, key: str) -> None:
-    """
+    """Check that the service answers and takes the key.
+
     Raises:
         StrataError: the service does not answer or refuses the key.
     """

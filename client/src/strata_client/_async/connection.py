@@ -137,7 +137,8 @@ async def _read_error(response: httpx.Response) -> StrataError:
 
 
 def read_json(response: httpx.Response) -> Any:
-    """
+    """Read the JSON of an answer.
+
     Raises:
         StrataError: the body is not JSON.
     """

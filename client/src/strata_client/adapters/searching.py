@@ -43,7 +43,8 @@ class PassageSearch:
     async_client: AsyncStrata | None = None
 
     def search(self, query: str, **changed: Any) -> list[Passage]:
-        """
+        """Search the index, and return its passages.
+
         Raises:
             StrataError: as ``Strata.search``.
         """
@@ -54,7 +55,8 @@ class PassageSearch:
         return [_to_passage(hit) for hit in answer["hits"]]
 
     async def search_async(self, query: str, **changed: Any) -> list[Passage]:
-        """
+        """Search the index, and return its passages.
+
         Raises:
             StrataError: as ``AsyncStrata.search``.
         """
