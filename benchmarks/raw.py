@@ -75,7 +75,7 @@ def time_raw_indexing(chunks: Sequence[str]) -> float:
 
 
 def load_raw_model() -> "Callable[[Sequence[str]], Iterable[tuple[str, NDArray[np.float32]]]]":
-    """Load the service's converted model directly into its runtime."""
+    """Load the service's default model directly into its runtime."""
     import numpy as np
     import onnxruntime
     from django.conf import settings
@@ -83,11 +83,11 @@ def load_raw_model() -> "Callable[[Sequence[str]], Iterable[tuple[str, NDArray[n
 
     from indexing.embedding import minilm
 
-    folder = minilm.ensure_model("float32")
+    folder = minilm.find_model()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = settings.STRATA_EMBEDDING_THREADS or 0
     session = onnxruntime.InferenceSession(
-        str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
+        str(folder / minilm.FILES["float32"]), options, providers=["CPUExecutionProvider"]
     )
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.enable_truncation(minilm.WINDOW)

@@ -82,7 +82,7 @@ def check_thresholds_of_models(**kwargs: Any) -> list[CheckMessage]:
             "the default min_similarity of search/subgraph": spec.concepts is not None,
         }
         unmeasured = [name for name, is_default in thresholds.items() if is_default]
-        if spec.embedding.model not in minilm.CONVERTED_NAMES and unmeasured:
+        if spec.embedding.model not in minilm.NAMES and unmeasured:
             messages.append(
                 Warning(
                     f"specs/{spec.name}.yaml: {' and '.join(unmeasured)} were measured for the "

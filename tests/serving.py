@@ -64,7 +64,6 @@ class Service:
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "config.settings.embedded",
             "STRATA_DATA_DIR": str(data_dir),
-            "STRATA_MODELS_DIR": str(ROOT / "var" / "models"),
             "STRATA_ADMIN_KEY": KEY,
             **environment,
         }

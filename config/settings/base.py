@@ -166,7 +166,7 @@ STRATA_CLAMD_SECONDS = 120  # without an answer
 # --- Indexing --------------------------------------------------------------------------------
 
 STRATA_VECTORS_DIR = STRATA_DATA_DIR / "vectors"  # the embedded engine's collections
-# Converted and downloaded weights.
+# Downloaded weights.
 STRATA_MODELS_DIR = read_folder("STRATA_MODELS_DIR", STRATA_DATA_DIR / "models")
 STRATA_EMBEDDING_THREADS = read_int("STRATA_EMBEDDING_THREADS", 0) or None  # all cores
 # A request waits this long for a model that is being loaded, then gets 503. Most models are loaded

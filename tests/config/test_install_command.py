@@ -53,7 +53,7 @@ class TestInstall:
         said = run_install()
 
         assert [line.split()[0] for line in said.splitlines()] == list(install.EXTRAS)
-        assert re.search(r"^model +installed", said, re.MULTILINE)
+        assert re.search(r"^encryption +installed", said, re.MULTILINE)
         assert calls == []
 
     def test_refuses_an_unknown_name_before_it_installs_another(self, calls):

@@ -29,10 +29,10 @@ REQUIRED = {
     "REDIS_URL": "redis://redis.invalid",
     "QDRANT_URL": "http://qdrant.invalid:6333",
 }
-FIND_PROBLEMS = """
+FIND_MODEL = """
 import config
-from indexing.embedding.minilm import find_model_problems
-print(config.__file__, find_model_problems("float32"))
+from indexing.embedding.minilm import find_model
+print(config.__file__, find_model())
 """
 
 
@@ -53,14 +53,12 @@ class TestContents:
         assert manage.parent.name == "strata_rag"
 
     def test_are_imported_from_the_wheel_with_the_default_model(self, image):
-        ran = image.run(
-            "python", "-c", FIND_PROBLEMS, DJANGO_SETTINGS_MODULE="config.settings.base"
-        )
+        ran = image.run("python", "-c", FIND_MODEL, DJANGO_SETTINGS_MODULE="config.settings.base")
 
         assert ran.returncode == 0, ran.stderr
-        path, problems = ran.stdout.split()
+        path, model = ran.stdout.split()
         assert path.endswith("site-packages/strata_rag/config/__init__.py")
-        assert problems == "[]"
+        assert model == str(image.root / "weights" / "strata_rag_weights")
 
     @pytest.mark.parametrize(
         "command",

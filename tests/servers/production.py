@@ -52,7 +52,6 @@ class Production:
             "REDIS_URL": redis_url,
             "QDRANT_URL": qdrant_url,
             "STRATA_DATA_DIR": str(data_dir),
-            "STRATA_MODELS_DIR": str(ROOT / "var" / "models"),
             "STRATA_TEST_KEY_PREFIX": self.key_prefix,
             **settings,
         }

