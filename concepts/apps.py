@@ -1,10 +1,12 @@
 from django.db.models import Q
 
+from concepts.kinds import KINDS
 from core.apps import PathObject, StrataApp, Task, WaitingRows
 
 
 class ConceptsConfig(StrataApp):
     name = "concepts"
+    kinds = KINDS
     api_urls = "concepts.urls"
     tasks = [
         Task("extract_concepts", queue="llm"),

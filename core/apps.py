@@ -16,6 +16,8 @@ from django.conf import settings
 from django.db.models import Model, Q
 from django.utils.module_loading import import_string, module_has_submodule
 
+from core.node_kinds import Kind
+
 DEFAULT_QUEUE = "planning"
 ALL = Q()
 
@@ -62,6 +64,7 @@ class StrataApp(AppConfig):
 
     urls: ClassVar[str] = ""  # a module of URLs, below the root
     api_urls: ClassVar[str] = ""  # a module of URLs, below ``/api/v1/``
+    kinds: ClassVar[Sequence[Kind]] = ()
     tasks: ClassVar[Sequence[Task]] = ()
     workers: ClassVar[Sequence[str]] = ()  # variables of the module ``tasks`` that can be stopped
     waiting_rows: ClassVar[Sequence[WaitingRows]] = ()

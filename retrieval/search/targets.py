@@ -25,7 +25,6 @@ from indexing.stores import (
 )
 from retrieval.filters import all_of, parse_filter
 from retrieval.fusion import HybridFusion, HybridRanking, mean_fusion
-from retrieval.hits import HIT_KINDS
 from retrieval.ledger import LiveBuild, read_live_builds
 from retrieval.request_cache import once
 from retrieval.search.query_vectors import add_synonyms, embed_queries_if_available, embed_query
@@ -391,7 +390,7 @@ def list_live_indexes(grant: Grant, has_kinds: Callable[[Collection[str]], bool]
 def _name_searches(kinds: Sequence[str]) -> str:
     """Say how these kinds are searched, over HTTP and by ``strata search``."""
     names = " and ".join(KINDS[kind].plural for kind in kinds)
-    searches = list(dict.fromkeys(HIT_KINDS[kind].search for kind in kinds))
+    searches = list(dict.fromkeys(KINDS[kind].search for kind in kinds))
     paths = " or ".join(f"search/{search}" for search in searches)
     flags = " or ".join(f"--kind {search}" for search in searches)
     return f"It holds {names}: use {paths}, on the command line {flags}."

@@ -1,4 +1,4 @@
-"""A kind of node is one file, such as this one, and one line in each of the two tables."""
+"""A kind of node is one file, such as this one, and a line in its app's ``apps.py``."""
 
 import uuid
 from collections.abc import Iterator
@@ -8,18 +8,19 @@ import pytest
 from llama_index.core.schema import TextNode
 
 from access.grants import EVERYTHING
+from core.node_kinds import Kind
 from core.text import hash_text
 from documents.models import Artifact
 from documents.services import update_artifact
 from indexing.drafting import DrafterWithoutWrittenInput
 from indexing.drafting.drafter import document_payload
-from indexing.kinds import KINDS, Kind
+from indexing.kinds import KINDS
 from indexing.models import IndexBuild, Node
 from indexing.regeneration import regenerate
 from indexing.stores import Payload, get_store
 from indexing.text_nodes import make_text_node
 from indexing.verification import verify_build
-from retrieval.hits import HIT_KINDS, HitKind, get_hit_renderer
+from retrieval.hits import get_hit_renderer
 from retrieval.search import Hit, SearchOptions
 from retrieval.search.flat import search_nodes
 from tests.factories import give, sync
@@ -56,17 +57,14 @@ TITLE = Kind(
     regeneration_type="title",
     payload_fields=frozenset({"letter"}),
     indexed_fields={"letter": "keyword"},
+    search="titles",
+    render=f"{__name__}.render_title",
 )
 
 
 @pytest.fixture
 def build(db, store, embedder, monkeypatch):
     monkeypatch.setitem(KINDS, "title", TITLE)
-    monkeypatch.setitem(
-        HIT_KINDS,
-        "title",
-        HitKind("titles", "retrieval.search.hit_checks.check_drafts", f"{__name__}.render_title"),
-    )
     return make_build("library")
 
 
