@@ -22,8 +22,7 @@ from documents.parsing.ocr import find_line_boxes
 from documents.parsing.process_pool import (
     close_child_processes,
     count_readers,
-    draw_page,
-    find_boxes,
-    parse_file,
     read_confinement,
 )
+from documents.parsing.single_pages import draw_page, find_boxes
+from documents.parsing.whole_files import parse_file

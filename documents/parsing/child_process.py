@@ -1,4 +1,4 @@
-"""Main program of the child process that reads files; started only by ``process_pool``.
+"""Main program of the child process that reads files; started only by ``reader_process``.
 
 Its arguments are the folders that it may read. It reads one JSON request per line from standard
 input, each for one task, and writes each reply (8 bytes of length, then JSON) to the

@@ -20,7 +20,7 @@ from core.exceptions import StrataError
 from documents import batches, reading, services
 from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page
-from documents.parsing import process_pool
+from documents.parsing import single_pages
 from indexing.models import IndexBuild
 from tests.documents.parsing.makers import make_pdf, make_zip
 from tests.factories import original_path
@@ -937,8 +937,8 @@ class TestPageOfFile:
         assert ".pdf" in answer.json()["detail"]
 
     def test_waits_only_for_a_while_for_other_pages(self, api, pdf_id, monkeypatch):
-        monkeypatch.setattr(process_pool, "PAGE_SECONDS", 0.1)
-        with process_pool._page_reader:
+        monkeypatch.setattr(single_pages, "PAGE_SECONDS", 0.1)
+        with single_pages._page_reader:
             answer = api.get(one(pdf_id, "pages/0/picture"))
 
         assert (answer.status_code, answer.json()["code"]) == (503, "pages_busy")

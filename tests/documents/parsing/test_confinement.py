@@ -175,12 +175,12 @@ class TestParseFile:
         process_pool.close_child_processes()
         seen = []
 
-        class Child(process_pool._ChildProcess):
+        class Child(process_pool.ReaderProcess):
             def send_request(self, request, limits):
                 seen.append((self._process.args[-1], list(self.folder.iterdir())))
                 return super().send_request(request, limits)
 
-        monkeypatch.setattr(process_pool, "_ChildProcess", Child)
+        monkeypatch.setattr(process_pool, "ReaderProcess", Child)
         yield seen
         process_pool.close_child_processes()
 

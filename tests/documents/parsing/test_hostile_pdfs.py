@@ -2,7 +2,7 @@
 
 import pytest
 
-from documents.parsing import close_child_processes, process_pool
+from documents.parsing import close_child_processes, process_pool, reader_process
 
 HELLO = b"BT /F 12 Tf 72 700 Td (The heron waits.) Tj ET"
 TITLE = b"<</Title(a)/Parent 6 0 R/Dest[3 0 R/Fit]"
@@ -84,7 +84,7 @@ class TestMemory:
         parse("one", "a.txt")
         taken = process_pool._idle[0]._read_memory()
         monkeypatch.setattr(process_pool, "BASE_BYTES", taken // 2)
-        monkeypatch.setattr(process_pool, "MEMORY_CHECK_SECONDS", 0.001)
+        monkeypatch.setattr(reader_process, "MEMORY_CHECK_SECONDS", 0.001)
 
         assert parse("two", "a.txt").pages[0].text == "two"
         assert process_pool._idle

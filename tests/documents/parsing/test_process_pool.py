@@ -32,9 +32,9 @@ def fresh():
 @pytest.fixture
 def readers():
     """Count the readers anew, by the settings of the test."""
-    process_pool._readers.cache_clear()
+    process_pool.get_reader_slots.cache_clear()
     yield
-    process_pool._readers.cache_clear()
+    process_pool.get_reader_slots.cache_clear()
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ class TestChildren:
         counts = []
         reading = set()
 
-        class Child(process_pool._ChildProcess):
+        class Child(process_pool.ReaderProcess):
             def send_request(self, request, limits):
                 reading.add(self)
                 counts.append(len(reading))
@@ -179,7 +179,7 @@ class TestChildren:
                 finally:
                     reading.discard(self)
 
-        monkeypatch.setattr(process_pool, "_ChildProcess", Child)
+        monkeypatch.setattr(process_pool, "ReaderProcess", Child)
 
         def read(number):
             return parse_file(path, file_name=f"{number}.txt", limits=LIMITS).pages[0].text
@@ -209,11 +209,11 @@ class TestChildren:
             "import sys\n"
             "from pathlib import Path\n"
             "from documents.parsing import FORMATS, Limits, parse_file, process_pool\n"
-            "class Child(process_pool._ChildProcess):\n"
+            "class Child(process_pool.ReaderProcess):\n"
             "    def __init__(self, place):\n"
             "        super().__init__(place)\n"
             "        print(self._process.pid, flush=True)\n"
-            "process_pool._ChildProcess = Child\n"
+            "process_pool.ReaderProcess = Child\n"
             f"parse_file(Path(sys.argv[1]), file_name='a.txt', limits={LIMITS!r})\n"
         )
         data = endless.with_name("data")
