@@ -41,21 +41,22 @@ class Worker:
 
 class ParallelWorker(Worker, Generic[Key]):
     """Works on queued keys in at most ``count_threads()`` threads of the process, so that others
-    are left for other work. A stop request drops the keys: rows show what is left."""
+    are left for other work. Groups of keys, such as those of an index, take turns. A stop request
+    drops the keys: rows show what is left."""
 
     def __init__(self, work: Callable[[Key], None], count_threads: Callable[[], int]) -> None:
         super().__init__()
         self._work = work
         self._count_threads = count_threads
-        self._queue: dict[Key, None] = {}
+        self._queue: dict[str, dict[Key, None]] = {}  # group -> its keys; both in order
         self._thread_count = 0
         self._has_ended = threading.Condition(self._lock)
 
-    def run(self, key: Key) -> None:
+    def run(self, key: Key, group: str = "") -> None:
         """Work on this key and on those that are queued meanwhile. If enough threads work, queue it
         and return."""
         with self._lock:
-            self._queue.setdefault(key)
+            self._queue.setdefault(group, {}).setdefault(key)
             if self._thread_count >= max(1, self._count_threads()):
                 return
             self._thread_count += 1
@@ -75,8 +76,12 @@ class ParallelWorker(Worker, Generic[Key]):
         """The next key; None ends the thread, in one step, so that no key is left without one."""
         with self._lock:
             if self._queue and not self.stop_requested.is_set():
-                key = next(iter(self._queue))
-                del self._queue[key]
+                group = next(iter(self._queue))
+                keys = self._queue.pop(group)
+                key = next(iter(keys))
+                del keys[key]
+                if keys:
+                    self._queue[group] = keys
                 return key
             if self.stop_requested.is_set():
                 self._queue.clear()
@@ -121,6 +126,12 @@ class BatchWorker(Worker, ABC, Generic[Key]):
         """Choose the next key; ``keys`` are in the order in which they were queued."""
         return keys[0]
 
+    def is_awaited(self, key: Key) -> bool:
+        """Whether another key has the next turn, while a batch of ``key`` is worked on."""
+        with self._queue_lock:
+            others = [each for each in self._queue if each != key]
+        return bool(others) and self.choose_next([*others, key]) != key
+
     def may_pause(self) -> bool:
         """Whether another process could continue the work at no extra cost."""
         return True
@@ -133,7 +144,7 @@ class BatchWorker(Worker, ABC, Generic[Key]):
             if key is None:
                 break
             if self.run_batch(key):
-                self._enqueue(key)
+                self._enqueue_last(key)
             if time.monotonic() >= deadline and self.may_pause():
                 with self._queue_lock:
                     unfinished, self._queue = list(self._queue), {}
@@ -143,6 +154,12 @@ class BatchWorker(Worker, ABC, Generic[Key]):
     def _enqueue(self, key: Key) -> None:
         with self._queue_lock:
             self._queue.setdefault(key)
+
+    def _enqueue_last(self, key: Key) -> None:
+        """Also if it was queued during its batch, before others that have waited longer."""
+        with self._queue_lock:
+            self._queue.pop(key, None)
+            self._queue[key] = None
 
     def _take_next(self) -> Key | None:
         with self._queue_lock:

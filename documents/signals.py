@@ -21,4 +21,4 @@ from documents.models import Artifact
 def enqueue_parsing(instance: Artifact, *, raw: bool = False, **kwargs: Any) -> None:
     if raw or instance.state != Artifact.State.RECEIVED:
         return
-    enqueue_on_commit(tasks.parse_artifact, artifact_id=str(instance.pk))
+    enqueue_on_commit(tasks.parse_artifact, artifact_id=str(instance.pk), index=instance.index)

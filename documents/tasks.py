@@ -31,9 +31,10 @@ parsing_worker = ParallelWorker(_parse, count_readers)
 
 
 @shared_task
-def parse_artifact(*, artifact_id: str) -> None:
-    """Parse one artifact's file, unless that is done or under way."""
-    parsing_worker.run(artifact_id)
+def parse_artifact(*, artifact_id: str, index: str = "") -> None:
+    """Parse one artifact's file, unless that is done or under way. ``index``: indexes take
+    turns."""
+    parsing_worker.run(artifact_id, index)
 
 
 @shared_task
@@ -55,5 +56,5 @@ def reconcile_documents() -> None:
             logger.warning("Files for docling-serve are not read yet: %s", error)
             for ending in endings:
                 waiting = waiting.exclude(file_name__iendswith=f".{ending}")
-    for artifact_id in waiting.values_list("pk", flat=True)[:RECONCILE_LIMIT]:
-        parse_artifact.delay(artifact_id=str(artifact_id))
+    for artifact_id, index in waiting.values_list("pk", "index")[:RECONCILE_LIMIT]:
+        parse_artifact.delay(artifact_id=str(artifact_id), index=index)

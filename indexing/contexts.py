@@ -29,21 +29,29 @@ class TextInContext(WeightedContext, Protocol):
     def text(self) -> str: ...
 
 
-def embed_in_context(embedder: Embedder, texts: Sequence[TextInContext]) -> Vectors:
-    """(texts, dimension); those with a weight are of length 1.
+def embed_in_context(
+    embedder: Embedder,
+    texts: Sequence[TextInContext],
+    vector_of_line: dict[str, Vectors] | None = None,
+) -> Vectors:
+    """(texts, dimension); those with a weight are of length 1. ``vector_of_line``: of the lines of
+    contexts that calls before this one have embedded; those of this call are added.
 
     Source: the unified embedding of Yousuf et al., *Utilizing Metadata for Better
     Retrieval-Augmented Generation*, arXiv 2601.11863, here with one vector for each part.
     """
+    vector_of_line = {} if vector_of_line is None else vector_of_line
     weighted = [row for row, each in enumerate(texts) if each.context_weight is not None]
-    lines = _list_lines(texts[row] for row in weighted)
+    lines = [
+        line for line in _list_lines(texts[row] for row in weighted) if line not in vector_of_line
+    ]
     whole = [
         prepend_context(each.context, each.text) if each.context_weight is None else each.text
         for each in texts
     ]
     vectors = embedder.embed_documents([*whole, *lines])
     vectors, line_vectors = vectors[: len(texts)], normalise(vectors[len(texts) :])
-    vector_of_line = dict(zip(lines, line_vectors, strict=True))
+    vector_of_line.update(zip(lines, line_vectors, strict=True))
     for row in weighted:
         [vector] = normalise(vectors[row : row + 1])
         vectors[row] = vector + _add_lines(texts[row], vector_of_line)

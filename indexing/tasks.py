@@ -24,7 +24,9 @@ documents_planned = Signal()  # with ``build``; other apps connect to it
 
 
 def _sync_batch(build: IndexBuild, should_stop: Callable[[], bool]) -> int:
-    count = services.sync_nodes(build, should_stop=should_stop)
+    count = services.sync_nodes(
+        build, should_stop=should_stop, is_awaited=partial(sync_worker.is_awaited, build.pk)
+    )
     if not count:
         revisions.complete_visible_revisions(
             limit=revisions.REVISION_BATCH_SIZE

@@ -16,6 +16,7 @@ from indexing import embedding
 from indexing.chunking import prepend_context
 from indexing.contexts import embed_in_context
 from indexing.drafting import make_payload
+from indexing.embedding.vectors import Vectors
 from indexing.kinds import BUILT_IN_FIELDS, ID_FIELDS, KINDS
 from indexing.models import IndexBuild, Node, synced_values
 from indexing.reuse import find_reusable_vectors
@@ -28,12 +29,19 @@ from indexing.stores.base import CollectionSchema, DenseVector, Point, SparseVec
 from indexing.throughput import add_throughput_sample, embedding_work_key
 from indexing.unconfirmed_writes import delete_points, unconfirmed_write
 
-TEXTS_PER_STOP_CHECK = 64  # texts between two checks for a stop request
+# Texts between two checks for a stop request or a build that waits: half a second of work. 16 would
+# take a tenth more processor time, because texts of different lengths are padded to the longest.
+TEXTS_PER_CHECK = 32
 
 
-def sync_nodes(build: IndexBuild, *, should_stop: Callable[[], bool] = lambda: False) -> int:
+def sync_nodes(
+    build: IndexBuild,
+    *,
+    should_stop: Callable[[], bool] = lambda: False,
+    is_awaited: Callable[[], bool] = lambda: False,
+) -> int:
     """Claim one batch of nodes for each embedding model, embed and write them, then complete
-    pending deletions.
+    pending deletions. While another build waits (``is_awaited``), a batch is small, or ends early.
 
     Returns:
         How many rows it processed; 0 when there was nothing left to do.
@@ -49,13 +57,12 @@ def sync_nodes(build: IndexBuild, *, should_stop: Callable[[], bool] = lambda: F
     for kinds in kinds_by_model:
         claim = None
         if not should_stop():
-            claim = claim_nodes(
-                build, settings.STRATA_SYNC_BATCH, kinds if len(kinds_by_model) > 1 else None
-            )
+            limit = TEXTS_PER_CHECK if is_awaited() else settings.STRATA_SYNC_BATCH
+            claim = claim_nodes(build, limit, kinds if len(kinds_by_model) > 1 else None)
         if claim is None:
             continue
         try:
-            count += _sync_claim(build, claim, should_stop)
+            count += _sync_claim(build, claim, should_stop, is_awaited)
         except StrataError as error:
             outage = error
     if outage is not None:
@@ -111,8 +118,14 @@ def fail_exhausted_nodes(build: IndexBuild) -> int:
         return Node.objects.unsynced(build).give_up_exhausted()
 
 
-def _sync_claim(build: IndexBuild, claim: Claim[Node], should_stop: Callable[[], bool]) -> int:
-    """Write the claimed nodes; return how many, or 0 after a stop request."""
+def _sync_claim(
+    build: IndexBuild,
+    claim: Claim[Node],
+    should_stop: Callable[[], bool],
+    is_awaited: Callable[[], bool] = lambda: False,
+) -> int:
+    """Write the claimed nodes and release the others; return how many, or 0 after a stop
+    request."""
     rows = claim.rows.select_related("artifact", "page", "source")
     # Nodes of a deleted artifact are left out: they will be deleted.
     nodes = [
@@ -120,23 +133,27 @@ def _sync_claim(build: IndexBuild, claim: Claim[Node], should_stop: Callable[[],
         for node in rows.defer("page__text", "source__text")
         if node.artifact_id is None or node.artifact is not None
     ]
-    is_done = is_stopped = False
+    count: int | None = None
     with claim.working():
-        is_done = _write_claimed(build, claim, nodes, should_stop)
-        is_stopped = not is_done
-        if is_stopped:
+        count = _write_claimed(build, claim, nodes, should_stop, is_awaited)
+        if count < len(nodes):
             claim.give_back()
-    if not is_done and not is_stopped:  # some may have been given up
+    if count is None:  # some may have been given up
         with changing_nodes(build.pk, {node.artifact_id for node in nodes}):
             pass
-    return 0 if is_stopped else len(nodes)
+    return len(nodes) if count is None else count
 
 
 @stage("sync")
 def _write_claimed(
-    build: IndexBuild, claim: Claim[Node], nodes: Sequence[Node], should_stop: Callable[[], bool]
-) -> bool:
-    """Embed and write the nodes; False if a stop was requested before writing."""
+    build: IndexBuild,
+    claim: Claim[Node],
+    nodes: Sequence[Node],
+    should_stop: Callable[[], bool],
+    is_awaited: Callable[[], bool],
+) -> int:
+    """Embed and write the nodes, or some of them if another build waits; return how many, or 0 if a
+    stop was requested before writing."""
     artifact_ids = {str(node.artifact_id) for node in nodes if node.artifact_id is not None}
     describe({"strata.artifact_ids": sorted(artifact_ids)})
     now = timezone.now()
@@ -152,21 +169,28 @@ def _write_claimed(
     uncopied = [node for node in needs_vectors if node.point_id not in vectors]
     throughput_samples: list[tuple[str, int, float]] = []
     for model, texts in _group_by_model(build, uncopied).items():
-        started = time.monotonic()
-        for part in slices(sorted(texts, key=lambda n: n.token_count), TEXTS_PER_STOP_CHECK):
+        started, tokens = time.monotonic(), 0
+        vector_of_line: dict[str, Vectors] = {}  # neighbours have the same title
+        for part in slices(sorted(texts, key=lambda n: n.token_count), TEXTS_PER_CHECK):
             if should_stop():
-                return False
-            vectors |= _embed(model, part)
-        tokens = sum(node.token_count for node in texts)
+                return 0
+            if vectors and is_awaited():
+                break
+            vectors |= _embed(model, part, vector_of_line)
+            tokens += sum(node.token_count for node in part)
         throughput_samples.append((embedding_work_key(model), tokens, time.monotonic() - started))
+    needs_vectors = [node for node in needs_vectors if node.point_id in vectors]
+    skipped_ids = {node.point_id for node in uncopied if node.point_id not in vectors}
+    nodes = [node for node in nodes if node.point_id not in skipped_ids]
     terms: dict[UUID, SparseVector] = {}
-    for part in slices(sorted(needs_vectors, key=lambda n: n.token_count), TEXTS_PER_STOP_CHECK):
+    for part in slices(sorted(needs_vectors, key=lambda n: n.token_count), TEXTS_PER_CHECK):
         if should_stop():
-            return False
+            return 0
         terms |= _encode_terms(build, part)
     points = _make_points(build, needs_vectors, vectors, terms)
     claimed = Node.objects.unsynced(build).filter(lease_token=claim.token)
     claimed_ids = set(claimed.filter(leased_until__gt=Now()).values_list("point_id", flat=True))
+    claimed_ids -= skipped_ids
     store = get_store()
     kinds = {node.point_id: node.kind for node in nodes}
     for kind in set(kinds.values()):
@@ -194,7 +218,7 @@ def _write_claimed(
         written.update(**synced_values())
         IndexBuild.objects.filter(pk=build.pk).update(
             copied_count=F("copied_count") + copied_count,
-            embedded_count=F("embedded_count") + len(uncopied),
+            embedded_count=F("embedded_count") + len(needs_vectors) - copied_count,
             embedded_tokens=F("embedded_tokens")
             + sum(tokens for _, tokens, _ in throughput_samples),
         )
@@ -203,7 +227,7 @@ def _write_claimed(
     if overtaken_ids := claimed_ids - finished:
         overtaken = {node.artifact_id for node in nodes if node.point_id in overtaken_ids}
         _repair_late_writes(build, overtaken_ids, kinds, overtaken)
-    return True
+    return len(nodes)
 
 
 def _group_kinds_by_model(build: IndexBuild) -> list[list[str]]:
@@ -220,8 +244,10 @@ def _group_by_model(build: IndexBuild, nodes: Sequence[Node]) -> dict[EmbeddingS
     return groups
 
 
-def _embed(model: EmbeddingSpec, nodes: Sequence[Node]) -> dict[UUID, DenseVector]:
-    dense = embed_in_context(embedding.get_embedder(model), nodes)
+def _embed(
+    model: EmbeddingSpec, nodes: Sequence[Node], vector_of_line: dict[str, Vectors] | None = None
+) -> dict[UUID, DenseVector]:
+    dense = embed_in_context(embedding.get_embedder(model), nodes, vector_of_line)
     return {node.point_id: vector for node, vector in zip(nodes, dense, strict=True)}
 
 

@@ -52,6 +52,19 @@ class TestParallelWorker:
         assert sorted(work.begun) == [1, 2, 3, 4, 5]
         assert worker.wait_idle(0)
 
+    def test_gives_each_group_a_turn(self, work):
+        worker = ParallelWorker(work, lambda: 1)
+        thread = start(worker, 0)
+        assert work.is_begun.acquire(timeout=PATIENCE)
+        for key in (1, 2, 3):
+            worker.run(key, "many")
+        worker.run(4, "few")
+
+        work.may_end.set()
+        thread.join(PATIENCE)
+
+        assert work.begun == [0, 1, 4, 2, 3]
+
     def test_begins_nothing_after_a_stop_request(self, work):
         worker = ParallelWorker(work, lambda: 1)
         thread = start(worker, 1)

@@ -42,6 +42,23 @@ class TestEmbedInContext:
 
         assert found == pytest.approx(expected, abs=1e-5)
 
+    def test_embeds_a_line_once_in_several_calls(self, embedder, monkeypatch):
+        embedded = []
+        embed_documents = embedder.embed_documents
+
+        def record(texts):
+            embedded.extend(texts)
+            return embed_documents(texts)
+
+        monkeypatch.setattr(embedder, "embed_documents", record)
+        first, second = (text_in_context(text, "Birds", 0.5) for text in ("Herons.", "Gulls."))
+
+        known = {}
+        parts = [embed_in_context(embedder, [each], known)[0] for each in (first, second)]
+
+        assert sorted(embedded) == ["Birds", "Gulls.", "Herons."]
+        assert np.stack(parts) == pytest.approx(embed_in_context(embedder, [first, second]))
+
 
 class TestReplaceContexts:
     def test_gives_the_vectors_of_the_new_contexts(self, model):

@@ -232,6 +232,29 @@ class TestSyncNodes:
         held = Node.objects.exclude(attempts=0) | Node.objects.exclude(lease_token=None)
         assert not held.exists()
 
+    def test_ends_a_batch_early_for_a_build_that_comes_to_wait(self, build, monkeypatch):
+        monkeypatch.setattr(syncing, "TEXTS_PER_CHECK", 2)
+        for number in range(5):
+            services.plan_nodes(give(f"Heron {number}.").pk, build)
+        waits = iter([False, True])  # it comes during the first part
+
+        assert services.sync_nodes(build, is_awaited=lambda: next(waits)) == 2
+
+        assert Node.objects.filter(state=Node.State.SYNCED).count() == 2
+        left = Node.objects.filter(state=Node.State.PENDING)
+        assert list(left.values_list("attempts", "lease_token")) == [(0, None)] * 3
+        build.refresh_from_db()
+        assert build.embedded_count == 2
+        sync(build)
+        assert verify_build(build).is_sound
+
+    def test_claims_little_while_another_build_waits(self, build, monkeypatch):
+        monkeypatch.setattr(syncing, "TEXTS_PER_CHECK", 2)
+        for number in range(5):
+            services.plan_nodes(give(f"Heron {number}.").pk, build)
+
+        assert services.sync_nodes(build, is_awaited=lambda: True) == 2
+
 
 class TestALostClaim:
     """A worker that was frozen past its lease must leave no wrong data when it resumes."""

@@ -4,7 +4,7 @@ import pytest
 from django.utils import timezone
 
 from indexing.exceptions import StoreUnavailable
-from indexing.models import IndexBuild
+from indexing.models import Index, IndexBuild
 from indexing.services import DocumentPlanner
 from indexing.services import planning as planning_service
 from indexing.workers import BuildWorker, PlanWorker
@@ -77,6 +77,60 @@ class TestBuildWorker:
         turn = BuildWorker(join, ignore)
 
         assert turn.run(builds[0].pk) == [builds[1].pk]
+
+    def test_gives_the_next_turn_to_the_build_that_has_waited_longest(self, builds):
+        first, second = (build.pk for build in builds)
+        done = []
+
+        def queue_both(build, should_stop):
+            done.append(build.pk)
+            if len(done) == 1:
+                for key in (first, second):  # a planner queues more of the first one
+                    late = threading.Thread(target=turn.run, args=[key])
+                    late.start()
+                    late.join()
+            return int(len(done) < 3)
+
+        turn = BuildWorker(queue_both, ignore)
+        turn.run(first)
+
+        assert done[:2] == [first, second]
+
+    def test_says_that_another_build_waits_for_the_next_turn(self, builds):
+        first, second = (build.pk for build in builds)
+        awaited = []
+
+        def queue_second(build, should_stop):
+            awaited.append(turn.is_awaited(build.pk))
+            if len(awaited) == 1:
+                late = threading.Thread(target=turn.run, args=[second])
+                late.start()
+                late.join()
+                awaited.append(turn.is_awaited(build.pk))
+            return 0
+
+        turn = BuildWorker(queue_second, ignore)
+        turn.run(first)
+
+        assert awaited == [False, True, False]
+
+    def test_lets_no_standby_build_interrupt_a_live_one(self, builds):
+        live, standby = (build.pk for build in builds)
+        Index.objects.filter(pk=builds[1].index_id).update(live_build=None)
+        awaited = []
+
+        def queue_standby(build, should_stop):
+            if build.pk == live:
+                late = threading.Thread(target=turn.run, args=[standby])
+                late.start()
+                late.join()
+                awaited.append(turn.is_awaited(live))
+            return 0
+
+        turn = BuildWorker(queue_standby, ignore)
+        turn.run(live)
+
+        assert awaited == [False]
 
     def test_stores_the_blocking_error_and_enqueues_nothing(self, builds):
         def fail(build, should_stop):
