@@ -17,8 +17,10 @@ from indexing.management.waiting import wait_for_artifacts
 from indexing.models import Index
 from indexing.services.batches import ROWS_PER_STATEMENT, slices
 
-# documents; a running server is told to reconcile, so that it starts while more are added
-RECONCILE_EVERY_DOCUMENTS = 50
+# A running server is told to reconcile after so many documents, so that it starts while more are
+# added; then after twice as many, but at most so many later: it looks through the whole index.
+FIRST_RECONCILIATION = 50
+RECONCILE_EVERY_DOCUMENTS = 500
 MAX_NOTES = 20  # lines that say what single documents replaced
 SKIPPED_LABEL = "without an abstract"
 NOTHING_TO_FIND = {"code": "no_text", "detail": "There is nothing in it to search."}
@@ -68,6 +70,7 @@ class AddDocumentsCommand(StrataCommand):
         refused: list[AddResult] = []
         notes: list[str] = []
         note_count = 0
+        reconcile_at = FIRST_RECONCILIATION
         with progress_bar("Adding", total) as advance:
             for each in stream:
                 if each.artifact_id is not None:
@@ -79,7 +82,8 @@ class AddDocumentsCommand(StrataCommand):
                     notes = [*notes, each.note][:MAX_NOTES]
                 verdicts[_outcome_label(each)] += 1
                 advance(1)
-                if server and verdicts.total() % RECONCILE_EVERY_DOCUMENTS == 0:
+                if server and verdicts.total() == reconcile_at:
+                    reconcile_at += min(reconcile_at, RECONCILE_EVERY_DOCUMENTS)
                     server.reconcile()
         if server:
             server.reconcile()

@@ -1,6 +1,8 @@
 """The command ``add``, in this process: which document a file is."""
 
 import io
+import uuid
+from types import SimpleNamespace
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -9,7 +11,7 @@ from core import commands
 from documents.connectors.local_files import add_file, iter_files
 from documents.models import Artifact
 from documents.reading import parse_artifact
-from documents.services import add_artifact
+from documents.services import AddOutcome, add_artifact
 from indexing.management import add_command
 from tests.documents.test_services import file
 from tests.factories import sync
@@ -31,6 +33,22 @@ def add(build, monkeypatch, settings, tmp_path):
         return 0, out.getvalue() + err.getvalue()
 
     return add
+
+
+class TestAddStream:
+    def test_tells_the_server_to_reconcile_soon_and_then_seldom(self):
+        added: list[int] = []
+        reconciled: list[int] = []
+
+        def stream():
+            for number in range(1_400):
+                added.append(number)
+                yield add_command.AddResult("a note", uuid.uuid4(), AddOutcome.ADDED)
+
+        server = SimpleNamespace(reconcile=lambda: reconciled.append(len(added)))
+        add_command.AddDocumentsCommand(stdout=io.StringIO())._add_stream(stream(), None, server)
+
+        assert reconciled == [50, 100, 200, 400, 800, 1_300, 1_400]
 
 
 @pytest.fixture
