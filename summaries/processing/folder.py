@@ -9,7 +9,7 @@ import json
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -17,6 +17,7 @@ from core.atomic_files import write_file
 from core.exceptions import InvalidInput
 from core.http_formats import load_json
 from core.text import clean_name, hash_text
+from language.exceptions import LanguageModelCost
 from summaries.processing.chunks import CHUNKS_FILE_NAME
 from summaries.processing.pages import PARSED_FILE_NAME
 
@@ -67,6 +68,16 @@ class ManifestCosts(_ManifestSection):
     failures: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+
+    @classmethod
+    def of(cls, cost: LanguageModelCost) -> Self:
+        return cls(
+            calls=cost.call_count,
+            reused=cost.reused_count,
+            failures=cost.failure_count,
+            prompt_tokens=cost.prompt_tokens,
+            completion_tokens=cost.completion_tokens,
+        )
 
 
 class ManifestEmbedding(_ManifestSection):

@@ -1,7 +1,7 @@
 """The stages of processing a file. Each reads the previous stage's files and writes its own."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,7 +30,7 @@ from indexing.services import plan_nodes
 from language import llm
 from language.exceptions import LanguageModelCost
 from language.prompts import read_prompt_template
-from summaries.models import EXTRACTIVE_MODEL_NAME, Annotation, WrittenText
+from summaries.models import EXTRACTIVE_MODEL_NAME, Annotation, Segmentation, WrittenText
 from summaries.processing.chunks import (
     CHUNKS_FILE_NAME,
     AnnotatedChunk,
@@ -49,8 +49,15 @@ from summaries.processing.folder import (
     describe_file,
 )
 from summaries.processing.pages import PARSED_FILE_NAME, format_pages, read_pages
+from summaries.segmenting import SegmentationInput, can_be_cut, find_boundaries
 from summaries.services import ROWS_PER_STATEMENT, annotation_field_values, make_annotation
-from summaries.writers import BY_HAND_MODEL_NAME, AnnotationDraft, AnnotationInput, get_writer
+from summaries.writers import (
+    BY_HAND_MODEL_NAME,
+    AnnotationDraft,
+    AnnotationInput,
+    SegmentationDraft,
+    get_writer,
+)
 
 READ_CHUNK_BYTES = 1 << 20
 
@@ -140,7 +147,7 @@ class FileInspection:
         check_field_names(self.build.spec)
         self.folder.require_unedited(CHUNKS_FILE_NAME)
         manifest, cut = self.manifest, self._cut_document()
-        manifest.writer, manifest.cost = None, ManifestCosts()
+        manifest.writer, manifest.cost = None, ManifestCosts.of(cut.cost)
         outdated = ["check"] if is_annotated else ["check", "write"]
         for stage in outdated:
             manifest.seconds.pop(stage, None)
@@ -211,12 +218,38 @@ class FileInspection:
                 warnings.append(f"{PARSED_FILE_NAME} was edited by hand; its present text was cut.")
             artifact = self._make_unsaved_artifact()
             _, sources = cut_pages(artifact, pages)
-            drafts = draft_chunks(artifact, sources, self.build)
-            cut = _CutDocument(
-                pages, sources, [AnnotatedChunk(draft) for draft in drafts], artifact.title
-            )
+            segmentations, cost = self._segment(sources, warnings)
+            boundaries = {key: draft.boundaries for key, draft in segmentations.items()}
+            drafts = draft_chunks(artifact, sources, self.build, boundaries=boundaries)
+            chunks = [AnnotatedChunk(draft) for draft in drafts]
+            cut = _CutDocument(pages, sources, chunks, artifact.title, segmentations, cost)
         self.manifest.counts.pages, self.manifest.counts.sources = len(pages), len(sources)
         return cut
+
+    def _segment(
+        self, sources: Sequence[Source], warnings: list[str]
+    ) -> tuple[dict[str, SegmentationDraft], LanguageModelCost]:
+        """Where a language model cuts the sources, by the hash of their text, if the recipe has it
+        cut them; and what it cost."""
+        strategy = self.build.spec.chunks.llm
+        segmentations: dict[str, SegmentationDraft] = {}
+        cost, outage = LanguageModelCost(), None
+        if strategy is None:
+            return segmentations, cost
+        inputs = {
+            hash_text(source.text): SegmentationInput(source.text)
+            for source in sources
+            if can_be_cut(source.text, strategy)
+        }
+        for outcome in find_boundaries(inputs, strategy):
+            cost += outcome.cost
+            outage = outage or outcome.error
+            if outcome.value is not None:
+                segmentations[outcome.key] = outcome.value
+                warnings += filter(None, [outcome.value.note])
+        if outage is not None:
+            raise outage
+        return segmentations, cost
 
     def _make_unsaved_artifact(self) -> Artifact:
         """Make an unsaved artifact with the id and title it has, or would get, in the index: chunk
@@ -248,7 +281,7 @@ class FileInspection:
             for key, each in enumerate(cut.chunks)
         }
         written, model_names = list(cut.chunks), set[str]()
-        cost, dropped_value_count = LanguageModelCost(), 0
+        cost, dropped_value_count = cut.cost, 0
         outage: StrataError | None = None
         with self._measure_stage("write") as warnings:
             for outcome in get_writer().annotate(inputs, self.build.spec):
@@ -270,13 +303,7 @@ class FileInspection:
         if outage is not None:
             raise outage
         self.manifest.writer = self._describe_writer(model_names)
-        self.manifest.cost = ManifestCosts(
-            calls=cost.call_count,
-            reused=cost.reused_count,
-            failures=cost.failure_count,
-            prompt_tokens=cost.prompt_tokens,
-            completion_tokens=cost.completion_tokens,
-        )
+        self.manifest.cost = ManifestCosts.of(cost)
         return written, dropped_value_count
 
     def _describe_writer(self, model_names: set[str]) -> ManifestWriter:
@@ -306,8 +333,9 @@ class FileInspection:
     def _save_document(
         self, cut: "_CutDocument", chunks: Sequence[AnnotatedChunk], model_name: str
     ) -> Artifact:
-        """Save the document and the annotations of its chunks in one transaction, so that no worker
-        starts in between and calls a language model for annotations that already exist.
+        """Save the document, the boundaries of its sources and the annotations of its chunks in one
+        transaction, so that no worker starts in between and calls a language model for what already
+        exists.
 
         Every annotated chunk becomes a row by hand, which no writer changes. Chunks of the recipe
         that were left out become empty rows without a writer, so that no search finds them.
@@ -328,9 +356,35 @@ class FileInspection:
                 rows = self._make_annotations(artifact, cut.chunks, chunks, model_name)
                 Annotation.objects.filter(build=self.build, artifact=artifact).delete()
                 Annotation.objects.bulk_create(rows, batch_size=ROWS_PER_STATEMENT)
+                self._save_segmentations(artifact, cut.segmentations)
             return artifact
         finally:
             content.discard()
+
+    def _save_segmentations(
+        self, artifact: Artifact, drafts: Mapping[str, SegmentationDraft]
+    ) -> None:
+        hashes = {source.pk: hash_text(source.text) for source in artifact.sources.all()}
+        Segmentation.objects.filter(build=self.build, artifact=artifact).delete()
+        Segmentation.objects.bulk_create(
+            [
+                Segmentation(
+                    build=self.build,
+                    artifact=artifact,
+                    source_id=pk,
+                    boundaries=drafts[text_hash].boundaries,
+                    model_name=drafts[text_hash].model_name,
+                    last_error=drafts[text_hash].note,
+                    state=WrittenText.State.WRITTEN,
+                    input_hash=text_hash,
+                    written_input_hash=text_hash,
+                    written_at=Now(),
+                )
+                for pk, text_hash in hashes.items()
+                if text_hash in drafts
+            ],
+            batch_size=ROWS_PER_STATEMENT,
+        )
 
     def _set_pages(self, artifact: Artifact, pages: Sequence[ParsedPage]) -> None:
         """Set the artifact's pages and mark it parsed, unless it has these pages already."""
@@ -397,3 +451,5 @@ class _CutDocument:
     sources: list[Source]
     chunks: list[AnnotatedChunk]  # without annotations
     title: str
+    segmentations: dict[str, SegmentationDraft]  # by the hash of the source's text
+    cost: LanguageModelCost  # of these

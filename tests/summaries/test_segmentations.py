@@ -1,11 +1,13 @@
 """Chunks that a language model cuts, with a fake model that finds the sentences of a new topic."""
 
+import json
 import re
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from pydantic import BaseModel
 
 from documents.index_catalog import get_catalog
@@ -15,7 +17,7 @@ from documents.services import remove_artifact
 from evidence.duplicates import embed_artifact
 from indexing.estimates import estimate_build
 from indexing.exceptions import InvalidSpec
-from indexing.lifecycle import apply_spec
+from indexing.lifecycle import apply_spec, count_missing
 from indexing.models import IndexBuild, IndexedDocument, Node
 from indexing.regeneration import regenerate
 from indexing.revisions import is_revision_visible
@@ -28,6 +30,7 @@ from language.pace import Pace
 from retrieval.retrievers import ChunkRetriever
 from summaries import services
 from summaries.models import Annotation, Segmentation
+from summaries.processing import FileInspection
 from summaries.segmenting import SegmentationInput, find_boundaries
 from summaries.services.failures import retry_failed_work
 from tests.factories import give, sync
@@ -231,11 +234,16 @@ class TestChunks:
         assert set(Segmentation.objects.values_list("build", flat=True)) == {build.pk, other.pk}
 
     def test_of_a_new_build_reuse_the_answers(self, build, model, settings):
-        write_all(build, add())
+        artifact = add()
+        write_all(build, artifact)
         (settings.STRATA_SPECS_DIR / "cut.yaml").write_text(SPEC + "sparse: {language: none}\n")
 
         begun = apply_spec("cut")
-        write_all(begun, Artifact.objects.get(index="cut"))
+        sync(begun, artifact)
+        assert count_missing(begun) == 1  # it waits for the boundaries
+        write_all(begun, artifact)
+
+        assert count_missing(begun) == 0
 
         assert chunks_of(begun) == TOPICS
         assert len(model.asked) == 1
@@ -480,3 +488,59 @@ def test_sources_have_at_most_one_segmentation(build):
     write_all(build, add())
 
     assert Segmentation.objects.count() == Source.objects.filter(artifact__index="cut").count()
+
+
+class TestProcess:
+    @pytest.fixture
+    def asking(self, build, model, settings) -> IndexBuild:
+        model.answer = lambda prompt: (
+            find_topics(prompt)
+            if NUMBERED.search(prompt)
+            else {"questions": ["Which of them is it?"], "summary": "It is about them."}
+        )
+        return add_index(settings, "asking", f"{SPEC}questions: {{count: 1}}\n")
+
+    def process(self, tmp_path, *flags: str) -> list[dict[str, Any]]:
+        file, out = tmp_path / "notes.txt", tmp_path / "out"
+        file.write_text(TEXT)
+        call_command("process", str(file), "--index", "asking", "--out", str(out), *flags)
+        chunks: list[dict[str, Any]] = json.loads((out / "chunks.json").read_text())
+        return chunks
+
+    def test_shows_the_chunks_of_the_model(self, asking, model, tmp_path):
+        chunks = self.process(tmp_path, "--chunk-only")
+
+        assert [chunk["text"] for chunk in chunks] == TOPICS
+        manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+        assert manifest["cost"]["calls"] == len(model.asked) == 1
+
+    def test_warns_of_chunks_by_sentences(self, asking, model, tmp_path):
+        model.answer = lambda prompt: {"starts": [99]}
+
+        self.process(tmp_path, "--chunk-only")
+
+        manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+        [warning] = manifest["warnings"]["cut"]
+        assert "Cut by sentences instead" in warning
+
+    def test_writes_nothing_while_the_model_is_away(self, asking, model, tmp_path):
+        model.outage = LanguageModelUnavailable("It is away.")
+
+        with pytest.raises(CommandError, match="It is away"):
+            self.process(tmp_path, "--chunk-only")
+
+        assert not (tmp_path / "out" / "chunks.json").exists()
+
+    def test_is_not_undone_by_later_planning(self, asking, model, tmp_path):
+        self.process(tmp_path)
+        opened = FileInspection.open(tmp_path / "notes.txt", "asking", tmp_path / "out")
+        artifact = opened.add_to_index()
+        calls = len(model.asked)
+
+        write_all(asking, artifact)
+
+        assert len(model.asked) == calls
+        rows = Annotation.objects.filter(is_by_hand=True)
+        assert set(rows.values_list("text", flat=True)) == set(TOPICS)
+        assert Segmentation.objects.get().state == "written"
+        assert chunks_of(asking) == TOPICS
