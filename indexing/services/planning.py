@@ -135,16 +135,18 @@ class DocumentPlanner:
 
     def _claim_more(self, build: IndexBuild) -> Iterator[Claim[IndexedDocument]]:
         due = IndexedDocument.objects.due(build).order_by("kinds_to_regenerate", "pk")
+        if not due.free().exists():  # a claim that finds nothing waits for SQLite's lock, too
+            return
         due.give_up_exhausted()
         is_large = Exists(
             Artifact.objects.filter(pk=OuterRef("artifact_id"), byte_count__gte=LARGE_BYTES)
         )
-        small = due.filter(~is_large)
+        small, large = due.filter(~is_large), due.filter(is_large)
         if claim := _claim_changed_first(small, _count_documents_of_batch(small)):
             yield claim
-        if not any(plan.is_large for plan in self._plans) and (
-            claim := _claim_changed_first(due.filter(is_large), 1)
-        ):
+        if any(plan.is_large for plan in self._plans) or not large.free().exists():
+            return
+        if claim := _claim_changed_first(large, 1):
             yield claim
 
     def _add_plans(self, build: IndexBuild, claim: Claim[IndexedDocument]) -> None:

@@ -48,6 +48,21 @@ class TestPlanNext:
         assert states(build) == {"syncing": 5}
         assert not list_unplanned(build)
 
+    def test_writes_nothing_while_nothing_is_due(self, build):
+        with CaptureQueriesContext(connection) as queries:
+            assert DocumentPlanner().plan_next(build) == 0
+
+        assert {query["sql"].split()[0] for query in queries} == {"SELECT"}
+
+    def test_opens_two_transactions_for_small_documents(self, build):
+        give("One heron.")
+
+        with CaptureQueriesContext(connection) as queries:
+            DocumentPlanner().plan_next(build)
+
+        begun = [query for query in queries if query["sql"].startswith("SAVEPOINT")]
+        assert len(begun) == 2  # to claim them, and to write what was planned
+
     def test_takes_as_many_statements_for_many_documents_as_for_few(self, build):
         def count_statements(documents: int) -> int:
             for number in range(documents):
