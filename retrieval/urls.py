@@ -5,7 +5,7 @@ from django.urls import path
 from core.routes import api_paths
 from retrieval.search_table import SEARCHES
 from retrieval.views.ask import answer_question
-from retrieval.views.knowledge import (
+from concepts.search_views import (
     ConceptKnowledgeViewSet,
     EmergentPairViewSet,
     SimilarSourcesView,

@@ -9,7 +9,7 @@ from access.grants import Grant
 from concepts.models import Relationship, speak_name
 from indexing.stores import get_bm25_encoder
 from retrieval.answers.citing import make_citation
-from retrieval.knowledge.sources import find_quotes
+from concepts.knowledge.sources import find_quotes
 from retrieval.passages import AnswerContext, Quote, QuotedRelationship
 from text.quotable_sentences import LocatedSentence
 

@@ -5,7 +5,7 @@ which takes seconds: do it inside functions, or by ``retrieval.search_table``.
 """
 
 from retrieval.retrievers.base import IndexRetriever
-from retrieval.retrievers.knowledge import (
+from concepts.retrievers import (
     BlendRetriever,
     ConceptRetriever,
     RelationshipTypeRetriever,

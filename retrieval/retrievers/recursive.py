@@ -8,9 +8,9 @@ from typing import Any
 from core.exceptions import InvalidInput
 from indexing.models import IndexBuild
 from indexing.stores import AnyOf, Filter, Match
-from retrieval.knowledge.concepts import ConceptHit, RelationshipHit
+from concepts.knowledge.concepts import ConceptHit, RelationshipHit
 from retrieval.retrievers.base import MODE_OPTIONS
-from retrieval.retrievers.knowledge import ConceptRetriever, RelationshipTypeRetriever
+from concepts.retrievers import ConceptRetriever, RelationshipTypeRetriever
 from retrieval.retrievers.ranked import PassageRetriever, QuestionRetriever, SummaryRetriever
 from retrieval.search import MAX_LIMIT, Hit, SearchAnswer
 from retrieval.search.flat import drop_repeated_chunks

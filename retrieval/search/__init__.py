@@ -1,6 +1,6 @@
 """Searches the nodes of an index and checks every hit.
 
-Only ``retrieval.retrievers`` and ``retrieval.knowledge`` search through this package. What embeds
+Only ``retrieval.retrievers`` and ``concepts.knowledge`` search through this package. What embeds
 queries or reads points raises as ``IndexRetriever.search``.
 
     request.py        the query and the options of a search, and their limits

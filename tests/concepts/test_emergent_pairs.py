@@ -172,7 +172,7 @@ class TestEmergentRelationships:
         assert EmergentPair.objects.count() == 1
 
     def test_are_not_computed_for_too_many_concepts(self, client, near, monkeypatch):
-        monkeypatch.setattr("retrieval.knowledge.emergent.MAX_CONCEPTS_COMPARED", 3)
+        monkeypatch.setattr("concepts.knowledge.emergent.MAX_CONCEPTS_COMPARED", 3)
 
         answer = client.get(EMERGENT, {"index": INDEX, "min_similarity": 0.5})
 

@@ -16,7 +16,7 @@ from concepts.instances import add_instance
 from concepts.models import Concept
 from documents.models import Source
 from documents.services import TextContent
-from retrieval.knowledge.shared import find_shared
+from concepts.knowledge.shared import find_shared
 from retrieval.retrievers import ConceptRetriever, RelationshipTypeRetriever
 from tests.concepts.conftest import INDEX
 from tests.factories import give, load_index, sync
@@ -362,7 +362,7 @@ class TestSubgraph:
         assert part["evidence"] == []
 
     def test_shows_edges_among_the_concepts_first(self, search, shared_graph, monkeypatch):
-        monkeypatch.setattr("retrieval.knowledge.graph.MAX_SUBGRAPH_EDGES", 1)
+        monkeypatch.setattr("concepts.knowledge.graph.MAX_SUBGRAPH_EDGES", 1)
 
         answer = search("subgraph", "granite rock of crystals fish swims in water", limit=2)
 

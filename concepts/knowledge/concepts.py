@@ -14,8 +14,8 @@ from documents.models import Source
 from indexing.embedding.vectors import cosine
 from indexing.models import IndexBuild, Node
 from retrieval.fusion import comb_sum
-from retrieval.knowledge.query import KnowledgeAnswer, KnowledgeQuery
-from retrieval.knowledge.sources import group_by_source, read_vectors
+from concepts.knowledge.query import KnowledgeAnswer, KnowledgeQuery
+from concepts.knowledge.sources import group_by_source, read_vectors
 from retrieval.search.hit_checks import Verdict
 from retrieval.search.query_vectors import embed_query
 from retrieval.search.request import SearchOptions, check_query

@@ -16,7 +16,7 @@ from indexing.models import IndexBuild, Node
 from indexing.services.batches import slices
 from indexing.stores import DenseVector
 from retrieval.exceptions import UnknownSource
-from retrieval.knowledge.query import KnowledgeAnswer, KnowledgeQuery
+from concepts.knowledge.query import KnowledgeAnswer, KnowledgeQuery
 from retrieval.search.hit_checks import Verdict
 from retrieval.search.request import Mode, SearchOptions, name_score
 from retrieval.search.run import Hit

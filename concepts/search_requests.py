@@ -8,7 +8,7 @@ from rest_framework import serializers
 
 from core.openapi import with_example
 from core.serializers import FlagField, PagingSerializer, StrictSerializer, StringField
-from retrieval.knowledge.graph import MAX_DEPTH
+from concepts.knowledge.graph import MAX_DEPTH
 from retrieval.search import MAX_LIMIT, MAX_OFFSET, MAX_QUERY_CHARS, Mode
 from retrieval.serializers.requests import (
     FilterField,

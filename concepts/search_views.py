@@ -19,7 +19,7 @@ from concepts.serializers import EVIDENCE_DISCLAIMER, render_relationship
 from core.openapi import operation
 from core.paging import paginate, render_page_head
 from documents.index_catalog import require_index
-from retrieval.knowledge import concepts, emergent, graph, shared, sources
+from concepts.knowledge import concepts, emergent, graph, shared, sources
 from retrieval.search_table import SearchResponse
 from retrieval.serializers import knowledge_answers as answers
 from retrieval.serializers import knowledge_requests as requests

@@ -7,19 +7,19 @@ from concepts.models import Concept, EmergentPair, Instance
 from concepts.serializers import render_instance, render_relationship
 from documents.models import Source
 from documents.serializers import render_reference
-from retrieval.knowledge.concepts import (
+from concepts.knowledge.concepts import (
     ConceptHit,
     EntityHit,
     MatchReason,
     RelationshipAnswer,
     RelationshipTypeHit,
 )
-from retrieval.knowledge.emergent import Bridge
-from retrieval.knowledge.graph import ConceptPath, Subgraph
-from retrieval.knowledge.query import KnowledgeAnswer
-from retrieval.knowledge.routing import RoutingResult
-from retrieval.knowledge.shared import SharedContext
-from retrieval.knowledge.sources import SourceHit
+from concepts.knowledge.emergent import Bridge
+from concepts.knowledge.graph import ConceptPath, Subgraph
+from concepts.knowledge.query import KnowledgeAnswer
+from concepts.knowledge.routing import RoutingResult
+from concepts.knowledge.shared import SharedContext
+from concepts.knowledge.sources import SourceHit
 from retrieval.serializers.answers import (
     render_answer_head,
     render_artifact_reference,

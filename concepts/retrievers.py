@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from llama_index.core.schema import NodeWithScore
 
-from retrieval.knowledge.concepts import (
+from concepts.knowledge.concepts import (
     ConceptHit,
     RelationshipAnswer,
     RelationshipTypeHit,
@@ -14,10 +14,10 @@ from retrieval.knowledge.concepts import (
     search_relationship_types,
     search_relationships,
 )
-from retrieval.knowledge.graph import Subgraph, search_subgraph
-from retrieval.knowledge.query import KnowledgeAnswer, KnowledgeQuery
-from retrieval.knowledge.routing import RoutingResult, blend_concepts
-from retrieval.knowledge.sources import SourceHit, search_sources
+from concepts.knowledge.graph import Subgraph, search_subgraph
+from concepts.knowledge.query import KnowledgeAnswer, KnowledgeQuery
+from concepts.knowledge.routing import RoutingResult, blend_concepts
+from concepts.knowledge.sources import SourceHit, search_sources
 from retrieval.retrievers.base import IndexRetriever
 from retrieval.retrievers.nodes import make_node, to_document_node
 from retrieval.search import Mode, SearchOptions

@@ -9,10 +9,10 @@ from django.db.models import Q
 
 from access.grants import Grant
 from concepts.models import Concept, Instance, Relationship
-from retrieval.knowledge.concepts import search_concepts, search_relationship_types
-from retrieval.knowledge.query import KnowledgeQuery
-from retrieval.knowledge.routing import RoutingResult
-from retrieval.knowledge.sources import search_sources
+from concepts.knowledge.concepts import search_concepts, search_relationship_types
+from concepts.knowledge.query import KnowledgeQuery
+from concepts.knowledge.routing import RoutingResult
+from concepts.knowledge.sources import search_sources
 from retrieval.search.request import SearchOptions
 
 MAX_DEPTH = 3

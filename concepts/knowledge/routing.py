@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from retrieval.fusion import comb_sum
-from retrieval.knowledge.concepts import (
+from concepts.knowledge.concepts import (
     ConceptHit,
     MatchReason,
     RelationshipTypeHit,
     load_concepts,
     search_relationship_types,
 )
-from retrieval.knowledge.query import KnowledgeQuery
-from retrieval.knowledge.sources import SourceHit, find_quotes, search_sources
+from concepts.knowledge.query import KnowledgeQuery
+from concepts.knowledge.sources import SourceHit, find_quotes, search_sources
 from retrieval.search.request import Mode, SearchOptions
 
 _MAX_EDGES_PER_TYPE = 100  # for each matching type
