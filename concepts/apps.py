@@ -7,6 +7,7 @@ from core.apps import PathObject, StrataApp, Task, WaitingRows
 class ConceptsConfig(StrataApp):
     name = "concepts"
     kinds = KINDS
+    searches = "concepts.searches.SEARCHES"
     api_urls = "concepts.urls"
     tasks = [
         Task("extract_concepts", queue="llm"),
@@ -32,7 +33,10 @@ class ConceptsConfig(StrataApp):
     def ready(self) -> None:
         super().ready()
         from concepts.extraction import count_unfinished_extractions, find_extraction_faults
+        from concepts.quoted_relationships import find_quoted_relationships
         from indexing.hooks import register_awaited_work, register_text_faults
+        from retrieval.hooks import register_quoted_relationships
 
         register_awaited_work(count_unfinished_extractions)
         register_text_faults(find_extraction_faults)
+        register_quoted_relationships(find_quoted_relationships)

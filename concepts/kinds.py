@@ -13,7 +13,9 @@ KINDS = [
         is_standalone=True,
         has_sparse=False,  # a name of two words
         search="concepts",
-        check="retrieval.search.hit_checks.check_concepts",
+        find_places="concepts.retrievers.find_concept_places",
+        list_on_page="concepts.knowledge.sources.list_quotes",
+        check="concepts.hit_checks.check_concepts",
     ),
     Kind(
         name="relationship_type",
@@ -26,7 +28,7 @@ KINDS = [
         has_categories=True,
         has_sparse=False,
         search="relationships",
-        check="retrieval.search.hit_checks.check_relationship_types",
+        check="concepts.hit_checks.check_relationship_types",
     ),
     Kind(
         name="relationship",
@@ -38,6 +40,7 @@ KINDS = [
         is_standalone=True,
         has_sparse=False,
         search="relationships",
-        check="retrieval.search.hit_checks.check_relationships",
+        find_places="concepts.retrievers.find_relationship_places",
+        check="concepts.hit_checks.check_relationships",
     ),
 ]

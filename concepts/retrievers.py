@@ -1,14 +1,17 @@
 """Retrievers of concepts, relationship types and sources, which share one embedding space."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from llama_index.core.schema import NodeWithScore
 
+from access.grants import Grant
 from concepts.knowledge.concepts import (
     ConceptHit,
     RelationshipAnswer,
+    RelationshipHit,
     RelationshipTypeHit,
     search_concepts,
     search_relationship_types,
@@ -18,11 +21,16 @@ from concepts.knowledge.graph import Subgraph, search_subgraph
 from concepts.knowledge.query import KnowledgeAnswer, KnowledgeQuery
 from concepts.knowledge.routing import RoutingResult, blend_concepts
 from concepts.knowledge.sources import SourceHit, search_sources
+from indexing.models import IndexBuild
 from retrieval.retrievers.base import IndexRetriever
 from retrieval.retrievers.nodes import make_node, to_document_node
+from retrieval.retrievers.recursive import Found as PlacesFound
+from retrieval.retrievers.recursive import Place
 from retrieval.search import Mode, SearchOptions
 
 Found = TypeVar("Found")
+
+MAX_ABOVE_CHUNKS = 30  # concepts or relationships that lead to chunks, with three quotes each
 
 
 class KnowledgeRetriever(IndexRetriever[KnowledgeAnswer[Found]]):
@@ -197,3 +205,35 @@ def _to_node(hit: ConceptHit | RelationshipTypeHit | SourceHit) -> NodeWithScore
     else:
         metadata |= {"name": hit.entity.name, "category": hit.entity.category}
     return make_node(str(entity.pk), entity.text, hit.score, metadata)
+
+
+# --- What leads to chunks --------------------------------------------------------------------
+
+
+def find_concept_places(
+    indexes: Sequence[str | IndexBuild], query: str, options: SearchOptions, grant: Grant
+) -> PlacesFound:
+    """The sources that the nearest concepts quote."""
+    answer = ConceptRetriever(
+        indexes, grant=grant, limit=MAX_ABOVE_CHUNKS, vector=options.vector
+    ).search(query)
+    return answer, _list_places(answer.found)
+
+
+def find_relationship_places(
+    indexes: Sequence[str | IndexBuild], query: str, options: SearchOptions, grant: Grant
+) -> PlacesFound:
+    """The sources that the concepts of the nearest relationships quote."""
+    answer = RelationshipTypeRetriever(
+        indexes, grant=grant, limit=MAX_ABOVE_CHUNKS, vector=options.vector
+    ).search(query)
+    return answer, _list_places(answer.relationships)
+
+
+def _list_places(hits: Sequence[ConceptHit | RelationshipHit]) -> list[tuple[Place, float]]:
+    return [
+        (("source_id", str(quote.source_id)), hit.score)
+        for hit in hits
+        for quote in hit.instances
+        if quote.source_id
+    ]

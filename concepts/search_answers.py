@@ -3,10 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from concepts.models import Concept, EmergentPair, Instance
-from concepts.serializers import render_instance, render_relationship
-from documents.models import Source
-from documents.serializers import render_reference
 from concepts.knowledge.concepts import (
     ConceptHit,
     EntityHit,
@@ -20,6 +16,10 @@ from concepts.knowledge.query import KnowledgeAnswer
 from concepts.knowledge.routing import RoutingResult
 from concepts.knowledge.shared import SharedContext
 from concepts.knowledge.sources import SourceHit
+from concepts.models import Concept, EmergentPair, Instance
+from concepts.serializers import render_instance, render_relationship
+from documents.models import Source
+from documents.serializers import render_reference
 from retrieval.serializers.answers import (
     render_answer_head,
     render_artifact_reference,

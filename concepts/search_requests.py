@@ -6,9 +6,9 @@ from uuid import UUID
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from concepts.knowledge.graph import MAX_DEPTH
 from core.openapi import with_example
 from core.serializers import FlagField, PagingSerializer, StrictSerializer, StringField
-from concepts.knowledge.graph import MAX_DEPTH
 from retrieval.search import MAX_LIMIT, MAX_OFFSET, MAX_QUERY_CHARS, Mode
 from retrieval.serializers.requests import (
     FilterField,

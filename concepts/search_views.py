@@ -13,16 +13,16 @@ from rest_framework.views import APIView
 import strata_types
 from access.authentication import get_grant
 from access.grants import Grant, Scope
+from concepts import search_answers as answers
+from concepts import search_requests as requests
 from concepts.emergent_pairs import accept_pair, dismiss_pair
+from concepts.knowledge import concepts, emergent, graph, shared, sources
 from concepts.models import Concept, EmergentPair, Relationship
 from concepts.serializers import EVIDENCE_DISCLAIMER, render_relationship
 from core.openapi import operation
 from core.paging import paginate, render_page_head
 from documents.index_catalog import require_index
-from concepts.knowledge import concepts, emergent, graph, shared, sources
 from retrieval.search_table import SearchResponse
-from retrieval.serializers import knowledge_answers as answers
-from retrieval.serializers import knowledge_requests as requests
 from retrieval.serializers.requests import read_query_string
 from retrieval.views.searches import enqueue_planning_of_stale_hits, make_response
 

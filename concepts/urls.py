@@ -1,5 +1,6 @@
-"""URL routes of concepts and relationships, below ``api/v1/``."""
+"""URL routes of concepts and relationships, and of what is found by them, below ``api/v1/``."""
 
+from concepts.search_views import ConceptKnowledgeViewSet, EmergentPairViewSet, SimilarSourcesView
 from concepts.viewsets import (
     ConceptViewSet,
     InstanceViewSet,
@@ -29,4 +30,16 @@ urlpatterns = [
         RelationshipViewSet,
         {"get": "retrieve", "delete": "destroy"},
     ),
+    *api_paths(
+        "concepts/<uuid:concept_id>/evidence",
+        ConceptKnowledgeViewSet,
+        {"get": "evidence", "post": "evidence_by_body"},
+    ),
+    *api_paths("concepts/<uuid:concept_id>/context", ConceptKnowledgeViewSet, {"get": "context"}),
+    *api_paths("concepts/<uuid:concept_id>/paths", ConceptKnowledgeViewSet, {"get": "paths"}),
+    *api_paths("concepts/shared", ConceptKnowledgeViewSet, {"get": "shared"}),
+    *api_paths("sources/<uuid:source_id>/similar", SimilarSourcesView),
+    *api_paths("emergent", EmergentPairViewSet, {"get": "list"}),
+    *api_paths("emergent/<uuid:pair_id>/accept", EmergentPairViewSet, {"post": "accept"}),
+    *api_paths("emergent/<uuid:pair_id>/dismiss", EmergentPairViewSet, {"post": "dismiss"}),
 ]

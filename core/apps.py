@@ -65,6 +65,7 @@ class StrataApp(AppConfig):
     urls: ClassVar[str] = ""  # a module of URLs, below the root
     api_urls: ClassVar[str] = ""  # a module of URLs, below ``/api/v1/``
     kinds: ClassVar[Sequence[Kind]] = ()
+    searches: ClassVar[str] = ""  # a table such as ``retrieval.searches.SEARCHES``
     tasks: ClassVar[Sequence[Task]] = ()
     workers: ClassVar[Sequence[str]] = ()  # variables of the module ``tasks`` that can be stopped
     waiting_rows: ClassVar[Sequence[WaitingRows]] = ()

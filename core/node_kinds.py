@@ -22,6 +22,10 @@ class Kind:
     # nodes that are made of their document alone, and that have no position in a text.
     check: str = ""
     render: str = ""
+    # For a search of the chunks below its nodes: where the best nodes are, a ``FindPlaces``.
+    find_places: str = ""
+    # For the passages of a page: their rows, given its id and a grant; empty if it has none.
+    list_on_page: str = ""
     embedding: str = "embedding"  # the setting of a spec that names its model
     is_standalone: bool = False  # one node for each row of a table, not from artifacts
     has_categories: bool = False  # its rows have a ``category``

@@ -5,4 +5,5 @@ from retrieval.kinds import KINDS
 class RetrievalConfig(StrataApp):
     name = "retrieval"
     kinds = KINDS
+    searches = "retrieval.searches.SEARCHES"
     api_urls = "retrieval.urls"

@@ -23,6 +23,7 @@ KINDS = [
         search="pages",
         check="retrieval.search.hit_checks.check_chunks",
         render="retrieval.serializers.answers.render_chunk",
+        list_on_page="retrieval.source_context.list_chunks",
     ),
     Kind(
         name="page_summary",
@@ -72,6 +73,7 @@ KINDS = [
         search="questions",
         check="retrieval.search.hit_checks.check_questions",
         render="retrieval.serializers.answers.render_question",
+        list_on_page="retrieval.source_context.list_questions",
     ),
     Kind(
         name="compound",

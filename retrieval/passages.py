@@ -1,18 +1,21 @@
 """Data types of query pipelines: the request, what passes between components, and the results."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
 from django.utils import timezone
 
 import strata_types
 from access.grants import EVERYTHING, Grant
-from concepts.models import Instance, Relationship
 from retrieval.search import DroppedPoints, Hit
 from text.quotable_sentences import LocatedSentence
+
+if TYPE_CHECKING:
+    from indexing.stores.sparse import Bm25Encoder
 
 
 class NotCopied:
@@ -70,27 +73,34 @@ class AnswerContext(NotCopied):
 
 @dataclass(frozen=True, slots=True)
 class Quote(NotCopied):
-    """A quote of a concept, which the context holds at the offsets of ``sentence``."""
+    """Words that the context holds at the offsets of ``sentence``."""
 
     context: AnswerContext
     sentence: LocatedSentence
-    instance: Instance
 
     @property
     def words(self) -> str:
-        return " ".join(self.instance.quote.split())
+        return " ".join(self.sentence.text.split())
 
 
-@dataclass(frozen=True, slots=True)
-class QuotedRelationship(NotCopied):
-    """A relationship with quotes of its concepts: of one or of both."""
+class QuotedRelationship(NotCopied, ABC):
+    """What passages say together of the two things that they quote. An app finds them
+    (``retrieval.hooks``)."""
 
-    edge: Relationship
-    quotes: tuple[Quote, ...]
+    quotes: tuple[Quote, ...]  # of one of the two or of both
 
     @property
+    @abstractmethod
     def statement(self) -> str:
-        return str(self.edge)
+        """The relationship in words."""
+
+    @abstractmethod
+    def count_named_parts(self, query: str, encoder: "Bm25Encoder") -> int:
+        """How many of its parts a query names: the one thing, the other, and what joins them."""
+
+    @abstractmethod
+    def render(self) -> dict[str, Any]:
+        """As the API answers it."""
 
 
 @dataclass(frozen=True, slots=True)

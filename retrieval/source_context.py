@@ -1,23 +1,23 @@
-"""A source with its neighbours and chunks, and what was made of a page: chunks, the questions that
-they answer, and quotes of concepts."""
+"""A source with its neighbours and chunks, and the passages of each kind that a page has."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from django.db.models import F, QuerySet
 from django.db.models.fields.json import KT
+from django.utils.module_loading import import_string
 
 from access.grants import Grant
-from concepts.models import Concept, Instance
 from documents.models import Source
+from indexing.kinds import KINDS
 from indexing.models import Node
 from retrieval.exceptions import UnknownSource
 
 MAX_WINDOW = 10  # neighbours on each side
-NODE_KINDS = ("chunk", "question")
-PASSAGE_KINDS = (*NODE_KINDS, "concept")
+PASSAGE_KINDS = tuple(kind.name for kind in KINDS.values() if kind.list_on_page)
 PLACE = ("source_id", "source_hash", "start_offset", "end_offset")
 
 
@@ -74,21 +74,20 @@ def load_adjacent_sources(sources: Collection[Source], window: int) -> dict[UUID
 
 def list_passages(page_id: UUID, kind: str, grant: Grant) -> QuerySet[Any]:
     """Rows of one of ``PASSAGE_KINDS`` in the order of the page, for ``render_passage``."""
-    if kind in NODE_KINDS:
-        nodes = Node.objects.in_live_builds().filter(kind=kind, source__page=page_id)
-        rows: QuerySet[Any] = nodes.exclude(state=Node.State.DELETING).values(
-            *PLACE, "text", passage_id=F("point_id"), current_hash=F("source__content_hash"),
-            answered_id=KT("details__chunk_id"),
-        )  # fmt: skip
-    else:
-        quotes = Instance.objects.not_lost().filter(
-            source__page=page_id, concept__in=Concept.objects.visible_to(grant)
-        )
-        rows = quotes.values(
-            *PLACE, "concept_id", text=F("quote"), label=F("concept__label"),
-            passage_id=F("id"), current_hash=F("source__content_hash"),
-        )  # fmt: skip
-    return rows.order_by("source__ordinal", "start_offset", "passage_id")
+    list_rows: Callable[[UUID, Grant], QuerySet[Any]] = import_string(KINDS[kind].list_on_page)
+    return list_rows(page_id, grant).order_by("source__ordinal", "start_offset", "passage_id")
+
+
+def _list_nodes(page_id: UUID, grant: Grant, kind: str) -> QuerySet[Any]:
+    nodes = Node.objects.in_live_builds().filter(kind=kind, source__page=page_id)
+    return nodes.exclude(state=Node.State.DELETING).values(
+        *PLACE, "text", passage_id=F("point_id"), current_hash=F("source__content_hash"),
+        answered_id=KT("details__chunk_id"),
+    )  # fmt: skip
+
+
+list_chunks = partial(_list_nodes, kind="chunk")
+list_questions = partial(_list_nodes, kind="question")
 
 
 def render_passage(row: dict[str, Any]) -> dict[str, Any]:

@@ -5,11 +5,6 @@ from django.urls import path
 from core.routes import api_paths
 from retrieval.search_table import SEARCHES
 from retrieval.views.ask import answer_question
-from concepts.search_views import (
-    ConceptKnowledgeViewSet,
-    EmergentPairViewSet,
-    SimilarSourcesView,
-)
 from retrieval.views.pipelines import PipelineListView
 from retrieval.views.searches import FacetsView, ToolViewSet, make_search_view
 from retrieval.views.sources import PagePassagesView, SourceView
@@ -17,18 +12,6 @@ from retrieval.views.text_vectors import EmbedView
 
 urlpatterns = [
     *(each for name in SEARCHES for each in api_paths(f"search/{name}", make_search_view(name))),
-    *api_paths(
-        "concepts/<uuid:concept_id>/evidence",
-        ConceptKnowledgeViewSet,
-        {"get": "evidence", "post": "evidence_by_body"},
-    ),
-    *api_paths("concepts/<uuid:concept_id>/context", ConceptKnowledgeViewSet, {"get": "context"}),
-    *api_paths("concepts/<uuid:concept_id>/paths", ConceptKnowledgeViewSet, {"get": "paths"}),
-    *api_paths("concepts/shared", ConceptKnowledgeViewSet, {"get": "shared"}),
-    *api_paths("sources/<uuid:source_id>/similar", SimilarSourcesView),
-    *api_paths("emergent", EmergentPairViewSet, {"get": "list"}),
-    *api_paths("emergent/<uuid:pair_id>/accept", EmergentPairViewSet, {"post": "accept"}),
-    *api_paths("emergent/<uuid:pair_id>/dismiss", EmergentPairViewSet, {"post": "dismiss"}),
     path("ask", answer_question, name="ask"),
     *api_paths("indexes/<str:index>/facets", FacetsView),
     *api_paths("indexes/<str:index>/embed", EmbedView),

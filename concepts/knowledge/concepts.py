@@ -9,13 +9,13 @@ from django.db.models import Exists, F, OuterRef, QuerySet, Window
 from django.db.models.functions import RowNumber
 
 from access.grants import Grant
+from concepts.knowledge.query import KnowledgeAnswer, KnowledgeQuery
+from concepts.knowledge.sources import group_by_source, read_vectors
 from concepts.models import Concept, Instance, Relationship, RelationshipType
 from documents.models import Source
 from indexing.embedding.vectors import cosine
 from indexing.models import IndexBuild, Node
 from retrieval.fusion import comb_sum
-from concepts.knowledge.query import KnowledgeAnswer, KnowledgeQuery
-from concepts.knowledge.sources import group_by_source, read_vectors
 from retrieval.search.hit_checks import Verdict
 from retrieval.search.query_vectors import embed_query
 from retrieval.search.request import SearchOptions, check_query

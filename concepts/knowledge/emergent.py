@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from access.grants import Grant
+from concepts.knowledge.query import KnowledgeQuery
+from concepts.knowledge.sources import SourceHit, read_vectors, search_sources
 from concepts.models import Concept, EmergentPair, Relationship
 from core.exceptions import InvalidInput
 from indexing.models import IndexBuild
-from concepts.knowledge.query import KnowledgeQuery
-from concepts.knowledge.sources import SourceHit, read_vectors, search_sources
 from retrieval.search.request import Mode, SearchOptions
 
 MAX_CONCEPTS_COMPARED = 5_000  # each with each: about a second

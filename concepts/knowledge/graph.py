@@ -8,11 +8,11 @@ from uuid import UUID
 from django.db.models import Q
 
 from access.grants import Grant
-from concepts.models import Concept, Instance, Relationship
 from concepts.knowledge.concepts import search_concepts, search_relationship_types
 from concepts.knowledge.query import KnowledgeQuery
 from concepts.knowledge.routing import RoutingResult
 from concepts.knowledge.sources import search_sources
+from concepts.models import Concept, Instance, Relationship
 from retrieval.search.request import SearchOptions
 
 MAX_DEPTH = 3

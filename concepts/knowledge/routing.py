@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from retrieval.fusion import comb_sum
 from concepts.knowledge.concepts import (
     ConceptHit,
     MatchReason,
@@ -14,6 +13,7 @@ from concepts.knowledge.concepts import (
 )
 from concepts.knowledge.query import KnowledgeQuery
 from concepts.knowledge.sources import SourceHit, find_quotes, search_sources
+from retrieval.fusion import comb_sum
 from retrieval.search.request import Mode, SearchOptions
 
 _MAX_EDGES_PER_TYPE = 100  # for each matching type

@@ -7,10 +7,10 @@ from uuid import UUID
 from django.db.models import Count
 
 from access.grants import Grant
+from concepts.knowledge.sources import group_by_source
 from concepts.models import Concept, Instance, Relationship
 from core.exceptions import InvalidInput
 from documents.models import Source
-from concepts.knowledge.sources import group_by_source
 
 MAX_RELATIONSHIPS_READ = 10_000  # of the given concepts
 

@@ -6,9 +6,10 @@ from typing import Any
 from uuid import UUID
 
 import numpy as np
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 
 from access.grants import Grant
+from concepts.knowledge.query import KnowledgeAnswer, KnowledgeQuery
 from concepts.models import Concept, Instance
 from documents.models import Source
 from indexing.exceptions import NotYetIndexed
@@ -16,12 +17,11 @@ from indexing.models import IndexBuild, Node
 from indexing.services.batches import slices
 from indexing.stores import DenseVector
 from retrieval.exceptions import UnknownSource
-from concepts.knowledge.query import KnowledgeAnswer, KnowledgeQuery
 from retrieval.search.hit_checks import Verdict
 from retrieval.search.request import Mode, SearchOptions, name_score
 from retrieval.search.run import Hit
 from retrieval.search.targets import find_builds, make_targets, require_same_model
-from retrieval.source_context import load_adjacent_sources
+from retrieval.source_context import PLACE, load_adjacent_sources
 from retrieval.visible_points import VisiblePoints
 
 _CHUNKS_PER_SOURCE = 4  # chunks fetched per wanted source; each further request doubles the number
@@ -180,3 +180,14 @@ def group_by_source(quotes: QuerySet[Instance]) -> dict[UUID | None, list[Instan
     for quote in rows.order_by("start_offset", "pk"):
         grouped.setdefault(quote.source_id, []).append(quote)
     return grouped
+
+
+def list_quotes(page_id: UUID, grant: Grant) -> QuerySet[Any]:
+    """The quotes of visible concepts in a page, as ``retrieval.source_context`` renders them."""
+    quotes = Instance.objects.not_lost().filter(
+        source__page=page_id, concept__in=Concept.objects.visible_to(grant)
+    )
+    return quotes.values(
+        *PLACE, "concept_id", text=F("quote"), label=F("concept__label"),
+        passage_id=F("id"), current_hash=F("source__content_hash"),
+    )  # fmt: skip

@@ -8,8 +8,8 @@ from haystack import component
 
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
-from retrieval.answers.relationships import find_quoted_relationships
 from retrieval.event_loop import add_run_async
+from retrieval.hooks import find_quoted_relationships
 from retrieval.passages import AnswerContext, Passage, QuotedRelationship
 from retrieval.search import Verdict
 from text.sentences import find_sentences

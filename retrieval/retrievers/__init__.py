@@ -5,14 +5,6 @@ which takes seconds: do it inside functions, or by ``retrieval.search_table``.
 """
 
 from retrieval.retrievers.base import IndexRetriever
-from concepts.retrievers import (
-    BlendRetriever,
-    ConceptRetriever,
-    RelationshipTypeRetriever,
-    RoutingRetriever,
-    SourceRetriever,
-    SubgraphRetriever,
-)
 from retrieval.retrievers.ranked import (
     ChunkRetriever,
     HierarchicalRetriever,

@@ -1,27 +1,31 @@
 """Retriever of chunks by way of the summaries, questions and concepts above them."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
 
+from django.utils.module_loading import import_string
+
+from access.grants import Grant
 from core.exceptions import InvalidInput
+from indexing.kinds import KINDS
 from indexing.models import IndexBuild
 from indexing.stores import AnyOf, Filter, Match
-from concepts.knowledge.concepts import ConceptHit, RelationshipHit
 from retrieval.retrievers.base import MODE_OPTIONS
-from concepts.retrievers import ConceptRetriever, RelationshipTypeRetriever
 from retrieval.retrievers.ranked import PassageRetriever, QuestionRetriever, SummaryRetriever
-from retrieval.search import MAX_LIMIT, Hit, SearchAnswer
+from retrieval.search import MAX_LIMIT, Hit, SearchAnswer, SearchOptions
 from retrieval.search.flat import drop_repeated_chunks
 from retrieval.search.run import AnyAnswer, add_up
 from retrieval.search.targets import find_builds
 
 _NODES_ABOVE = 50  # of each kind, or as many as the wanted chunks
-_MAX_CONCEPTS = 30  # with three quotes each
 _WEIGHT_ABOVE = 0.05  # of the nodes above a chunk, beside the chunk's own score
 
 Place = tuple[str, str]  # a payload field of chunks, and the id there
+# How nodes of a kind are searched: their search, and where the best of them are, with scores.
+Found = tuple[AnyAnswer, list[tuple[Place, float]]]
+FindPlaces = Callable[[Sequence[str | IndexBuild], str, SearchOptions, Grant], Found]
 
 
 class RecursiveChunkRetriever(PassageRetriever):
@@ -90,27 +94,11 @@ class RecursiveChunkRetriever(PassageRetriever):
                 groups.setdefault(kind, []).append(index)
         return groups
 
-    def _find_above(
-        self, kind: str, indexes: Sequence[str | IndexBuild], query: str
-    ) -> tuple[AnyAnswer, list[tuple[Place, float]]]:
+    def _find_above(self, kind: str, indexes: Sequence[str | IndexBuild], query: str) -> Found:
         """The search of one kind: where the chunks below its best nodes are, with their scores."""
-        if kind in ("concept", "relationship"):
-            given: dict[str, Any] = {"limit": _MAX_CONCEPTS, "vector": self.options.vector}
-            found: AnyAnswer
-            hits: Sequence[ConceptHit | RelationshipHit]
-            if kind == "concept":
-                concepts = ConceptRetriever(indexes, grant=self.grant, **given).search(query)
-                found, hits = concepts, concepts.found
-            else:
-                types = RelationshipTypeRetriever(indexes, grant=self.grant, **given)
-                related = types.search(query)
-                found, hits = related, related.relationships
-            return found, [
-                (("source_id", str(quote.source_id)), hit.score)
-                for hit in hits
-                for quote in hit.instances
-                if quote.source_id
-            ]
+        if path := KINDS[kind].find_places:
+            find: FindPlaces = import_string(path)
+            return find(indexes, query, self.options, self.grant)
         options = {name: getattr(self.options, name) for name in self.takes}
         options |= {"limit": max(self.options.limit, _NODES_ABOVE), "with_similarity": True}
         retriever = QuestionRetriever if kind == "question" else SummaryRetriever

@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from access.grants import Grant
-from concepts.concept_nodes import END_FIELDS
-from concepts.models import Concept, Relationship, RelationshipType
 from core.text import hash_text
 from documents.models import Artifact, Source, load_sources
 from indexing.drafting import get_drafter
@@ -124,7 +122,7 @@ def _make_check(verdict: Verdict | None, row: LedgerRow | SummaryRow, grant: Gra
     return HitCheck(verdict, row.artifact_id if verdict is Verdict.STALE else None)
 
 
-def _collect_ids(group: Sequence[Candidate]) -> tuple[set[int], set[UUID]]:
+def collect_ids(group: Sequence[Candidate]) -> tuple[set[int], set[UUID]]:
     return {found.target.build_id for found in group}, {found.point.id for found in group}
 
 
@@ -135,7 +133,7 @@ def _check_passages(
     group: Sequence[Candidate], text_field: str, hash_field: str
 ) -> dict[PointKey, HitCheck]:
     """The fields of the payloads hold the passage's text and the text's hash."""
-    rows = {(row.build_id, row.point_int): row for row in read_ledger_rows(*_collect_ids(group))}
+    rows = {(row.build_id, row.point_int): row for row in read_ledger_rows(*collect_ids(group))}
     texts = {row.source_int: row.source_text for row in rows.values()}
     # Offsets count in the source that the payload names; the row may already name another one.
     source_ids = {
@@ -197,9 +195,7 @@ def _compare_with_source(
 
 
 def check_summaries(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
-    rows = {
-        (row.build_id, row.point_id.int): row for row in read_summary_rows(*_collect_ids(group))
-    }
+    rows = {(row.build_id, row.point_id.int): row for row in read_summary_rows(*collect_ids(group))}
     return {
         found.key: _make_check(_compare_summary(found.point.payload, row), row, found.target.grant)
         for found in group
@@ -225,81 +221,13 @@ def _compare_summary(payload: Payload, row: SummaryRow) -> Verdict | None:
     return Verdict.EXACT
 
 
-# --- Concepts and relationship types ---------------------------------------------------------
-
-
-def _check_entities(
-    group: Sequence[Candidate], model: type[Concept] | type[RelationshipType]
-) -> dict[PointKey, HitCheck]:
-    """Check entities against their rows, because no document holds their text."""
-    builds, ids = _collect_ids(group)
-    rows = Node.objects.filter(build__in=builds, point_id__in=ids)
-    existing_keys = {
-        (build_id, point.int) for build_id, point in rows.values_list("build_id", "point_id")
-    }
-    entities = model.objects.filter(pk__in=ids)
-    texts = {entity.pk: entity.text for entity in entities}
-    grant, visible_ids = group[0].target.grant, set(texts)
-    if not grant.sees_all_documents:
-        visible_ids = set(entities.visible_to(grant).values_list("pk", flat=True))
-    return {
-        found.key: _check_entity(found, texts[found.point.id])
-        if found.point.id in visible_ids
-        else HIDDEN
-        for found in group
-        if found.key in existing_keys and found.point.id in texts
-    }
-
-
-check_concepts = partial(_check_entities, model=Concept)
-check_relationship_types = partial(_check_entities, model=RelationshipType)
-
-
-def check_relationships(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
-    """Check relationships against their rows: the names in their payloads, and the hash of their
-    text, which is emptied as soon as one of their quotes changes."""
-    builds, ids = _collect_ids(group)
-    nodes = Node.objects.filter(build__in=builds, point_id__in=ids)
-    existing_keys = {
-        (build_id, point.int) for build_id, point in nodes.values_list("build_id", "point_id")
-    }
-    rows = Relationship.objects.filter(pk__in=ids)
-    edges = {edge.pk: edge for edge in rows.with_concepts_and_type()}
-    visible = rows.visible_to(group[0].target.grant)
-    visible_ids = set(visible.values_list("pk", flat=True))
-
-    def check(found: Candidate, edge: Relationship) -> HitCheck:
-        payload = found.point.payload
-        if not _text_matches_hash(payload):
-            return HitCheck(None)
-        is_named = all(payload.get(name) == str(getattr(edge, name)) for name in END_FIELDS)
-        if is_named and payload["text_hash"] == edge.text_hash:
-            return HitCheck(Verdict.EXACT)
-        return HitCheck(Verdict.STALE, edge.pk)
-
-    return {
-        found.key: check(found, edges[found.point.id]) if found.point.id in visible_ids else HIDDEN
-        for found in group
-        if found.key in existing_keys and found.point.id in edges
-    }
-
-
-def _check_entity(candidate: Candidate, text: str) -> HitCheck:
-    payload = candidate.point.payload
-    if not _text_matches_hash(payload):
-        return HitCheck(None)
-    if payload["text"] == text:
-        return HitCheck(Verdict.EXACT)
-    return HitCheck(Verdict.STALE, candidate.point.id)
-
-
 # --- Kinds that are made of their document alone ---------------------------------------------
 
 
 def check_drafts(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
     """Check points against the nodes that their documents, as they are now, must have. The nodes
     are drafted again, so no text of them may have to be written first."""
-    build_ids, ids = _collect_ids(group)
+    build_ids, ids = collect_ids(group)
     builds = IndexBuild.objects.select_related("index__search_settings").in_bulk(build_ids)
     live_ids = {build.index.live_build_id for build in builds.values()}
     rows = Node.objects.filter(
@@ -328,7 +256,7 @@ def check_drafts(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
         if not found.target.grant.includes_groups(node.artifact.groups):
             return HIDDEN
         payload = found.point.payload
-        if not _text_matches_hash(payload):
+        if not text_matches_hash(payload):
             return HitCheck(None)
         held = (str(node.point_id), payload["text_hash"], payload.get("source_hash"))
         if held in list_drafts(node.kind, node.artifact, node.build_id):
@@ -338,6 +266,6 @@ def check_drafts(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
     return {found.key: check(found, nodes[found.key]) for found in group if found.key in nodes}
 
 
-def _text_matches_hash(payload: Payload) -> bool:
+def text_matches_hash(payload: Payload) -> bool:
     text = payload.get("text")
     return isinstance(text, str) and payload.get("text_hash") == hash_text(text)

@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from concepts.serializers import render_instance, render_relationship
 from documents.models import Source
 from documents.serializers import render_reference
 from retrieval.fusion import Explanation
 from retrieval.hits import get_hit_renderer
-from retrieval.passages import AskRequest, Passage, PipelineHits, QuotedRelationship
+from retrieval.passages import AskRequest, Passage, PipelineHits
 from retrieval.relevance import Relevance
 from retrieval.search import (
     ArtifactGroup,
@@ -185,7 +184,7 @@ def render_pipeline_hits(question: AskRequest, found: PipelineHits) -> dict[str,
         "relevant": found.relevant if found.refusal is None else False,
         "refusal": found.refusal and asdict(found.refusal),
         "hits": [_render_pipeline_passage(each, question.explain) for each in found.passages],
-        "relationships": [_render_quoted_relationship(each) for each in found.relationships],
+        "relationships": [each.render() for each in found.relationships],
         "filters": found.filter or {},
         "parsed": found.parsed,
         "question": found.question,
@@ -207,13 +206,6 @@ def _render_pipeline_passage(passage: Passage, explain: bool) -> dict[str, Any]:
     render_hit = get_hit_renderer(hit.payload.get("kind", "chunk"))
     content = render_hit(hit, passage.score_kind) | {"similarity": passage.similarity}
     return content | {"explain": list(passage.steps)} if explain else content
-
-
-def _render_quoted_relationship(found: QuotedRelationship) -> dict[str, Any]:
-    quotes = [
-        {"number": each.context.number, **render_instance(each.instance)} for each in found.quotes
-    ]
-    return {**render_relationship(found.edge), "quotes": quotes}
 
 
 # --- Hits ------------------------------------------------------------------------------------

@@ -15,13 +15,14 @@ from access import usage_limits
 from access.grants import Grant, Scope
 from access.models import ApiKey
 from access.permissions import HasScope, get_required_scope
+from concepts.retrievers import ConceptRetriever
 from core.exceptions import InvalidInput
 from indexing import tasks
 from indexing.models import Index, IndexBuild
 from mcp_server import resources
 from mcp_server.operations import get_operation
 from mcp_server.tools import DECLARED_OPERATIONS, DECLARED_SCOPE, TOOLS
-from retrieval.retrievers import ChunkRetriever, ConceptRetriever, HierarchicalRetriever
+from retrieval.retrievers import ChunkRetriever, HierarchicalRetriever
 from tests.access.routes import Route, list_routes
 from tests.asking_mcp import answer_in_this_thread, call_tool, list_tool_names
 from tests.clients import session_with_rights

@@ -3,17 +3,17 @@
 import pytest
 
 from concepts.instances import add_instance
-from concepts.services import create_concept
-from indexing.services import sync_nodes
-from retrieval.retrievers import (
+from concepts.retrievers import (
     BlendRetriever,
     ConceptRetriever,
-    RecursiveChunkRetriever,
     RelationshipTypeRetriever,
     RoutingRetriever,
     SourceRetriever,
     SubgraphRetriever,
 )
+from concepts.services import create_concept
+from indexing.services import sync_nodes
+from retrieval.retrievers import RecursiveChunkRetriever
 from tests.concepts.conftest import INDEX
 from tests.concepts.test_searches import graph  # noqa: F401
 from tests.factories import PARAGRAPHS, give, sync

@@ -13,11 +13,11 @@ from access.grants import EVERYTHING, Grant
 from concepts import services
 from concepts.exceptions import UnknownConcept
 from concepts.instances import add_instance
+from concepts.knowledge.shared import find_shared
 from concepts.models import Concept
+from concepts.retrievers import ConceptRetriever, RelationshipTypeRetriever
 from documents.models import Source
 from documents.services import TextContent
-from concepts.knowledge.shared import find_shared
-from retrieval.retrievers import ConceptRetriever, RelationshipTypeRetriever
 from tests.concepts.conftest import INDEX
 from tests.factories import give, load_index, sync
 

@@ -7,10 +7,10 @@ import pytest
 
 from access.grants import Grant
 from concepts.instances import add_instance, relocate_instances
+from concepts.retrievers import ConceptRetriever, RelationshipTypeRetriever, SubgraphRetriever
 from concepts.services import create_concept, create_relationship_type, relate_concepts
 from documents.services import TextContent, replace_content
 from indexing.stores import get_store
-from retrieval.retrievers import ConceptRetriever, RelationshipTypeRetriever, SubgraphRetriever
 from tests.concepts.conftest import INDEX
 from tests.concepts.test_searches import (
     API,

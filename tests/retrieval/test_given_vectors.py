@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from access.grants import EVERYTHING
+from concepts.retrievers import SourceRetriever
 from concepts.services import create_concept, create_relationship_type
 from core.exceptions import InvalidInput
-from retrieval.retrievers import ChunkRetriever, SourceRetriever
+from retrieval.retrievers import ChunkRetriever
 from retrieval.text_vectors import MAX_TEXT_CHARS, MAX_TEXTS, embed_texts
 from tests.clients import client_with_key
 from tests.factories import give, load_index, sync

@@ -5,9 +5,9 @@ import pytest
 from access.grants import EVERYTHING, Grant
 from concepts.instances import add_instance
 from concepts.models import Instance, RelationshipType
+from concepts.quoted_relationships import MAX_RELATIONSHIPS, find_quoted_relationships
 from concepts.services import create_concept, create_relationship_type, relate_concepts
 from documents.models import Source
-from retrieval.answers.relationships import MAX_RELATIONSHIPS, find_quoted_relationships
 from retrieval.passages import AskRequest
 from retrieval.pipelines.answer_synthesiser import AnswerSynthesiser
 from retrieval.pipelines.context_builder import ContextBuilder
