@@ -2,5 +2,5 @@
 
 quoting.py        answer with sentences quoted from the passages
 citing.py         find the cited words for each sentence of an answer
-relationships.py  relationships of the concepts that the passages quote
+relationships.py  what is said of the relationships that the passages quote
 """

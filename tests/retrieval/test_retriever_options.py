@@ -5,6 +5,7 @@ from dataclasses import fields
 
 import pytest
 
+from concepts import retrievers as of_concepts
 from retrieval import retrievers
 from retrieval.retrievers import IndexRetriever
 from retrieval.search import SearchOptions
@@ -12,7 +13,8 @@ from retrieval.search import SearchOptions
 NAMES = {field.name for field in fields(SearchOptions)}
 CLASSES = [
     each
-    for _, each in inspect.getmembers(retrievers, inspect.isclass)
+    for module in (retrievers, of_concepts)
+    for _, each in inspect.getmembers(module, inspect.isclass)
     if issubclass(each, IndexRetriever) and not inspect.isabstract(each)
 ]
 REFUSED = [
@@ -37,7 +39,7 @@ def test_refuses_other_options(retriever, name):
 @pytest.mark.parametrize(
     ("retriever", "name"),
     [
-        (retrievers.ConceptRetriever, "filter"),
+        (of_concepts.ConceptRetriever, "filter"),
         (retrievers.HierarchicalRetriever, "min_score"),
         (retrievers.QueriesRetriever, "min_revision"),
         (retrievers.RecursiveChunkRetriever, "offset"),
