@@ -1,4 +1,4 @@
-"""kill -9 of the whole service at random moments, while documents are being added."""
+"""kill -9 of the whole service at random moments, while documents are being added and indexed."""
 
 import random
 import threading
@@ -16,7 +16,8 @@ from tests.serving import Service
 KILLS = times("kill")
 DOCUMENTS = 20 * KILLS
 LONGEST_SECONDS = 4.0  # between two kills, at random
-DELAY_SECONDS = KILLS * LONGEST_SECONDS / DOCUMENTS  # every kill comes before the last
+DELAY_SECONDS = 1.5 * KILLS * LONGEST_SECONDS / DOCUMENTS  # every kill comes before the last
+INDEXED_SECONDS = 60  # after a restart, something more must be indexed within this time
 SOUND_SECONDS = 300  # after a restart everything must agree again within this time
 
 
@@ -59,6 +60,16 @@ class Owner(threading.Thread):
         self.is_idle.set()
 
 
+def wait_until_more_is_indexed(service: Service) -> None:
+    def count() -> int:
+        return int(service.api.get("indexes/plain/").json()["nodes"]["synced"])
+
+    before, deadline = count(), time.monotonic() + INDEXED_SECONDS
+    while count() <= before:
+        assert time.monotonic() < deadline, "nothing was indexed between two kills"
+        time.sleep(0.05)
+
+
 def wait_until_sound(service: Service) -> dict[str, object]:
     deadline = time.monotonic() + SOUND_SECONDS
     while True:
@@ -83,6 +94,7 @@ class TestKill:
         owner.start()
 
         for kill in range(KILLS):
+            wait_until_more_is_indexed(service)
             time.sleep(moments.uniform(0.05, LONGEST_SECONDS))
             assert owner.is_alive(), "every document was in before the last kill"
             service.kill()
