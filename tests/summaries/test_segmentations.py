@@ -360,7 +360,7 @@ class TestUnusableAnswers:
 
 class TestWindows:
     def test_judge_each_sentence_once(self, build, model, settings):
-        settings.STRATA_LLM_CONTEXT_CHARS = 200
+        settings.STRATA_LLM_CONTEXT_CHARS = 160  # a window ends with the herons
         given = SegmentationInput(TEXT)
 
         [outcome] = find_boundaries({1: given}, build.spec.chunks.llm)
@@ -402,6 +402,7 @@ class TestQuestions:
         sync(asking, artifact)
         document = IndexedDocument.objects.get(artifact=artifact)
         assert (document.state, "question" in document.unwritten_kinds) == ("waiting", True)
+        assert not Annotation.objects.exists()
 
         write_all(asking, artifact)
 
