@@ -33,7 +33,7 @@ def explain_missing_index(name: str) -> str | None:
     except UnknownIndex:
         return None
     except InvalidSpec as error:
-        return f"Its spec is not valid: {error}"
+        return f"Its spec is not valid: {error.with_fix()}"
     if name in get_invalid_specs():
         return f"Its spec is not valid: {get_invalid_specs()[name]}"
     return f"{name}.yaml exists: the index is made within a minute, once an earlier one is removed."
@@ -150,7 +150,7 @@ def _read_files(files: tuple[_File, ...]) -> tuple[dict[str, IndexSpec], dict[st
         try:
             specs[path.stem] = parse_spec(path.stem, _read_text(path))
         except InvalidSpec as error:
-            invalid[path.stem] = str(error)
+            invalid[path.stem] = error.with_fix()
     return specs, invalid
 
 

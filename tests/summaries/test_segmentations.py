@@ -23,6 +23,7 @@ from indexing.regeneration import regenerate
 from indexing.revisions import is_revision_visible
 from indexing.services import DocumentPlanner, load_specs, sync_nodes
 from indexing.spec import parse_spec
+from indexing.spec.loaded import explain_missing_index, get_invalid_specs
 from indexing.verification import verify_build
 from language import llm
 from language.exceptions import LanguageModelCost, LanguageModelUnavailable
@@ -434,6 +435,12 @@ class TestSpec:
         assert refused.value.field == "chunks.strategies"
         assert refused.value.code == "invalid_spec"
         assert "STRATA_LLM_BASE_URL and STRATA_LLM_MODEL" in refused.value.fix
+
+    def test_says_what_to_do_where_its_index_is_looked_for(self, wide, settings):
+        (settings.STRATA_SPECS_DIR / "cut.yaml").write_text(SPEC)
+
+        assert "Set STRATA_LLM_BASE_URL" in get_invalid_specs()["cut"]
+        assert "Set STRATA_LLM_BASE_URL" in (explain_missing_index("cut") or "")
 
     def test_decides_the_recipe(self, model):
         first = parse_spec("cut", SPEC)
