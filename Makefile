@@ -21,7 +21,8 @@ run: $(BIN)/strata  ## Serve at http://127.0.0.1:8000 (PORT= changes it), with t
 test: $(VENV)/.dev  ## Run the tests, or those that ARGS= names
 	$(BIN)/python -m pytest $(or $(ARGS),$(IN_PARALLEL))
 
-check: $(VENV)/.dev  ## Lint, types, import contracts, settings, migrations
+check: $(VENV)/.dev  ## Budgets of size, lint, types, import contracts, settings, migrations
+	$(BIN)/python .ci/budgets
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy .
