@@ -11,13 +11,13 @@ from core.exceptions import InvalidInput
 from documents.index_catalog import IndexingProgress, PointRemoval
 from documents.models import Artifact, ArtifactQuerySet
 from indexing import embedding
-from indexing.drafting.own_spaces import list_structures
 from indexing.hooks import find_text_faults
 from indexing.models import NOT_SYNCED, Index, IndexBuild, IndexedDocument, Node
 from indexing.removal import remove_artifact_points
 from indexing.services.rereading import find_reading_faults
 from indexing.spec import FieldSpec
 from indexing.spec.loaded import explain_missing_index
+from spaces.drafters import list_structures
 
 
 def list_public_index_names() -> list[str]:

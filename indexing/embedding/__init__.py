@@ -14,5 +14,5 @@ from indexing.embedding.embedder import (
     import_libraries,
     load_models,
 )
-from indexing.embedding.rdkit_model import parse_smiles
 from indexing.embedding.sparse_model import get_sparse_model_loader
+from spaces.rdkit_model import parse_smiles

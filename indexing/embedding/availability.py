@@ -8,10 +8,10 @@ from typing import Any, Final
 from django.conf import settings
 
 from indexing.embedding import minilm
-from indexing.embedding.rdkit_model import require_rdkit
 from indexing.exceptions import ModelUnavailable
 from indexing.spec import EmbeddingSpec
 from indexing.spec.sections import read_api_key
+from spaces.rdkit_model import require_rdkit
 
 
 def describe_model_availability(spec: EmbeddingSpec) -> str:
@@ -33,7 +33,7 @@ def describe_model_availability(spec: EmbeddingSpec) -> str:
 def _describe_catalogue_model(spec: EmbeddingSpec) -> str:
     from fastembed import ImageEmbedding, TextEmbedding
 
-    from indexing.embedding.clip_model import TEXT_SUFFIX, VISION_SUFFIX
+    from spaces.clip_model import TEXT_SUFFIX, VISION_SUFFIX
 
     catalogue: list[dict[str, Any]] = [
         *TextEmbedding.list_supported_models(),

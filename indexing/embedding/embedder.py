@@ -218,11 +218,11 @@ def _import_provider(provider: str) -> Callable[[EmbeddingSpec], LoadedModel]:
 
         return load_openai
     if provider == "rdkit":
-        from indexing.embedding.rdkit_model import load_fingerprint_model
+        from spaces.rdkit_model import load_fingerprint_model
 
         return load_fingerprint_model
     if provider == "clip":
-        from indexing.embedding.clip_model import load_clip
+        from spaces.clip_model import load_clip
 
         return load_clip
     from indexing.embedding.fastembed_model import load_fastembed

@@ -18,7 +18,6 @@ from core.serializers import (
     StringField,
 )
 from core.text import is_storable
-from indexing.embedding.rdkit_model import MAX_SMILES_CHARS
 from retrieval.facets import MAX_FACET_VALUES
 from retrieval.questions.follow_ups import MAX_TURNS
 from retrieval.search import (
@@ -37,6 +36,7 @@ from retrieval.search import (
 )
 from retrieval.source_context import MAX_WINDOW, PASSAGE_KINDS
 from retrieval.text_vectors import MAX_REQUEST_CHARS, MAX_TEXT_CHARS, MAX_TEXTS, InputType
+from spaces.rdkit_model import MAX_SMILES_CHARS
 
 MAX_ANSWER_CHARS = 20_000  # of an earlier answer
 MAX_VECTOR_BYTES = 2**21  # ``MAX_DIMENSION`` numbers as text

@@ -1,3 +1,3 @@
 """The models that embed the pictures of the service that the OpenAPI tests fill."""
 
-from tests.images.conftest import pair  # noqa: F401
+from tests.spaces.images.conftest import pair  # noqa: F401

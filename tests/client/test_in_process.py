@@ -15,8 +15,8 @@ from django.core.handlers.wsgi import WSGIHandler
 from access.models import ApiKey
 from evaluation.runs import claim_run, measure_run
 from strata_client import AccessDenied, AsyncStrata, Conflict, InvalidRequest, NotFound, Strata
-from tests.images.conftest import clip, pair  # noqa: F401
 from tests.openapi.conftest import SMILES, filled, models  # noqa: F401
+from tests.spaces.images.conftest import clip, pair  # noqa: F401
 
 URL = "http://testserver"
 TOOL = "search_knowledge_base"

@@ -20,7 +20,7 @@ from documents.originals import save_incoming_file
 from documents.reading import parse_artifact
 from documents.services import add_artifact, remove_artifact, replace_content
 from documents.storage import get_storage
-from indexing.embedding.clip_model import ClipModel
+from spaces.clip_model import ClipModel
 from tests.documents.clamd import VIRUS, running_scanner
 from tests.documents.parsing.makers import make_pdf
 from tests.pictures import draw

@@ -38,10 +38,10 @@ from tests.clients import client_with_key
 from tests.clip import DIMENSION
 from tests.factories import PARAGRAPHS, give, sync
 from tests.hashing import HashingEmbedder
-from tests.images.conftest import pair, use_small_models  # noqa: F401
 from tests.openapi.document import Document
 from tests.pictures import draw
 from tests.retrieval.test_tools import FIELDS, TOOLS
+from tests.spaces.images.conftest import pair, use_small_models  # noqa: F401
 from tests.written import ALL_KINDS, make_build, write_all
 from webhooks import tasks as webhook_tasks
 from webhooks.models import Delivery

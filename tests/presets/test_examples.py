@@ -189,9 +189,9 @@ OTHERS = {  # in the docs, and no example of this table
     "what you look for",  # stands for the reader's own words
     "…",
     REFUSED,
-    "'a bird in shallow water'",  # needs the weights of CLIP: tests/images
+    "'a bird in shallow water'",  # needs the weights of CLIP: tests/spaces/images
     "a bird in shallow water",
-    "CC(=O)Oc1ccccc1C(=O)O",  # needs RDKit: tests/chemistry
+    "CC(=O)Oc1ccccc1C(=O)O",  # needs RDKit: tests/spaces/chemistry
     "dissolves in water",
 }
 NOTES = {  # question -> what docs/how-to/ask-in-whole-sentences.md says of it

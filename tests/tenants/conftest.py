@@ -31,9 +31,9 @@ from tests.clip import DIMENSION
 from tests.factories import PARAGRAPHS, give, sync
 from tests.granting import HEADER, client_of, grant_by_header
 from tests.hashing import HashingEmbedder
-from tests.images.conftest import pair, use_small_models  # noqa: F401
 from tests.pictures import draw
 from tests.retrieval.test_tools import FIELDS, TOOLS
+from tests.spaces.images.conftest import pair, use_small_models  # noqa: F401
 from tests.written import ALL_KINDS, make_build, write_all
 
 TENANTS = ("red", "blue")

@@ -4,7 +4,7 @@ import pytest
 from core.exceptions import InvalidInput
 from indexing.embedding import describe_model_availability, get_embedder, parse_smiles
 from indexing.spec import CompoundSpec
-from tests.chemistry.conftest import ASPIRIN, MOLECULES
+from tests.spaces.chemistry.conftest import ASPIRIN, MOLECULES
 
 
 def embedder(**settings):

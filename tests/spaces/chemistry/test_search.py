@@ -5,7 +5,7 @@ import pytest
 from documents.models import Artifact
 from indexing.services import load_specs
 from indexing.verification import verify_build
-from tests.chemistry.conftest import ASPIRIN, MOLECULES
+from tests.spaces.chemistry.conftest import ASPIRIN, MOLECULES
 
 SEARCH = "/api/v1/search/structures"
 SALTS = {"Aspirin sodium", "Carbasalate's calcium salt", "Lysine acetylsalicylate"}

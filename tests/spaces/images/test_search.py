@@ -11,8 +11,8 @@ from indexing.services import load_specs
 from indexing.stores import get_store
 from indexing.verification import verify_build
 from tests.factories import load_index, sync
-from tests.images.conftest import hang_picture, make_gallery
 from tests.pictures import draw
+from tests.spaces.images.conftest import hang_picture, make_gallery
 from tests.written import make_build
 
 SEARCH = "/api/v1/search/images"

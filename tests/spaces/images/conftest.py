@@ -9,8 +9,9 @@ from documents.originals import save_incoming_file
 from documents.reading import parse_artifact
 from documents.services import add_artifact
 from indexing import embedding
-from indexing.embedding import clip_model, get_embedder
 from indexing.embedding import embedder as embedders
+from indexing.embedding import get_embedder
+from spaces import clip_model
 from tests.clients import client_with_key
 from tests.clip import DIMENSION, write_pair
 from tests.factories import sync

@@ -6,9 +6,9 @@ import pytest
 from PIL import Image
 
 from indexing.embedding import describe_model_availability, get_embedder
-from indexing.embedding.clip_model import read_image
 from indexing.exceptions import InvalidSpec, ModelUnavailable
 from indexing.spec import ImageSpec
+from spaces.clip_model import read_image
 from tests.clip import DIMENSION, SPACE
 from tests.pictures import draw
 
