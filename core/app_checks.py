@@ -13,6 +13,10 @@ from core.apps import StrataApp, list_apps
 def check_apps(**kwargs: Any) -> list[CheckMessage]:
     problems = [problem for app in list_apps() for problem in _find_unknown_names(app)]
     problems += _find_clashes("path parameter", lambda app: app.path_objects)
+    problems += _find_clashes("kind of node", lambda app: {kind.name for kind in app.kinds})
+    problems += _find_clashes(
+        "embedding provider", lambda app: {each.name for each in app.embedding_providers}
+    )
     problems += _find_clashes("kind of work", lambda app: {rows.work for rows in app.waiting_rows})
     return [Error(problem, hint="Mend its apps.py.", id="core.E001") for problem in problems]
 

@@ -16,6 +16,7 @@ from django.conf import settings
 from django.db.models import Model, Q
 from django.utils.module_loading import import_string, module_has_submodule
 
+from core.embedding_providers import EmbeddingProvider
 from core.node_kinds import Kind
 
 DEFAULT_QUEUE = "planning"
@@ -65,6 +66,7 @@ class StrataApp(AppConfig):
     urls: ClassVar[str] = ""  # a module of URLs, below the root
     api_urls: ClassVar[str] = ""  # a module of URLs, below ``/api/v1/``
     kinds: ClassVar[Sequence[Kind]] = ()
+    embedding_providers: ClassVar[Sequence[EmbeddingProvider]] = ()
     searches: ClassVar[str] = ""  # a table such as ``retrieval.searches.SEARCHES``
     tasks: ClassVar[Sequence[Task]] = ()
     workers: ClassVar[Sequence[str]] = ()  # variables of the module ``tasks`` that can be stopped

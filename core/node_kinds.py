@@ -26,6 +26,8 @@ class Kind:
     find_places: str = ""
     # For the passages of a page: their rows, given its id and a grant; empty if it has none.
     list_on_page: str = ""
+    # Refuses metadata from which its nodes cannot be made, a ``CheckMetadata``.
+    check_metadata: str = ""
     embedding: str = "embedding"  # the setting of a spec that names its model
     is_standalone: bool = False  # one node for each row of a table, not from artifacts
     has_categories: bool = False  # its rows have a ``category``

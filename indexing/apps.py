@@ -1,6 +1,7 @@
 from django.db.models import Q
 
 from core.apps import PathObject, StrataApp, Task, WaitingRows
+from core.embedding_providers import EmbeddingProvider
 
 # The conditions of partial indexes (``IndexedDocument``, ``NOT_SYNCED``).
 NOT_READY = ~Q(state="ready")
@@ -10,6 +11,20 @@ NOT_SYNCED = ~Q(state="synced")
 class IndexingConfig(StrataApp):
     name = "indexing"
     api_urls = "indexing.urls"
+    embedding_providers = [
+        EmbeddingProvider(
+            name="fastembed",
+            load="indexing.embedding.fastembed_model.load_fastembed",
+            describe_availability="indexing.embedding.availability.describe_fastembed_model",
+            fetches_files=True,
+        ),
+        EmbeddingProvider(
+            name="huggingface",
+            load="indexing.embedding.huggingface_model.load_huggingface",
+            fetches_files=True,
+        ),
+        EmbeddingProvider(name="openai", load="indexing.embedding.openai_model.load_openai"),
+    ]
     tasks = [
         Task("read_anew", queue="documents"),
         Task("sync_nodes", queue="indexing"),

@@ -1,23 +1,26 @@
 """Implements the index catalog that the documents app queries: names, metadata rules, status."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.db.models import Case, CharField, F, Min, OuterRef, Q, Subquery, Value, When
+from django.utils.module_loading import import_string
 
 from core.exceptions import InvalidInput
 from documents.index_catalog import IndexingProgress, PointRemoval
 from documents.models import Artifact, ArtifactQuerySet
-from indexing import embedding
 from indexing.hooks import find_text_faults
+from indexing.kinds import KINDS
 from indexing.models import NOT_SYNCED, Index, IndexBuild, IndexedDocument, Node
 from indexing.removal import remove_artifact_points
 from indexing.services.rereading import find_reading_faults
-from indexing.spec import FieldSpec
+from indexing.spec import FieldSpec, IndexSpec
 from indexing.spec.loaded import explain_missing_index
-from spaces.drafters import list_structures
+
+# Metadata and the spec of the index; raises ``InvalidInput`` and ``ModelUnavailable``.
+CheckMetadata = Callable[[Mapping[str, Any], IndexSpec], None]
 
 
 def list_public_index_names() -> list[str]:
@@ -35,7 +38,7 @@ class LedgerIndexCatalog:
 
     def accepts_images(self, index: str) -> bool:
         build = _live_build(index)
-        return build is not None and build.spec.images is not None
+        return build is not None and "image" in build.spec.kinds
 
     def titles_by_file(self, index: str) -> bool:
         build = _live_build(index)
@@ -48,8 +51,8 @@ class LedgerIndexCatalog:
             name: clean_metadata_value(name, declared[name], value) if name in declared else value
             for name, value in metadata.items()
         }
-        if build is not None and build.spec.compounds is not None:
-            _validate_structures(cleaned, build.spec.compounds.field)
+        if build is not None:
+            _check_by_kinds(cleaned, build.spec)
         return cleaned
 
     def with_status(
@@ -122,13 +125,11 @@ def _live_build(index: str) -> IndexBuild | None:
     return IndexBuild.objects.live().filter(index=index).first()
 
 
-def _validate_structures(metadata: Mapping[str, Any], field: str) -> None:
-    try:
-        for smiles in list_structures(metadata, field):
-            embedding.parse_smiles(smiles)
-    except InvalidInput as error:
-        error.field = f"metadata.{field}"
-        raise
+def _check_by_kinds(metadata: Mapping[str, Any], spec: IndexSpec) -> None:
+    for kind in spec.kinds:
+        if path := KINDS[kind].check_metadata:
+            check: CheckMetadata = import_string(path)
+            check(metadata, spec)
 
 
 def clean_metadata_value(name: str, field: FieldSpec, value: Any) -> Any:

@@ -94,26 +94,4 @@ SEARCHES: dict[str, Search] = {
         "Passages below the summaries, questions and concepts that answer a query, best first.",
         finds_passages=True,
     ),
-    "structures": Search(
-        "search_structures",
-        "retrieval.retrievers.StructureRetriever",
-        requests.StructureParametersSerializer,
-        partial(answers.render_artifact_hits, space="structure"),
-        strata_types.StructureSearchAnswer,
-        "Search by chemical structure",
-        "Artifacts with structures similar to the given one, best first. With a query, artifacts "
-        "whose passages answer it are ranked with them.",
-        kinds=("compound",),
-    ),
-    "images": Search(
-        "search_images",
-        "retrieval.retrievers.ImageRetriever",
-        requests.ImageParametersSerializer,
-        partial(answers.render_artifact_hits, space="image"),
-        strata_types.ImageSearchAnswer,
-        "Search images by what they show",
-        "Artifacts whose images show what the query says, best first. Artifacts whose passages "
-        "answer it are ranked with them, unless with_text is false.",
-        kinds=("image",),
-    ),
 }

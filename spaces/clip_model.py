@@ -11,6 +11,7 @@ from PIL import Image, ImageOps
 
 from documents.parsing.image import PILLOW_FORMATS
 from documents.storage import get_storage
+from indexing.embedding.availability import describe_files
 from indexing.exceptions import ModelUnavailable
 from indexing.spec import EmbeddingSpec
 
@@ -77,6 +78,16 @@ def load_clip(spec: EmbeddingSpec) -> ClipModel:
             fix=f"Connect this machine to huggingface.co, or copy {cache} from a "
             "machine that has the models; it is retried automatically.",
         ) from error
+
+
+def describe_availability(spec: EmbeddingSpec) -> str:
+    """Describe the state of the files of both models in one sentence. Raises ``ModelUnavailable``:
+    fastembed has no such pair."""
+    catalogue: list[dict[str, Any]] = [
+        *ImageEmbedding.list_supported_models(),
+        *TextEmbedding.list_supported_models(),
+    ]
+    return describe_files([f"{spec.model}{end}" for end in (VISION_SUFFIX, TEXT_SUFFIX)], catalogue)
 
 
 def read_image(path: Path) -> Image.Image:

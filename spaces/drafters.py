@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from core.exceptions import InvalidInput
 from core.text import hash_text
 from documents.models import Artifact
 from documents.parsing import IMAGE_TYPES
@@ -14,8 +15,10 @@ from indexing.drafting.drafter import (
     document_payload,
 )
 from indexing.models import IndexBuild, Node
+from indexing.spec import IndexSpec
 from indexing.stores.base import Payload
 from indexing.text_nodes import make_text_node
+from spaces import rdkit_model
 
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
@@ -67,3 +70,20 @@ def list_structures(metadata: Mapping[str, Any], field: str) -> list[str]:
     content = metadata.get(field)
     values = [] if content is None else content if isinstance(content, list) else [content]
     return list(dict.fromkeys(str(value) for value in values))
+
+
+def check_structures(metadata: Mapping[str, Any], spec: IndexSpec) -> None:
+    """Check that each value of the field is a structure.
+
+    Raises:
+        ModelUnavailable: RDKit is not installed.
+        InvalidInput: one is not; the error names the field.
+    """
+    assert spec.compounds is not None
+    field = spec.compounds.field
+    try:
+        for smiles in list_structures(metadata, field):
+            rdkit_model.parse_smiles(smiles)
+    except InvalidInput as error:
+        error.field = f"metadata.{field}"
+        raise

@@ -46,6 +46,13 @@ def require_rdkit() -> None:
         raise ModelUnavailable("Chemical structures need RDKit.", fix=INSTALL) from error
 
 
+def describe_availability(spec: EmbeddingSpec) -> str:
+    """Say that RDKit is installed, which is all that every spec needs. Raises ``ModelUnavailable``:
+    it is not."""
+    require_rdkit()
+    return "RDKit fingerprints; RDKit is installed."
+
+
 class MorganModel:
     """Morgan fingerprints as unit vectors. The product of two is the number of atom environments
     they share, divided by the geometric mean of their numbers of environments.

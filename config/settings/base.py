@@ -42,6 +42,7 @@ INSTALLED_APPS = [
     "indexing.apps.IndexingConfig",
     "summaries.apps.SummariesConfig",
     "retrieval.apps.RetrievalConfig",
+    "spaces.apps.SpacesConfig",
     "concepts.apps.ConceptsConfig",
     "backup.apps.BackupConfig",
     "evaluation.apps.EvaluationConfig",

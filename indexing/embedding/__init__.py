@@ -15,4 +15,3 @@ from indexing.embedding.embedder import (
     load_models,
 )
 from indexing.embedding.sparse_model import get_sparse_model_loader
-from spaces.rdkit_model import parse_smiles

@@ -6,51 +6,46 @@ from pathlib import Path
 from typing import Any, Final
 
 from django.conf import settings
+from django.utils.module_loading import import_string
 
 from indexing.embedding import minilm
 from indexing.exceptions import ModelUnavailable
+from indexing.providers import PROVIDERS
 from indexing.spec import EmbeddingSpec
 from indexing.spec.sections import read_api_key
-from spaces.rdkit_model import require_rdkit
 
 
 def describe_model_availability(spec: EmbeddingSpec) -> str:
     """Describe the state of a model's files in one sentence. Raises ``ModelUnavailable``: files are
     missing or damaged; the error says what to do."""
-    if spec.provider == "rdkit":
-        require_rdkit()
-        return "RDKit fingerprints; RDKit is installed."
     if spec.endpoint is not None:
         read_api_key(spec.endpoint.api_key_variable, "embedding.endpoint.api_key_variable")
-    if spec.provider in {"huggingface", "openai"}:
+    path = PROVIDERS[spec.provider].describe_availability
+    if not path:
         return "not checked; it is downloaded or called when first used."
-    if spec.provider == "clip" or spec.model not in minilm.NAMES:
-        return _describe_catalogue_model(spec)
-    minilm.find_model()
-    return "installed; all file hashes are correct."
+    described: str = import_string(path)(spec)
+    return described
 
 
-def _describe_catalogue_model(spec: EmbeddingSpec) -> str:
-    from fastembed import ImageEmbedding, TextEmbedding
+def describe_fastembed_model(spec: EmbeddingSpec) -> str:
+    if spec.model in minilm.NAMES:
+        minilm.find_model()
+        return "installed; all file hashes are correct."
 
-    from spaces.clip_model import TEXT_SUFFIX, VISION_SUFFIX
+    from fastembed import TextEmbedding
 
-    catalogue: list[dict[str, Any]] = [
-        *TextEmbedding.list_supported_models(),
-        *ImageEmbedding.list_supported_models(),
-    ]
-    suffixes = [VISION_SUFFIX, TEXT_SUFFIX] if spec.provider == "clip" else [""]
-    return _describe_files([f"{spec.model}{suffix}" for suffix in suffixes], catalogue)
+    return describe_files([spec.model], TextEmbedding.list_supported_models())
 
 
 def describe_sparse_model_availability(name: str) -> str:
     """As ``describe_model_availability``, of a learned sparse model."""
     from fastembed import SparseTextEmbedding
 
-    return _describe_files([name], SparseTextEmbedding.list_supported_models())
+    return describe_files([name], SparseTextEmbedding.list_supported_models())
 
 
-def _describe_files(names: Sequence[str], catalogue: Iterable[Mapping[str, Any]]) -> str:
+def describe_files(names: Sequence[str], catalogue: Iterable[Mapping[str, Any]]) -> str:
+    """As ``describe_model_availability``, of these models in a catalogue of fastembed."""
     from huggingface_hub import try_to_load_from_cache
 
     models = {model["model"].lower(): model for model in catalogue}

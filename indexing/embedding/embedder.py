@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from django.utils.module_loading import import_string
 
 from core.exceptions import StrataError
 from core.import_lock import import_lock
@@ -17,6 +18,7 @@ from indexing.embedding import minilm
 from indexing.embedding.vectors import Vectors
 from indexing.exceptions import EmbeddingMismatch, InvalidSpec
 from indexing.model_loading import ModelLoader, waiting_for_models
+from indexing.providers import PROVIDERS
 from indexing.spec import EmbeddingSpec
 
 if TYPE_CHECKING:
@@ -59,9 +61,9 @@ class Embedder:
 
     @property
     def llama_index(self) -> "BaseEmbedding":
-        """This embedder as a LlamaIndex embedding. Raises ``InvalidSpec``: the model embeds
-        structures or images, and LlamaIndex asks for texts."""
-        if self.spec.provider in {"rdkit", "clip"}:
+        """This embedder as a LlamaIndex embedding. Raises ``InvalidSpec``: the model embeds no
+        texts."""
+        if PROVIDERS[self.spec.provider].embeds:
             raise InvalidSpec(
                 f"{self.spec.model} cannot be used in LlamaIndex: it embeds no texts."
             )
@@ -192,12 +194,13 @@ def import_libraries() -> None:
 
 def _get_loader(spec: EmbeddingSpec) -> ModelLoader[LoadedModel]:
     spec_without_prefixes = spec.model_copy(update={"document_prefix": "", "query_prefix": ""})
+    is_installed = spec.model in minilm.NAMES or not PROVIDERS[spec.provider].fetches_files
     with _loaders_lock:
         if spec_without_prefixes not in _loaders:
             _loaders[spec_without_prefixes] = ModelLoader(
                 f"The model {spec.model}",
                 partial(_load_model, spec_without_prefixes),
-                is_installed=spec.provider in {"rdkit", "openai"} or spec.model in minilm.NAMES,
+                is_installed=is_installed,
             )
         return _loaders[spec_without_prefixes]
 
@@ -209,22 +212,5 @@ def _load_model(spec: EmbeddingSpec) -> LoadedModel:
 
 
 def _import_provider(provider: str) -> Callable[[EmbeddingSpec], LoadedModel]:
-    if provider == "huggingface":
-        from indexing.embedding.huggingface_model import load_huggingface
-
-        return load_huggingface
-    if provider == "openai":
-        from indexing.embedding.openai_model import load_openai
-
-        return load_openai
-    if provider == "rdkit":
-        from spaces.rdkit_model import load_fingerprint_model
-
-        return load_fingerprint_model
-    if provider == "clip":
-        from spaces.clip_model import load_clip
-
-        return load_clip
-    from indexing.embedding.fastembed_model import load_fastembed
-
-    return load_fastembed
+    load: Callable[[EmbeddingSpec], LoadedModel] = import_string(PROVIDERS[provider].load)
+    return load

@@ -12,8 +12,10 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from documents.parsing.ocr import LANGUAGES as OCR_LANGUAGES
 from indexing.kinds import BUILT_IN_FIELDS, KINDS, RESERVED_FIELDS
+from indexing.providers import PROVIDERS
 from indexing.spec.fields import FieldSpec
 from indexing.spec.identifiers import IdentifierSpec
+from indexing.spec.optional_apps import APP_BY_SECTION, describe_missing_app
 from indexing.spec.sections import (
     NAME_PATTERN,
     STORED,
@@ -90,6 +92,15 @@ class IndexSpec(FrozenModel):
         return setting
 
     @model_validator(mode="after")
+    def _check_apps(self, info: ValidationInfo) -> "IndexSpec":
+        """What is stored stays readable: nodes of an app that is not installed are not served."""
+        for section, app in APP_BY_SECTION.items():
+            asked = info.context != STORED and getattr(self, section) is not None
+            if asked and (problem := describe_missing_app(app)):
+                raise ValueError(f"{section}: {problem}")
+        return self
+
+    @model_validator(mode="after")
     def _check_sections_agree(self) -> "IndexSpec":
         if not self.kinds:
             raise ValueError("chunks.embed is false and no other kind of node is switched on")
@@ -148,15 +159,11 @@ class IndexSpec(FrozenModel):
 
     @model_validator(mode="after")
     def _check_embedding_providers(self) -> "IndexSpec":
-        if self.embedding.provider == "rdkit":
+        provider = PROVIDERS[self.embedding.provider]
+        if provider.embeds:
             raise ValueError(
-                "embedding.provider: rdkit embeds chemical structures, not text; leave it out here "
-                "and set compounds: true"
-            )
-        if self.embedding.provider == "clip":
-            raise ValueError(
-                "embedding.provider: clip embeds pictures, not long texts; leave it out here and "
-                "set images: true"
+                f"embedding.provider: {provider.name} embeds {provider.embeds}, not text; leave it "
+                f"out here and set {provider.section}: true"
             )
         if self.compounds is None:
             return self

@@ -22,6 +22,8 @@ from pydantic import (
 )
 
 from indexing.exceptions import ModelUnavailable
+from indexing.providers import PROVIDERS
+from indexing.spec.optional_apps import APP_BY_PROVIDER, describe_missing_app
 
 STORED = "stored"  # the validation context of specs from the database
 
@@ -132,7 +134,7 @@ class FrozenModel(BaseModel):
 class EmbeddingSpec(FrozenModel):
     """One embedding model. That of the index embeds every kind of node that is text."""
 
-    provider: Literal["fastembed", "huggingface", "openai", "rdkit", "clip"] = "fastembed"
+    provider: str = "fastembed"
     model: str = "all-MiniLM-L6-v2"
     dimension: int = Field(384, ge=1, le=65_536)
     window: int = Field(256, ge=16, le=131_072)  # tokens, special tokens included
@@ -140,6 +142,18 @@ class EmbeddingSpec(FrozenModel):
     document_prefix: str = ""
     query_prefix: str = ""
     endpoint: EndpointSpec | None = None
+
+    @field_validator("provider")
+    @classmethod
+    def _check_provider(cls, provider: str) -> str:
+        if problem := describe_missing_app(APP_BY_PROVIDER.get(provider, "")):
+            raise ValueError(problem)
+        if provider not in PROVIDERS:
+            of_texts = [name for name, each in PROVIDERS.items() if not each.embeds]
+            raise ValueError(
+                f"there is no provider {provider[:100]!r}; allowed here: {', '.join(of_texts)}"
+            )
+        return provider
 
     @field_validator("model")
     @classmethod

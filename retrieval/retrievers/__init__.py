@@ -8,10 +8,8 @@ from retrieval.retrievers.base import IndexRetriever
 from retrieval.retrievers.ranked import (
     ChunkRetriever,
     HierarchicalRetriever,
-    ImageRetriever,
     QueriesRetriever,
     QuestionRetriever,
-    StructureRetriever,
     SummaryRetriever,
 )
 from retrieval.retrievers.recursive import RecursiveChunkRetriever

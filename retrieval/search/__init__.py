@@ -1,6 +1,6 @@
 """Searches the nodes of an index and checks every hit.
 
-Only ``retrieval.retrievers`` and ``concepts.knowledge`` search through this package. What embeds
+Only retrievers, also those of other apps, search through this package. What embeds
 queries or reads points raises as ``IndexRetriever.search``.
 
     request.py        the query and the options of a search, and their limits
@@ -11,7 +11,6 @@ queries or reads points raises as ``IndexRetriever.search``.
     flat.py           one ranking of one kind of node: chunks, summaries, questions
     multi_query.py    several queries at once, a ranking of passages for each
     hierarchy.py      summaries and chunks at once, grouped by artifact and page
-    vector_spaces.py  artifacts found in several vector spaces, fused by rank
     query_weights.py  how much each ranking counts for a query
     query_vectors.py  embeds queries with their synonyms; by words where a model's endpoint fails
 """
@@ -43,4 +42,3 @@ from retrieval.search.request import (
 )
 from retrieval.search.run import Hit
 from retrieval.search.targets import find_only_index
-from retrieval.search.vector_spaces import ArtifactHit, ArtifactsAnswer

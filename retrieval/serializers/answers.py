@@ -16,23 +16,17 @@ from retrieval.passages import AskRequest, Passage, PipelineHits
 from retrieval.relevance import Relevance
 from retrieval.search import (
     ArtifactGroup,
-    ArtifactHit,
-    ArtifactsAnswer,
     HierarchicalAnswer,
     Hit,
     PageGroup,
     SearchAnswer,
 )
+from retrieval.search.run import AnyAnswer
 from retrieval.source_context import SourceContext
 from retrieval.tools import FilterStep, ToolCall
 from summaries.writers import QUESTIONS_FIX
 
 SNIPPET_CHARS = 300
-# Of hits that only one space has: the fields of the payload that are shown.
-SPACE_FIELDS = {
-    "structure": {"smiles": "text"},
-    "image": {"media_type": "media_type", "sha256": "source_hash"},
-}
 
 HitRenderer = Callable[[Hit, str], dict[str, Any]]
 
@@ -57,13 +51,13 @@ def _note_missing_questions(count: int) -> str:
 def render_search_answer(answer: SearchAnswer, render_hit: HitRenderer) -> dict[str, Any]:
     """``index`` and ``build`` are lists, and hits name their index, if several were searched."""
     hits = [render_hit(hit, answer.score_kind) for hit in answer.hits]
-    return _render_answer(answer, "hits", hits, [hit.index for hit in answer.hits])
+    return render_answer(answer, "hits", hits, [hit.index for hit in answer.hits])
 
 
 def render_hierarchical_answer(answer: HierarchicalAnswer) -> dict[str, Any]:
     """As ``render_search_answer``, with artifacts in place of hits."""
     groups = [_render_artifact_group(each, answer.score_kind) for each in answer.artifacts]
-    return _render_answer(answer, "artifacts", groups, [each.index for each in answer.artifacts])
+    return render_answer(answer, "artifacts", groups, [each.index for each in answer.artifacts])
 
 
 def render_answer_head(
@@ -78,8 +72,8 @@ def render_answer_head(
     }
 
 
-def _render_answer(
-    answer: SearchAnswer | HierarchicalAnswer | ArtifactsAnswer,
+def render_answer(
+    answer: AnyAnswer,
     name: str,
     rows: list[dict[str, Any]],
     indexes: Iterable[str],
@@ -121,42 +115,6 @@ def _render_page_group(page: PageGroup, score_kind: str) -> dict[str, Any]:
         "summary_snippet": _make_snippet(page.summary_text),
         "supporting_chunks": [render_chunk(hit, score_kind) for hit in page.chunks],
     }
-
-
-def render_artifact_hits(answer: ArtifactsAnswer, space: str) -> dict[str, Any]:
-    """As ``render_search_answer``, each hit an artifact."""
-    hits = [
-        {
-            "score": hit.score,
-            "score_kind": answer.score_kind,
-            "artifact": render_artifact_reference(hit.any_hit.payload),
-            "metadata": hit.any_hit.payload.get("metadata") or {},
-            space: _render_space_hit(hit, space),
-            "passage": _render_ranked_passage(hit),
-        }
-        for hit in answer.hits
-    ]
-    return _render_answer(answer, "hits", hits, [hit.any_hit.index for hit in answer.hits])
-
-
-def _render_space_hit(hit: ArtifactHit, space: str) -> dict[str, Any] | None:
-    found = hit.hit_by_space.get(space)
-    if found is None:
-        return None
-    return {
-        "node_id": str(found.node_id),
-        **{name: found.payload.get(field) for name, field in SPACE_FIELDS[space].items()},
-        "similarity": found.score,
-        "rank": hit.rank_by_space[space],
-        "verdict": found.verdict,
-    }
-
-
-def _render_ranked_passage(hit: ArtifactHit) -> dict[str, Any] | None:
-    passage = hit.hit_by_space.get("text")
-    if passage is None:
-        return None
-    return render_chunk(passage, "rrf") | {"rank": hit.rank_by_space["text"]}
 
 
 def _make_snippet(text: str | None) -> str | None:

@@ -36,7 +36,6 @@ from retrieval.search import (
 )
 from retrieval.source_context import MAX_WINDOW, PASSAGE_KINDS
 from retrieval.text_vectors import MAX_REQUEST_CHARS, MAX_TEXT_CHARS, MAX_TEXTS, InputType
-from spaces.rdkit_model import MAX_SMILES_CHARS
 
 MAX_ANSWER_CHARS = 20_000  # of an earlier answer
 MAX_VECTOR_BYTES = 2**21  # ``MAX_DIMENSION`` numbers as text
@@ -243,50 +242,6 @@ class HierarchicalParametersSerializer(QueryParametersSerializer):
 
 class RecursiveParametersSerializer(QueryParametersSerializer):
     explain = None  # type: ignore[assignment]  # a score fuses several searches
-
-
-class SpaceParametersSerializer(QuerySerializer):
-    """The parameters of a search that ranks artifacts in a separate vector space and by words."""
-
-    limit = serializers.IntegerField(
-        default=10, min_value=1, max_value=MAX_LIMIT, help_text="Maximum number of artifacts."
-    )
-    offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_OFFSET)
-    min_similarity = FiniteFloatField(
-        required=False,
-        min_value=0,
-        max_value=1,
-        source="min_score",
-        help_text="Minimum similarity in that vector space.",
-    )
-    filter = FilterField(required=False)
-    verify = FlagField(default=True)
-    stale = serializers.ChoiceField(
-        choices=[str(stale) for stale in StaleHitPolicy], default="flag"
-    )
-    min_revision = serializers.IntegerField(required=False, min_value=0)
-
-
-@with_example({"index": "pharmacy", "structure": "CC(=O)Oc1ccccc1C(=O)O", "limit": 5})
-class StructureParametersSerializer(SpaceParametersSerializer):
-    """A chemical structure, and optionally words."""
-
-    structure = StringField(
-        max_length=MAX_SMILES_CHARS,
-        help_text="SMILES, such as CC(=O)Oc1ccccc1C(=O)O; percent-encoded in a query string.",
-    )
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        text = super().validate(attrs)["query"] if {"query", "q"} & attrs.keys() else None
-        attrs |= {"query": attrs.pop("structure"), "text": text}
-        return attrs
-
-
-@with_example({"index": "gallery", "query": "a red boat", "limit": 5})
-class ImageParametersSerializer(SpaceParametersSerializer):
-    """Words that describe the image."""
-
-    with_text = FlagField(default=True, help_text="Rank artifacts by their passages as well.")
 
 
 @extend_schema_field(

@@ -6,9 +6,13 @@ from core import app_checks
 from core.app_checks import check_apps
 from core.apps import PathObject, StrataApp, Task, WaitingRows, list_apps, list_queues
 from indexing.apps import IndexingConfig
+from indexing.kinds import KINDS
+from indexing.providers import PROVIDERS
 
 
 class Wrong(IndexingConfig):
+    kinds = [KINDS["chunk"]]
+    embedding_providers = [PROVIDERS["fastembed"]]
     tasks = [Task("embed_everything")]
     workers = ["another_worker"]
     waiting_rows = [WaitingRows("thinking", "Thought", ["due"])]
@@ -36,6 +40,8 @@ def test_unknown_names_and_clashes_are_errors(with_app):
         "indexing.tasks has no embed_everything.",
         "indexing.tasks has no another_worker.",
         "The path parameter page_id is of indexing and of documents.",
+        "The kind of node chunk is of indexing and of retrieval.",
+        "The embedding provider fastembed is of indexing and of indexing.",
     ]
 
 

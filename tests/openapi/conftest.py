@@ -32,6 +32,7 @@ from indexing import embedding, lifecycle, tasks
 from indexing.embedding import get_embedder
 from indexing.models import IndexBuild, Node
 from indexing.services import load_specs
+from spaces import rdkit_model
 from summaries.models import Annotation
 from tests.asking_mcp import answer_in_this_thread
 from tests.clients import client_with_key
@@ -78,7 +79,7 @@ def replace_models(pair: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa:
         return HashingEmbedder(spec) if spec.provider == "rdkit" else embed_texts(spec)
 
     monkeypatch.setattr(embedding, "get_embedder", choose)
-    monkeypatch.setattr(embedding, "parse_smiles", lambda smiles: None)
+    monkeypatch.setattr(rdkit_model, "parse_smiles", lambda smiles: None)
 
 
 @pytest.fixture

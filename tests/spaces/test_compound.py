@@ -6,7 +6,6 @@ import pytest
 
 from documents.models import Artifact
 from documents.services import remove_artifact, update_artifact
-from indexing import embedding
 from indexing.embedding import describe_model_availability, get_embedder
 from indexing.estimates import estimate_build
 from indexing.exceptions import InvalidSpec, ModelUnavailable
@@ -15,6 +14,7 @@ from indexing.services import plan_nodes, sync_nodes
 from indexing.spec import IndexSpec, parse_spec
 from indexing.stores import get_store
 from indexing.verification import verify_build
+from spaces import rdkit_model
 from tests.factories import give, sync
 from tests.indexed import list_unplanned
 from tests.written import make_build
@@ -29,7 +29,7 @@ RECIPE = {
 @pytest.fixture
 def chemistry(db, store, embedder, monkeypatch):
     """The live build of an index that accepts any text as a structure."""
-    monkeypatch.setattr(embedding, "parse_smiles", lambda smiles: None)
+    monkeypatch.setattr(rdkit_model, "parse_smiles", lambda smiles: None)
     return make_build("chemistry", **RECIPE)
 
 

@@ -26,6 +26,7 @@ from indexing.embedding import get_embedder
 from indexing.models import IndexBuild, Node
 from indexing.services import load_specs, plan_unannounced_standalone_nodes
 from mcp_server import endpoint
+from spaces import rdkit_model
 from tests.asking_mcp import answer_in_this_thread
 from tests.clip import DIMENSION
 from tests.factories import PARAGRAPHS, give, sync
@@ -99,7 +100,7 @@ def _use_small_models(pair: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # no
         return HashingEmbedder(spec) if spec.provider == "rdkit" else hash_texts(spec)
 
     monkeypatch.setattr(embedding, "get_embedder", choose)
-    monkeypatch.setattr(embedding, "parse_smiles", lambda smiles: None)
+    monkeypatch.setattr(rdkit_model, "parse_smiles", lambda smiles: None)
 
 
 def _fill() -> Tenants:

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from core.exceptions import InvalidInput
-from indexing.embedding import describe_model_availability, get_embedder, parse_smiles
+from indexing.embedding import describe_model_availability, get_embedder
 from indexing.spec import CompoundSpec
+from spaces.rdkit_model import parse_smiles
 from tests.spaces.chemistry.conftest import ASPIRIN, MOLECULES
 
 
