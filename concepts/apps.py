@@ -8,6 +8,7 @@ class ConceptsConfig(StrataApp):
     name = "concepts"
     kinds = KINDS
     searches = "concepts.searches.SEARCHES"
+    page = "concepts"
     api_urls = "concepts.urls"
     tasks = [
         Task("extract_concepts", queue="llm"),

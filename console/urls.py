@@ -13,6 +13,7 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 from django.views.generic import TemplateView
 
+from console.context import list_app_pages
 from console.pipelines.view import pipelines_page
 
 
@@ -39,6 +40,6 @@ urlpatterns = [
     path("work/", show_page("work"), name="work"),
     path("keys/", show_page("keys"), name="keys"),
     path("settings/", show_page("settings"), name="settings"),
-    path("concepts/", show_page("concepts"), name="concepts"),
+    *(path(f"{name}/", show_page(name), name=name) for name in list_app_pages()),
     path("pipelines/", pipelines_page, name="pipelines"),
 ]

@@ -65,6 +65,7 @@ class StrataApp(AppConfig):
 
     urls: ClassVar[str] = ""  # a module of URLs, below the root
     api_urls: ClassVar[str] = ""  # a module of URLs, below ``/api/v1/``
+    page: ClassVar[str] = ""  # its address, the folder of its template, and its name in the menu
     kinds: ClassVar[Sequence[Kind]] = ()
     embedding_providers: ClassVar[Sequence[EmbeddingProvider]] = ()
     searches: ClassVar[str] = ""  # a table such as ``retrieval.searches.SEARCHES``

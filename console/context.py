@@ -1,0 +1,17 @@
+"""Template context of all pages."""
+
+from typing import Any
+
+from django.http import HttpRequest
+
+from core.apps import list_apps
+
+
+def list_app_pages() -> list[str]:
+    """The pages of optional apps, in the order of the menu."""
+    return [app.page for app in list_apps() if app.page]
+
+
+def menu(request: HttpRequest) -> dict[str, Any]:
+    """A context processor."""
+    return {"app_pages": list_app_pages()}

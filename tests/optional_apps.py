@@ -1,0 +1,6 @@
+"""The apps without which the service runs."""
+
+OPTIONAL = (
+    "audit", "backup", "concepts", "evaluation", "evidence", "mcp_server", "presets.papers",
+    "sign_in", "webhooks",
+)  # fmt: skip

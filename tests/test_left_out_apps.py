@@ -1,0 +1,58 @@
+"""The service runs without any of its optional apps: its checks, its API's description, its pages,
+indexing, searches, questions and ``verify``."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from django.conf import settings
+
+from tests.optional_apps import OPTIONAL
+
+PROGRAM = """
+import django
+django.setup()
+from django.core.management import call_command
+from django.test.utils import setup_test_environment
+from rest_framework.test import APIClient
+
+from access.models import ApiKey
+from indexing import tasks
+
+setup_test_environment()
+call_command("check", fail_level="WARNING")
+call_command("migrate", verbosity=0)
+call_command("spectacular", validate=True, fail_on_warn=True, file="/dev/null")
+tasks.load_new_specs()
+client = APIClient()
+for page in ("", "add/", "documents/", "indexes/", "work/", "keys/", "settings/", "health/live"):
+    assert client.get(f"/{page}").status_code == 200, page
+client.credentials(HTTP_AUTHORIZATION=f"Bearer {ApiKey.issue('tests')[1]}")
+given = {"title": "Herons", "pages": ["The heron waits in shallow water."]}
+added = client.post("/api/v1/indexes/plain/artifacts/", given, format="json")
+assert added.status_code in (200, 201, 202), added.content
+tasks.reconcile_indexes()
+for path in ("search/pages?index=plain&q=heron", "ask?index=plain&q=what waits in water"):
+    answer = client.get(f"/api/v1/{path}", HTTP_ACCEPT="application/json")
+    assert answer.json()["hits"][0]["verdict"] == "exact", answer.content
+client.delete(f"/api/v1/artifacts/{added.json()['id']}/")
+call_command("verify")
+"""
+
+
+@pytest.mark.parametrize("app", ["all", *OPTIONAL])
+def test_the_service_runs_without(app):
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "tests.left_out",
+        "STRATA_TEST_LEFT_OUT": app,
+    }
+
+    ended = subprocess.run(
+        [sys.executable, "-W", "error::RuntimeWarning", "-c", PROGRAM],
+        cwd=settings.BASE_DIR, env=environment, capture_output=True, text=True, timeout=300,
+        check=False,
+    )  # fmt: skip
+
+    assert ended.returncode == 0, ended.stderr
