@@ -7,10 +7,10 @@ BIN := $(VENV)/bin
 UV := $(VENV)-uv/bin/uv
 
 # Twice as many processes as two cores, because many tests wait for servers. Six are no quicker.
-IN_PARALLEL := --numprocesses 4 --dist loadfile --no-loadscope-reorder
+IN_PARALLEL := --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 30 --durations-min 2
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check faults bench faults-peers pictures wheel production up down requirements clean
+.PHONY: help run test test-all check faults bench faults-peers pictures wheel production up down requirements clean
 
 help:  ## Show these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -18,8 +18,11 @@ help:  ## Show these commands
 run: $(BIN)/strata  ## Serve at http://127.0.0.1:8000 (PORT= changes it), with the demo
 	@exec $(BIN)/python manage.py serve --port $(PORT) --demo
 
-test: $(VENV)/.dev  ## Run the tests, or those that ARGS= names
-	$(BIN)/python -m pytest $(or $(ARGS),$(IN_PARALLEL))
+test: $(VENV)/.dev  ## Run the tests that are not slow, all tests of APP=, or those that ARGS= names
+	$(BIN)/python -m pytest $(or $(ARGS),$(if $(APP),tests/$(APP),-m "not slow" $(IN_PARALLEL)))
+
+test-all: $(VENV)/.dev  ## Run all tests
+	$(BIN)/python -m pytest $(IN_PARALLEL)
 
 check: $(VENV)/.dev  ## Budgets of size, lint, types, import contracts, settings, migrations
 	$(BIN)/python .ci/budgets

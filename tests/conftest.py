@@ -24,6 +24,7 @@ from indexing.stores import CollectionSchema, VectorStore, close_store, get_stor
 from tests.factories import load_index
 from tests.faults.armed import ArmedService, armed
 from tests.hashing import HashingEmbedder
+from tests.marks import mark
 from tests.qdrant_loopback.process import qdrant_loopback
 
 # What is collected lives until the end. The garbage collector would pass over it again and again,
@@ -46,7 +47,6 @@ if (
 model_loading.FIRST_PAUSE_SECONDS = 86_400.0
 
 
-ASKS_A_SERVER = {"db", "transactional_db", "store", "shared_store", "qdrant_url"}  # fixtures
 # Each takes minutes. If one of them started last, its process would finish long after the others.
 LONGEST_FILES = (
     "tests/faults/test_servers.py",  # mostly waits, while others compute
@@ -55,27 +55,21 @@ LONGEST_FILES = (
 )
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run the longest files first. On servers, leave out the tests that use neither database nor
-    store: they ran elsewhere.
+@pytest.hookimpl(tryfirst=True)  # before pytest selects by marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests, and run the longest files first.
 
-    There, all tests of a process share one store, so those that use ``store`` and those that use
-    ``shared_store`` must be in different modules.
+    On servers, all tests of a process share one store, so those that use ``store`` and those that
+    use ``shared_store`` must be in different modules.
     """
+    mark(items)
     items.sort(key=lambda item: not item.nodeid.startswith(LONGEST_FILES))
-    if settings.STRATA_VECTOR_STORE == "embedded":
-        return
-    asking = [
-        item
-        for item in items
-        if item.get_closest_marker("django_db")
-        or ASKS_A_SERVER.intersection(getattr(item, "fixturenames", ()))
-        or item.nodeid.startswith("tests/servers/")
-    ]
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(asking)])
-    items[:] = asking
     shared, alone = (
-        {item.path for item in items if name in getattr(item, "fixturenames", ())}
+        {
+            item.path
+            for item in items
+            if item.get_closest_marker("servers") and name in getattr(item, "fixturenames", ())
+        }
         for name in ("shared_store", "store")
     )
     if both := shared & alone:
