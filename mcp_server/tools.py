@@ -19,7 +19,7 @@ from indexing.models import Index
 from mcp_server import rendering
 from mcp_server.operations import get_operation
 from retrieval.answer_stream import JoinedAnswer
-from retrieval.search_table import SEARCHES
+from retrieval.search_table import SEARCHES, describe_queries
 from retrieval.tools import list_tools as list_declared_tools
 
 Arguments = Mapping[str, Any]
@@ -58,7 +58,7 @@ class AgentTool:
 async def search(
     api: httpx.AsyncClient, arguments: Arguments, report: ReportProgress
 ) -> dict[str, Any]:
-    """One of ``SEARCHES``; as on the command line, the query of structures is a SMILES."""
+    """One of ``SEARCHES``. As on the command line, the query is the parameter that each names."""
     parameters = dict(arguments)
     kind = parameters.pop("kind", DEFAULT_KIND)
     if not isinstance(kind, str) or kind not in SEARCHES:
@@ -68,8 +68,8 @@ async def search(
             allowed=SEARCHES,
         )
     operation = get_operation(_name_search(kind))
-    if "structure" in operation.schema["properties"] and "query" in parameters:
-        parameters["structure"] = parameters.pop("query")
+    if "query" in parameters:
+        parameters[SEARCHES[kind].query_parameter] = parameters.pop("query")
     if "explain" in operation.schema["properties"]:
         parameters.setdefault("explain", True)
     return await operation.send(api, parameters)
@@ -109,8 +109,9 @@ async def call_declared_tool(
 def make_search_schema() -> dict[str, Any]:
     """The arguments of all kinds of search; those of some kinds only name these kinds."""
     schemas = {kind: get_operation(_name_search(kind)).schema["properties"] for kind in SEARCHES}
-    names = dict.fromkeys(name for properties in schemas.values() for name in properties)
-    del names["structure"]
+    as_query = {search.query_parameter for search in SEARCHES.values()} - {"query"}
+    names = [name for properties in schemas.values() for name in properties]
+    names = [name for name in dict.fromkeys(names) if name not in as_query]
     kinds = "; ".join(f"{kind}: {search.summary}" for kind, search in SEARCHES.items())
     properties: dict[str, dict[str, Any]] = {
         "kind": {
@@ -126,7 +127,7 @@ def make_search_schema() -> dict[str, Any]:
         if len(having) < len(SEARCHES):
             described = properties[name].get("description", "")
             properties[name]["description"] = f"{described} For kinds: {', '.join(having)}.".strip()
-    properties["query"]["description"] = "What to look for; a SMILES with kind structures."
+    properties["query"]["description"] = f"What to look for{describe_queries('kind')}."
     properties["explain"]["default"] = True  # agents read the parts of a score
     return {
         "type": "object",

@@ -34,6 +34,12 @@ def load_retriever(name: str) -> Any:
     return import_string(SEARCHES[name].retriever)
 
 
+def describe_queries(option: str) -> str:
+    """What the query of some searches must be, which ``option`` names; after a sentence."""
+    forms = ((name, search.query_form) for name, search in SEARCHES.items())
+    return "".join(f"; {form} with {option} {name}" for name, form in forms if form)
+
+
 def run_search(name: str, parameters: Any, grant: Grant) -> SearchResponse:
     """Run a search with the API's parameters and render its answer in the API's format. Raises as
     the retriever."""

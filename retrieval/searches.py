@@ -30,6 +30,10 @@ class Search:
     description: str
     finds_passages: bool = False
     kinds: tuple[str, ...] = ()
+    # On the command line and over MCP, each search has a query. Where it is not words: the
+    # parameter that it is, and what to write.
+    query_parameter: str = "query"
+    query_form: str = ""
 
 
 RELEVANT = (

@@ -18,6 +18,8 @@ SEARCHES: dict[str, Search] = {
         "Artifacts with structures similar to the given one, best first. With a query, artifacts "
         "whose passages answer it are ranked with them.",
         kinds=("compound",),
+        query_parameter="structure",
+        query_form="a SMILES",
     ),
     "images": Search(
         "search_images",

@@ -2,5 +2,5 @@
 
 OPTIONAL = (
     "audit", "backup", "concepts", "evaluation", "evidence", "mcp_server", "presets.papers",
-    "sign_in", "webhooks",
+    "sign_in", "spaces", "webhooks",
 )  # fmt: skip

@@ -18,6 +18,7 @@ from indexing.kinds import KINDS
 from indexing.providers import PROVIDERS
 from indexing.spec import parse_spec
 from indexing.spec.stored import read_stored_spec
+from mcp_server.tools import make_search_schema
 from retrieval.search_table import SEARCHES
 
 def refuse(text):
@@ -32,6 +33,7 @@ print(json.dumps({
     "kinds": list(KINDS),
     "providers": list(PROVIDERS),
     "searches": list(SEARCHES),
+    "search over MCP": make_search_schema()["properties"],
     "refusals": {text: refuse(text) for text in json.load(sys.stdin)},
     "stored kinds": read_stored_spec(stored, None).kinds,
     "modules": [name for name in sys.modules if name.partition(".")[0] == "spaces"],
@@ -51,7 +53,7 @@ SOUND = "images: false\n"
 
 @pytest.fixture(scope="module")
 def report():
-    variables = {"DJANGO_SETTINGS_MODULE": "tests.without_apps", "WITHOUT_APPS": "spaces"}
+    variables = {"DJANGO_SETTINGS_MODULE": "tests.left_out", "STRATA_TEST_LEFT_OUT": "spaces"}
     run = subprocess.run(
         [sys.executable, "-c", REPORT],
         input=json.dumps([*NEEDS, UNKNOWN, SOUND]),
@@ -77,6 +79,11 @@ def test_a_spec_that_needs_it_is_refused_by_name(report, text):
         f"gallery.yaml: {NEEDS[text]}: the app spaces is not installed: it is missing in "
         "INSTALLED_APPS"
     )
+
+
+def test_agents_are_told_of_the_other_searches(report):
+    assert report["search over MCP"]["kind"]["enum"] == report["searches"]
+    assert report["search over MCP"]["query"]["description"] == "What to look for."
 
 
 def test_other_specs_are_read(report):

@@ -6,14 +6,14 @@ from core.api_client import open_api
 from core.command_options import add_json_option, parse_assignments, parse_json
 from retrieval.management.answer_printing import AnswerCommand
 from retrieval.search import Mode
-from retrieval.search_table import SEARCHES
+from retrieval.search_table import SEARCHES, describe_queries
 
 
 class Command(AnswerCommand):
     help = "Search an index and print the best hits."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("query", help="Query text; a SMILES with --kind structures.")
+        parser.add_argument("query", help=f"Query text{describe_queries('--kind')}.")
         parser.add_argument(
             "--index",
             help="One index name, or several separated by commas. Default: the only index that "
@@ -33,9 +33,8 @@ class Command(AnswerCommand):
     def handle(
         self, *, query: str, kind: str, filter: str | None, json: bool, **options: Any
     ) -> None:
-        fields = SEARCHES[kind].parameters().fields
         parameters: dict[str, Any] = {
-            "structure" if "structure" in fields else "query": query,
+            SEARCHES[kind].query_parameter: query,
             **parse_assignments(options["parameter"], "--parameter"),
         }
         parameters |= {
