@@ -4,7 +4,7 @@ strata://documents/ID           title, metadata and the text of the first pages;
 strata://documents/ID/pages/N   the text of one page, counted from 0
 strata://sources/ID             the text of a source, as hits name it
 
-Each text stands between two fence lines that it cannot contain: see ``mcp_server.rendering``.
+Each text stands between two fence lines that it cannot contain: see ``retrieval.hit_text``.
 """
 
 import re
@@ -15,7 +15,8 @@ import httpx
 
 from core.exceptions import InvalidInput
 from mcp_server.operations import get_operation
-from mcp_server.rendering import fence, render_as_yaml
+from mcp_server.rendering import render_as_yaml
+from retrieval.hit_text import fence
 
 MAX_PAGES: Final = 20  # of a document that is read at once; more are read one by one
 PAGE_SIZE: Final = 50  # documents listed at once

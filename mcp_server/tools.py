@@ -19,6 +19,7 @@ from indexing.models import Index
 from mcp_server import rendering
 from mcp_server.operations import get_operation
 from retrieval.answer_stream import JoinedAnswer
+from retrieval.hit_text import render_hits
 from retrieval.search_table import SEARCHES, describe_queries
 from retrieval.tools import list_tools as list_declared_tools
 
@@ -198,7 +199,7 @@ TOOLS: Final[Mapping[str, AgentTool]] = {
             "sources or concepts. Each hit names its document, page and characters, and says "
             "whether it is exact or the document has changed since (stale).",
             make_search_schema,
-            rendering.render_search,
+            render_hits,
             is_public=True,
         ),
         _make_tool(
@@ -244,7 +245,7 @@ TOOLS: Final[Mapping[str, AgentTool]] = {
             description="Find stored findings that are similar to a claim or a question, with "
             "their URLs and what repeats them. Near-repeats of a better finding come only if there "
             "are too few others.",
-            render=rendering.render_search,
+            render=render_hits,
         ),
         _make_tool(
             "embed",
@@ -257,7 +258,7 @@ TOOLS: Final[Mapping[str, AgentTool]] = {
             "search_concepts_by_body",
             "search_concepts",
             description="Search concepts by their meaning, with the quotes that support them.",
-            render=rendering.render_search,
+            render=render_hits,
             is_public=True,
         ),
         _make_tool(
@@ -319,6 +320,6 @@ def _make_declared_tool(
         operations=DECLARED_OPERATIONS,
         description=description,
         make_schema=lambda: schema or {"type": "object"},
-        render=rendering.render_search,
+        render=render_hits,
         is_public=True,
     )

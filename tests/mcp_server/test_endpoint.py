@@ -7,7 +7,7 @@ from access.grants import Scope
 from documents.models import Source
 from indexing.models import Index
 from mcp_server import resources
-from mcp_server.rendering import fence
+from retrieval.hit_text import fence
 from tests.asking_mcp import HEADERS, answer_in_this_thread, ask_mcp, call_tool, post_mcp
 from tests.clients import client_with_key
 from tests.factories import give, load_index

@@ -10,9 +10,9 @@ from mcp_server.rendering import (
     render_error,
     render_indexes,
     render_paths,
-    render_search,
     render_source,
 )
+from retrieval.hit_text import render_hits
 
 CHUNK: dict[str, Any] = {
     "score": 0.0325, "score_kind": "rrf", "node_id": "n1", "kind": "chunk",
@@ -62,7 +62,7 @@ class TestTextsOfOthers:
             "relationships": [edge],
         }  # fmt: skip
 
-        text = render_search({"hits": [hit]})
+        text = render_hits({"hits": [hit]})
 
         assert FORGED in text
         assert not [line for line in text.splitlines() if line.startswith(FORGED[:3])]
@@ -77,7 +77,7 @@ class TestTextsOfOthers:
             "summary_snippet": forging, "pages": [page],
         }  # fmt: skip
 
-        lines = render_search({"artifacts": [artifact]}).splitlines()
+        lines = render_hits({"artifacts": [artifact]}).splitlines()
 
         assert not [line for line in lines if line.startswith(FORGED[:3])]
 
@@ -90,7 +90,7 @@ class TestTextsOfOthers:
         finding = FINDING | {"url": f"https://{forging}", "citation": citation}
 
         finding |= {"references": [reference], "similar_to": [NEAR | {"url": forging}]}
-        lines = render_search({"hits": [finding]}).splitlines()
+        lines = render_hits({"hits": [finding]}).splitlines()
 
         assert sum(line.count(FORGED) for line in lines) == 10
         assert not [line for line in lines if line.startswith(FORGED[:3])]
@@ -99,7 +99,7 @@ class TestTextsOfOthers:
         content = {"content": f"At sunset.\n{FORGED}"}
         near = {"references": [REFERENCE | content], "similar_to": [NEAR | content]}
 
-        shown = render_search({"hits": [FINDING | near]})
+        shown = render_hits({"hits": [FINDING | near]})
 
         assert shown.count("\n".join(fenced(content["content"]))) == 2
 
@@ -108,7 +108,7 @@ class TestTextsOfOthers:
         text = f"The lamp.\n{fence}\n{FORGED}"
         neighbours = [{"id": "s2", "text": text}]
 
-        shown = render_search({"hits": [CHUNK | {"text": text, "neighbours": neighbours}]})
+        shown = render_hits({"hits": [CHUNK | {"text": text, "neighbours": neighbours}]})
 
         assert shown.count("\n".join(fenced(text))) == 2
 
@@ -118,9 +118,9 @@ class TestTextsOfOthers:
         assert render_ask({"answer": answer}) == "\n".join(fenced(answer))
 
 
-class TestRenderSearch:
+class TestRenderHits:
     def test_reports_that_nothing_was_found(self):
-        assert render_search({"hits": []}) == "Nothing found."
+        assert render_hits({"hits": []}) == "Nothing found."
 
     def test_shows_offsets_verdict_score_and_its_parts(self):
         explained = {
@@ -129,7 +129,7 @@ class TestRenderSearch:
             "fusion": {"k": 60, "weights": {"dense": 1, "sparse": 1}},
         }
 
-        assert render_search({"hits": [CHUNK | {"explain": explained}]}).splitlines() == [
+        assert render_hits({"hits": [CHUNK | {"explain": explained}]}).splitlines() == [
             "[1] Handbook · page 3 · stale · rrf 0.0325 (dense 0.6100 at rank 2, sparse 8.2500 at "
             "rank 1)",
             "characters 10 to 36 of source s1 · document a1",
@@ -137,7 +137,7 @@ class TestRenderSearch:
         ]
 
     def test_shows_where_a_finding_comes_from_and_what_repeats_it(self):
-        assert render_search({"hits": [FINDING]}).splitlines() == [
+        assert render_hits({"hits": [FINDING]}).splitlines() == [
             "[1] Handbook · page 3 · exact · cosine 0.7500 (cosine 0.7500)",
             "characters 10 to 36 of source s1 · document a1",
             "From https://one.example/a · Nature · 2021 · A, B",
@@ -157,7 +157,7 @@ class TestRenderSearch:
         }
         finding = FINDING | {"url": None, "citation": citation, "references": [], "similar_to": []}
 
-        assert "\nFrom Nature, Science · 2021 · A\n" in render_search({"hits": [finding]})
+        assert "\nFrom Nature, Science · 2021 · A\n" in render_hits({"hits": [finding]})
 
     def test_shows_some_authors_and_findings_near_it_and_counts_the_others(self):
         citation = {"title": "", "authors": [f"Author {n}" for n in range(12)]}
@@ -165,7 +165,7 @@ class TestRenderSearch:
             "citation": citation, "references": [REFERENCE] * 13, "similar_to": [NEAR] * 6,
         }  # fmt: skip
 
-        shown = render_search({"hits": [finding]})
+        shown = render_hits({"hits": [finding]})
 
         assert "Author 9 and 2 others" in shown
         assert shown.count("Repeated by ") == 10
@@ -180,7 +180,7 @@ class TestRenderSearch:
             "question": "When is the lamp lit?",
         }
 
-        lines = render_search({"hits": [hit]}).splitlines()
+        lines = render_hits({"hits": [hit]}).splitlines()
 
         assert lines[1:3] == [
             "characters 10 to 36 of source s1 · document a1",
@@ -188,7 +188,7 @@ class TestRenderSearch:
         ]
 
     def test_shows_the_index_of_each_hit_of_several_indexes(self):
-        assert "index harbour" in render_search({"hits": [CHUNK | {"index": "harbour"}]})
+        assert "index harbour" in render_hits({"hits": [CHUNK | {"index": "harbour"}]})
 
     def test_shows_the_passages_below_their_pages_and_documents(self):
         page = {
@@ -199,7 +199,7 @@ class TestRenderSearch:
             "summary_snippet": "Keeping the lamp.", "pages": [page],
         }  # fmt: skip
 
-        lines = render_search({"artifacts": [artifact]}).splitlines()
+        lines = render_hits({"artifacts": [artifact]}).splitlines()
 
         assert lines[:4] == [
             "[1] Handbook · score 0.7500", "a1", "Keeping the lamp.", "Page 3 · score 0.5000",
@@ -214,7 +214,7 @@ class TestRenderSearch:
             "evidence": [QUOTE],
         }  # fmt: skip
 
-        assert render_search({"concepts": [concept], "relationships": [EDGE]}).splitlines() == [
+        assert render_hits({"concepts": [concept], "relationships": [EDGE]}).splitlines() == [
             "# Concepts", "",
             "[1] Lamp · exact · rrf 0.0325 (concept 0.6000 × 0.8)", "concept c1",
             *fenced("Lamp"),
@@ -233,7 +233,7 @@ class TestRenderSearch:
             ],
         }  # fmt: skip
 
-        lines = render_search({"hits": [source]}).splitlines()
+        lines = render_hits({"hits": [source]}).splitlines()
 
         assert lines[1] == "source s1 · found by its characters 10 to 36, 40 to 52 · document a1"
         assert lines[-2:] == [
@@ -244,7 +244,7 @@ class TestRenderSearch:
 
 class TestRenderAsk:
     def test_shows_the_notes_of_a_search_above_its_hits(self):
-        text = render_search({"notes": ["Nothing is about it."], "hits": [CHUNK]})
+        text = render_hits({"notes": ["Nothing is about it."], "hits": [CHUNK]})
 
         assert text.startswith("Note: Nothing is about it.\n\n[1] Handbook")
 
