@@ -26,11 +26,13 @@ ALL = Q()
 @dataclass(frozen=True, slots=True)
 class Task:
     """A task of the app's module ``tasks`` that is started each ``every`` seconds, or waits in a
-    queue of its own. All others wait in the default queue."""
+    queue of its own. All others wait in the default queue. ``purpose``: what it is also started
+    for at once, such as ``promotion``."""
 
     name: str
     queue: str = DEFAULT_QUEUE
     every: float | None = None
+    purpose: str = ""
 
 
 @dataclass(frozen=True, slots=True)

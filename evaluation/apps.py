@@ -8,7 +8,7 @@ class EvaluationConfig(StrataApp):
         # Both search, so they run where the embedding model is loaded.
         Task("measure_run", queue="indexing"),
         # It costs one query if no promotion is requested.
-        Task("promote_builds", queue="indexing", every=10),
+        Task("promote_builds", queue="indexing", every=10, purpose="promotion"),
         Task("reconcile_runs", every=60),
     ]
     workers = ["promotion_worker", "evaluation_worker"]

@@ -30,7 +30,7 @@ class IndexingConfig(StrataApp):
         Task("sync_nodes", queue="indexing"),
         Task("erase_deleted", queue="indexing", every=600),
         Task("load_new_specs", every=60),  # it costs one query if there is none
-        Task("reconcile_indexes", every=60),
+        Task("reconcile_indexes", every=60, purpose="indexes"),
     ]
     workers = ["reading_worker", "plan_worker", "sync_worker", "audit_worker"]
     waiting_rows = [

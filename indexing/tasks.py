@@ -10,6 +10,7 @@ from functools import partial
 from celery import current_app, shared_task
 from django.dispatch import Signal
 
+from core.apps import iter_tasks
 from core.enqueueing import enqueue_once
 from core.exceptions import StrataError
 from documents import titles
@@ -161,21 +162,22 @@ def audit_points(*, build_id: int) -> None:
         enqueue_once(audit_points, build_id=unfinished_id)
 
 
-RECONCILE_INDEXES = "indexing.tasks.reconcile_indexes"
-RECONCILE_TEXTS = "summaries.tasks.reconcile_written_texts"
-PROMOTE_BUILDS = "evaluation.tasks.promote_builds"
+# Purposes of periodic tasks.
+RECONCILE_INDEXES = "indexes"
+RECONCILE_TEXTS = "texts"
+PROMOTE_BUILDS = "promotion"
 
 
-def enqueue_reconciliation(*names: str) -> None:
-    """Enqueue periodic tasks now instead of at their next scheduled time: those that a change
+def enqueue_reconciliation(*purposes: str) -> None:
+    """Enqueue periodic tasks now instead of at their next scheduled time: those for what a change
     needs, or all on request.
 
     Raises:
         OperationalError: all were requested, and the broker cannot be reached.
     """
-    for schedule in current_app.conf.beat_schedule.values():
-        task = current_app.tasks[schedule["task"]]
-        if not names:
+    for name, declared in iter_tasks():
+        task = current_app.tasks[name]
+        if declared.every and not purposes:
             task.delay()
-        elif schedule["task"] in names:
+        elif declared.purpose in purposes:
             enqueue_once(task)

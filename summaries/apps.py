@@ -6,7 +6,7 @@ class SummariesConfig(StrataApp):
     api_urls = "summaries.urls"
     tasks = [
         Task("write_due_texts", queue="llm"),
-        Task("reconcile_written_texts", every=60),
+        Task("reconcile_written_texts", every=60, purpose="texts"),
     ]
     workers = ["writing_worker"]
     waiting_rows = [
