@@ -10,7 +10,8 @@ from kombu.exceptions import OperationalError as BrokerError
 from rest_framework import exceptions
 from rest_framework.exceptions import ErrorDetail
 
-import config.urls  # noqa: F401 - they import every module with errors
+import audit.middleware  # noqa: F401 - with config.urls,
+import config.urls  # noqa: F401 - it imports every module with errors
 from access.exceptions import TooManyRequests
 from config import error_statuses
 from config.error_statuses import HTTP_STATUS, exception_handler, http_status
