@@ -10,7 +10,7 @@ UV := $(VENV)-uv/bin/uv
 IN_PARALLEL := --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 30 --durations-min 2
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all check faults bench faults-peers pictures wheel production up down requirements clean
+.PHONY: help run test test-all check faults bench faults-peers pictures wheel release production up down requirements clean
 
 help:  ## Show these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -24,8 +24,9 @@ test: $(VENV)/.dev  ## Run the tests that are not slow, all tests of APP=, or th
 test-all: $(VENV)/.dev  ## Run all tests
 	$(BIN)/python -m pytest $(IN_PARALLEL)
 
-check: $(VENV)/.dev  ## Budgets of size, lint, types, import contracts, settings, migrations
+check: $(VENV)/.dev  ## Budgets of size, versions, lint, types, import contracts, settings, migrations
 	$(BIN)/python .ci/budgets
+	$(BIN)/python .ci/release
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy .
@@ -53,9 +54,22 @@ pictures: $(VENV)/.dev  ## Make the pictures of the docs from the running pages;
 	$(BIN)/python -m tests.browser.pictures
 
 wheel: $(VENV)/.dev  ## Build the wheels of the service, the default model, the client and its retrievers in dist/
-	for folder in . weights client client/retrievers/*; do \
-		$(UV) build --quiet --wheel --python $(BIN)/python --no-build-isolation --out-dir dist $$folder || exit; \
+	$(BUILD_WHEELS)
+
+BUILD_WHEELS = for folder in . weights client client/retrievers/*; do \
+	$(UV) build --quiet --wheel --python $(BIN)/python --no-build-isolation --out-dir dist $$folder || exit; \
 	done
+
+release: $(VENV)/.dev  ## Commit and tag the release that VERSION= names, and build it in dist/: see CONTRIBUTING.md
+	$(BIN)/python .ci/release "$(or $(VERSION),none)"
+	$(BIN)/python -m tests.upgrade.folders $(VERSION)
+	$(BIN)/python -m pytest -q tests/upgrade tests/test_release.py
+	rm -rf dist
+	$(BUILD_WHEELS)
+	tar --create --gzip --file dist/strata-chart-$(VERSION).tgz --directory charts --exclude strata/ci strata
+	git add --all
+	git commit --quiet --message "Release $(VERSION)"
+	git tag --annotate v$(VERSION) --message "Strata $(VERSION)"
 
 production: $(VENV)/.production  ## Install what the production form needs, without containers
 

@@ -22,7 +22,7 @@ from config.environment import (
     require_url,
 )
 
-STRATA_RELEASE = "0.2.0"
+STRATA_RELEASE = "0.2.0"  # also the version of the wheel; set by `make release`
 STRATA_PROJECT_DIR = read_project_dir()
 STRATA_DATA_DIR = read_data_dir()
 STRATA_SPECS_DIR = read_folder("STRATA_SPECS_DIR", STRATA_PROJECT_DIR / "specs")

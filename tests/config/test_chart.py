@@ -4,12 +4,12 @@
 """
 
 import json
-import tomllib
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 import yaml
+from django.conf import settings
 
 from tests.compose import read_our_services
 from tests.config.test_containers import list_readings
@@ -69,6 +69,5 @@ def test_has_a_schema_for_each_value():
 
 def test_has_the_version_of_the_service():
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
-    assert chart["version"] == chart["appVersion"] == project["version"]
+    assert chart["version"] == chart["appVersion"] == settings.STRATA_RELEASE

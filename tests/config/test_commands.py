@@ -230,7 +230,7 @@ class TestVersion:
             check=True,
         )  # fmt: skip
 
-        for folder in (ROOT, ROOT / "client", *(ROOT / "client" / "retrievers").iterdir()):
+        for folder in (ROOT / "client", *(ROOT / "client" / "retrievers").iterdir()):
             project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
             assert project["version"] == said.stdout.strip()
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
+from django.conf import settings
 from django.core.management import get_commands
 from django.urls import resolve
 
@@ -84,7 +85,7 @@ def test_follows_the_rules_of_the_registry():
 def test_names_the_wheel_of_this_version_and_its_command():
     [package] = SERVER["packages"]
 
-    assert SERVER["version"] == package["version"] == PROJECT["version"]
+    assert SERVER["version"] == package["version"] == settings.STRATA_RELEASE
     assert package["identifier"] == PROJECT["name"]
     assert package["identifier"] in PROJECT["scripts"]  # as uvx calls it
     [argument] = package["packageArguments"]
