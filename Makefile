@@ -66,7 +66,7 @@ release: $(VENV)/.dev  ## Commit and tag the release that VERSION= names, and bu
 	$(BIN)/python -m pytest -q tests/upgrade tests/test_release.py
 	rm -rf dist
 	$(BUILD_WHEELS)
-	tar --create --gzip --file dist/strata-chart-$(VERSION).tgz --directory charts --exclude strata/ci strata
+	tar --create --gzip --file dist/strata-$(VERSION).tgz --directory charts --exclude strata/ci strata
 	git add --all
 	git commit --quiet --message "Release $(VERSION)"
 	git tag --annotate v$(VERSION) --message "Strata $(VERSION)"
