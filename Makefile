@@ -9,6 +9,9 @@ UV := $(VENV)-uv/bin/uv
 # Twice as many processes as two cores, because many tests wait for servers. Six are no quicker.
 IN_PARALLEL := --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 30 --durations-min 2
 
+# Without bytecode files, each of the processes that tests start compiles what it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help run test test-all check faults bench faults-peers pictures wheel release production up down requirements clean
 
