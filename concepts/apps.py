@@ -8,6 +8,7 @@ class ConceptsConfig(StrataApp):
     name = "concepts"
     kinds = KINDS
     searches = "concepts.searches.SEARCHES"
+    tools = "concepts.agent_tools.TOOLS"
     page = "concepts"
     api_urls = "concepts.urls"
     tasks = [

@@ -1,13 +1,18 @@
 """How the searches of knowledge are offered over REST and on the command line."""
 
+from functools import partial
+
 import strata_types
 from concepts import search_answers, search_requests
+from concepts.agent_tools import render_knowledge
 from concepts.serializers import EVIDENCE_DISCLAIMER
 from retrieval.searches import Search
 
+_search_knowledge = partial(Search, to_text=render_knowledge)
+
 # Keys: the last segment of the URL, /search/<name>.
 SEARCHES: dict[str, Search] = {
-    "concepts": Search(
+    "concepts": _search_knowledge(
         "search_concepts",
         "concepts.retrievers.ConceptRetriever",
         search_requests.PagedKnowledgeQuerySerializer,
@@ -17,7 +22,7 @@ SEARCHES: dict[str, Search] = {
         f"Concepts by their meaning, each with quotes that support it. {EVIDENCE_DISCLAIMER}",
         kinds=("concept",),
     ),
-    "relationships": Search(
+    "relationships": _search_knowledge(
         "search_relationships",
         "concepts.retrievers.RelationshipTypeRetriever",
         search_requests.PagedKnowledgeQuerySerializer,
@@ -28,7 +33,7 @@ SEARCHES: dict[str, Search] = {
         "single ones, by their concepts, their type and their quotes.",
         kinds=("relationship_type",),
     ),
-    "sources": Search(
+    "sources": _search_knowledge(
         "search_sources",
         "concepts.retrievers.SourceRetriever",
         search_requests.SourceQuerySerializer,
@@ -37,7 +42,7 @@ SEARCHES: dict[str, Search] = {
         "Search sources",
         "Sources by their matching chunks, with offsets to highlight.",
     ),
-    "route": Search(
+    "route": _search_knowledge(
         "route_query",
         "concepts.retrievers.RoutingRetriever",
         search_requests.RouteQuerySerializer,
@@ -48,7 +53,7 @@ SEARCHES: dict[str, Search] = {
         "similarity of its own; `entry` names the nearest of all.",
         kinds=("concept",),
     ),
-    "blend": Search(
+    "blend": _search_knowledge(
         "blend_concepts",
         "concepts.retrievers.BlendRetriever",
         search_requests.BlendQuerySerializer,
@@ -60,7 +65,7 @@ SEARCHES: dict[str, Search] = {
         f"{EVIDENCE_DISCLAIMER}",
         kinds=("concept",),
     ),
-    "subgraph": Search(
+    "subgraph": _search_knowledge(
         "search_subgraph",
         "concepts.retrievers.SubgraphRetriever",
         search_requests.SubgraphQuerySerializer,

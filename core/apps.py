@@ -71,6 +71,7 @@ class StrataApp(AppConfig):
     kinds: ClassVar[Sequence[Kind]] = ()
     embedding_providers: ClassVar[Sequence[EmbeddingProvider]] = ()
     searches: ClassVar[str] = ""  # a table such as ``retrieval.searches.SEARCHES``
+    tools: ClassVar[str] = ""  # of agents: a list of ``retrieval.agent_tools.Tool``
     tasks: ClassVar[Sequence[Task]] = ()
     workers: ClassVar[Sequence[str]] = ()  # variables of the module ``tasks`` that can be stopped
     waiting_rows: ClassVar[Sequence[WaitingRows]] = ()

@@ -9,7 +9,6 @@ import yaml
 
 from retrieval.hit_text import (
     fence,
-    format_hit,
     format_place,
     format_relationship,
     join,
@@ -58,34 +57,6 @@ def render_source(content: Content) -> str:
 
 def render_indexes(content: Content) -> str:
     return "\n".join(_format_index(index) for index in content["results"]) or "No index is visible."
-
-
-def render_concept_context(content: Content) -> str:
-    label = one_line(content["concept"]["label"])
-    sources = [format_hit(number, each) for number, each in enumerate(content["sources"], 1)]
-    return "\n\n".join([f"# Sources that quote {label}", *sources])
-
-
-def render_paths(content: Content) -> str:
-    lines = [
-        join(
-            f"{path['similarity']:.3f}: {'; '.join(map(format_relationship, path['steps']))}",
-            f"concepts {', '.join(path['concepts'])}",
-        )
-        for path in content["paths"]
-    ]
-    return "\n".join(lines) or "There is no such path."
-
-
-def render_shared(content: Content) -> str:
-    edges = [
-        *content["relationships"],
-        *(edge for each in content["neighbours"] for edge in each["relationships"]),
-    ]
-    labels = ", ".join(one_line(each["label"]) for each in content["concepts"])
-    parts = [f"# Shared by {labels}", *map(format_relationship, edges)]
-    sources = [format_hit(number, each) for number, each in enumerate(content["sources"], 1)]
-    return "\n\n".join(["\n".join(parts), *(sources or ["No source quotes two of them."])])
 
 
 def render_error(problem: Content) -> str:

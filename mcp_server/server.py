@@ -193,7 +193,7 @@ async def _call_tool(
         text = render_error(content)
         is_error = True
     else:
-        text, is_error = tool.render(content), False
+        text, is_error = tool.render(content, arguments), False
     return types.CallToolResult(
         content=[types.TextContent(text=text)], structured_content=content, is_error=is_error
     )

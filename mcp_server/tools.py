@@ -1,5 +1,5 @@
-"""The table of MCP tools: the name, description, scope and REST operations of each. The tools that
-specs declare are added for each index.
+"""The table of MCP tools: the name, description, scope and REST operations of each. Apps add theirs
+(``tools`` of ``StrataApp``), and specs declare some of each index.
 
 A tool sends requests to REST; schemas of arguments come from REST's serializers
 (``mcp_server.operations``) and from the specs.
@@ -11,13 +11,16 @@ from functools import cache, partial
 from typing import Any, Final
 
 import httpx
+from django.utils.module_loading import import_string
 
 from access.grants import Grant, Scope
+from core.apps import list_apps
 from core.exceptions import InvalidInput, StrataError
 from core.serializers import MAX_NAME_CHARS
 from indexing.models import Index
 from mcp_server import rendering
 from mcp_server.operations import get_operation
+from retrieval.agent_tools import Tool
 from retrieval.answer_stream import JoinedAnswer
 from retrieval.hit_text import render_hits
 from retrieval.search_table import SEARCHES, describe_queries
@@ -40,8 +43,8 @@ DECLARED_OPERATIONS: Final = ("list_tools", "call_tool")
 
 @dataclass(frozen=True, slots=True)
 class AgentTool:
-    """``operations``: ids of the REST operations that it calls. ``render`` writes the answer as
-    text. ``is_public``: it answers without a key about public indexes."""
+    """``operations``: ids of the REST operations that it calls. ``render`` writes the answer to
+    arguments as text. ``is_public``: it answers without a key about public indexes."""
 
     name: str
     function: ToolFunction
@@ -49,7 +52,7 @@ class AgentTool:
     operations: tuple[str, ...]
     description: str
     make_schema: Callable[[], dict[str, Any]]
-    render: Callable[[Mapping[str, Any]], str] = rendering.render_as_yaml
+    render: Callable[[Mapping[str, Any], Arguments], str]
     is_public: bool = False
 
 
@@ -74,6 +77,10 @@ async def search(
     if "explain" in operation.schema["properties"]:
         parameters.setdefault("explain", True)
     return await operation.send(api, parameters)
+
+
+def _render_search(answer: Mapping[str, Any], arguments: Arguments) -> str:
+    return SEARCHES[arguments.get("kind", DEFAULT_KIND)].to_text(answer)
 
 
 async def ask(
@@ -157,16 +164,10 @@ def _name_search(kind: str) -> str:
 # --- The table -------------------------------------------------------------------------------
 
 
-def _make_tool(
-    name: str,
-    operation_id: str,
-    *others: str,
-    scope: Scope = Scope.SEARCH,
-    function: ToolFunction | None = None,
-    **facts: Any,
-) -> AgentTool:
-    """A tool that is the first operation, with the same arguments, and needs the rights of all of
-    them."""
+def _make_tool(declared: Tool) -> AgentTool:
+    """A tool that is the first of the operations, with the same arguments."""
+    operation_id = declared.operations[0]
+    to_text = declared.to_text or rendering.render_as_yaml
 
     async def call(
         api: httpx.AsyncClient, arguments: Arguments, report: ReportProgress
@@ -174,14 +175,44 @@ def _make_tool(
         return await get_operation(operation_id).send(api, arguments)
 
     return AgentTool(
-        name=name,
-        function=function or call,
-        scope=scope,
-        operations=(operation_id, *others),
+        name=declared.name,
+        function=call,
+        scope=declared.scope,
+        operations=declared.operations,
+        description=declared.description,
         make_schema=lambda: get_operation(operation_id).schema,
-        **facts,
+        render=lambda answer, arguments: to_text(answer),
+        is_public=declared.is_public,
     )
 
+
+CORE_TOOLS: Final = (
+    Tool(
+        "get_source",
+        ("read_source",),
+        "Read the whole source around a hit, and its neighbours in the document.",
+        to_text=rendering.render_source,
+    ),
+    Tool(
+        "list_indexes",
+        ("v1_indexes_list",),
+        "List the indexes that can be searched, and what each holds.",
+        to_text=rendering.render_indexes,
+    ),
+    Tool(
+        "add_document",
+        ("add_artifact",),
+        "Add a text to an index. Adding the same external_id again replaces it; the answer says "
+        "what it replaced.",
+        scope=Scope.WRITE,
+    ),
+    Tool(
+        "embed",
+        ("embed_texts",),
+        "Return the vectors of texts by the model of an index, to compare texts yourself or to "
+        "search with.",
+    ),
+)
 
 TOOLS: Final[Mapping[str, AgentTool]] = {
     tool.name: tool
@@ -195,92 +226,29 @@ TOOLS: Final[Mapping[str, AgentTool]] = {
                 for kind, search in SEARCHES.items()
                 for operation_id in (search.operation_id, _name_search(kind))
             ),
-            "Search the passages of one or several indexes, or their summaries, questions, "
-            "sources or concepts. Each hit names its document, page and characters, and says "
-            "whether it is exact or the document has changed since (stale).",
+            "Search the passages of one or several indexes, their summaries or questions, or "
+            "another kind of what they hold. Each hit names its document, page and characters, and "
+            "says whether it is exact or the document has changed since (stale).",
             make_search_schema,
-            render_hits,
+            _render_search,
             is_public=True,
         ),
-        _make_tool(
+        AgentTool(
             "ask",
-            "ask_by_body",
-            "ask",
-            description="Ask a question in a whole sentence. The answer cites the passages below "
-            "it by their numbers. Filters such as years and names are read from the question.",
-            render=rendering.render_ask,
-            function=ask,
+            ask,
+            Scope.SEARCH,
+            ("ask_by_body", "ask"),
+            "Ask a question in a whole sentence. The answer cites the passages below it by their "
+            "numbers. Filters such as years and names are read from the question.",
+            lambda: get_operation("ask_by_body").schema,
+            lambda answer, arguments: rendering.render_ask(answer),
         ),
-        _make_tool(
-            "get_source",
-            "read_source",
-            description="Read the whole source around a hit, and its neighbours in the document.",
-            render=rendering.render_source,
-        ),
-        _make_tool(
-            "list_indexes",
-            "v1_indexes_list",
-            description="List the indexes that can be searched, and what each holds.",
-            render=rendering.render_indexes,
-        ),
-        _make_tool(
-            "add_document",
-            "add_artifact",
-            scope=Scope.WRITE,
-            description="Add a text to an index. Adding the same external_id again replaces it; "
-            "the answer says what it replaced.",
-        ),
-        _make_tool(
-            "add_evidence",
-            "add_evidence",
-            scope=Scope.WRITE,
-            description="Keep findings of your research, each with its URL. A finding that says "
-            "what a stored one says is kept only as a reference of the stored one, which its "
-            "verdict names.",
-        ),
-        _make_tool(
-            "find_similar_evidence",
-            "find_related_evidence",
-            "find_similar_evidence",
-            description="Find stored findings that are similar to a claim or a question, with "
-            "their URLs and what repeats them. Near-repeats of a better finding come only if there "
-            "are too few others.",
-            render=render_hits,
-        ),
-        _make_tool(
-            "embed",
-            "embed_texts",
-            description="Return the vectors of texts by the model of an index, to compare texts "
-            "yourself or to search with.",
-        ),
-        _make_tool(
-            "search_concepts",
-            "search_concepts_by_body",
-            "search_concepts",
-            description="Search concepts by their meaning, with the quotes that support them.",
-            render=render_hits,
-            is_public=True,
-        ),
-        _make_tool(
-            "get_concept_context",
-            "read_concept_context",
-            description="Read the sources that a concept quotes, and their neighbours.",
-            render=rendering.render_concept_context,
-        ),
-        _make_tool(
-            "find_paths",
-            "find_paths",
-            description="Find chains of relationships that begin at a concept and whose types are "
-            "similar to given words, such as supports or contradicts.",
-            render=rendering.render_paths,
-        ),
-        _make_tool(
-            "find_shared",
-            "find_shared",
-            description="Find what several concepts share: the relationships between them, the "
-            "concepts that two or more of them are related to, and the sources that quote two or "
-            "more of them, with the quotes.",
-            render=rendering.render_shared,
+        *map(_make_tool, CORE_TOOLS),
+        *(
+            _make_tool(declared)
+            for app in list_apps()
+            if app.tools
+            for declared in import_string(app.tools)
         ),
     )
 }
@@ -320,6 +288,6 @@ def _make_declared_tool(
         operations=DECLARED_OPERATIONS,
         description=description,
         make_schema=lambda: schema or {"type": "object"},
-        render=render_hits,
+        render=lambda answer, arguments: render_hits(answer),
         is_public=True,
     )

@@ -2,105 +2,57 @@
 the score with its parts.
 
 Documents are untrusted, and a language model may take their text for the service's. So texts stand
-between two fence lines that cannot occur in them, and titles, labels, quotes and citations on one
-line.
+between two fence lines that cannot occur in them, and titles and labels on one line.
 """
 
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import indent
 from typing import Any
 
 from core.text import hash_text
 
-MAX_SHOWN = 10  # repeats of a finding, and authors of one or of a repeat
-MAX_NEAR_SHOWN = 5  # findings near one
-
 Content = Mapping[str, Any]
 
 
 def render_hits(content: Content) -> str:
-    """The answer of any search."""
+    """The answer of a search with ``hits`` or ``artifacts``."""
     hits = [format_hit(number, hit) for number, hit in enumerate(content.get("hits", ()), 1)]
     hits += [
         _format_artifact(number, artifact)
         for number, artifact in enumerate(content.get("artifacts", ()), 1)
     ]
-    for name in ("concepts", "sources", "relationship_types"):
-        found = content.get(name, ())
-        if found:
-            hits.append(f"# {name.replace('_', ' ').capitalize()}")
-        hits += [format_hit(number, hit) for number, hit in enumerate(found, 1)]
-    if edges := content.get("relationships"):
-        hits.append("\n".join(["# Relationships", *map(format_relationship, edges)]))
-    return "\n\n".join([*list_notes(content), *(hits or ["Nothing found."])])
+    return join_parts(content, hits)
+
+
+def join_parts(content: Content, parts: Sequence[str]) -> str:
+    """What was found, below the notes of the answer."""
+    return "\n\n".join([*list_notes(content), *(parts or ["Nothing found."])])
 
 
 def list_notes(content: Content) -> list[str]:
     return [f"Note: {one_line(note)}" for note in content.get("notes", ())]
 
 
-def format_hit(number: int, hit: Content) -> str:
+def format_hit(
+    number: int, hit: Content, *, above: Iterable[str] = (), below: Iterable[str] = ()
+) -> str:
+    """``above`` and ``below``: lines of one kind of hit, around its text."""
     lines = [f"[{number}] {join(format_place(hit), _format_score(hit))}"]
     lines.append(join(*_list_ids(hit)))
     if "question" in hit:
         lines.append(f"Question: {one_line(hit['question'])}")
-    for space in ("structure", "image"):
-        if found := hit.get(space):
-            described = one_line(found.get("smiles") or found.get("media_type") or "")
-            lines.append(f"{space}: {described}, similarity {found['similarity']:.3f}")
-    is_finding = "citation" in hit
-    if is_finding and (shown := _format_publication(hit, hit["citation"].get("title"))):
-        lines.append(f"From {shown}")
+    lines += above
     passage = hit.get("passage")
     if hit.get("text"):
         lines.append(fence(hit["text"]))
     elif passage is not None and "text" in passage:
         lines.append(format_hit(number, passage))
-    if is_finding:
-        lines += _list_findings_near(hit)
     lines += [
         f"Neighbour {each['id']}:\n{fence(each['text'])}" for each in hit.get("neighbours", ())
     ]
-    lines += [_format_quote(each) for each in hit.get("evidence", ())]
-    lines += [_format_quote(each["evidence"], each) for each in hit.get("concepts", ())]
-    lines += [format_relationship(edge) for edge in hit.get("relationships", ())]
+    lines += below
     return "\n".join(line for line in lines if line)
-
-
-def _format_publication(finding: Content, shown_title: str | None = None) -> str:
-    """Where a finding or a repeat comes from; without its title where that is shown already."""
-    citation = finding["citation"]
-    named = [finding["url"], *map(citation.get, ("url", "title", "source", "date", "authors"))]
-    shown = dict.fromkeys(map(_list_on_one_line, named))
-    return join(*(each for each in shown if each != _list_on_one_line(shown_title)))
-
-
-def _list_on_one_line(value: Any) -> str:
-    """A value of a citation: of a document that was not added as a finding, it has any type."""
-    values = value if isinstance(value, list) else [] if value is None else [value]
-    shown = ", ".join(one_line(str(each)) for each in values[:MAX_SHOWN])
-    if count := len(values[MAX_SHOWN:]):
-        shown += f" and {count} other{'s' if count > 1 else ''}"
-    return shown
-
-
-def _list_findings_near(finding: Content) -> Iterator[str]:
-    """What repeats a finding, and what is similar to it and has other words."""
-    references = finding["references"]
-    for each in references[:MAX_SHOWN]:
-        yield f"Repeated by {_format_publication(each)} · cosine {each['similarity']:.4f}"
-        yield fence(each["content"])
-    if count := len(references[MAX_SHOWN:]):
-        yield f"Repeated {count} more time{'s' if count > 1 else ''}: see the structured content."
-    near = finding["similar_to"]
-    label = "Near it, with other words"
-    for each in near[:MAX_NEAR_SHOWN]:
-        place = f"document {each['artifact_id']} · cosine {each['similarity']:.4f}"
-        yield f"{label}: {join(one_line(each['url'] or ''), place)}"
-        yield fence(each["content"])
-    if count := len(near[MAX_NEAR_SHOWN:]):
-        yield f"{label}: {count} more, see the structured content."
 
 
 def _format_artifact(number: int, artifact: Content) -> str:
@@ -168,16 +120,6 @@ def _list_ids(hit: Content) -> Iterator[str | None]:
         yield f"found by its characters {', '.join(places)}"
     if (artifact := hit.get("artifact") or {}).get("id"):
         yield f"document {artifact['id']}"
-
-
-def _format_quote(quote: Content, concept: Content | None = None) -> str:
-    """The quote, where it stands in which source, and the concept if the hit is not the concept."""
-    of_concept = "" if concept is None else f" of {concept['label']}, concept {concept['id']}"
-    place = ""
-    if quote["verdict"] == "exact":  # else the offsets are those of an earlier text
-        place = f", characters {quote['start_offset']} to {quote['end_offset']} of source "
-        place += quote["source"]["id"]
-    return one_line(f"Quote{of_concept} ({quote['verdict']}){place}: {quote['quote']}")
 
 
 def format_relationship(edge: Content) -> str:

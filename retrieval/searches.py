@@ -11,6 +11,7 @@ from typing import Any
 
 import strata_types
 from core.serializers import StrictSerializer
+from retrieval.hit_text import Content, render_hits
 from retrieval.serializers import answers, requests
 
 
@@ -19,7 +20,7 @@ class Search:
     """``parameters`` are the query, or a vector, and the retriever's own arguments. ``answer`` is
     the type of what ``render`` makes of the retriever's answer, with ``relevant`` where
     ``finds_passages``. ``kinds``: of the nodes that an index must hold to be searched without being
-    named; empty for any."""
+    named; empty for any. ``to_text`` writes the rendered answer for a language model."""
 
     operation_id: str
     retriever: str  # dotted path, because importing a retriever imports LlamaIndex
@@ -30,6 +31,7 @@ class Search:
     description: str
     finds_passages: bool = False
     kinds: tuple[str, ...] = ()
+    to_text: Callable[[Content], str] = render_hits
     # On the command line and over MCP, each search has a query. Where it is not words: the
     # parameter that it is, and what to write.
     query_parameter: str = "query"

@@ -1,7 +1,9 @@
-"""Renders the answers of searches in separate vector spaces as plain dicts."""
+"""Renders the answers of searches in separate vector spaces as plain dicts, and these as text."""
 
+from collections.abc import Iterator
 from typing import Any
 
+from retrieval.hit_text import Content, format_hit, join_parts, one_line
 from retrieval.serializers.answers import render_answer, render_artifact_reference, render_chunk
 from spaces.vector_spaces import TEXT_SPACE, ArtifactHit, ArtifactsAnswer
 
@@ -46,3 +48,15 @@ def _render_ranked_passage(hit: ArtifactHit) -> dict[str, Any] | None:
     if passage is None:
         return None
     return render_chunk(passage, "rrf") | {"rank": hit.rank_by_space[TEXT_SPACE]}
+
+
+def render_artifacts_as_text(content: Content) -> str:
+    hits = enumerate(content["hits"], 1)
+    return join_parts(content, [format_hit(n, hit, above=_list_matches(hit)) for n, hit in hits])
+
+
+def _list_matches(hit: Content) -> Iterator[str]:
+    for space in SPACE_FIELDS:
+        if found := hit.get(space):
+            described = one_line(found.get("smiles") or found.get("media_type") or "")
+            yield f"{space}: {described}, similarity {found['similarity']:.3f}"

@@ -5,7 +5,7 @@ from functools import partial
 import strata_types
 from retrieval.searches import Search
 from spaces import search_requests
-from spaces.search_answers import render_artifact_hits
+from spaces.search_answers import render_artifact_hits, render_artifacts_as_text
 
 SEARCHES: dict[str, Search] = {
     "structures": Search(
@@ -18,6 +18,7 @@ SEARCHES: dict[str, Search] = {
         "Artifacts with structures similar to the given one, best first. With a query, artifacts "
         "whose passages answer it are ranked with them.",
         kinds=("compound",),
+        to_text=render_artifacts_as_text,
         query_parameter="structure",
         query_form="a SMILES",
     ),
@@ -31,5 +32,6 @@ SEARCHES: dict[str, Search] = {
         "Artifacts whose images show what the query says, best first. Artifacts whose passages "
         "answer it are ranked with them, unless with_text is false.",
         kinds=("image",),
+        to_text=render_artifacts_as_text,
     ),
 }

@@ -1,5 +1,6 @@
 """The service runs without any of its optional apps: its checks, its API's description, its pages,
-indexing, searches, questions and ``verify``."""
+indexing, searches, questions,
+``verify``, and the tools of agents."""
 
 import os
 import shutil
@@ -12,14 +13,20 @@ from django.conf import settings
 from tests.optional_apps import OPTIONAL
 
 PROGRAM = """
+from importlib import import_module
+from importlib.util import find_spec
+
 import django
 django.setup()
+from django.apps import apps
 from django.core.management import call_command
 from django.test.utils import setup_test_environment
+from jsonschema import Draft202012Validator
 from rest_framework.test import APIClient
 
 from access.models import ApiKey
 from indexing import tasks
+from tests.left_out import LEFT_OUT
 
 setup_test_environment()
 call_command("check", fail_level="WARNING")
@@ -39,6 +46,17 @@ for path in ("search/pages?index=plain&q=heron", "ask?index=plain&q=what waits i
     assert answer.json()["hits"][0]["verdict"] == "exact", answer.content
 client.delete(f"/api/v1/artifacts/{added.json()['id']}/")
 call_command("verify")
+if apps.is_installed("mcp_server"):
+    from mcp_server.operations import get_operation
+    from mcp_server.tools import TOOLS
+
+    for tool in TOOLS.values():
+        Draft202012Validator.check_schema(tool.make_schema())
+        assert all(map(get_operation, tool.operations)), tool.name
+    for module in (f"{app}.agent_tools" for app in LEFT_OUT):
+        if find_spec(module):
+            names = {tool.name for tool in import_module(module).TOOLS}
+            assert names and not names & TOOLS.keys(), names
 """
 
 
