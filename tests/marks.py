@@ -2,10 +2,12 @@
 
 import pytest
 
-# Four fifths of the suite's time. They start services and browsers, kill them, wait for them, or
-# send many generated requests. ``pytest.mark.slow`` marks single tests of other files.
+# They start services and browsers, kill them, wait for them, or send many generated requests. Those
+# measured take 0.3 to 2.4 seconds of processor time each, the other tests 0.06 on average.
+# ``pytest.mark.slow`` marks single tests of other files.
 SLOW = (
     "tests/backup/test_backup.py",
+    "tests/backup/test_encryption.py",
     "tests/backup/test_export.py",
     "tests/browser/",
     "tests/config/test_commands.py",
