@@ -120,9 +120,17 @@ def _one_process_at_a_time() -> Iterator[None]:
 
 def _require_known_migrations(executor: MigrationExecutor) -> None:
     """Migrations are only added, so a database with another one belongs to a newer release, or to
-    a state of the project before its first."""
+    a state of the project before its first. The rows of an app that is left out would refer to
+    documents, which could then not be deleted."""
     known = executor.loader.disk_migrations or {}
     unknown = sorted(executor.loader.applied_migrations.keys() - known.keys())
+    for app, _ in unknown:
+        if app not in executor.loader.migrated_apps:
+            raise CommandError(
+                f"The data folder {settings.STRATA_DATA_DIR} has tables of the app {app}, which is "
+                "not installed. Add it to INSTALLED_APPS, start the release that has it, or set "
+                "STRATA_DATA_DIR to a new folder."
+            )
     if unknown:
         raise CommandError(
             f"The data folder {settings.STRATA_DATA_DIR} was made by another release of Strata, "
