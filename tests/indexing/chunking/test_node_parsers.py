@@ -227,7 +227,7 @@ class TestSpec:
             f"parse_spec('a', {strategies('{parser: markdown}')!r}); "
             "sys.exit('llama_index' in sys.modules)"
         )
-        environment = os.environ | {"DJANGO_SETTINGS_MODULE": "config.settings"}
+        environment = os.environ | {"DJANGO_SETTINGS_MODULE": "config.settings.test"}
 
         done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, check=False)
 

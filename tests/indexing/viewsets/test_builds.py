@@ -12,6 +12,7 @@ from tests.factories import give, sync
 from tests.rereading import add_file
 
 ENQUEUE_RECONCILIATION = tasks.enqueue_reconciliation  # which ``client`` replaces
+RECONCILE_INDEXES = "indexing.tasks.reconcile_indexes"
 SHORTER = "chunks: {strategies: [{name: sentence, max_chars: 60}]}\n"
 
 
@@ -95,10 +96,10 @@ class TestStartedTasks:
     @pytest.mark.parametrize(
         ("path", "needed"),
         [
-            ("promote", [tasks.PROMOTE_BUILDS]),
+            ("promote", ["evaluation.tasks.promote_builds"]),
             ("pause", []),
-            ("resume", [tasks.RECONCILE_INDEXES, tasks.RECONCILE_TEXTS]),
-            ("cancel", [tasks.RECONCILE_INDEXES]),
+            ("resume", [RECONCILE_INDEXES, "summaries.tasks.reconcile_written_texts"]),
+            ("cancel", [RECONCILE_INDEXES]),
         ],
     )
     def test_are_only_those_that_the_change_needs(self, beside, client, started, path, needed):
