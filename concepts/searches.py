@@ -8,7 +8,9 @@ from concepts.agent_tools import render_knowledge
 from concepts.serializers import EVIDENCE_DISCLAIMER
 from retrieval.searches import Search
 
-_search_knowledge = partial(Search, to_text=render_knowledge)
+_search_knowledge = partial(
+    Search, to_text=render_knowledge, printer="concepts.management.answer_printing.KnowledgePrinter"
+)
 
 # Keys: the last segment of the URL, /search/<name>.
 SEARCHES: dict[str, Search] = {

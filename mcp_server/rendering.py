@@ -15,7 +15,7 @@ from retrieval.hit_text import (
     list_notes,
     one_line,
     render_hits,
-)  # fmt: skip
+)
 
 Content = Mapping[str, Any]
 

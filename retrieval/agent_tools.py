@@ -1,4 +1,4 @@
-"""How apps offer operations of the API to agents. ``mcp_server`` makes tools of MCP from it."""
+"""How apps offer operations of the API to agents, as tools of MCP."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -20,7 +20,8 @@ class Search:
     """``parameters`` are the query, or a vector, and the retriever's own arguments. ``answer`` is
     the type of what ``render`` makes of the retriever's answer, with ``relevant`` where
     ``finds_passages``. ``kinds``: of the nodes that an index must hold to be searched without being
-    named; empty for any. ``to_text`` writes the rendered answer for a language model."""
+    named; empty for any. ``to_text`` writes the rendered answer for a language model,
+    ``printer`` prints it on the command line."""
 
     operation_id: str
     retriever: str  # dotted path, because importing a retriever imports LlamaIndex
@@ -32,6 +33,7 @@ class Search:
     finds_passages: bool = False
     kinds: tuple[str, ...] = ()
     to_text: Callable[[Content], str] = render_hits
+    printer: str = "retrieval.management.answer_printing.AnswerPrinter"  # dotted path, as above
     # On the command line and over MCP, each search has a query. Where it is not words: the
     # parameter that it is, and what to write.
     query_parameter: str = "query"

@@ -19,6 +19,7 @@ SEARCHES: dict[str, Search] = {
         "whose passages answer it are ranked with them.",
         kinds=("compound",),
         to_text=render_artifacts_as_text,
+        printer="spaces.answer_printing.SpacePrinter",
         query_parameter="structure",
         query_form="a SMILES",
     ),
@@ -33,5 +34,6 @@ SEARCHES: dict[str, Search] = {
         "answer it are ranked with them, unless with_text is false.",
         kinds=("image",),
         to_text=render_artifacts_as_text,
+        printer="spaces.answer_printing.SpacePrinter",
     ),
 }

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from django.core.management import CommandError, call_command
 from django.core.management.base import OutputWrapper
+from django.utils.module_loading import import_string
 
 from documents.services import TextContent, add_artifact
 from indexing.services import load_specs
@@ -86,7 +87,8 @@ class TestAnswerPrinter:
         for kind, search in SEARCHES.items():
             answer = operations[search.operation_id].content["responses"]["200"]["content"]
             [example] = answer["application/json"]["examples"].values()
-            AnswerPrinter(OutputWrapper(sys.stdout)).print_answer(example["value"])
+            printer = import_string(search.printer)
+            printer(OutputWrapper(sys.stdout)).print_answer(example["value"])
             outs[kind] = capsys.readouterr().out
 
         missing = [

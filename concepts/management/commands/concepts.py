@@ -3,6 +3,7 @@ from urllib.parse import quote
 
 from django.core.management.base import CommandParser
 
+from concepts.management.answer_printing import KnowledgePrinter
 from core.api_client import open_api
 from core.command_options import add_json_option
 from retrieval.management.answer_printing import AnswerCommand
@@ -10,6 +11,7 @@ from retrieval.management.answer_printing import AnswerCommand
 
 class Command(AnswerCommand):
     help = "List and search the concepts of an index, and read what the documents say about one."
+    printer = KnowledgePrinter
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)

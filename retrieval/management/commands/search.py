@@ -1,6 +1,7 @@
 from typing import Any
 
 from django.core.management.base import CommandParser
+from django.utils.module_loading import import_string
 
 from core.api_client import open_api
 from core.command_options import add_json_option, parse_assignments, parse_json
@@ -44,4 +45,5 @@ class Command(AnswerCommand):
             parameters["filter"] = parse_json(filter, "--filter")
         with open_api() as api:
             answer = api.post(f"search/{kind}", parameters)
+        self.printer = import_string(SEARCHES[kind].printer)
         self.print_answer(answer, as_json=json)
