@@ -34,11 +34,16 @@ class ConceptsConfig(StrataApp):
 
     def ready(self) -> None:
         super().ready()
-        from concepts.extraction import count_unfinished_extractions, find_extraction_faults
+        from concepts.extraction import (
+            count_unfinished_extractions,
+            find_extraction_faults,
+            retry_failed_extractions,
+        )
         from concepts.quoted_relationships import find_quoted_relationships
-        from indexing.hooks import register_awaited_work, register_text_faults
+        from indexing.hooks import register_awaited_work, register_retry, register_text_faults
         from retrieval.hooks import register_quoted_relationships
 
         register_awaited_work(count_unfinished_extractions)
         register_text_faults(find_extraction_faults)
+        register_retry(retry_failed_extractions)
         register_quoted_relationships(find_quoted_relationships)

@@ -141,6 +141,14 @@ def find_extraction_faults(artifacts: QuerySet[Artifact]) -> Iterator[tuple[UUID
         yield artifact_id, {"code": "concepts_missing", "detail": detail}
 
 
+def retry_failed_extractions(artifacts: QuerySet[Artifact]) -> int:
+    return requeue_extractions(
+        Extraction.objects.filter(
+            state=State.FAILED, source__artifact__in=artifacts, source__is_current=True
+        )
+    )
+
+
 def has_pending_extractions(build: IndexBuild) -> bool:
     if not is_extraction_enabled(build):
         return False

@@ -132,6 +132,19 @@ def find_text_faults(artifacts: QuerySet[Artifact]) -> dict[UUID, list[Fault]]:
     return dict(found)
 
 
+RetryFailed = Callable[[QuerySet[Artifact]], int]
+_retriers: list[RetryFailed] = []
+
+
+def register_retry(retry: RetryFailed) -> None:
+    """Have ``retry`` make due what failed of artifacts to try again, and return how much."""
+    _retriers.append(retry)
+
+
+def retry_registered_work(artifacts: QuerySet[Artifact]) -> int:
+    return sum(retry(artifacts) for retry in _retriers)
+
+
 def describe_text_faults(index: str) -> tuple[str, bool] | None:
     """Say how many documents of an index have faults, and whether texts are missing; None if no
     document has any."""

@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = subprocess.run(
@@ -39,3 +40,12 @@ def test_each_decision_is_listed_once_with_its_title():
         (file.read_text("utf-8").splitlines()[0], file.name) for file in folder.glob("0*.md")
     ]
     assert sorted((f"# {title}", name) for title, name in listed) == sorted(written)
+
+
+@pytest.mark.parametrize("name", ["bug", "feature"])
+def test_the_forms_of_issues_can_be_read(name):
+    form = yaml.safe_load((ROOT / ".github" / "ISSUE_TEMPLATE" / f"{name}.yml").read_text("utf-8"))
+
+    assert {"name", "description", "body"} <= form.keys()
+    asked = [each["attributes"] for each in form["body"] if each["type"] != "markdown"]
+    assert all(each["label"] for each in asked)

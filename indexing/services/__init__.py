@@ -23,7 +23,12 @@ from indexing.services.loading import (
 )
 from indexing.services.planning import DocumentPlanner, plan_nodes
 from indexing.services.rereading import make_unread, read_next, remove_unseen_readings
-from indexing.services.resets import reembed_nodes, retry_failed_nodes, set_pending
+from indexing.services.resets import (
+    reembed_nodes,
+    retry_failed_documents,
+    retry_failed_nodes,
+    set_pending,
+)
 from indexing.services.rows import draft_rows, draft_standalone_rows
 from indexing.services.standalone import (
     count_standalone_rows,

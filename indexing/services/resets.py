@@ -1,4 +1,4 @@
-"""Sets nodes pending again: to re-embed them, or to retry failed ones."""
+"""Sets nodes pending again, to re-embed them or to retry failed ones, and failed documents due."""
 
 from typing import Any
 from uuid import UUID
@@ -6,8 +6,9 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from core.leases import FRESH
-from indexing.models import IndexBuild, Node
-from indexing.services.documents import changing_nodes
+from documents.models import Artifact
+from indexing.models import IndexBuild, IndexedDocument, Node
+from indexing.services.documents import DUE, changing_nodes
 
 
 def reembed_nodes(nodes: QuerySet[Node]) -> int:
@@ -18,6 +19,15 @@ def reembed_nodes(nodes: QuerySet[Node]) -> int:
 def retry_failed_nodes(nodes: QuerySet[Node]) -> int:
     """Set the failed ones of these nodes pending with new attempts; return how many."""
     return set_pending(nodes.filter(state=Node.State.FAILED))
+
+
+def retry_failed_documents(artifacts: QuerySet[Artifact]) -> int:
+    """Make due the documents of these artifacts whose planning was given up; return how many."""
+    builds = IndexBuild.objects.not_retired().values("pk")
+    failed = IndexedDocument.objects.filter(
+        build__in=builds, artifact__in=artifacts, state=IndexedDocument.State.FAILED
+    )
+    return failed.exclude(last_error="").update(content_hash="", **DUE)
 
 
 def set_pending(nodes: QuerySet[Node], **values: Any) -> int:

@@ -1,6 +1,7 @@
 """Finds the documents whose texts failed, or were written by rules in place of the model.
 
-Retries all work that failed: of reading files, writing texts and embedding nodes.
+Retries all work that failed: of reading files, planning documents, asking a language model and
+embedding nodes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,9 +13,9 @@ from django.db.models import Count, Min, QuerySet
 
 from documents.models import Artifact
 from documents.services import retry_parsing
-from indexing.hooks import Fault
+from indexing.hooks import Fault, retry_registered_work
 from indexing.models import IndexBuild, Node
-from indexing.services import retry_failed_nodes
+from indexing.services import retry_failed_documents, retry_failed_nodes
 from summaries.models import (
     NOT_WRITTEN_BY_MODEL,
     Annotation,
@@ -51,6 +52,7 @@ def find_written_text_faults(artifacts: QuerySet[Artifact]) -> Iterator[tuple[UU
 @dataclass(frozen=True, slots=True)
 class Retried:
     files: int
+    documents: int
     texts: int
     nodes: int
 
@@ -69,5 +71,7 @@ def retry_failed_work(artifacts: QuerySet[Artifact], nodes: QuerySet[Node]) -> R
         )
         for model in TEXT_MODELS
     )
+    texts += retry_registered_work(artifacts)
+    documents = retry_failed_documents(artifacts)
     # Last, because the query may ask for failed artifacts.
-    return Retried(retry_parsing(artifacts), texts, retried_nodes)
+    return Retried(retry_parsing(artifacts), documents, texts, retried_nodes)

@@ -15,7 +15,7 @@ from concepts.models import Concept, Extraction, Instance, Relationship, Relatio
 from concepts.serializers import check_instance
 from core.leases import release_all_leases
 from core.text import hash_text
-from documents.models import Source
+from documents.models import Artifact, Source
 from documents.services import TextContent, replace_content
 from indexing.exceptions import InvalidSpec
 from indexing.hooks import count_awaited_work
@@ -32,6 +32,7 @@ from language.exceptions import (
 )
 from language.pace import Pace
 from summaries.models import BuildLanguageModelCost
+from summaries.services import retry_failed_work
 from tests.acting import act
 from tests.concepts.conftest import INDEX
 from tests.factories import give, sync
@@ -278,6 +279,20 @@ class TestExtractConcepts:
         failed = Extraction.objects.get(state="failed")
         assert failed.source.artifact_id == other.pk
         assert failed.last_error == "Not this one."
+
+    def test_asks_again_for_what_failed_when_the_work_of_the_index_is_retried(
+        self, knowledge, relocations, model
+    ):
+        artifact = give(passage(model, [CLOVER]), index=INDEX)
+        model.error = LanguageModelRefused("Not this one.")
+        extract(knowledge)
+        model.error = None
+
+        retried = retry_failed_work(Artifact.objects.filter(pk=artifact.pk), Node.objects.none())
+        extract(knowledge)
+
+        assert retried.texts == 1
+        assert Concept.objects.get().label == "Clover"
 
     def test_gives_up_a_source_after_its_last_attempt(
         self, knowledge, relocations, model, monkeypatch, settings

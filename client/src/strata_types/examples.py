@@ -331,7 +331,7 @@ EXAMPLES: dict[Any, Any] = {
         "is_editable": True,
         "problem": None,
     },
-    types.RetriedWork: {"files": 1, "texts": 0, "nodes": 12},
+    types.RetriedWork: {"files": 1, "documents": 0, "texts": 0, "nodes": 12},
     types.Work: {
         "waiting": [
             {"work": "embedding", "index": "handbook", "count": 118, "oldest_seconds": 4},

@@ -204,8 +204,10 @@ class VerificationAnswer(TypedDict):
 class RetriedWork(TypedDict):
     files: int
     """Files that are read again."""
+    documents: int
+    """Documents that are cut into nodes again, counted in each build."""
     texts: int
-    """Summaries and questions that are written again."""
+    """Summaries and questions that are written again, and sources that are read for concepts again."""
     nodes: int
     """Nodes that are embedded again."""
 
