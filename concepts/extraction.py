@@ -127,13 +127,9 @@ def count_unfinished_extractions(index: str, artifact_ids: Collection[UUID]) -> 
 
 def find_extraction_faults(artifacts: QuerySet[Artifact]) -> Iterator[tuple[UUID, Fault]]:
     """The artifacts from some of whose sources no concepts could be extracted."""
-    rows = Extraction.objects.filter(
-        state=State.FAILED,
-        source__artifact__in=artifacts.order_by().values("pk"),
-        source__is_current=True,
-    )
     for artifact_id, count, reason in (
-        rows.order_by()
+        _find_failed_extractions(artifacts)
+        .order_by()
         .values_list("source__artifact")
         .annotate(count=Count("pk"), reason=Min("last_error"))
     ):
@@ -142,10 +138,13 @@ def find_extraction_faults(artifacts: QuerySet[Artifact]) -> Iterator[tuple[UUID
 
 
 def retry_failed_extractions(artifacts: QuerySet[Artifact]) -> int:
-    return requeue_extractions(
-        Extraction.objects.filter(
-            state=State.FAILED, source__artifact__in=artifacts, source__is_current=True
-        )
+    return requeue_extractions(_find_failed_extractions(artifacts))
+
+
+def _find_failed_extractions(artifacts: QuerySet[Artifact]) -> QuerySet[Extraction]:
+    ids = artifacts.order_by().values("pk")
+    return Extraction.objects.filter(
+        state=State.FAILED, source__artifact__in=ids, source__is_current=True
     )
 
 

@@ -207,7 +207,7 @@ class RetriedWork(TypedDict):
     documents: int
     """Documents that are cut into nodes again, counted in each build."""
     texts: int
-    """Summaries and questions that are written again, and sources that are read for concepts again."""
+    """Summaries and questions that are written again, and sources searched for concepts again."""
     nodes: int
     """Nodes that are embedded again."""
 
