@@ -15,6 +15,7 @@ from documents.originals import save_incoming_file
 from documents.reading import parse_artifact
 from indexing import services
 from indexing.models import IndexBuild, IndexedDocument, Node
+from indexing.tasks import RECONCILE_INDEXES
 from summaries.models import Annotation, BuildLanguageModelCost, Segmentation, Summary
 from tests.acting import act, offered, start
 from tests.factories import give, sync
@@ -43,7 +44,7 @@ def name_of(model: type) -> str:
 
 @pytest.fixture(autouse=True)
 def woken(monkeypatch) -> list[str]:
-    """The tasks that actions enqueue, which do not run."""
+    """For what actions start periodic tasks, which do not run."""
     names: list[str] = []
     monkeypatch.setattr("indexing.admin.enqueue_reconciliation", lambda *given: names.extend(given))
     return names
@@ -102,7 +103,7 @@ class TestEmbedAgain:
         pending = Node.objects.filter(state="pending", synced_input_hash="")
         assert set(pending.values_list("kind", flat=True)) == kinds
         assert pending.count() == nodes.count()
-        assert woken == ["indexing.tasks.reconcile_indexes"]
+        assert woken == [RECONCILE_INDEXES]
 
     def test_has_the_audit_row_of_the_index_and_the_document(self, full, admin_client):
         artifact = Artifact.objects.get()
