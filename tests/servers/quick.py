@@ -4,26 +4,11 @@ tests of workers, messages and faults that need no real model.
 ``STRATA_TEST_EMBED_SECONDS`` is the time for each text, to simulate a real model.
 """
 
-import os
-import time
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from django.apps import AppConfig
-from numpy.typing import NDArray
-
-from tests.hashing import HashingEmbedder
 
 RECONCILE_SECONDS = 4.0
-
-
-class SlowEmbedder(HashingEmbedder):
-    SECONDS = float(os.environ.get("STRATA_TEST_EMBED_SECONDS", 0))
-
-    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        time.sleep(self.SECONDS * len(texts))
-        return super().embed_documents(texts)
 
 
 class QuickConfig(AppConfig):
@@ -33,6 +18,7 @@ class QuickConfig(AppConfig):
     def ready(self) -> None:
         from config.celery import app
         from indexing import embedding
+        from tests.servers.slow_embedder import SlowEmbedder
 
         def get_embedder(spec: Any) -> SlowEmbedder:
             return SlowEmbedder(spec)
