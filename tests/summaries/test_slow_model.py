@@ -64,7 +64,7 @@ class TestACall:
         assert ask(model).value.default == "a"
         speed = model.pace.get_speed()
         assert speed is not None
-        assert speed.writing < 1_000
+        assert speed.writing > 0
 
     def test_ends_at_the_limit_and_says_what_to_set(self, endpoint, model, settings):
         settings.STRATA_LLM_TIMEOUT_SECONDS = 0.2
