@@ -30,6 +30,7 @@ from django.core.wsgi import get_wsgi_application
 from config.error_statuses import exception_handler
 from config.middleware import BODY_IS_PENDING, BodyWanted
 from config.web_threads import web_threads
+from core.apps import list_apps
 from core.exceptions import BodyTimeout, StrataError, TooLarge, TooManyStreams
 from core.stages import keep_span, span
 from documents.batches import BatchResponse
@@ -38,7 +39,7 @@ from documents.originals import require_free_disk
 R = TypeVar("R")
 
 STREAM_PATH: Final = "/api/v1/ask"
-MCP_PATHS: Final = {"/mcp", "/mcp/"}
+ASYNCHRONOUS_PATHS: Final = {STREAM_PATH}.union(*(app.asynchronous_paths for app in list_apps()))
 SPOOL_BLOCK_BYTES: Final = 2**20  # written to the file in one call
 SEND_BLOCK_BYTES: Final = 2**18  # a client has STRATA_WRITE_SECONDS to read it
 
@@ -52,10 +53,7 @@ _away_threads = ThreadPoolExecutor(settings.STRATA_AWAY_THREADS, "away")
 _threads_by_path: Final = {
     "/health/live": ThreadPoolExecutor(1, "live"),
     "/health/ready": ThreadPoolExecutor(1, "ready"),
-    # They fetch the metadata of an application, and ask the OpenID provider, while a person waits.
-    "/oauth/authorize": _away_threads,
-    "/sign-in/openid/": _away_threads,
-    "/sign-in/openid/return/": _away_threads,
+    **{path: _away_threads for app in list_apps() for path in app.slow_paths},
 }
 _stream_count = 0
 
@@ -90,7 +88,7 @@ async def _handle_request(scope: dict[str, Any], receive: Any, send: Any) -> Non
                 await _send_answer(preview, receive, send)
                 return
             await body.receive_large(preview.response.max_bytes)
-        if scope["path"] in {STREAM_PATH, *MCP_PATHS}:
+        if scope["path"] in ASYNCHRONOUS_PATHS:
             with _counting_streams() if scope["path"] == STREAM_PATH else nullcontext():
                 await _answer_on_loop(scope, body, receive, send)
             return

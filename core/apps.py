@@ -67,6 +67,9 @@ class StrataApp(AppConfig):
 
     urls: ClassVar[str] = ""  # a module of URLs, below the root
     api_urls: ClassVar[str] = ""  # a module of URLs, below ``/api/v1/``
+    # Paths whose views are asynchronous, and those that wait for a host that is not the operator's.
+    asynchronous_paths: ClassVar[frozenset[str]] = frozenset()
+    slow_paths: ClassVar[frozenset[str]] = frozenset()
     page: ClassVar[str] = ""  # its address, the folder of its template, and its name in the menu
     kinds: ClassVar[Sequence[Kind]] = ()
     embedding_providers: ClassVar[Sequence[EmbeddingProvider]] = ()
