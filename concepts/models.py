@@ -20,7 +20,7 @@ from concepts.exceptions import (
 )
 from core.exceptions import StrataError
 from core.index_paths import get_index_path
-from core.leases import LeasedQuerySet, LeasedRow
+from core.leases import LeasedQuerySet, LeasedRow, index_of_leases
 from core.text import hash_text, normalise
 from documents.groups import is_visible
 from documents.models import Artifact, RevisedRow, Source
@@ -397,7 +397,10 @@ class Extraction(LeasedRow):
     objects = ExtractionQuerySet.as_manager()
 
     class Meta:
-        indexes = [models.Index(fields=["state"], name="extraction_due", condition=Q(state="due"))]
+        indexes = [
+            index_of_leases("extraction_leased"),
+            models.Index(fields=["state"], name="extraction_due", condition=Q(state="due")),
+        ]
 
     def __str__(self) -> str:
         return f"concepts of {self.source}"

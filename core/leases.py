@@ -57,6 +57,11 @@ class LeasedRow(models.Model):
         return Claim(type(self), self.lease_token)
 
 
+def index_of_leases(name: str) -> models.Index:
+    """An index of the rows that are held: a claim finds its rows by their token."""
+    return models.Index(fields=["lease_token"], name=name, condition=Q(lease_token__isnull=False))
+
+
 Row = TypeVar("Row", bound=LeasedRow)
 
 

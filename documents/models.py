@@ -11,7 +11,7 @@ from django.db import models
 from django.db.models import Exists, OuterRef, Q
 
 from access.grants import EVERYTHING, Grant
-from core.leases import LeasedQuerySet, LeasedRow
+from core.leases import LeasedQuerySet, LeasedRow, index_of_leases
 from core.text import hash_text
 from documents.exceptions import UnknownArtifact
 from documents.groups import is_visible
@@ -172,6 +172,7 @@ class Artifact(LeasedRow, RevisedRow):
             models.UniqueConstraint(fields=["index", "identity"], name="artifact_index_identity"),
         ]
         indexes = [
+            index_of_leases("artifact_leased"),
             models.Index(fields=["index", "sha256"]),
             models.Index(fields=["index", "created_at"]),
             models.Index(fields=["index", "updated_at"]),

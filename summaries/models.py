@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db import models
 from django.db.models import Q
 
-from core.leases import FRESH, LeasedQuerySet, LeasedRow
+from core.leases import FRESH, LeasedQuerySet, LeasedRow, index_of_leases
 from core.text import hash_text
 from documents.models import Artifact, Page, Source
 from indexing.models import IndexBuild
@@ -104,6 +104,7 @@ class Summary(WrittenText):
             ),
         ]
         indexes = [
+            index_of_leases("summary_leased"),
             models.Index(fields=["artifact", "build", "state"], name="summary_of_artifact"),
             models.Index(fields=["build", "state"], name="summary_due", condition=Q(state="due")),
         ]
@@ -163,6 +164,7 @@ class Annotation(WrittenText):
             models.UniqueConstraint(fields=["build", "chunk_id"], name="annotation_chunk")
         ]
         indexes = [
+            index_of_leases("annotation_leased"),
             models.Index(fields=["artifact", "build", "state"], name="annotation_of_artifact"),
             models.Index(
                 fields=["build", "state"], name="annotation_due", condition=Q(state="due")
@@ -198,6 +200,7 @@ class Segmentation(WrittenText):
             models.UniqueConstraint(fields=["build", "source"], name="segmentation_source")
         ]
         indexes = [
+            index_of_leases("segmentation_leased"),
             models.Index(fields=["artifact", "build", "state"], name="segmentation_of_artifact"),
             models.Index(
                 fields=["build", "state"], name="segmentation_due", condition=Q(state="due")

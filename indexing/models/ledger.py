@@ -9,7 +9,7 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
-from core.leases import FRESH, LeasedQuerySet, LeasedRow
+from core.leases import FRESH, LeasedQuerySet, LeasedRow, index_of_leases
 from documents.models import Artifact, Page, Source
 from indexing.models.builds import IndexBuild
 
@@ -141,9 +141,7 @@ class Node(LeasedRow):
             models.Index(
                 fields=["build", "state", "turn"], name="node_unsynced", condition=NOT_SYNCED
             ),
-            models.Index(
-                fields=["lease_token"], name="node_leased", condition=Q(lease_token__isnull=False)
-            ),
+            index_of_leases("node_leased"),
         ]
 
     def __str__(self) -> str:
@@ -283,11 +281,12 @@ class IndexedDocument(LeasedRow):
             models.UniqueConstraint(fields=["build", "artifact"], name="document_build_artifact")
         ]
         indexes = [
+            index_of_leases("document_leased"),
             models.Index(
                 fields=["build", "state", "is_unread", "kinds_to_regenerate"],
                 name="document_unfinished",
                 condition=~Q(state="ready"),
-            )
+            ),
         ]
 
     def __str__(self) -> str:
