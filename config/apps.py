@@ -9,10 +9,8 @@ class ConfigConfig(StrataApp):
     verbose_name = "Strata"
     # Also those of Django.
     commands_that_write = frozenset(
-        {
-            "changepassword", "check_release", "createsuperuser", "demo", "loaddata",
-        }
-    )  # fmt: skip
+        {"changepassword", "check_release", "createsuperuser", "demo", "loaddata"}
+    )
 
     def ready(self) -> None:
         super().ready()

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from celery import Task
 
 from config.environment import read_url
-from core.apps import iter_tasks
 from core.stages import inject_span, send_spans, span
 
 if TYPE_CHECKING:
@@ -93,11 +92,6 @@ def flush_spans(**kwargs: Any) -> None:
         thread.join(FLUSH_SECONDS)
 
 
-@cache
-def _list_periodic_tasks() -> set[str]:
-    return {name for name, task in iter_tasks() if task.every}
-
-
 class TracedTask(Task):
     """A task whose message names the span that sent it, and whose span is below that one."""
 
@@ -107,7 +101,7 @@ class TracedTask(Task):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         traceparent = self.request.get("traceparent")
-        if traceparent is None and self.name in _list_periodic_tasks():  # most find nothing to do
+        if traceparent is None and self.name in self.app.conf.beat_schedule:  # most find nothing
             return super().__call__(*args, **kwargs)
         with span(self.name, headers={"traceparent": traceparent or ""}):
             return super().__call__(*args, **kwargs)

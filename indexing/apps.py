@@ -3,7 +3,7 @@ from django.db.models import Q
 from core.apps import PathObject, StrataApp, Task, WaitingRows
 from core.embedding_providers import EmbeddingProvider
 
-# The conditions of partial indexes (``IndexedDocument``, ``NOT_SYNCED``).
+# As of the partial indexes in ``indexing.models``, which cannot be imported here.
 NOT_READY = ~Q(state="ready")
 NOT_SYNCED = ~Q(state="synced")
 

@@ -1,5 +1,7 @@
 """The kinds of node of the core. Their drafters are below, their checks here."""
 
+from dataclasses import replace
+
 from core.node_kinds import Kind
 
 _SUMMARY_FIELDS = frozenset(
@@ -11,6 +13,21 @@ _QUESTION_FIELDS = frozenset(
         "summary", "model_name", "hypothetical_questions", "heading",
     }
 )  # fmt: skip
+
+_PAGE_SUMMARY = Kind(
+    name="page_summary",
+    plural="page summaries",
+    collection="summary",
+    drafter="summaries.text_nodes.PageSummaryDrafter",
+    switch="page_summaries",
+    regeneration_type="summary",
+    text_field="summary_text",
+    payload_fields=_SUMMARY_FIELDS,
+    indexed_fields={"type": "keyword", "entity_id": "uuid", "model_name": "keyword"},
+    search="summaries",
+    check="retrieval.search.hit_checks.check_summaries",
+    render="retrieval.serializers.answers.render_summary",
+)
 
 KINDS = [
     Kind(
@@ -25,33 +42,13 @@ KINDS = [
         render="retrieval.serializers.answers.render_chunk",
         list_on_page="retrieval.source_context.list_chunks",
     ),
-    Kind(
-        name="page_summary",
-        plural="page summaries",
-        collection="summary",
-        drafter="summaries.text_nodes.PageSummaryDrafter",
-        switch="page_summaries",
-        regeneration_type="summary",
-        text_field="summary_text",
-        payload_fields=_SUMMARY_FIELDS,
-        indexed_fields={"type": "keyword", "entity_id": "uuid", "model_name": "keyword"},
-        search="summaries",
-        check="retrieval.search.hit_checks.check_summaries",
-        render="retrieval.serializers.answers.render_summary",
-    ),
-    Kind(
+    _PAGE_SUMMARY,
+    replace(
+        _PAGE_SUMMARY,
         name="artifact_summary",
         plural="artifact summaries",
-        collection="summary",
         drafter="summaries.text_nodes.ArtifactSummaryDrafter",
         switch="artifact_summaries",
-        regeneration_type="summary",
-        text_field="summary_text",
-        payload_fields=_SUMMARY_FIELDS,
-        indexed_fields={"type": "keyword", "entity_id": "uuid", "model_name": "keyword"},
-        search="summaries",
-        check="retrieval.search.hit_checks.check_summaries",
-        render="retrieval.serializers.answers.render_summary",
     ),
     Kind(
         name="question",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count, Min, QuerySet
+from django.db.models import Count, Min, QuerySet, Value
 
 from documents.models import Artifact
 from documents.services import retry_parsing
@@ -33,20 +33,23 @@ WHAT_IS_WRITTEN: Mapping[type[WrittenText], str] = {
 
 
 def find_written_text_faults(artifacts: QuerySet[Artifact]) -> Iterator[tuple[UUID, Fault]]:
-    for model, what in WHAT_IS_WRITTEN.items():
-        rows = model._default_manager.filter(
+    first, *others = (
+        model._default_manager.filter(
             NOT_WRITTEN_BY_MODEL,
             build__in=IndexBuild.objects.live(),
             artifact__in=artifacts.order_by().values("pk"),
-        ).order_by()
-        for row in rows.values("artifact", "state").annotate(
-            count=Count("pk"), reason=Min("last_error")
-        ):
-            # A source that a model cannot cut is cut by sentences.
-            is_missing = row["state"] == "failed" and model is not Segmentation
-            code = "texts_missing" if is_missing else "texts_by_rules"
-            detail = f"{row['count']} {what}: {row['reason']}"
-            yield row["artifact"], {"code": code, "detail": detail}
+        )
+        .order_by()
+        .values("artifact", "state")
+        .annotate(count=Count("pk"), reason=Min("last_error"), what=Value(what))
+        for model, what in WHAT_IS_WRITTEN.items()
+    )
+    for row in first.union(*others, all=True):
+        # A source that a model cannot cut is cut by sentences.
+        is_missing = row["state"] == "failed" and row["what"] != WHAT_IS_WRITTEN[Segmentation]
+        code = "texts_missing" if is_missing else "texts_by_rules"
+        detail = f"{row['count']} {row['what']}: {row['reason']}"
+        yield row["artifact"], {"code": code, "detail": detail}
 
 
 @dataclass(frozen=True, slots=True)
