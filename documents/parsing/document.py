@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import PurePath, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from core.text import clean_name, clean_text, shorten
 from documents.exceptions import Unparsable
@@ -22,6 +22,18 @@ MAX_LABEL_CHARS = 500
 MAX_FILES = 1_000  # of a ZIP or an e-mail, which become documents of their own
 MAX_SHOWN_NAMES = 3  # of files in it that are left out, so that a warning is no longer than a label
 MAX_SHOWN_NAME_CHARS = 120
+MAX_SHOWN_PAGES = 10
+
+# Why text is not seen.
+REASONS = {
+    "hidden": "marked as hidden in the file",
+    "deleted": "deleted, with changes tracked",
+    "invisible": "drawn invisibly",
+    "colour": "in the colour of what is behind it",
+    "covered": "below a picture or a shape",
+    "outside": "outside the page",
+    "tiny": "too small to read",
+}
 
 # Receives a part of the content of a file with this name; parts of one file follow each other.
 FileReceiver = Callable[[str, bytes], None]
@@ -60,17 +72,29 @@ class ParseWarning:
     detail: str
 
 
+class UnseenText(NamedTuple):
+    """Text of a page that a person who looks at the page does not see, and why not: one of
+    ``REASONS``."""
+
+    text: str
+    reason: str
+
+
 @dataclass(frozen=True, slots=True)
 class ParsedPage:
     """One page, in the format's own sense: page, slide, sheet, chapter or section.
 
     ``label`` is what people call it ("Slide 3: Results", a sheet's name, a heading); may be empty.
     ``ocr_lines``: of each line that OCR read, see ``Recognised``.
+    ``unseen`` is not part of ``text``; ``unreadable_chars`` are drawn on the page, but the file
+    does not say which letters they are, so they are left out.
     """
 
     text: str
     label: str = ""
     ocr_lines: Sequence[Sequence[float]] = ()
+    unseen: Sequence[UnseenText] = ()
+    unreadable_chars: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,12 +181,24 @@ class DocumentDraft:
     left_out: dict[tuple[str, str], list[str]] = field(default_factory=dict)  # see ``leave_out``
 
     def add_page(
-        self, text: str, label: str = "", ocr_lines: Sequence[Sequence[float]] = ()
+        self,
+        text: str,
+        label: str = "",
+        ocr_lines: Sequence[Sequence[float]] = (),
+        *,
+        unseen: Iterable[UnseenText] = (),
+        unreadable_chars: int = 0,
     ) -> None:
         """Append a page; raises ``Unparsable`` if the document exceeds its limits."""
+        kept = tuple(
+            UnseenText(cleaned, reason)
+            for text_, reason in unseen
+            if (cleaned := clean_text(text_).strip())
+        )
+        unseen_count = sum(len(each.text) for each in kept)
         self.check_page_count(len(self.pages) + 1)
-        self.check_char_count(self.char_count + len(text))
-        page = ParsedPage(clean_text(text), clean_label(label), ocr_lines)
+        self.check_char_count(self.char_count + len(text) + unseen_count)
+        page = ParsedPage(clean_text(text), clean_label(label), ocr_lines, kept, unreadable_chars)
         if is_nearly_all_separators(page.text):
             raise Unparsable(
                 "mostly_separators",
@@ -170,7 +206,7 @@ class DocumentDraft:
                 f"and digits are less than one in {MAX_SEPARATORS_PER_LETTER} of its characters.",
                 fix="Delete the empty cells or the lines between its values, or take the page out.",
             )
-        self.char_count += len(page.text)
+        self.char_count += len(page.text) + unseen_count
         self.pages.append(page)
 
     def add_file(self, name: str, blocks: Iterable[bytes]) -> None:
@@ -244,6 +280,16 @@ class DocumentDraft:
         is_image = media_type.startswith("image/")
         if not is_image and not any(page.text.strip() for page in self.pages):
             self.warn("no_text", "The file holds no text.")
+        self._warn_of_pages(
+            "hidden_text",
+            [sum(len(each.text) for each in page.unseen) for page in self.pages],
+            "cannot be seen there and are not searched",
+        )
+        self._warn_of_pages(
+            "unreadable_text",
+            [page.unreadable_chars for page in self.pages],
+            "are drawn in a font that does not say which letters they are; they were left out",
+        )
         for (code, which), names in self.left_out.items():
             others = len(names) - MAX_SHOWN_NAMES
             more = f" and {others} others" if others > 0 else ""
@@ -255,3 +301,13 @@ class DocumentDraft:
             encoding=self.encoding,
             warnings=tuple(self.warnings),
         )
+
+    def _warn_of_pages(self, code: str, char_counts: Sequence[int], what: str) -> None:
+        """Say how many characters of which pages are meant; nothing if there are none."""
+        numbers = [str(page) for page, count in enumerate(char_counts, 1) if count]
+        if numbers:
+            shown = ", ".join(numbers[:MAX_SHOWN_PAGES])
+            others = len(numbers) - MAX_SHOWN_PAGES
+            more = f" and {others} others" if others > 0 else ""
+            pages = f"page {shown}" if len(numbers) == 1 else f"pages {shown}{more}"
+            self.warn(code, f"{sum(char_counts):,} characters of {pages} {what}.")

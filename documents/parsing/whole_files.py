@@ -15,6 +15,7 @@ from documents.parsing.document import (
     ParsedDocument,
     ParsedPage,
     ParseWarning,
+    UnseenText,
 )
 from documents.parsing.formats import guess_media_type
 from documents.parsing.process_pool import get_reader_slots, make_timeout_error, read_file
@@ -71,9 +72,13 @@ def parse_file(
                     raise
                 reply = _read_converted(path, request, limits)
     document = reply["document"]
-    document["pages"] = tuple(ParsedPage(**page) for page in document["pages"])
+    document["pages"] = tuple(_restore_page(page) for page in document["pages"])
     document["warnings"] = tuple(ParseWarning(**warning) for warning in document["warnings"])
     return ParsedDocument(**document)
+
+
+def _restore_page(page: dict[str, Any]) -> ParsedPage:
+    return ParsedPage(**{**page, "unseen": tuple(UnseenText(*each) for each in page["unseen"])})
 
 
 def _read_by_docling_serve(path: Path, request: dict[str, Any], limits: Limits) -> dict[str, Any]:
