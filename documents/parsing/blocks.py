@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby, zip_longest
 from typing import NamedTuple
 
-from documents.parsing.document import DocumentDraft
+from documents.parsing.document import DocumentDraft, UnseenText
 
 # Financial tables put these into a column of their own.
 _CURRENCY_SIGNS = {"$", "€", "£", "¥"}
@@ -25,11 +25,13 @@ LIST_INDENT = "    "  # of a list in a list
 @dataclass(frozen=True, slots=True)
 class Block:
     """``level`` is a heading's (1–6), 0 for others; blocks with the same ``run`` are joined by one
-    line break, and so is a table with the block before it, which is its caption."""
+    line break, and so is a table with the block before it, which is its caption. A block without
+    text only carries what is ``unseen`` at its place."""
 
     text: str
     level: int = 0
     run: str = ""  # "list" or "table"
+    unseen: tuple[UnseenText, ...] = ()
 
 
 class Cell(NamedTuple):
@@ -40,10 +42,27 @@ class Cell(NamedTuple):
     column_count: int = 1
 
 
+class Row(list[str]):
+    """The texts of a row. ``spans``: of the cells that fill several columns, by their first column,
+    how many; ``is_header``: the file says that it is one."""
+
+    def __init__(
+        self,
+        cells: Iterable[str] = (),
+        spans: dict[int, int] | None = None,
+        is_header: bool = False,
+    ) -> None:
+        super().__init__(cells)
+        self.spans = spans or {}
+        self.is_header = is_header
+
+
 def join_blocks(blocks: Iterable[Block]) -> str:
     parts: list[str] = []
     run = ""
     for block in blocks:
+        if not block.text:
+            continue
         if parts:
             is_joined = block.run == "table" or (block.run and block.run == run)
             parts.append("\n" if is_joined else "\n\n")
@@ -67,7 +86,8 @@ def add_sections(draft: DocumentDraft, blocks: Iterable[Block]) -> None:
     for section in sections:
         label = section[0].text if 0 < section[0].level == top else ""
         draft.propose_title(label)
-        draft.add_page(join_blocks(section), label)
+        unseen = [each for block in section for each in block.unseen]
+        draft.add_page(join_blocks(section), label, unseen=unseen)
 
 
 def add_pages(
@@ -108,15 +128,15 @@ def join_in_cell(blocks: Iterable[Block]) -> str:
     )
 
 
-def fill_merged_cells(rows: Iterable[Iterable[Cell]]) -> list[list[str]]:
+def fill_merged_cells(rows: Iterable[Iterable[Cell]]) -> list[Row]:
     """The texts of rows that name each merged cell once. A cell of several rows is repeated in each
     of them; one of several columns is followed by empty ones. A row that only begins such cells,
     which the next one repeats, is left out."""
     open_cells: dict[int, Cell] = {}  # by column, with the rows that they still fill
-    filled: list[list[str]] = []
+    filled: list[Row] = []
     has_own_text: list[bool] = []
     for cells in rows:
-        row: list[str] = []
+        row = Row()
         has_own_text.append(False)
         for cell in [*cells, None]:
             while above := open_cells.pop(len(row), None):
@@ -134,28 +154,81 @@ def fill_merged_cells(rows: Iterable[Iterable[Cell]]) -> list[list[str]]:
     ]
 
 
-def _add_cell(row: list[str], cell: Cell, open_cells: dict[int, Cell]) -> None:
+def _add_cell(row: Row, cell: Cell, open_cells: dict[int, Cell]) -> None:
     if cell.row_count > 1:
         open_cells[len(row)] = cell._replace(row_count=cell.row_count - 1)
+    if cell.column_count > 1:
+        row.spans[len(row)] = cell.column_count
     row += [cell.text, *[""] * (cell.column_count - 1)]
 
 
 def format_table(
     rows: Iterable[Sequence[str]], *, may_have_one_column: bool = False
 ) -> list[Block]:
-    """The rows as Markdown; the first is the header. Empty rows and columns are left out. A table
-    of one column is written as lines of text, unless it may have one."""
-    cells = [[" ".join(cell.split()) for cell in row] for row in rows]
-    filled = [_join_currency_signs(row) for row in cells if any(row)]
+    """The rows as Markdown. Titles above the header are lines of text, and header rows below each
+    other are joined into one. Empty rows and columns are left out. A table of one column is
+    written as lines of text, unless it may have one."""
+    cells = [_clean_row(row) for row in rows]
+    filled = [row for row in cells if any(row)]
     columns = sorted({column for row in filled for column, cell in enumerate(row) if cell})
     if len(columns) < 2 and not (columns and may_have_one_column):
         return [Block(row[column], run="table") for row in filled for column in columns]
+    titles = []
+    while len(filled) > 1 and _is_title(filled[0], columns):
+        titles.append(Block("".join(filled.pop(0)), run="title"))
+    filled = _join_header_rows(filled)
     lines = [
         _format_row([row[column] if column < len(row) else "" for column in columns])
         for row in filled
     ]
     lines.insert(1, _format_row(["---"] * len(columns)))
-    return [Block(line, run="table") for line in lines]
+    return [*titles, *(Block(line, run="table") for line in lines)]
+
+
+def _clean_row(row: Sequence[str]) -> Row:
+    cells = [" ".join(cell.split()) for cell in row]
+    spans, is_header = (row.spans, row.is_header) if isinstance(row, Row) else (None, False)
+    return Row(_join_currency_signs(cells), spans, is_header)
+
+
+def _is_title(row: Row, columns: Sequence[int]) -> bool:
+    """Whether only its first cell is filled, over or beside columns that have nothing else."""
+    is_wide = len(columns) > 2 or row.spans.get(columns[0], 1) >= len(columns) > 1
+    return is_wide and [at for at, cell in enumerate(row) if cell] == [columns[0]]
+
+
+def _join_header_rows(rows: list[Row]) -> list[Row]:
+    """Join the second row to the first while the file says that both are headers, or each wide cell
+    of the first stands above several others of the second, which are not yet data."""
+    while len(rows) > 1:
+        first, second = rows[0], rows[1]
+        bands = [second[at : at + count] for at, count in first.spans.items() if first[at]]
+        has_parts = bool(bands) and all(len({*band} - {""}) > 1 for band in bands)
+        is_tall = any(cell and cell == below for cell, below in zip(first, second, strict=False))
+        is_above_numbers = not any(map(_has_digit, second)) and any(
+            cell
+            and len(below := {row[at] for row in rows[2:] if at < len(row)} - {""})
+            and all(map(_has_digit, below))
+            for at, cell in enumerate(second)
+        )
+        is_repeated = len(bands) > 1 and all(band == bands[0] for band in bands)
+        if not (first.is_header and second.is_header) and not (
+            has_parts and len(rows) > 2 and (is_tall or is_above_numbers or is_repeated)
+        ):
+            break
+        above = list(first)
+        for at, count in first.spans.items():
+            above[at : at + count] = [first[at]] * len(above[at : at + count])
+        joined = (
+            " ".join(dict.fromkeys(filter(None, pair)))
+            for pair in zip_longest(above, second, fillvalue="")
+        )
+        rows = [Row(joined, second.spans, second.is_header), *rows[2:]]
+    return rows
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))
 
 
 def _join_currency_signs(row: list[str]) -> list[str]:

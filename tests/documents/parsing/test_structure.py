@@ -97,6 +97,39 @@ class TestMergedCells:
         assert page.text == ("| Year | Month |\n| --- | --- |\n| 2025 | May |\n| 2025 | June |")
 
 
+class TestHeadersOfTables:
+    """Of HTML here; readers of other formats pass on what cells are merged in the same way."""
+
+    @pytest.mark.parametrize(
+        ("rows", "expected"),
+        [
+            (  # a title, a band beside a tall cell
+                "<tr><th colspan=3>Arrivals<tr><th rowspan=2>Ship<th colspan=2>Fee"
+                "<tr><th>Net<th>Tax<tr><td>Ann<td>7<td>1",
+                "Arrivals\n| Ship | Fee Net | Fee Tax |\n| --- | --- | --- |\n| Ann | 7 | 1 |",
+            ),
+            (  # bands with the same years
+                "<tr><th><th colspan=2>Tea<th colspan=2>Rum<tr><th><th>2024<th>2025<th>2024<th>2025"
+                "<tr><td>May<td>1<td>2<td>3<td>4",
+                "|  | Tea 2024 | Tea 2025 | Rum 2024 | Rum 2025 |\n"
+                "| --- | --- | --- | --- | --- |\n| May | 1 | 2 | 3 | 4 |",
+            ),
+            (  # names are data, though below a wide cell
+                "<tr><th colspan=2>Name<th>Note<tr><td>Ann<td>Lee<td>late<tr><td>Bo<td>Ek<td>ill",
+                "| Name |  | Note |\n| --- | --- | --- |\n| Ann | Lee | late |\n| Bo | Ek | ill |",
+            ),
+            (
+                "<tr><th>Item<th>Unit<tr><td>Rope<td>metre<tr><td>Tar<td>litre",
+                "| Item | Unit |\n| --- | --- |\n| Rope | metre |\n| Tar | litre |",
+            ),
+        ],
+    )
+    def test_are_what_stands_above_the_data(self, parse, rows, expected):
+        [page] = parse(f"<table>{rows}</table>", "a.html").pages
+
+        assert page.text == expected
+
+
 class TestTablesOfWord:
     def test_of_one_column_are_tables(self, parse):
         document = docx.Document()
