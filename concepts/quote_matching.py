@@ -13,6 +13,7 @@ _GRAPHEME = regex.compile(
     r"\p{GCB=Regional_Indicator}{2}[\p{GCB=Extend}\p{GCB=SpacingMark}\p{GCB=ZWJ}]*+|\X"
 )
 _INVISIBLE_CHARACTERS = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
+_RAISED = frozenset("⁰¹²³⁴⁵⁶⁷⁸⁹")
 _PUNCTUATION_VARIANTS = str.maketrans(
     dict.fromkeys("‘’‚‛′`´", "'")
     | dict.fromkeys("“”„‟″«»", '"')
@@ -47,7 +48,9 @@ def _normalise_with_spans(text: str) -> tuple[str, list[tuple[int, int]]]:
     for match in _GRAPHEME.finditer(text):
         # Translate before and after, because NFKC decomposes some marks.
         cluster = match.group().translate(_PUNCTUATION_VARIANTS)
-        cluster = normalise(cluster, "NFKC").translate(_PUNCTUATION_VARIANTS)
+        is_power = cluster in _RAISED and characters[-1:] and characters[-1].isdigit()
+        if not is_power:  # 10⁶ is not 106
+            cluster = normalise(cluster, "NFKC").translate(_PUNCTUATION_VARIANTS)
         for character in cluster.translate(_INVISIBLE_CHARACTERS).casefold():
             if character.isspace():
                 if characters and characters[-1] == " ":

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 
-from core.text import clean_text, hash_text
+from core.text import clean_page, hash_text
 from documents.originals import FileContent
 
 
@@ -15,7 +15,7 @@ class TextContent:
     pages: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "pages", tuple(clean_text(page) for page in self.pages))
+        object.__setattr__(self, "pages", tuple(clean_page(page) for page in self.pages))
 
     @property
     def sha256(self) -> str:

@@ -21,7 +21,7 @@ import pytest
 from concepts.models import normalise_name
 from concepts.quote_matching import find_quote
 from core.exceptions import InvalidInput
-from core.text import clean_text
+from core.text import clean_page, clean_text
 from documents.exceptions import Unparsable
 from documents.parsing import ParsedPage, is_nearly_all_separators
 from documents.parsing.alignment import Alignment
@@ -114,6 +114,7 @@ SHAPES = {
     "thousands": ("", "111,", "x"),
     "codes": ("", "a-a1", "-"),
     "superscripts": ("é", "³", ""),
+    "soft hyphens": ("a", "\u00ad", ""),
     "emphasis": ("", "*a ", ""),
     "fences": ("", "~~~\n", ""),
     "lists": ("", "- ", "a"),
@@ -224,6 +225,7 @@ def on_text(read: Callable[[str], object]):
 
 PASSES = {
     "clean_text": on_text(clean_text),
+    "clean_page": on_text(clean_page),
     "is_nearly_all_separators": on_text(is_nearly_all_separators),
     "plain text": read_file("text:read"),
     "Latin-1": read_file("text:read", "déjà vu par là ", encoding="latin-1"),

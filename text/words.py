@@ -12,7 +12,9 @@ MASK_CHAR = "\ufffc"  # replaces text that must not be parsed; neither a letter 
 PARSED_CHAR = "\ufffb"  # replaces text that was parsed already
 Span = tuple[int, int]
 
-_WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+")
+# A raised number after another one is a word of its own, so that 10⁶ is not 106.
+_PLAIN = r"[\p{L}\p{M}\p{Nd}\p{Nl}]"
+_WORD = regex.compile(rf"{_PLAIN}+(?:(?<!\p{{Nd}})\p{{No}}+{_PLAIN}*)*|\p{{No}}+")
 _LETTER_FOLDING = str.maketrans(  # letters without a Unicode decomposition
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"}
 )

@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import PurePath, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
-from core.text import clean_name, clean_text, shorten
+from core.text import clean_name, clean_page, clean_text, shorten
 from documents.exceptions import Unparsable
 from documents.parsing import ocr
 from documents.parsing.ocr import Recognised
@@ -161,7 +161,7 @@ def title_from_file_name(file_name: str) -> str:
 
 
 def clean_label(text: str) -> str:
-    return " ".join(clean_name(text).split())[:MAX_LABEL_CHARS]
+    return " ".join(clean_page(clean_name(text)).split())[:MAX_LABEL_CHARS]
 
 
 @dataclass(slots=True)
@@ -193,12 +193,12 @@ class DocumentDraft:
         kept = tuple(
             UnseenText(cleaned, reason)
             for text_, reason in unseen
-            if (cleaned := clean_text(text_).strip())
+            if (cleaned := clean_page(text_).strip())
         )
         unseen_count = sum(len(each.text) for each in kept)
         self.check_page_count(len(self.pages) + 1)
         self.check_char_count(self.char_count + len(text) + unseen_count)
-        page = ParsedPage(clean_text(text), clean_label(label), ocr_lines, kept, unreadable_chars)
+        page = ParsedPage(clean_page(text), clean_label(label), ocr_lines, kept, unreadable_chars)
         if is_nearly_all_separators(page.text):
             raise Unparsable(
                 "mostly_separators",

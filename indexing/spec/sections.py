@@ -196,13 +196,17 @@ class SparseSpec(FrozenModel):
     k: float = Field(1.2, gt=0, le=10)
     b: float = Field(0.5, ge=0, le=1)
     average_length: float = Field(128, gt=0)  # assumed average number of words of a text
+    # 1: characters as they are written; 2: as ``text.plain_spelling`` writes them.
+    word_rules: Literal[1, 2] = 2
 
     @model_serializer(mode="wrap")
-    def _leave_out_no_model(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Builds of earlier releases keep their vectors: hashes of them have no such setting."""
+    def _leave_out_what_was_not_known(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Builds of earlier releases keep their vectors: hashes of them have no such settings."""
         content: dict[str, Any] = dump(self)
         if content.get("model") is None:
             content.pop("model", None)
+        if content.get("word_rules") == 1:
+            del content["word_rules"]
         return content
 
     @field_validator("model")

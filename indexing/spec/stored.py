@@ -30,8 +30,16 @@ def _embed_context_with_text(recipe: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**recipe, "chunks": chunks}
 
 
+def _search_characters_as_written(recipe: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Version 2 knew no other rules of words."""
+    return {**recipe, "sparse": {"word_rules": 1, **recipe.get("sparse", {})}}
+
+
 # The first step turns version 1 into version 2, and so on. Stored data is never rewritten.
-RECIPE_UPGRADES: Sequence[Upgrade] = (_embed_context_with_text,)
+RECIPE_UPGRADES: Sequence[Upgrade] = (
+    _embed_context_with_text,
+    _search_characters_as_written,
+)
 SEARCH_SETTINGS_UPGRADES: Sequence[Upgrade] = ()
 STORE_SETTINGS_UPGRADES: Sequence[Upgrade] = ()
 

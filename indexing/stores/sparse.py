@@ -18,6 +18,7 @@ from qdrant_edge import Bm25, Bm25Config, DisabledStemmer, StopwordsSet, Tokeniz
 from indexing.spec import SparseSpec
 from indexing.stores.base import SparseVector
 from text.fiscal_years import find_fiscal_years
+from text.plain_spelling import spell_plainly
 
 TOKENIZERS = {
     "multilingual": TokenizerType.Multilingual,  # segments Chinese, Japanese, Thai … into words
@@ -40,9 +41,10 @@ class Bm25Encoder:
     def __init__(self, spec: SparseSpec) -> None:
         self._model = Bm25(_build_config(spec))
         self._drops_numbers = spec.tokenizer == "multilingual"
+        self._spells_plainly = spec.word_rules == 2
 
     def encode_document(self, text: str) -> SparseVector:
-        vector = self._model.embed_document(self._spell_numbers(text))
+        vector = self._model.embed_document(self._spell(text))
         return SparseVector(vector.indices, vector.values)
 
     def encode_documents(self, texts: Sequence[str]) -> list[SparseVector]:
@@ -52,10 +54,12 @@ class Bm25Encoder:
         """Each distinct term once, with weight 1. A year after letters is also a term of its own:
         texts write FY2018 and FY18 as "fiscal year 2018", or head a column with 2018."""
         years = " ".join([*_YEAR_AFTER_LETTERS.findall(text), *find_fiscal_years(text)])
-        vector = self._model.embed_query(self._spell_numbers(f"{text} {years}"))
+        vector = self._model.embed_query(self._spell(f"{text} {years}"))
         return SparseVector(vector.indices, vector.values)
 
-    def _spell_numbers(self, text: str) -> str:
+    def _spell(self, text: str) -> str:
+        if self._spells_plainly:
+            text = spell_plainly(text)
         # The multilingual tokenizer drops separate numbers: "SACC-111" and "SACC-112" would be the
         # same word, and years would be lost. Spelt in letters, numbers are kept.
         return _NUMBER.sub(_spell_number, text) if self._drops_numbers else text

@@ -31,5 +31,10 @@ class TestFindQuote:
     def test_does_not_find_a_quote_that_is_not_in_the_text(self, quote):
         assert find_quote(TEXT, quote) is None
 
+    def test_does_not_take_a_power_for_digits(self):
+        assert find_quote("It counts 10⁶ events.", "106 events") is None
+        assert find_quote("It counts 10⁶ events.", "10⁶ EVENTS") == (10, 20)
+        assert find_quote("An area of 12 m² of CO₂", "12 m2 of co2") == (11, 23)
+
     def test_finds_the_first_of_two_matches(self):
         assert find_quote("so and so", "so") == (0, 2)

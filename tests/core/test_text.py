@@ -3,7 +3,7 @@ from time import process_time
 
 import pytest
 
-from core.text import MAX_MARKS, clean_name, clean_text, normalise, shorten
+from core.text import MAX_MARKS, clean_name, clean_page, clean_text, normalise, shorten
 
 JOINER = "\N{COMBINING GRAPHEME JOINER}"
 ABOVE, BELOW = "\N{COMBINING ACUTE ACCENT}", "\N{COMBINING GRAVE ACCENT BELOW}"
@@ -66,6 +66,40 @@ def test_normalises_marks_in_linear_time(form):
 
     # In quadratic time the ratio is 64.
     assert seconds(32_000) < 28 * seconds(4_000)
+
+
+class TestCleanPage:
+    @pytest.mark.parametrize(
+        ("text", "cleaned"),
+        [
+            ("Kün\u00addi\u00adgung", "Kündigung"),
+            ("con\u200bfigu\u2060ration\ufeff", "configuration"),
+            ("Auf\u200clage", "Auflage"),
+            ("a\U000e0068\U000e0069b", "ab"),  # letters that only programs see
+            ("e\u00ad\u0301", "é"),
+            ("\u00ad", ""),
+            ("a\0\u00ad\ud800b", "a\ufffd\ufffdb"),
+        ],
+        ids=ascii,
+    )
+    def test_leaves_out_what_is_not_seen(self, text, cleaned):
+        assert clean_page(text) == cleaned
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "می\u200cخواهم",
+            "क्\u200dष",
+            "👨\u200d👩\u200d👧 ❤\ufe0f\u200d🔥",
+            "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
+            "ไทย\u200bภาษา",
+            "ភាសា\u200bខ្មែរ",
+            "4\u202f200\u00a0kg, non\u2011breaking, \u200fשלום",
+        ],
+        ids=ascii,
+    )
+    def test_keeps_what_scripts_and_emoji_need(self, text):
+        assert clean_page(text) == text
 
 
 class TestCleanName:

@@ -124,6 +124,36 @@ class TestBm25Encoder:
         for part in ("37", "3"):
             assert not set(bm25.encode_query(part).indices) & found
 
+    @pytest.mark.parametrize("tokenizer", ["multilingual", "word"])
+    @pytest.mark.parametrize(
+        ("text", "query", "is_found"),
+        [
+            ("The detector counts 10⁶ events.", "10", True),
+            ("The detector counts 10⁶ events.", "106", False),
+            ("Revenue was 451² million.", "451", True),
+            ("Revenue was 451² million.", "4512", False),
+            ("The \ufb01re of\ufb01ce is open.", "office", True),
+            ("Die Kün\u00addigungs\u00adfrist", "Kündigungsfrist", True),
+            ("Die Kündigungsfrist", "Kün\u00addigungs\u00adfrist", True),
+            ("Ｒｅｐｏｒｔ １２３", "123", True),
+        ],
+    )
+    def test_reads_words_whatever_characters_spell_them(self, tokenizer, text, query, is_found):
+        bm25 = get_bm25_encoder(SparseSpec(tokenizer=tokenizer))
+
+        found = set(bm25.encode_document(text).indices)
+
+        assert bool(set(bm25.encode_query(query).indices) & found) is is_found
+
+    def test_keeps_the_words_of_builds_that_read_characters_as_written(self):
+        text = "10⁶ events in Kün\u00addi of 451²"
+        old, new = (get_bm25_encoder(SparseSpec(word_rules=rules)) for rules in (1, 2))
+
+        assert sorted(old.encode_document(text).indices) != sorted(
+            new.encode_document(text).indices
+        )
+        assert "word_rules" not in SparseSpec(word_rules=1).model_dump()
+
     def test_keeps_stop_words_and_word_forms_without_a_language(self):
         encoder = Bm25Encoder(SparseSpec(language="none"))
 
