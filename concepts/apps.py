@@ -7,6 +7,7 @@ from core.apps import PathObject, StrataApp, Task, WaitingRows
 class ConceptsConfig(StrataApp):
     name = "concepts"
     kinds = KINDS
+    spec_sections = {"concepts": "concepts.spec.ConceptSpec"}
     searches = "concepts.searches.SEARCHES"
     tools = "concepts.agent_tools.TOOLS"
     page = "concepts"

@@ -15,6 +15,7 @@ from django.utils import timezone
 from access.grants import EVERYTHING, Grant
 from concepts.models import Concept, EmergentPair, Relationship
 from concepts.services import relate_concepts
+from concepts.spec import ConceptSpec
 from indexing.embedding.vectors import cosine
 from indexing.models import IndexBuild, Node, NodeQuerySet
 from indexing.stores import Query, get_store
@@ -45,7 +46,7 @@ def update_emergent_pairs(
     Raises:
         StoreUnavailable: calling again continues where this call stopped.
     """
-    if build.index.live_build_id != build.pk or build.spec.concepts is None:
+    if build.index.live_build_id != build.pk or ConceptSpec.of(build.spec) is None:
         return 0
     due = list(
         nodes_due_for_pairing(build)

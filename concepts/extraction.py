@@ -28,6 +28,7 @@ from concepts.services import (
     find_entity,
     relate_concepts,
 )
+from concepts.spec import ConceptSpec
 from core.leases import FRESH, NO_LEASE, Claim, describe_error
 from core.text import hash_text
 from documents.models import Artifact, Source
@@ -81,8 +82,9 @@ def make_extraction_schema(concept_count: int) -> type[BaseModel]:
 
 def hash_concept_spec(spec: IndexSpec) -> str:
     """Hash of the spec's ``concepts`` section: a change makes every source due again."""
-    assert spec.concepts is not None
-    return hash_text(json.dumps(spec.concepts.model_dump(mode="json"), sort_keys=True))
+    section = ConceptSpec.of(spec)
+    assert section is not None
+    return hash_text(json.dumps(section.model_dump(mode="json"), sort_keys=True))
 
 
 def sources_without_extraction(build: IndexBuild) -> QuerySet[Source]:
@@ -101,11 +103,9 @@ def sources_without_extraction(build: IndexBuild) -> QuerySet[Source]:
 def is_extraction_enabled(build: IndexBuild) -> bool:
     """Whether the spec asks for extraction, the build is live and a language model is configured.
     Only the live build extracts, since concepts belong to the index."""
-    return (
-        llm.is_configured()
-        and build.spec.extracts_concepts
-        and build.index.live_build_id == build.pk
-    )
+    section = ConceptSpec.of(build.spec)
+    is_asked = section is not None and section.extract
+    return llm.is_configured() and is_asked and build.index.live_build_id == build.pk
 
 
 def count_unfinished_extractions(index: str, artifact_ids: Collection[UUID]) -> int:
@@ -188,17 +188,18 @@ def extract_concepts(build: IndexBuild, should_stop: Callable[[], bool] = lambda
 
 
 def _make_call(row: Extraction, spec: IndexSpec) -> ModelCall:
-    assert spec.concepts is not None
+    section = ConceptSpec.of(spec)
+    assert section is not None
     prompt = render_prompt(
-        spec.concepts.prompt,
+        section.prompt,
         row.source.text[: settings.STRATA_LLM_CONTEXT_CHARS],
         heading=row.source.heading,
-        count=spec.concepts.per_source,
+        count=section.per_source,
     )
     return ModelCall(
         prompt,
-        make_extraction_schema(spec.concepts.per_source),
-        spec.concepts.model,
+        make_extraction_schema(section.per_source),
+        section.model,
         row.is_cache_bypassed,
         row.source.artifact_id,
     )
@@ -261,10 +262,11 @@ def _add_extracted(
 ) -> tuple[int, int]:
     """Add the extracted concepts and relationships; return the number of concepts added, and the
     number of quotes, relationships and concepts without quotes that were refused."""
-    assert build.spec.concepts is not None
+    section = ConceptSpec.of(build.spec)
+    assert section is not None
     index = build.index_id
     added_count = refused_count = 0
-    for found in response.concepts[: build.spec.concepts.per_source]:
+    for found in response.concepts[: section.per_source]:
         quotes = found.quotes[:QUOTES_PER_CONCEPT]
         found_quotes = [quote for quote in quotes if find_quote(source.text, quote) is not None]
         refused_count += len(quotes) - len(found_quotes)

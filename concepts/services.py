@@ -18,6 +18,7 @@ from concepts.models import (
     hash_name,
     normalise_name,
 )
+from concepts.spec import ConceptSpec
 from core.exceptions import InvalidInput
 from core.text import clean_name
 from documents.exceptions import ContentConflict
@@ -35,7 +36,7 @@ E = TypeVar("E", bound=Entity)
 def list_concept_indexes(**only: Any) -> set[str]:
     """The indexes that hold concepts, among those whose builds match ``only``."""
     builds = IndexBuild.objects.not_retired().filter(**only).readable()
-    return {build.index_id for build in builds if build.spec.concepts}
+    return {build.index_id for build in builds if ConceptSpec.of(build.spec)}
 
 
 # --- Concepts and relationship types ---------------------------------------------------------

@@ -9,6 +9,7 @@ from uuid import UUID
 from celery import shared_task
 
 from concepts import emergent_pairs, extraction, instances
+from concepts.spec import ConceptSpec
 from core.enqueueing import enqueue_once
 from indexing.models import IndexBuild
 from indexing.services import plan_unannounced_standalone_nodes, set_build_problem
@@ -46,7 +47,7 @@ def extract_concepts(*, build_id: int) -> None:
 def plan_relationships(*, index: str) -> None:
     """Plan the nodes of an index's relationships that were written, changed or deleted."""
     for build in IndexBuild.objects.not_retired().filter(index=index).readable():
-        if build.spec.concepts and plan_unannounced_standalone_nodes(build):
+        if ConceptSpec.of(build.spec) and plan_unannounced_standalone_nodes(build):
             enqueue_once(sync_nodes, build_id=build.pk)
 
 
@@ -55,7 +56,7 @@ def reconcile_concepts() -> None:
     """Enqueue work that no signal enqueued (bulk writes, lost messages, dead workers), and the
     update of emergent pairs for newly embedded concepts."""
     for build in IndexBuild.objects.live().filter(paused_at=None).readable():
-        if build.spec.concepts and emergent_pairs.nodes_due_for_pairing(build).exists():
+        if ConceptSpec.of(build.spec) and emergent_pairs.nodes_due_for_pairing(build).exists():
             update_emergent_pairs.delay(build_id=build.pk)
         if extraction.has_pending_extractions(build):
             extract_concepts.delay(build_id=build.pk)

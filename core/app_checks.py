@@ -14,6 +14,7 @@ def check_apps(**kwargs: Any) -> list[CheckMessage]:
     problems = [problem for app in list_apps() for problem in _find_unknown_names(app)]
     problems += _find_clashes("path parameter", lambda app: app.path_objects)
     problems += _find_clashes("kind of node", lambda app: {kind.name for kind in app.kinds})
+    problems += _find_clashes("section of specs", lambda app: app.spec_sections)
     problems += _find_clashes(
         "embedding provider", lambda app: {each.name for each in app.embedding_providers}
     )

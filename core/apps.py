@@ -73,6 +73,8 @@ class StrataApp(AppConfig):
     page: ClassVar[str] = ""  # its address, the folder of its template, and its name in the menu
     kinds: ClassVar[Sequence[Kind]] = ()
     embedding_providers: ClassVar[Sequence[EmbeddingProvider]] = ()
+    # Sections of specs: the name of each, and its class, an ``indexing.spec.AppSection``.
+    spec_sections: ClassVar[Mapping[str, str]] = {}
     searches: ClassVar[str] = ""  # a table such as ``retrieval.searches.SEARCHES``
     tools: ClassVar[str] = ""  # of agents: a list of ``retrieval.agent_tools.Tool``
     tasks: ClassVar[Sequence[Task]] = ()

@@ -20,6 +20,7 @@ from documents.pages import cut_pages
 from documents.parsing import ParsedPage
 from documents.services import TextContent
 from evidence.models import RecentEvidence, Vectors
+from evidence.spec import EvidenceSpec
 from evidence.wording import has_same_words
 from indexing import embedding
 from indexing.contexts import embed_in_context
@@ -111,8 +112,8 @@ class DuplicateFinder:
         self.grant = grant
         self._groups = sorted(grant.groups or ())  # of the findings to be added
         self._threshold = threshold
-        evidence = build.spec.evidence
-        self._ignores_words = evidence is not None and evidence.duplicates == "similarity"
+        section = EvidenceSpec.of(build.spec)
+        self._ignores_words = section is not None and section.duplicates == "similarity"
         self.read_recent()
         self._outdated_ids: set[UUID] = set()  # of the store: removed or changed since the search
         self._near_in_store: list[dict[UUID, float]] = []  # for each finding to be added

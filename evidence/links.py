@@ -20,9 +20,9 @@ from documents.models import Artifact
 from documents.services import TextContent, add_artifact
 from evidence.duplicates import StoredFinding, compare
 from evidence.models import EvidenceReference, RecentEvidence, SimilarFindings, vector_values
+from evidence.spec import EvidenceSpec
 from evidence.wording import has_same_words
 from indexing.models import Index, IndexBuild
-from indexing.spec import EvidenceSpec
 
 logger = logging.getLogger(__name__)
 
@@ -142,7 +142,7 @@ def release_references(artifact: Artifact, *, only_outdated: bool) -> None:
 def _read_settings(index: str) -> EvidenceSpec:
     """The defaults where the index accepts no evidence any more."""
     builds = IndexBuild.objects.live().filter(index=index).readable()
-    found = builds[0].spec.evidence if builds else None
+    found = EvidenceSpec.of(builds[0].spec) if builds else None
     return EvidenceSpec() if found is None else found
 
 

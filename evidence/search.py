@@ -13,6 +13,7 @@ from evidence.duplicates import StoredFinding
 from evidence.links import MAX_SIMILAR, read_references, read_similar_findings
 from evidence.models import EvidenceReference
 from evidence.services import find_evidence_build, make_external_id
+from evidence.spec import EvidenceSpec
 from retrieval.event_loop import run_in_thread
 from retrieval.filters import MAX_CONDITIONS
 from retrieval.search import MAX_LIMIT, Hit, Mode, SearchAnswer
@@ -59,7 +60,7 @@ def find_similar_evidence(
         NotYetIndexed: ``min_revision`` was not reached in time.
         EmbeddingUnavailable, StoreUnavailable: retry helps.
     """
-    evidence = find_evidence_build(index).spec.evidence
+    evidence = EvidenceSpec.of(find_evidence_build(index).spec)
     assert evidence is not None
     excluded_ids = sorted({make_external_id(url) for url in excluded_urls})
     from retrieval.retrievers import ChunkRetriever  # imports LlamaIndex

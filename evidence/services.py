@@ -38,6 +38,7 @@ from evidence.duplicates import (
 )
 from evidence.links import delete_references, link_similar_findings
 from evidence.models import EvidenceReference, RecentEvidence, Vectors, vector_values
+from evidence.spec import EvidenceSpec
 from indexing.losses import make_loss_error
 from indexing.models import Index, IndexBuild
 from retrieval.event_loop import run_in_thread
@@ -106,14 +107,14 @@ def find_evidence_build(index: str) -> IndexBuild:
     """
     require_index(index)
     build = IndexBuild.objects.live().filter(index=index).first()
-    if build is None or build.spec.evidence is None:
+    if build is None or EvidenceSpec.of(build.spec) is None:
         raise InvalidInput(
             f"The index {index} does not take evidence.",
             field="index",
             allowed=[
                 each.index_id
                 for each in IndexBuild.objects.live().readable()
-                if each.spec.evidence is not None
+                if EvidenceSpec.of(each.spec)
             ],
             fix="Set evidence: true in its spec.",
         )
@@ -233,10 +234,11 @@ def _add_findings(
     grant: Grant,
 ) -> list[EvidenceDecision]:
     """``findings``: the vectors of the items that are not rejected."""
-    assert build.spec.evidence is not None
+    section = EvidenceSpec.of(build.spec)
+    assert section is not None
     _delete_indexed_vectors(build.index_id)
     duplicates = DuplicateFinder(
-        build, build.spec.evidence.threshold if threshold is None else threshold, grant
+        build, section.threshold if threshold is None else threshold, grant
     )
     duplicates.search_store(findings)
     decisions: list[EvidenceDecision] = []

@@ -242,14 +242,17 @@ def promote_build(build: IndexBuild, *, is_forced: bool = False) -> IndexBuild |
         if not is_forced:
             _require_complete(current)
         index.builds.filter(state=IndexBuild.State.STANDBY).exclude(pk=build.pk).retire()
+        has_calls_when_live = any(
+            section.lack_without_model for section in current.spec.app_sections
+        )
         if previous is not None:
             IndexBuild.objects.filter(pk=previous.pk).update(state=IndexBuild.State.STANDBY)
         IndexBuild.objects.filter(pk=build.pk).update(
             state=IndexBuild.State.LIVE,
             promotion=IndexBuild.Promotion.MANUAL,
             promoted_at=timezone.now(),
-            # Concepts are extracted once it is live, and their calls count towards the same limit.
-            max_calls=current.max_calls if current.spec.extracts_concepts else None,
+            # Calls that are made once it is live count towards the same limit.
+            max_calls=current.max_calls if has_calls_when_live else None,
             deadline_at=None,
             paused_at=None,
             pause_reason="",

@@ -1,19 +1,16 @@
 """System checks of query pipelines."""
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 
 from indexing.embedding import minilm
-from indexing.spec import EvidenceSpec
 from indexing.spec.loaded import get_specs
 from retrieval.exceptions import InvalidPipeline
 from retrieval.pipelines.declaring import find_pipeline_files, read_declarations
 from retrieval.pipelines.loading import load_pipeline
-
-EMERGENT_SIMILARITY: Final = 0.85  # the default of the settings
 
 
 @register("strata")
@@ -74,14 +71,12 @@ def check_thresholds_of_models(**kwargs: Any) -> list[CheckMessage]:
     """Warn where thresholds that were measured for the default model meet another one."""
     messages: list[CheckMessage] = []
     for spec in get_specs().values():
-        thresholds = {
-            "evidence.threshold": spec.evidence is not None
-            and spec.evidence.threshold == EvidenceSpec().threshold,
-            "STRATA_EMERGENT_SIMILARITY": spec.concepts is not None
-            and settings.STRATA_EMERGENT_SIMILARITY == EMERGENT_SIMILARITY,
-            "the default min_similarity of search/subgraph": spec.concepts is not None,
-        }
-        unmeasured = [name for name, is_default in thresholds.items() if is_default]
+        unmeasured = [
+            name
+            for section in spec.app_sections
+            for name, threshold in section.thresholds.items()
+            if threshold == section.measured_thresholds[name]
+        ]
         if spec.embedding.model not in minilm.NAMES and unmeasured:
             messages.append(
                 Warning(

@@ -6,6 +6,7 @@ from spaces.kinds import KINDS
 class SpacesConfig(StrataApp):
     name = "spaces"
     kinds = KINDS
+    spec_sections = {"compounds": "spaces.spec.CompoundSpec", "images": "spaces.spec.ImageSpec"}
     searches = "spaces.searches.SEARCHES"
     embedding_providers = [
         EmbeddingProvider(

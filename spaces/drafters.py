@@ -19,6 +19,7 @@ from indexing.spec import IndexSpec
 from indexing.stores.base import Payload
 from indexing.text_nodes import make_text_node
 from spaces import rdkit_model
+from spaces.spec import CompoundSpec
 
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
@@ -51,7 +52,8 @@ class ImageDrafter(_OwnSpaceDrafter):
 
 class CompoundDrafter(_OwnSpaceDrafter):
     def draft(self, artifact: Artifact, build: IndexBuild) -> list["TextNode"]:
-        assert build.spec.compounds is not None
+        section = CompoundSpec.of(build.spec)
+        assert section is not None
         return [
             make_text_node(
                 kind="compound",
@@ -61,7 +63,7 @@ class CompoundDrafter(_OwnSpaceDrafter):
                 text_hash=hash_text(smiles),
                 source_hash=hash_text(smiles),  # it is its own source
             )
-            for smiles in list_structures(artifact.metadata, build.spec.compounds.field)
+            for smiles in list_structures(artifact.metadata, section.field)
         ]
 
 
@@ -79,8 +81,9 @@ def check_structures(metadata: Mapping[str, Any], spec: IndexSpec) -> None:
         ModelUnavailable: RDKit is not installed.
         InvalidInput: one is not; the error names the field.
     """
-    assert spec.compounds is not None
-    field = spec.compounds.field
+    section = CompoundSpec.of(spec)
+    assert section is not None
+    field = section.field
     try:
         for smiles in list_structures(metadata, field):
             rdkit_model.parse_smiles(smiles)

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from core.exceptions import InvalidInput
 from indexing.exceptions import ModelUnavailable
-from indexing.spec import MORGAN_PREFIX, EmbeddingSpec
+from indexing.spec import EmbeddingSpec
+from spaces.spec import MORGAN_PREFIX
 
 INSTALL: Final = "strata install chemistry"
 MAX_SMILES_CHARS: Final = 2_000  # enough for a small protein; parsed in milliseconds

@@ -74,9 +74,11 @@ def describe_missing_texts(specs: Mapping[str, IndexSpec]) -> str | None:
         "summaries quote the text and do not count in hierarchical searches.": [
             name for name, spec in specs.items() if spec.page_summaries is not None
         ],
-        "no concepts are found in documents; those that are imported or added by hand are "
-        "searched.": [name for name, spec in specs.items() if spec.extracts_concepts],
     }
+    for name, spec in specs.items():
+        for section in spec.app_sections:
+            if fault := section.lack_without_model:
+                names_by_fault.setdefault(fault, []).append(name)
     missing = [f"{', '.join(names)}: {fault}" for fault, names in names_by_fault.items() if names]
     return f"No language model is set. {' '.join(missing)}" if missing else None
 

@@ -13,6 +13,7 @@ from django.conf import settings
 from tests.optional_apps import OPTIONAL
 
 PROGRAM = """
+import json
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -26,6 +27,9 @@ from rest_framework.test import APIClient
 
 from access.models import ApiKey
 from indexing import tasks
+from indexing.exceptions import InvalidSpec
+from indexing.spec import dump_recipe, parse_spec, read_stored_spec
+from indexing.spec.app_sections import MISSING_APPS
 from tests.left_out import LEFT_OUT
 
 setup_test_environment()
@@ -46,6 +50,18 @@ for path in ("search/pages?index=plain&q=heron", "ask?index=plain&q=what waits i
     assert answer.json()["hits"][0]["verdict"] == "exact", answer.content
 client.delete(f"/api/v1/artifacts/{added.json()['id']}/")
 call_command("verify")
+assert set(MISSING_APPS.values()) == {"concepts", "evidence", "spaces"}.intersection(LEFT_OUT)
+plain = parse_spec("plain", "")
+for section, app in MISSING_APPS.items():
+    try:
+        parse_spec("some", f"{section}: true")
+    except InvalidSpec as error:
+        assert str(error).startswith(f"some.yaml: {section}: the app {app} is not"), error
+    else:
+        raise AssertionError(section)
+    assert parse_spec("plain", f"{section}: false") == plain
+    recipe = dump_recipe(plain) | {section: {"bits": 384}}
+    assert read_stored_spec(json.dumps(recipe), None).fingerprint == plain.fingerprint
 if apps.is_installed("mcp_server"):
     from mcp_server.operations import get_operation
     from mcp_server.tools import TOOLS

@@ -12,15 +12,11 @@ from indexing.spec.index import PLACEMENT, UNPLACED, IndexSpec
 from indexing.spec.reading import parse_spec
 from indexing.spec.sections import (
     LANGUAGES,
-    MORGAN_PREFIX,
     NAME_PATTERN,
     OPTIONS_BY_PARSER,
-    CompoundSpec,
     Datatype,
     EmbeddingSpec,
     EndpointSpec,
-    EvidenceSpec,
-    ImageSpec,
     LlmStrategy,
     NodeParserStrategy,
     ParagraphStrategy,

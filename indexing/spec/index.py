@@ -13,20 +13,21 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from documents.parsing.ocr import LANGUAGES as OCR_LANGUAGES
 from indexing.kinds import BUILT_IN_FIELDS, KINDS, RESERVED_FIELDS
 from indexing.providers import PROVIDERS
+from indexing.spec.app_sections import (
+    SECTIONS,
+    AppSections,
+    leave_out_missing,
+    list_sections,
+)
 from indexing.spec.fields import FieldSpec
 from indexing.spec.identifiers import IdentifierSpec
-from indexing.spec.optional_apps import APP_BY_SECTION, describe_missing_app
 from indexing.spec.sections import (
     NAME_PATTERN,
     STORED,
+    AppSection,
     ArtifactSummarySpec,
     ChunkSpec,
-    CompoundSpec,
-    ConceptSpec,
     EmbeddingSpec,
-    EvidenceSpec,
-    FrozenModel,
-    ImageSpec,
     PageSummarySpec,
     QuestionSpec,
     SearchSpec,
@@ -36,11 +37,11 @@ from indexing.spec.sections import (
 )
 
 # Settings that affect how an index is searched and shown, how long it keeps documents, how they are
-# titled, and which scans it is for, but not its vectors. Others are parts of sections: how concepts
-# are found, how people refer to declared fields, and the synonyms of values.
+# titled, and which scans it is for, but not its vectors. Others are parts of sections: those of
+# apps that say so, how people refer to declared fields, and the synonyms of values.
 SEARCH_SETTINGS = (
-    "title", "description", "search", "tools", "identifiers", "evidence", "keep_days",
-    "ocr_languages", "document_titles",
+    "title", "description", "search", "tools", "identifiers", "keep_days", "ocr_languages",
+    "document_titles", *list_sections("index"),
 )  # fmt: skip
 FIELD_SEARCH_SETTINGS = ("said_as", "description")
 
@@ -51,7 +52,7 @@ UNPLACED = StoreSpec().model_dump(include=set(PLACEMENT))
 FIELD_NAME_RULE = "the name must be a lowercase letter, then lowercase letters, digits, underscores"
 
 
-class IndexSpec(FrozenModel):
+class IndexSpec(AppSections):
     """How one index is built and searched."""
 
     name: str
@@ -66,39 +67,30 @@ class IndexSpec(FrozenModel):
     page_summaries: PageSummarySpec | None = None  # null: no summaries
     artifact_summaries: ArtifactSummarySpec | None = None
     questions: QuestionSpec | None = None
-    concepts: ConceptSpec | None = None
-    compounds: CompoundSpec | None = None
-    images: ImageSpec | None = None
     metadata: dict[str, FieldSpec] = Field(default_factory=dict)
     collections: dict[str, str] = Field(default_factory=dict)  # ``Kind.collection`` -> its name
     search: SearchSpec = SearchSpec()
     tools: dict[str, ToolSpec] = Field(default_factory=dict)
     identifiers: dict[str, IdentifierSpec] = Field(default_factory=dict)
-    evidence: EvidenceSpec | None = None  # null: the index accepts none
     keep_days: int | None = Field(None, ge=1, le=36_500)  # null: documents never expire
     ocr_languages: tuple[str, ...] = ()  # of its scans, so that one that OCR cannot read is refused
     store: StoreSpec = StoreSpec()
     public: bool = False  # searches need no key; stored in ``Index.is_public``
 
-    @field_validator(
-        "page_summaries", "artifact_summaries", "questions", "concepts", "compounds", "images",
-        "evidence", mode="before",
-    )  # fmt: skip
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_out_missing_apps(cls, content: Any, info: ValidationInfo) -> Any:
+        if not isinstance(content, Mapping):
+            return content
+        return leave_out_missing(content, is_stored=info.context == STORED)
+
+    @field_validator("page_summaries", "artifact_summaries", "questions", *SECTIONS, mode="before")
     @classmethod
     def _expand_boolean(cls, setting: Any) -> Any:
         """Read ``true`` as the defaults and ``false`` as none."""
         if isinstance(setting, bool):
             return {} if setting else None
         return setting
-
-    @model_validator(mode="after")
-    def _check_apps(self, info: ValidationInfo) -> "IndexSpec":
-        """What is stored stays readable: nodes of an app that is not installed are not served."""
-        for section, app in APP_BY_SECTION.items():
-            asked = info.context != STORED and getattr(self, section) is not None
-            if asked and (problem := describe_missing_app(app)):
-                raise ValueError(f"{section}: {problem}")
-        return self
 
     @model_validator(mode="after")
     def _check_sections_agree(self) -> "IndexSpec":
@@ -134,11 +126,6 @@ class IndexSpec(FrozenModel):
     def _check_search_settings(self, info: ValidationInfo) -> "IndexSpec":
         if info.context == STORED:  # they may be for a build that is not live yet
             return self
-        if self.evidence is not None and not self.chunks.embed:
-            raise ValueError(
-                "evidence: chunks.embed must be true, because findings are compared by the vectors "
-                "of their chunks"
-            )
         for language in self.ocr_languages:
             if language not in OCR_LANGUAGES:
                 raise ValueError(
@@ -165,14 +152,15 @@ class IndexSpec(FrozenModel):
                 f"embedding.provider: {provider.name} embeds {provider.embeds}, not text; leave it "
                 f"out here and set {provider.section}: true"
             )
-        if self.compounds is None:
-            return self
-        declared = self.metadata.get(self.compounds.field)
-        if declared is None or declared.type != "keyword" or declared.lowercase:
-            raise ValueError(
-                f"compounds.field: {self.compounds.field!r} must be declared under metadata with "
-                "type keyword and without lowercase"
-            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_app_sections(self, info: ValidationInfo) -> "IndexSpec":
+        for section in self.app_sections:
+            # Stored settings of an index may be for a build that is not live yet.
+            is_checked = info.context != STORED or section.stored_in == "build"
+            if is_checked and (problem := section.find_problem(self)):
+                raise ValueError(problem)
         return self
 
     @model_validator(mode="after")
@@ -193,7 +181,8 @@ class IndexSpec(FrozenModel):
     def recipe(self) -> dict[str, Any]:
         """The settings that decide a build's content, as JSON."""
         recipe = self.model_dump(mode="json", exclude={*SEARCH_SETTINGS, "store", "public"})
-        recipe["concepts"] = self.concepts is not None  # extracted or given by people
+        for section in list_sections("both"):
+            recipe[section] = recipe[section] is not None
         # With questions, the model that writes them reads the descriptions of fields.
         left_out = FIELD_SEARCH_SETTINGS if self.questions is None else ("said_as",)
         for field in recipe["metadata"].values():
@@ -206,7 +195,8 @@ class IndexSpec(FrozenModel):
     @property
     def search_settings(self) -> dict[str, Any]:
         """The settings that an index can change while its build stays."""
-        spec = self.model_dump(mode="json", include={*SEARCH_SETTINGS, "concepts", "metadata"})
+        included = {*SEARCH_SETTINGS, *list_sections("both"), "metadata"}
+        spec = self.model_dump(mode="json", include=included)
         for field, declared in spec["metadata"].items():
             settings_of_field = {name: declared[name] for name in FIELD_SEARCH_SETTINGS}
             synonyms = {each["value"]: each["synonyms"] for each in declared["values"] or ()}
@@ -280,14 +270,17 @@ class IndexSpec(FrozenModel):
             self.page_summaries,
             self.artifact_summaries,
             self.questions,
-            self.concepts,
             self.chunks.llm,
+            *self.app_sections,
         )
-        return [section.prompt for section in sections if section is not None]
+        prompts = (getattr(section, "prompt", "") for section in sections)
+        return [prompt for prompt in prompts if prompt]
 
     @property
-    def extracts_concepts(self) -> bool:
-        return self.concepts is not None and self.concepts.extract
+    def app_sections(self) -> list[AppSection]:
+        """The sections of apps that are not null."""
+        sections = (getattr(self, name) for name in SECTIONS)
+        return [section for section in sections if section is not None]
 
     def collection_alias(self, kind: str) -> str:
         """The public name of the collection that holds nodes of ``kind``."""

@@ -4,11 +4,10 @@ import os
 import re
 from collections.abc import Mapping
 from string import Formatter
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -23,7 +22,9 @@ from pydantic import (
 
 from indexing.exceptions import ModelUnavailable
 from indexing.providers import PROVIDERS
-from indexing.spec.optional_apps import APP_BY_PROVIDER, describe_missing_app
+
+if TYPE_CHECKING:
+    from indexing.spec.index import IndexSpec
 
 STORED = "stored"  # the validation context of specs from the database
 
@@ -114,7 +115,6 @@ class EndpointSpec(BaseModel):
 
 NAME_PATTERN = re.compile(r"[a-z][a-z0-9-]{0,62}")
 PROMPT_PATTERN = r"^[a-z][a-z0-9_]*$"
-MORGAN_PREFIX = "morgan-"  # followed by the radius: a fingerprint as an embedding model
 
 # Languages with stop words, a stemmer or both. Languages such as Chinese and Thai need neither and
 # can be indexed with any of these.
@@ -129,6 +129,39 @@ LANGUAGES = frozenset(
 
 class FrozenModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+# With the build, whose content the settings decide; with the index, because they can change while
+# the build stays; or with the index, while the build stores whether it has the section.
+StoredIn = Literal["build", "index", "both"]
+
+
+class AppSection(FrozenModel):
+    """A section that an app adds to specs; ``spec_sections`` of its ``apps.py`` names the class."""
+
+    stored_in: ClassVar[StoredIn] = "build"
+    # Thresholds of similarity that were measured for the default embedding model.
+    measured_thresholds: ClassVar[Mapping[str, float]] = {}
+
+    @classmethod
+    def of(cls, spec: "IndexSpec") -> Self | None:
+        """The section of this class in a spec, if it has one."""
+        return next((each for each in spec.app_sections if isinstance(each, cls)), None)
+
+    def find_problem(self, spec: "IndexSpec") -> str:
+        """Say how the section disagrees with others; empty if it does not."""
+        return ""
+
+    @property
+    def thresholds(self) -> Mapping[str, float]:
+        """The thresholds that the index has, named as the measured ones."""
+        return self.measured_thresholds
+
+    @property
+    def lack_without_model(self) -> str:
+        """Of a section for which a language model is asked about the documents of the live build:
+        what the index lacks if none is set."""
+        return ""
 
 
 class EmbeddingSpec(FrozenModel):
@@ -146,8 +179,6 @@ class EmbeddingSpec(FrozenModel):
     @field_validator("provider")
     @classmethod
     def _check_provider(cls, provider: str) -> str:
-        if problem := describe_missing_app(APP_BY_PROVIDER.get(provider, "")):
-            raise ValueError(problem)
         if provider not in PROVIDERS:
             of_texts = [name for name, each in PROVIDERS.items() if not each.embeds]
             raise ValueError(
@@ -423,43 +454,6 @@ class QuestionSpec(FrozenModel):
         return self
 
 
-class ConceptSpec(FrozenModel):
-    """Concepts and the vocabulary of their relationships: added by people, and with ``extract``
-    also extracted from every source."""
-
-    extract: bool = False
-    per_source: int = Field(5, ge=1, le=50)  # at most
-    prompt: str = Field("concepts", pattern=PROMPT_PATTERN)
-    model: str = ""
-
-
-class CompoundSpec(FrozenModel):
-    """Chemical structures in a separate vector space: Morgan fingerprints of the SMILES strings in
-    a declared field."""
-
-    field: str = "smiles"
-    radius: int = Field(2, ge=1, le=4)  # bonds around each atom
-    bits: int = Field(2_048, ge=256, le=8_192)
-
-    @property
-    def embedding(self) -> EmbeddingSpec:
-        return EmbeddingSpec(
-            provider="rdkit", model=f"{MORGAN_PREFIX}{self.radius}", dimension=self.bits
-        )
-
-
-class ImageSpec(FrozenModel):
-    """Images, in a vector space that they share with texts: that of the pair of fastembed models
-    ``MODEL-vision`` and ``MODEL-text``."""
-
-    model: Annotated[str, AfterValidator(check_model_name)] = "Qdrant/clip-ViT-B-32"
-    dimension: int = Field(512, ge=1, le=65_536)
-
-    @property
-    def embedding(self) -> EmbeddingSpec:
-        return EmbeddingSpec(provider="clip", model=self.model, dimension=self.dimension)
-
-
 class ParameterSpec(FrozenModel):
     """A parameter of a tool. One that names a ``field`` takes its values and filters the search."""
 
@@ -545,11 +539,3 @@ class StoreSpec(FrozenModel):
         if self.write_consistency > (2 if self.replicas is None else self.replicas):
             raise ValueError("write_consistency: it must not exceed replicas")
         return self
-
-
-class EvidenceSpec(FrozenModel):
-    """The index accepts findings, and stores only one of several with the same meaning."""
-
-    threshold: float = Field(0.9, gt=0, le=1)  # cosine from which two are duplicates
-    # words: and only if they have the same words; similarity: whatever their words
-    duplicates: Literal["words", "similarity"] = "words"

@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from indexing.exceptions import UnreadableRecipe
+from indexing.spec.app_sections import list_sections
 from indexing.spec.fields import FIELD_TYPE_BY_SAID_AS
 from indexing.spec.index import FIELD_SEARCH_SETTINGS, SEARCH_SETTINGS, IndexSpec
 from indexing.spec.reading import describe_first_error
@@ -93,8 +94,12 @@ def read_stored_spec(
         for name, identifier in spec.identifiers.items()
         if spec.can_look_up(identifier)
     }
-    evidence = spec.evidence if spec.chunks.embed else None  # findings are compared by chunks
-    return spec.model_copy(update={"identifiers": identifiers, "evidence": evidence})
+    unusable = {
+        name: None
+        for name in list_sections("index")
+        if (section := getattr(spec, name)) is not None and section.find_problem(spec)
+    }
+    return spec.model_copy(update={"identifiers": identifiers, **unusable})
 
 
 def _upgrade(stored: Mapping[str, Any], upgrades: Sequence[Upgrade]) -> Mapping[str, Any]:
@@ -108,8 +113,9 @@ def _join(recipe: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, A
     """The recipe, joined with the settings for its sections and fields."""
     joined = {name: settings[name] for name in SEARCH_SETTINGS if name in settings}
     joined.update(recipe)
-    if recipe.get("concepts"):
-        joined["concepts"] = settings.get("concepts") or True
+    for section in list_sections("both"):
+        if recipe.get(section):
+            joined[section] = settings.get(section) or True
     field_settings = settings.get("metadata", {})
     joined["metadata"] = {
         name: _join_field(field, field_settings.get(name, {}))

@@ -64,7 +64,7 @@ class TestMeasureThresholds:
         call_command("measure_thresholds", "birds", questions=questions)
 
         printed = capsys.readouterr().out
-        assert "evidence.threshold, in the spec: 0.9" in printed
+        assert "evidence.threshold: 0.9" in printed
         assert "It judges 100% of those about the index rightly, and 100% of the others" in printed
 
     def test_names_the_lists_that_a_file_lacks(self, tmp_path):

@@ -8,9 +8,9 @@ from documents.services import TextContent, remove_artifact, replace_content, up
 from evidence.links import read_references
 from evidence.models import EvidenceReference
 from evidence.services import EvidenceInput, EvidenceVerdict, add_evidence
+from evidence.spec import EvidenceSpec
 from indexing.models import Index, IndexBuild
 from indexing.services import store_search_settings
-from indexing.spec import EvidenceSpec
 from tests.evidence.test_services import APART, NEAR, SIMILAR, WORDS
 from tests.factories import sync
 from tests.granting import client_of, grant_by_header

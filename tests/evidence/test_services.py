@@ -16,10 +16,10 @@ from evidence.duplicates import (
 from evidence.links import read_similar_findings
 from evidence.models import EvidenceReference, RecentEvidence
 from evidence.services import EvidenceInput, EvidenceVerdict, add_evidence
+from evidence.spec import EvidenceSpec
 from indexing.exceptions import StoreUnavailable
 from indexing.models import Index, IndexBuild
 from indexing.services import plan_nodes, store_search_settings
-from indexing.spec import EvidenceSpec
 from indexing.stores import get_store
 from indexing.verification import verify_build
 from tests.factories import give, sync

@@ -5,6 +5,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from concepts.emergent_pairs import nodes_due_for_pairing, update_emergent_pairs
 from concepts.models import EmergentPair
+from concepts.spec import ConceptSpec
 from core.commands import StrataCommand, has_embedded_store, limit_database_cache
 from core.progress_bars import progress_bar
 from core.running_server import find_server
@@ -26,7 +27,7 @@ class Command(StrataCommand):
 
     def handle(self, *, index: str | None, **options: Any) -> None:
         live = IndexBuild.objects.live().order_by("index").readable()
-        builds = {build.index_id: build for build in live if build.spec.concepts is not None}
+        builds = {build.index_id: build for build in live if ConceptSpec.of(build.spec)}
         if index is not None and index not in builds:
             raise CommandError(
                 f"The index {index!r} holds no concepts; these indexes do: {', '.join(builds)}."

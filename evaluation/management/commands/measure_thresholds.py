@@ -11,15 +11,18 @@ from evaluation.thresholds import carry_over, choose_gate
 from indexing.model_loading import waiting_for_models
 from indexing.models import IndexBuild, Node
 from indexing.spec import EmbeddingSpec
+from indexing.spec.app_sections import SECTIONS
 
 MAX_TEXTS: Final = 100
 MIN_TEXTS: Final = 20
 GATE: Final = "min_similarity of RelevanceGate and FilterParser"
 # Measured for the default model.
 DEFAULTS: Final = {
-    "evidence.threshold, in the spec": 0.9,
-    "STRATA_EMERGENT_SIMILARITY": 0.85,
-    "min_similarity of search/subgraph": 0.7,
+    **{
+        name: threshold
+        for section in SECTIONS.values()
+        for name, threshold in section.measured_thresholds.items()
+    },
     GATE: 0.3,
 }
 

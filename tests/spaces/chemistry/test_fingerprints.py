@@ -3,8 +3,8 @@ import pytest
 
 from core.exceptions import InvalidInput
 from indexing.embedding import describe_model_availability, get_embedder
-from indexing.spec import CompoundSpec
 from spaces.rdkit_model import parse_smiles
+from spaces.spec import CompoundSpec
 from tests.spaces.chemistry.conftest import ASPIRIN, MOLECULES
 
 

@@ -7,8 +7,8 @@ from PIL import Image
 
 from indexing.embedding import describe_model_availability, get_embedder
 from indexing.exceptions import InvalidSpec, ModelUnavailable
-from indexing.spec import ImageSpec
 from spaces.clip_model import read_image
+from spaces.spec import ImageSpec
 from tests.clip import DIMENSION, SPACE
 from tests.pictures import draw
 
