@@ -58,6 +58,9 @@ class IndexCatalog(Protocol):
     def titles_by_file(self, index: str) -> bool:
         """Whether documents that have been given no title are named by their files."""
 
+    def holds_unseen_text(self, index: str) -> bool:
+        """Whether the index also holds text that is not seen on the pages."""
+
     def clean_metadata(self, index: str, metadata: dict[str, Any]) -> dict[str, Any]:
         """The metadata as it is stored. Raises ``InvalidInput``: a declared field has a value that
         is not allowed."""

@@ -307,6 +307,20 @@ class Page(ReadText):
         editable=False,
         help_text="Confidence and box of each line that OCR read, in the order of the text.",
     )
+    unseen = models.JSONField(
+        default=list, editable=False,
+        help_text="Text that is not seen on it, each with the reason.",
+    )  # fmt: skip
+    unseen_start = models.PositiveIntegerField(
+        null=True, editable=False,
+        help_text="Where unseen text begins in its text, if the index holds it.",
+    )  # fmt: skip
+    unreadable_count = models.PositiveIntegerField(
+        default=0, editable=False, help_text="Characters of which the file says no letter."
+    )
+    warnings = models.JSONField(
+        default=list, editable=False, help_text="The codes of its document's warnings about it."
+    )
 
     objects = CurrentManager["Page"]()
     every_reading = ReadTextQuerySet["Page"].as_manager()
@@ -321,6 +335,14 @@ class Page(ReadText):
 
     def __str__(self) -> str:
         return f"page {self.index}"
+
+    def holds_unseen(self, source: "Source") -> bool:
+        """Whether one of its sources is text that is not seen on it."""
+        return self.unseen_start is not None and source.start >= self.unseen_start
+
+
+UNSEEN_PASSAGE = "unseen_passage"  # the warning of a passage that is not seen on its page
+TEXTS_OF_PAGE = ("page__text", "page__unseen")  # of rows with a page: long, and seldom needed
 
 
 class Source(ReadText):
@@ -350,7 +372,7 @@ class Source(ReadText):
 
 def _prefetch_sources(reading: int | None) -> "models.Prefetch[Any]":
     rows = Source.objects.all() if reading is None else Source.every_reading.seen_by(reading)
-    rows = rows.select_related("page").defer("page__text").order_by("ordinal")
+    rows = rows.select_related("page").defer(*TEXTS_OF_PAGE).order_by("ordinal")
     return models.Prefetch("sources", queryset=rows)
 
 

@@ -6,7 +6,6 @@ Nothing here enqueues work; ``signals.py`` does, once a change is committed.
 import logging
 import uuid
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -38,6 +37,7 @@ logger = logging.getLogger(__name__)
 
 SET_BY_HAND = "process"  # reader of pages that people could edit; they are not read anew
 WITHOUT_OCR = " without OCR"  # ends the name of a reader that has left out pictures
+WITH_UNSEEN = " with unseen text"  # is in the name of a reader that has added it to its pages
 MAX_PATH_CHARS = 200  # of a file in a ZIP; the path is part of an external id
 
 
@@ -100,24 +100,31 @@ def read_original(
         )
 
 
-def name_reader(artifact: Artifact) -> str:
-    """What would read an artifact of these warnings now. It is stored with what it has read."""
+def name_reader(artifact: Artifact, *, with_unseen: bool | None = None) -> str:
+    """What would read an artifact of these warnings now. It is stored with what it has read.
+    ``with_unseen``: whether for a build that holds unseen text; the live one if left out."""
     reader = describe_reader(artifact.file_name, artifact.media_type)
     codes = {each["code"] for each in artifact.warnings}
+    if "hidden_text" in codes:
+        if with_unseen is None:
+            with_unseen = get_catalog().holds_unseen_text(artifact.index)
+        reader += WITH_UNSEEN if with_unseen else ""
     is_partly_read = artifact.media_type in IMAGE_TYPES or codes & {"scanned_page", "no_text"}
     return f"{reader}{WITHOUT_OCR}" if is_partly_read and not ocr.is_installed() else reader
 
 
-def is_outdated(artifact: Artifact) -> bool:
+def is_outdated(artifact: Artifact, *, with_unseen: bool | None = None) -> bool:
     """Whether another reader has read an artifact than would read it now. What OCR has read is not
-    outdated where OCR is missing."""
-    reader = name_reader(artifact)
+    outdated where OCR is missing. ``with_unseen``: as of ``name_reader``."""
+    reader = name_reader(artifact, with_unseen=with_unseen)
     return artifact.reader not in (reader, reader.removesuffix(WITHOUT_OCR))
 
 
-def find_outdated_artifacts(index: str, live_reading: int) -> list[uuid.UUID]:
+def find_outdated_artifacts(
+    index: str, live_reading: int, *, with_unseen: bool | None = None
+) -> list[uuid.UUID]:
     """The outdated documents of an index that a build of it can read anew. ``live_reading``: the
-    number of the live build's readings."""
+    number of the live build's readings. ``with_unseen``: as of ``name_reader``."""
     # A new build sees the later ones, too, so it must compare them with its own.
     later = Reading.objects.filter(artifact=OuterRef("pk"), number__gt=live_reading)
     artifacts = Artifact.objects.filter(index=index, state=Artifact.State.PARSED, has_file=True)
@@ -127,7 +134,7 @@ def find_outdated_artifacts(index: str, live_reading: int) -> list[uuid.UUID]:
         for artifact in rows.filter(has_later=False)
         .only("file_name", "media_type", "warnings", "reader")
         .iterator()
-        if is_outdated(artifact)
+        if is_outdated(artifact, with_unseen=with_unseen)
     ]
     return [*outdated, *rows.filter(has_later=True).values_list("pk", flat=True)]
 
@@ -217,10 +224,11 @@ def _scan_original(artifact: Artifact) -> None:
 
 def _set_parsed(artifact: Artifact, parsed: ParsedDocument) -> None:
     artifact.media_type = parsed.media_type[:150]  # sources of PDFs begin after running headers
-    replace_pages(artifact, parsed.pages)
+    with_unseen = get_catalog().holds_unseen_text(artifact.index)
+    artifact.warnings = [warning.as_json() for warning in parsed.warnings]
+    replace_pages(artifact, parsed.pages, with_unseen=with_unseen)
     artifact.encoding = (parsed.encoding or "")[:40]
-    artifact.warnings = [asdict(warning) for warning in parsed.warnings]
-    artifact.reader = name_reader(artifact)
+    artifact.reader = name_reader(artifact, with_unseen=with_unseen)
     set_title(artifact, clean_name(parsed.title).strip()[:1_000])
     _save_final_state(artifact, Artifact.State.PARSED)
     recognised = get_recognised_pages_path(artifact)

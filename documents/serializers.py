@@ -27,6 +27,7 @@ from documents.identity import IfExists
 from documents.index_catalog import IndexingProgress, get_catalog
 from documents.models import Artifact, Page
 from documents.parsing import MAX_SEPARATORS_PER_LETTER, is_nearly_all_separators
+from documents.partial_reading import add_fixes
 from documents.services import AddOutcome, TextContent
 
 NDJSON = "application/x-ndjson"
@@ -370,6 +371,9 @@ class ArtifactFilterSerializer(PagingSerializer):
     )
     media_type = StringField(required=False, max_length=150)
     part_of = serializers.UUIDField(required=False, help_text="Id of a ZIP or e-mail: its files.")
+    is_partial = FlagField(
+        required=False, help_text="Whether a part of it was left out when it was read."
+    )
     ordering = serializers.ChoiceField(
         choices=[*ORDERINGS, *(f"-{name}" for name in ORDERINGS)], default="created_at"
     )
@@ -443,7 +447,7 @@ def render_artifacts(
                 "revision": artifact.revision,
                 "status": getattr(artifact, "status"),  # noqa: B009  (an annotation)
                 "error": error,
-                "warnings": [*artifact.warnings, *nodes.warnings],
+                "warnings": [*add_fixes(artifact.warnings), *nodes.warnings],
                 "pages": page_counts.get(artifact.pk, 0),
                 "ocr": {"pages_read": artifact.pages_read, "page_count": artifact.page_count}
                 if artifact.state == Artifact.State.PARSING and artifact.page_count

@@ -19,6 +19,7 @@ urlpatterns = [
     *api_paths(f"{ARTIFACT}original", StreamedArtifactViewSet, {"get": "original"}),
     *api_paths(f"{ARTIFACT}pages/", ArtifactViewSet, {"get": "pages"}),
     *api_paths(PAGE, ArtifactViewSet, {"get": "page"}),
+    *api_paths(f"{PAGE}unseen", ArtifactViewSet, {"get": "unseen"}),
     *api_paths(f"{PAGE}picture", StreamedArtifactViewSet, {"get": "picture"}),
     *api_paths(f"{PAGE}boxes", ArtifactViewSet, {"get": "boxes"}),
 ]

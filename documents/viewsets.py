@@ -1,6 +1,7 @@
 """REST endpoints that add, read, update and remove artifacts."""
 
 import logging
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -31,7 +32,7 @@ from core.events import note_changes
 from core.exceptions import StrataError
 from core.http_formats import IgnoreAcceptHeader, JSONParser, max_json_bytes
 from core.openapi import ERROR, body_of, operation
-from core.paging import narrow, paginate
+from core.paging import narrow, paginate, render_whole_list
 from core.serializers import PagingSerializer
 from documents import reading, services
 from documents.batches import BatchResponse, add_batch
@@ -41,6 +42,7 @@ from documents.groups import require_all_visible
 from documents.index_catalog import get_catalog, require_index
 from documents.models import Artifact, Page
 from documents.parsing import draw_page, find_boxes, find_line_boxes
+from documents.partial_reading import IS_PARTIAL
 from documents.serializers import (
     FORM,
     NDJSON,
@@ -88,7 +90,8 @@ class ArtifactViewSet(viewsets.ViewSet):
 
     reads = ("list", "retrieve", "pages", "page", "picture", "boxes", "original")
     writes = ("create", "batch", "partial_update", "destroy", "content")
-    scopes = dict.fromkeys(reads, Scope.SEARCH) | dict.fromkeys(writes, Scope.WRITE)
+    # What a document holds and does not show is for those who look after it.
+    scopes = dict.fromkeys(reads, Scope.SEARCH) | dict.fromkeys((*writes, "unseen"), Scope.WRITE)
     parser_classes = [JSONParser, MultiPartParser]
 
     @staticmethod
@@ -107,6 +110,8 @@ class ArtifactViewSet(viewsets.ViewSet):
         artifacts = get_catalog().with_status(documents, index)
         names = ("status", "external_id", "media_type", "part_of")
         rows = narrow(artifacts, parameters, *names, title="title__icontains")
+        if "is_partial" in parameters:
+            rows = rows.filter(IS_PARTIAL) if parameters["is_partial"] else rows.exclude(IS_PARTIAL)
         page, answer = paginate(request, rows.order_by(parameters["ordering"], "id"), parameters)
         return Response({**answer, "results": render_artifacts(list(page), grant)})
 
@@ -263,7 +268,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         parameters = PagingSerializer.read(request.query_params)
         artifact = get_visible_artifact(request, artifact_id)
         pages = artifact.pages.order_by("index").annotate(char_count=Length("text"))
-        page, answer = paginate(request, pages.defer("text"), parameters)
+        page, answer = paginate(request, pages.defer("text", "unseen"), parameters)
         return Response({**answer, "results": [_render_page(row, row.char_count) for row in page]})
 
     @operation("read_page", strata_types.Page, path=[ARTIFACT_ID, PAGE_INDEX])
@@ -273,8 +278,28 @@ class ArtifactViewSet(viewsets.ViewSet):
         Offsets of sources are positions in its text.
         """
         page = _get_page(request, artifact_id, page_index)
-        rendered = _render_page(page, len(page.text))
-        return Response({**rendered, "artifact_id": str(page.artifact_id), "text": page.text})
+        counts: Counter[str] = Counter()
+        for text, reason in page.unseen:
+            counts[reason] += len(text)
+        return Response(
+            {
+                **_render_page(page, len(page.text)),
+                "artifact_id": str(page.artifact_id),
+                "text": page.text,
+                "unseen": [
+                    {"reason": reason, "char_count": count} for reason, count in counts.items()
+                ],
+                "unseen_start": page.unseen_start,
+                "unreadable_count": page.unreadable_count,
+            }
+        )
+
+    @operation("read_unseen_text", strata_types.UnseenTextList, path=[ARTIFACT_ID, PAGE_INDEX])
+    def unseen(self, request: Request, artifact_id: str, page_index: str) -> Response:
+        """Read the text of a page that cannot be seen on it."""
+        unseen = _get_page(request, artifact_id, page_index).unseen
+        rows = [{"reason": reason, "text": text} for text, reason in unseen]
+        return Response(render_whole_list(rows))
 
     @extend_schema(
         operation_id="draw_page",
@@ -396,6 +421,7 @@ def _render_page(page: Page, char_count: int) -> dict[str, Any]:
         "label": page.label,
         "char_count": char_count,
         "ocr_confidence": round(fmean(confidences), 3) if confidences else None,
+        "warnings": page.warnings,
     }
 
 

@@ -44,6 +44,10 @@ class LedgerIndexCatalog:
         build = _live_build(index)
         return build is not None and build.spec.document_titles == "file"
 
+    def holds_unseen_text(self, index: str) -> bool:
+        build = _live_build(index)
+        return build is not None and build.spec.holds_unseen_text
+
     def clean_metadata(self, index: str, metadata: dict[str, Any]) -> dict[str, Any]:
         build = _live_build(index)
         declared = build.spec.metadata if build else {}

@@ -132,7 +132,11 @@ def estimate_build(
         store_changes=_describe_store_changes(live, spec),
         is_free=live is not None and live.is_made_by(spec),
         open_build=next((each.number for each in open_builds if each.is_made_by(spec)), None),
-        outdated_count=len(find_outdated_artifacts(name, index.live_reading)) if index else 0,
+        outdated_count=0
+        if index is None
+        else len(
+            find_outdated_artifacts(name, index.live_reading, with_unseen=spec.holds_unseen_text)
+        ),
         artifact_count=artifact_count,
         sampled_count=0,
     )

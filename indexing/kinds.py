@@ -23,7 +23,7 @@ ID_FIELDS = {"artifact_id": "uuid", "page_id": "uuid", "source_id": "uuid"}
 RESERVED_FIELDS = frozenset(BUILT_IN_FIELDS) | {
     "all_of", "any_of", "not", "text", "content", "meta", "score", "id", "chunk_index",
     "start_offset", "end_offset", "text_hash", "source_hash", "source_ordinal", "metadata",
-    "file_name",
+    "file_name", "page_warnings",
 }  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from indexing.removal import LATE_WRITE_SECONDS, delete_build_data
 from indexing.services import (
     count_unfinished_standalone_rows,
     ensure_collection,
+    follow_unseen_text,
     make_unread,
     remove_unseen_readings,
     save_store_settings,
@@ -78,7 +79,10 @@ def apply_spec(
             )
         store_search_settings(index, spec)
         save_store_settings(index, spec)
-        needs_reading = rereads and bool(find_outdated_artifacts(name, index.live_reading))
+        outdated = find_outdated_artifacts(
+            name, index.live_reading, with_unseen=spec.holds_unseen_text
+        )
+        needs_reading = rereads and bool(outdated)
         for build in index.builds.not_retired().order_by("-number"):
             has_readings = not needs_reading or build.reading > index.live_reading
             if has_readings and build.is_made_by(spec):
@@ -90,17 +94,16 @@ def apply_spec(
                 build.save(update_fields=list(build_options))
                 return build
         index.builds.filter(state=IndexBuild.State.BUILDING).retire()
-        unread = find_outdated_artifacts(name, index.live_reading)
         build = IndexBuild.objects.create(
             index=index,
             number=index.next_build_number(),
             recipe=dump_recipe(spec),
             fingerprint=spec.fingerprint,
             placement=spec.placement,
-            reading=index.next_reading() if unread else index.live_reading,
+            reading=index.next_reading() if outdated else index.live_reading,
             **build_options,
         )
-        make_unread(build, unread)
+        make_unread(build, outdated)
         return build
 
 
@@ -261,6 +264,7 @@ def promote_build(build: IndexBuild, *, is_forced: bool = False) -> IndexBuild |
             show_readings(index.name, current.reading)
         index.live_build = current
         index.save(update_fields=["live_build"])
+        follow_unseen_text(current)
         announce(
             "build.promoted",
             {

@@ -11,6 +11,7 @@ import strata_types
 from access.grants import EVERYTHING, Grant
 from documents.groups import is_visible
 from documents.models import Artifact
+from documents.partial_reading import IS_PARTIAL
 from indexing.models import IndexBuild, IndexedDocument, Node
 from indexing.spec import FieldSpec
 from indexing.spec.loaded import get_invalid_specs
@@ -66,12 +67,12 @@ def get_index_progress(
             oldest=Min("planned_at", filter=Q(state__in=[Node.State.PENDING, Node.State.DELETING])),
         )
     }
-    artifacts: dict[tuple[str, str], int] = {
-        (row["index"], row["state"]): row["count"]
+    artifacts: dict[tuple[str, str], Any] = {
+        (row["index"], row["state"]): row
         for row in Artifact.objects.filter(is_visible(grant))
         .filter(index__in=[build.index_id for build in builds])
         .values("index", "state")
-        .annotate(count=Count("pk"))
+        .annotate(count=Count("pk"), partial=Count("pk", filter=IS_PARTIAL))
     }
     return [
         _make_progress(build, documents.get(build.pk, {}), standalone.get(build.pk, {}), artifacts)
@@ -110,10 +111,11 @@ def _make_progress(
     build: IndexBuild,
     documents: Mapping[str, Any],
     standalone: Mapping[str, Any],
-    artifacts: Mapping[tuple[str, str], int],
+    artifacts: Mapping[tuple[str, str], Any],
 ) -> strata_types.Index:
     spec = None if build.reading_problem else build.spec
-    by_state = {state: artifacts.get((build.index_id, state), 0) for state in Artifact.State}
+    counts = {state: artifacts.get((build.index_id, state), {}) for state in Artifact.State}
+    by_state = {state: each.get("count", 0) for state, each in counts.items()}
     unread = by_state[Artifact.State.RECEIVED] + by_state[Artifact.State.PARSING]
     settings = build.index.search_settings
     oldest = min(filter(None, [documents.get("oldest"), standalone.get("oldest")]), default=None)
@@ -135,6 +137,7 @@ def _make_progress(
         "artifacts": sum(by_state.values()),
         "artifacts_waiting": unread + documents.get("waiting", 0),
         "artifacts_failed": by_state[Artifact.State.FAILED],
+        "artifacts_partial": sum(each.get("partial", 0) for each in counts.values()),
         "oldest_pending_seconds": (
             None if oldest is None else round((timezone.now() - oldest).total_seconds(), 1)
         ),

@@ -11,7 +11,7 @@ from django.db.models.fields.json import KT
 from django.utils.module_loading import import_string
 
 from access.grants import Grant
-from documents.models import Source
+from documents.models import TEXTS_OF_PAGE, Source
 from indexing.kinds import KINDS
 from indexing.models import Node
 from retrieval.exceptions import UnknownSource
@@ -33,7 +33,7 @@ class SourceContext:
 def read_source_context(source_id: UUID, grant: Grant, *, window: int = 0) -> SourceContext:
     """Read a source with up to ``window`` neighbouring sources on each side. Raises
     ``UnknownSource``: there is no source with this id."""
-    sources = Source.every_reading.select_related("artifact", "page").defer("page__text")
+    sources = Source.every_reading.select_related("artifact", "page").defer(*TEXTS_OF_PAGE)
     source = sources.filter(pk=source_id).first()
     if source is None or not source.artifact.is_visible_to(grant):
         raise UnknownSource(field="id")
@@ -60,7 +60,7 @@ def load_adjacent_sources(sources: Collection[Source], window: int) -> dict[UUID
     )
     by_place = {
         (row.artifact_id, row.reading, row.ordinal): row
-        for row in rows.select_related("page").defer("page__text")
+        for row in rows.select_related("page").defer(*TEXTS_OF_PAGE)
     }
     return {
         source.pk: [

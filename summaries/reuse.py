@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import F, Q
 
+from documents.models import TEXTS_OF_PAGE
 from indexing.models import IndexBuild
 from indexing.spec import IndexSpec
 from language import llm
@@ -29,7 +30,7 @@ def reuse_page_summaries(build: IndexBuild, rows: Sequence[Summary]) -> None:
         artifact__in={row.artifact_id for row in rows},
         page__index__in=[row.page.index for row in rows if row.page is not None],
     )
-    found = found.select_related("page").defer("page__text")
+    found = found.select_related("page").defer(*TEXTS_OF_PAGE)
     _reuse(build, rows, found, "page.index", "page_summaries", REUSED_SUMMARY_FIELDS)
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db.models import F, QuerySet
 
 from core.text import hash_text
-from documents.models import Artifact, Page
+from documents.models import TEXTS_OF_PAGE, Artifact, Page
 from indexing import embedding
 from indexing.chunking import fit_context, prepend_context
 from indexing.drafting.chunk import fit_chunk_context
@@ -65,7 +65,7 @@ class _SummaryDrafter(_WrittenTextDrafter):
 
     def draft(self, artifact: Artifact, build: IndexBuild) -> list["TextNode"]:
         summaries = self._rows([artifact.pk], build).not_empty()
-        rows = summaries.select_related("page").defer("page__text").order_by("page__index")
+        rows = summaries.select_related("page").defer(*TEXTS_OF_PAGE).order_by("page__index")
         return self.make_nodes(list(rows), artifact, build)
 
     def make_nodes(
@@ -188,7 +188,7 @@ class QuestionDrafter(_WrittenTextDrafter):
             Annotation.objects.filter(build=build, artifact=artifact)
             .exclude(written_input_hash="")
             .select_related("page", "source")
-            .defer("page__text", "source__text")
+            .defer(*TEXTS_OF_PAGE, "source__text")
             .order_by("source__ordinal", "strategy", "chunk_index")
         )
         return self.make_nodes(list(annotations), artifact, build)

@@ -12,7 +12,7 @@ from access.grants import Grant
 from concepts.knowledge.query import KnowledgeAnswer, KnowledgeQuery
 from concepts.knowledge.sources import group_by_source, read_vectors
 from concepts.models import Concept, Instance, Relationship, RelationshipType
-from documents.models import Source
+from documents.models import TEXTS_OF_PAGE, Source
 from indexing.embedding.vectors import cosine
 from indexing.models import IndexBuild, Node
 from retrieval.fusion import comb_sum
@@ -184,7 +184,7 @@ def read_concept_context(
     sources = Source.every_reading.filter(Exists(quotes.filter(source=OuterRef("pk"))))
     sources = sources.order_by("artifact__created_at", "artifact", "ordinal")
     page = list(
-        sources.select_related("artifact", "page").defer("page__text")[offset : offset + limit]
+        sources.select_related("artifact", "page").defer(*TEXTS_OF_PAGE)[offset : offset + limit]
     )
     quotes_by_source = group_by_source(quotes.filter(source__in=page))
     neighbours = load_adjacent_sources(page, window)

@@ -11,7 +11,7 @@ from django.db.models import F, QuerySet
 from access.grants import Grant
 from concepts.knowledge.query import KnowledgeAnswer, KnowledgeQuery
 from concepts.models import Concept, Instance
-from documents.models import Source
+from documents.models import TEXTS_OF_PAGE, Source
 from indexing.exceptions import NotYetIndexed
 from indexing.models import IndexBuild, Node
 from indexing.services.batches import slices
@@ -66,7 +66,7 @@ def search_sources(
     end = options.offset + options.limit
     chunks = _find_chunks_by_source(knowledge_query, end, options)
     found = list(chunks)[options.offset : end]
-    rows = Source.every_reading.select_related("artifact", "page").defer("page__text")
+    rows = Source.every_reading.select_related("artifact", "page").defer(*TEXTS_OF_PAGE)
     sources = rows.in_bulk(found)
     neighbours = load_adjacent_sources(sources.values(), window)
     quotes = group_by_source(find_quotes(found, knowledge_query.grant)) if with_concepts else {}

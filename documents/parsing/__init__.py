@@ -10,6 +10,7 @@ from documents.parsing.added_readers import describe_reader
 from documents.parsing.document import (
     MAX_FILES,
     MAX_SEPARATORS_PER_LETTER,
+    REASONS,
     Limits,
     ParsedDocument,
     ParsedPage,

@@ -4,10 +4,10 @@ Only ``DocumentDraft`` cleans and counts text, so that no reader can forget to."
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import PurePath, PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from core.text import clean_name, clean_page, clean_text, shorten
 from documents.exceptions import Unparsable
@@ -66,10 +66,16 @@ MAX_SEPARATORS_PER_LETTER = 50
 
 @dataclass(frozen=True, slots=True)
 class ParseWarning:
-    """A problem with a document that could still be read."""
+    """A problem with a document that could still be read. ``page_indexes``: the pages that have
+    it, if it is one of pages."""
 
     code: str
     detail: str
+    page_indexes: tuple[int, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        about = {"code": self.code, "detail": self.detail}
+        return about | {"page_indexes": [*self.page_indexes]} if self.page_indexes else about
 
 
 class UnseenText(NamedTuple):
@@ -237,14 +243,21 @@ class DocumentDraft:
         """The text in a picture of the next page; a warning, and no text, without OCR."""
         page = len(self.pages)
         if self.ocr is None:
-            self.warn("scanned_page", f"Page {page + 1} is a picture; its text was not read.")
+            detail = f"Page {page + 1} is a picture; its text was not read."
+            self.warn("scanned_page", detail, page)
             return Recognised()
         return self.ocr(page, page_count, render)
 
-    def warn(self, code: str, detail: str) -> None:
-        """Add a warning; a code is given once, with the first detail."""
-        if all(warning.code != code for warning in self.warnings):
-            self.warnings.append(ParseWarning(code, clean_label(detail)))
+    def warn(self, code: str, detail: str, *page_indexes: int) -> None:
+        """Add a warning; a code is given once, with the first detail and all its pages, which
+        readers name in order."""
+        for place, warning in enumerate(self.warnings):
+            if warning.code == code:
+                known = warning.page_indexes
+                if page_indexes and page_indexes != known[-1:]:
+                    self.warnings[place] = replace(warning, page_indexes=(*known, *page_indexes))
+                return
+        self.warnings.append(ParseWarning(code, clean_label(detail), page_indexes))
 
     def check_page_count(self, page_count: int) -> None:
         """Raise ``Unparsable`` if a document of so many pages is too long."""
@@ -304,10 +317,10 @@ class DocumentDraft:
 
     def _warn_of_pages(self, code: str, char_counts: Sequence[int], what: str) -> None:
         """Say how many characters of which pages are meant; nothing if there are none."""
-        numbers = [str(page) for page, count in enumerate(char_counts, 1) if count]
-        if numbers:
-            shown = ", ".join(numbers[:MAX_SHOWN_PAGES])
-            others = len(numbers) - MAX_SHOWN_PAGES
+        indexes = [index for index, count in enumerate(char_counts) if count]
+        if indexes:
+            shown = ", ".join(str(index + 1) for index in indexes[:MAX_SHOWN_PAGES])
+            others = len(indexes) - MAX_SHOWN_PAGES
             more = f" and {others} others" if others > 0 else ""
-            pages = f"page {shown}" if len(numbers) == 1 else f"pages {shown}{more}"
-            self.warn(code, f"{sum(char_counts):,} characters of {pages} {what}.")
+            pages = f"page {shown}" if len(indexes) == 1 else f"pages {shown}{more}"
+            self.warn(code, f"{sum(char_counts):,} characters of {pages} {what}.", *indexes)

@@ -80,7 +80,8 @@ def read(path: Path, draft: DocumentDraft) -> None:
             if _holds_text(marked_up, text) and not _is_right_to_left(text):
                 text = marked_up
             else:
-                draft.warn("plain_page", f"Page {index + 1} was read without headings and tables.")
+                detail = f"Page {index + 1} was read without headings and tables."
+                draft.warn("plain_page", detail, index)
         draft.add_page(text, label, ocr_lines)
 
 
@@ -116,7 +117,7 @@ def _page_text(document: pypdfium2.PdfDocument, index: int, draft: DocumentDraft
         text_page.close()
         page.close()
     except pypdfium2.PdfiumError:
-        draft.warn("unreadable_page", f"Page {index + 1} is damaged; it was left empty.")
+        draft.warn("unreadable_page", f"Page {index + 1} is damaged; it was left empty.", index)
         return ""
     return _clean(text)
 

@@ -73,8 +73,12 @@ def parse_file(
                 reply = _read_converted(path, request, limits)
     document = reply["document"]
     document["pages"] = tuple(_restore_page(page) for page in document["pages"])
-    document["warnings"] = tuple(ParseWarning(**warning) for warning in document["warnings"])
+    document["warnings"] = tuple(_restore_warning(each) for each in document["warnings"])
     return ParsedDocument(**document)
+
+
+def _restore_warning(warning: dict[str, Any]) -> ParseWarning:
+    return ParseWarning(**{**warning, "page_indexes": tuple(warning["page_indexes"])})
 
 
 def _restore_page(page: dict[str, Any]) -> ParsedPage:

@@ -13,7 +13,7 @@ from django.utils.module_loading import import_string
 
 from access.grants import EVERYONE
 from core.text import hash_text
-from documents.models import Artifact
+from documents.models import UNSEEN_PASSAGE, Artifact
 from indexing.chunking import prepend_context
 from indexing.kinds import KINDS
 from indexing.models import IndexBuild, Node
@@ -135,11 +135,16 @@ def document_payload(node: Node) -> Payload:
 
 
 def page_payload(node: Node) -> Payload:
-    """``document_payload`` and the page; None for a node of the whole document."""
-    return document_payload(node) | {
+    """``document_payload`` and the page; None for a node of the whole document. ``page_warnings``:
+    only of a page that has any."""
+    payload = document_payload(node) | {
         "page_id": str(node.page_id) if node.page_id else None,
         "page_index": node.page.index if node.page else None,
     }
+    if node.page and node.page.warnings:
+        is_unseen = node.source is not None and node.page.holds_unseen(node.source)
+        payload["page_warnings"] = [*node.page.warnings, *[UNSEEN_PASSAGE] * is_unseen]
+    return payload
 
 
 def passage_payload(node: Node) -> Payload:

@@ -22,7 +22,12 @@ from indexing.services.loading import (
     store_search_settings,
 )
 from indexing.services.planning import DocumentPlanner, plan_nodes
-from indexing.services.rereading import make_unread, read_next, remove_unseen_readings
+from indexing.services.rereading import (
+    follow_unseen_text,
+    make_unread,
+    read_next,
+    remove_unseen_readings,
+)
 from indexing.services.resets import (
     reembed_nodes,
     retry_failed_documents,

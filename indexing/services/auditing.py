@@ -104,13 +104,15 @@ def _find_changed(build: IndexBuild, documents: Collection[IndexedDocument]) -> 
 def _hash_contents(build: IndexBuild, artifact_ids: Collection[UUID]) -> dict[UUID, str]:
     artifacts = Artifact.objects.filter(index=build.index_id, pk__in=artifact_ids)
     sources: dict[UUID, list[list[object]]] = {}
-    for artifact_id, pk, *rest in (
+    for artifact_id, pk, *rest, warnings in (
         Source.every_reading.seen_by(build.reading)
         .filter(artifact__in=artifact_ids)
         .order_by("ordinal")
-        .values_list("artifact", "pk", "content_hash", "heading", "ordinal", "page__index")
+        .values_list(
+            "artifact", "pk", "content_hash", "heading", "ordinal", "page__index", "page__warnings"
+        )
     ):
-        sources.setdefault(artifact_id, []).append([str(pk), *rest])
+        sources.setdefault(artifact_id, []).append([str(pk), *rest, *warnings])
     return {
         artifact.pk: hash_content(
             artifact, artifact.compute_attributes_hash(), sources.get(artifact.pk, [])

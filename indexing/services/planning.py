@@ -333,15 +333,16 @@ def compute_content_hash(artifact: Artifact) -> str:
         if source.content_hash != content_hash:
             source.content_hash = content_hash
             Source.every_reading.filter(pk=source.pk).update(content_hash=content_hash)
-        page = source.page.index
-        sources.append([str(source.pk), content_hash, source.heading, source.ordinal, page])
+        page = [source.page.index, *source.page.warnings]
+        sources.append([str(source.pk), content_hash, source.heading, source.ordinal, *page])
     return hash_content(artifact, attributes_hash, sources)
 
 
 def hash_content(
     artifact: Artifact, attributes_hash: str, sources: Sequence[Sequence[object]]
 ) -> str:
-    """``sources``: id, content hash, heading, ordinal and page index of each, in order."""
+    """``sources``: id, content hash, heading, ordinal, page index and page warnings of each, in
+    order."""
     return hash_text(json.dumps([artifact.state, artifact.sha256, attributes_hash, sources]))
 
 

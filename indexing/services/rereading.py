@@ -6,12 +6,12 @@ build becomes live.
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
 from functools import partial
 from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 
 from core.expected_errors import is_expected
 from core.leases import WORKER_DIED, Claim, describe_error
@@ -20,7 +20,14 @@ from documents.models import Artifact, Reading
 from documents.originals import get_recognised_pages_path
 from documents.pages import add_reading, delete_readings, find_unseen_readings
 from documents.parsing import ParsedDocument
-from documents.reading import is_outdated, name_reader, read_original
+from documents.reading import (
+    SET_BY_HAND,
+    WITH_UNSEEN,
+    is_outdated,
+    name_reader,
+    read_original,
+)
+from documents.services import parse_again
 from indexing.hooks import Fault
 from indexing.models import Index, IndexBuild, IndexedDocument
 from indexing.services.batches import ROWS_PER_STATEMENT
@@ -80,12 +87,29 @@ def _read_claimed(build: IndexBuild, claim: Claim[IndexedDocument]) -> None:
             and ((current.sha256, current.state) == (artifact.sha256, artifact.state))
         )
         if artifact is not None and parsed is not None and is_same:
-            artifact.warnings = [asdict(warning) for warning in parsed.warnings]
-            artifact.reader = name_reader(artifact)
-            add_reading(artifact, parsed.pages, build.reading)
+            with_unseen = build.spec.holds_unseen_text
+            artifact.warnings = [warning.as_json() for warning in parsed.warnings]
+            artifact.reader = name_reader(artifact, with_unseen=with_unseen)
+            add_reading(artifact, parsed.pages, build.reading, with_unseen=with_unseen)
             recognised = get_recognised_pages_path(artifact)
             transaction.on_commit(partial(recognised.unlink, missing_ok=True))
         claim.rows.update(is_unread=False, reading_problem=problem, **DUE)
+
+
+def follow_unseen_text(build: IndexBuild) -> int:
+    """Have those documents parsed again that were added while another build was live, which held
+    unseen text other than this live one does; return how many."""
+    documents = IndexedDocument.objects.filter(build=build).exclude(reading_problem="")
+    rows = Artifact.objects.filter(
+        index=build.index_id,
+        state=Artifact.State.PARSED,
+        has_file=True,
+        warnings__icontains='"hidden_text"',
+    ).exclude(Q(reader=SET_BY_HAND) | Q(pk__in=documents.values("artifact")))
+    is_with_unseen = Q(reader__contains=WITH_UNSEEN)
+    return parse_again(
+        rows.filter(~is_with_unseen if build.spec.holds_unseen_text else is_with_unseen)
+    )
 
 
 def drop_reading(build: IndexBuild, artifact_id: UUID, problem: str) -> bool:

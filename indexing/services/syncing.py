@@ -12,6 +12,7 @@ from django.utils import timezone
 from core.exceptions import StrataError
 from core.leases import ATTEMPTS_BEFORE_ISOLATION, NO_LEASE, Claim, describe_error
 from core.stages import describe, stage
+from documents.models import TEXTS_OF_PAGE
 from indexing import embedding
 from indexing.chunking import prepend_context
 from indexing.contexts import embed_in_context
@@ -76,7 +77,7 @@ def write_vectors(
     """Write the points of these nodes with vectors that were computed earlier, by point id."""
     nodes_by_kind: dict[str, list[Node]] = {}
     # Without the texts, which many nodes share and each would hold again.
-    rows = nodes.select_related("artifact", "page", "source").defer("page__text", "source__text")
+    rows = nodes.select_related("artifact", "page", "source").defer(*TEXTS_OF_PAGE, "source__text")
     for node in rows:
         node.build = build
         nodes_by_kind.setdefault(node.kind, []).append(node)
@@ -130,7 +131,7 @@ def _sync_claim(
     # Nodes of a deleted artifact are left out: they will be deleted.
     nodes = [
         node
-        for node in rows.defer("page__text", "source__text")
+        for node in rows.defer(*TEXTS_OF_PAGE, "source__text")
         if node.artifact_id is None or node.artifact is not None
     ]
     count: int | None = None

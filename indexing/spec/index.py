@@ -61,6 +61,8 @@ class IndexSpec(AppSections):
     # Of documents that are given none: the one in the content, else the file name's words; or the
     # file name.
     document_titles: Literal["content", "file"] = "content"
+    # What becomes of text that is in a file and cannot be seen on its pages.
+    unseen_text: Literal["leave_out", "index"] = "leave_out"
     embedding: EmbeddingSpec = EmbeddingSpec()
     sparse: SparseSpec = SparseSpec()
     chunks: ChunkSpec = ChunkSpec()
@@ -262,6 +264,10 @@ class IndexSpec(AppSections):
         """Whether a build is complete only once texts about its documents have been written."""
         needing = (self.page_summaries, self.questions, self.chunks.llm)
         return any(section is not None for section in needing)
+
+    @property
+    def holds_unseen_text(self) -> bool:
+        return self.unseen_text == "index"
 
     @property
     def prompt_names(self) -> list[str]:

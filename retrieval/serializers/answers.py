@@ -250,6 +250,7 @@ def _render_common_fields(
         "start_offset": payload.get("start_offset"),
         "end_offset": payload.get("end_offset"),
         "verdict": hit.verdict,
+        "warnings": payload.get("page_warnings", []),
         "artifact": render_artifact_reference(payload),
         "page": page,
         "source": source,

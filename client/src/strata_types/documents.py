@@ -54,6 +54,8 @@ class ArtifactListOptions(ListOptions, total=False):
     """A part of the title, in any case."""
     external_id: str | None
     media_type: str | None
+    is_partial: bool | None
+    """Whether a part of it was left out when it was read."""
     ordering: str | None
     """`created_at`, `updated_at` or `title`; descending with `-` before it."""
 
@@ -67,6 +69,15 @@ class ArtifactNodes(TypedDict):
 class OcrProgress(TypedDict):
     pages_read: int
     page_count: int
+
+
+class DocumentWarning(Problem):
+    """What could not be read, or is not as the pages show it."""
+
+    page_indexes: NotRequired[list[int]]
+    """The pages that have it, counted from 0."""
+    fix: NotRequired[str]
+    """What helps, if a part of the document was not read."""
 
 
 class Artifact(TypedDict):
@@ -93,7 +104,7 @@ class Artifact(TypedDict):
     status: Status
     error: Problem | None
     """Why it could not be read."""
-    warnings: list[Problem]
+    warnings: list[DocumentWarning]
     pages: int
     """Number of pages."""
     ocr: OcrProgress | None
@@ -136,15 +147,40 @@ class PageInfo(TypedDict):
     char_count: int
     ocr_confidence: float | None
     """From 0 to 1, the mean of the lines that OCR read; null if the file has the text itself."""
+    warnings: list[str]
+    """Codes of the document's warnings about the page."""
+
+
+class UnseenCount(TypedDict):
+    reason: str
+    """`hidden`, `deleted`, `invisible`, `colour`, `covered`, `outside` or `tiny`."""
+    char_count: int
 
 
 class Page(PageInfo):
     artifact_id: str
     text: str
+    unseen: list[UnseenCount]
+    """How much of its text cannot be seen on it, by reason."""
+    unseen_start: int | None
+    """Where unseen text begins in `text`; null if it is left out of it."""
+    unreadable_count: int
+    """Characters that are left out because the file does not say which letters they are."""
 
 
 class PageList(AnyList):
     results: list[PageInfo]
+
+
+class UnseenText(TypedDict):
+    """Text of a page that cannot be seen on it."""
+
+    reason: str
+    text: str
+
+
+class UnseenTextList(AnyList):
+    results: list[UnseenText]
 
 
 class ChunkQuestions(TypedDict):

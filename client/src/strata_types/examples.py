@@ -9,6 +9,7 @@ import strata_types as types
 ANY_HIT: types.SearchHit = {
     "score": 0.0328, "score_kind": "rrf", "node_id": "8c2f0a52-58a4-5d5c-9d0e-3d4f0a4f2f6e",
     "kind": "chunk", "text": "The lamp is lit at sunset.", "verdict": "exact",
+    "warnings": [],
     "artifact": {
         "id": "0b7c1c9e-6c1b-4f5e-9a55-6f0a1de3f6a1", "title": "Keeper's handbook",
         "external_id": "handbook-7", "file_name": "handbook.pdf",
@@ -51,6 +52,7 @@ ARTIFACT: types.Artifact = {
 PAGE: types.PageInfo = {
     "id": HIT["page"]["id"],
     "index": 0, "label": "Lighting the lamp", "char_count": 26, "ocr_confidence": None,
+    "warnings": ["hidden_text"],
 }
 INDEX: types.Index = {
     "name": "handbook", "title": "Handbook", "description": "How the lights are kept.", "build": 1,
@@ -62,7 +64,8 @@ INDEX: types.Index = {
         }
     ],
     "nodes": {"pending": 0, "synced": 99, "failed": 0, "deleting": 0}, "artifacts": 1,
-    "artifacts_waiting": 0, "artifacts_failed": 0, "oldest_pending_seconds": None, "problem": None,
+    "artifacts_waiting": 0, "artifacts_failed": 0, "artifacts_partial": 0,
+    "oldest_pending_seconds": None, "problem": None,
 }
 BUILD: types.Build = {
     "index": "handbook", "number": 2, "state": "building", "kinds": ["chunk", "page_summary"],
@@ -268,7 +271,12 @@ EXAMPLES: dict[Any, Any] = {
     types.Artifact: ARTIFACT,
     types.WrittenArtifact: {**ARTIFACT, "verdict": "added", "replaced": None},
     types.ArtifactList: _list(ARTIFACT),
-    types.Page: {**PAGE, "artifact_id": ARTIFACT["id"], "text": HIT["text"]},
+    types.Page: {
+        **PAGE, "artifact_id": ARTIFACT["id"], "text": HIT["text"],
+        "unseen": [{"reason": "deleted", "char_count": 32}], "unseen_start": None,
+        "unreadable_count": 0,
+    },
+    types.UnseenTextList: _list({"reason": "deleted", "text": "The lamp is lit an hour earlier."}),
     types.PageList: _list(PAGE),
     types.Embeddings: {
         "index": "handbook", "model": "all-MiniLM-L6-v2", "dimension": 4, "input_type": "query",

@@ -41,6 +41,8 @@ class Index(TypedDict):
     artifacts: int
     artifacts_waiting: int
     artifacts_failed: int
+    artifacts_partial: int
+    """Those of which a part was left out when they were read."""
     oldest_pending_seconds: float | None
     problem: str | None
     """Why it cannot sync at the moment."""

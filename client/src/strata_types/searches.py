@@ -95,6 +95,9 @@ class AnyHit(TypedDict):
     text: str
     verdict: HitVerdict | None
     """Null where verify is false."""
+    warnings: list[str]
+    """Codes of the document's warnings about the page, such as `hidden_text`; `unseen_passage` if
+    the passage itself cannot be seen there."""
     artifact: HitArtifact
     metadata: dict[str, Any]
     """Of its document; of a hit by a question also the fields written about the chunk."""

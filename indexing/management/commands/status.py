@@ -20,13 +20,14 @@ class Command(StrataCommand):
         if index is not None and not found:
             known = ", ".join(progress["name"] for progress in get_index_progress())
             raise CommandError(f"There is no index named {index!r}; allowed: {known}.")
-        columns = ["artifacts", "waiting", "failed", "pending", "synced", "failed", "deleting"]
+        columns = ["artifacts", "waiting", "failed", "in part"]
+        columns += ["pending", "synced", "failed", "deleting"]
         table = make_table("index", counts=columns)
         for progress in found:
             nodes = progress["nodes"]
             counts = [progress["artifacts"], progress["artifacts_waiting"]]
-            counts += [progress["artifacts_failed"], nodes["pending"], nodes["synced"]]
-            counts += [nodes["failed"], nodes["deleting"]]
+            counts += [progress["artifacts_failed"], progress["artifacts_partial"]]
+            counts += [nodes["pending"], nodes["synced"], nodes["failed"], nodes["deleting"]]
             table.add_row(progress["name"], *(f"{count:,}" for count in counts))
         self.console.print(table)
         for progress in found:
