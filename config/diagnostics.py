@@ -7,9 +7,12 @@ from pathlib import Path
 
 from django.conf import settings
 from django.db import DatabaseError
+from django.db.models import Count
 
 from core.exceptions import StrataError
+from documents.models import Artifact
 from documents.parsing import docling_serve, read_confinement
+from documents.partial_reading import IS_PARTIAL
 from documents.storage import get_storage
 from documents.virus_scan import is_scanner_configured, ping_scanner
 from indexing.embedding import describe_model_availability, describe_sparse_model_availability
@@ -21,6 +24,8 @@ from indexing.throughput import LANGUAGE_MODEL_CALLS, get_rate_per_second
 from language import llm
 from retrieval.languages import UNREAD_TEXTS_FIX, describe_unread_texts
 from summaries.writers import QUESTIONS_FIX, describe_missing_texts
+
+PARTIAL_FIX = "The page Documents lists them, and says what helps."
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,7 @@ def check_installation() -> Iterator[DiagnosticResult]:
 def check_indexes() -> Iterator[DiagnosticResult]:
     """What blocks builds, and what was not written or cannot be read. Nothing of it if the database
     does not answer, as before the first start; another check reports that."""
-    for check in (_check_builds, _check_texts, _check_text_languages):
+    for check in (_check_builds, _check_partial_documents, _check_texts, _check_text_languages):
         try:
             yield from list(check())
         except DatabaseError:
@@ -114,6 +119,15 @@ def _check_builds() -> Iterator[DiagnosticResult]:
             yield DiagnosticResult("index", False, f"{build} is waiting: {build.first_problem}")
     for failure in describe_failures():
         yield DiagnosticResult("index", False, failure, RETRY_FIX)
+
+
+def _check_partial_documents() -> Iterator[DiagnosticResult]:
+    """Report documents of which readers left out a part. The rest is found, so that is no
+    failure."""
+    partial = Artifact.objects.filter(IS_PARTIAL).values_list("index").order_by("index")
+    for index, count in partial.annotate(Count("pk")):
+        detail = f"{index}: documents that were read in part: {count:,}."
+        yield DiagnosticResult("reading", True, detail, PARTIAL_FIX)
 
 
 def _check_texts() -> Iterator[DiagnosticResult]:

@@ -5,6 +5,7 @@ from django.core.management import call_command
 
 from config import diagnostics
 from config.management.commands import doctor
+from documents.models import Artifact
 from indexing.models import IndexBuild
 from indexing.stores.qdrant import QdrantStore
 from tests.factories import give
@@ -37,6 +38,19 @@ class TestDoctor:
         assert found.is_ok
         assert "plain: 3 of 4 documents" in found.detail
         assert "multilingual" in found.fix
+
+    def test_counts_documents_that_were_read_in_part(self, build):
+        whole, part = give("Herons wait.", title="Whole"), give("Terns fly.", title="Part")
+        Artifact.objects.filter(pk=part.pk).update(
+            warnings=[{"code": "unreadable_text", "detail": "3 characters of page 1 …"}]
+        )
+        Artifact.objects.filter(pk=whole.pk).update(
+            warnings=[{"code": "encoding_guessed", "detail": "The encoding is not declared."}]
+        )
+
+        [found] = diagnostics._check_partial_documents()
+
+        assert (found.is_ok, found.detail) == (True, "plain: documents that were read in part: 1.")
 
     def test_distinguishes_its_own_port_from_that_of_another_program(self, live_server):
         ours = doctor._check_port(live_server.thread.port)

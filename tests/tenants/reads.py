@@ -42,6 +42,7 @@ LOOK_UPS: dict[str, dict[str, Any]] = {
     "artifacts/{artifact_id}/changes/": {},
     "artifacts/{artifact_id}/pages/": {},
     "artifacts/{artifact_id}/pages/0/": {},
+    "artifacts/{artifact_id}/pages/0/unseen": {},
     "artifacts/{artifact_id}/pages/0/picture": {},
     "artifacts/{artifact_id}/pages/0/boxes": {"start": 0, "end": 4},
     "artifacts/{artifact_id}/original": {},
