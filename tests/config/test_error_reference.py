@@ -185,7 +185,7 @@ class TestErrorReference:
         assert not problem, problem
 
     def test_lists_exactly_the_codes_of_warnings(self):
-        calls = every_call("warn", "leave_out")
+        calls = every_call("warn", "leave_out", "_warn_of_pages")
         written = {code for call in calls for code in constants(call.args[:1], str)}
         # of texts that a language model did not write, and of files that were not read anew
         for module in (failures, extraction, rereading):
