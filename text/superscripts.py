@@ -1,5 +1,8 @@
 """Write raised and lowered characters so that they stay apart from what they stand at."""
 
+from collections.abc import Iterable
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 # Unicode has no raised or lowered form of every letter.
@@ -31,3 +34,18 @@ def _shift(text: str, table: dict[int, int], mark: str) -> str:
     )
     start = text.index(core)
     return f"{text[:start]}{shifted}{text[start + len(core) :]}"
+
+
+def join_shifted(parts: Iterable[tuple[str, int]]) -> str:
+    """The text of a line's parts, each with 1 if it is raised, -1 if lowered, else 0. A line that
+    is shifted as a whole stands at nothing, and is written as it is."""
+    runs = [
+        ("".join(text for text, _ in run), shift)
+        for shift, run in groupby(parts, key=itemgetter(1))
+    ]
+    if len({shift for text, shift in runs if text.strip()}) == 1:
+        return "".join(text for text, _ in runs)
+    return "".join(
+        raise_text(text) if shift > 0 else lower_text(text) if shift else text
+        for text, shift in runs
+    )

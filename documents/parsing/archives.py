@@ -31,7 +31,7 @@ class _PrologEnded(Exception):
 
 
 @contextmanager
-def open_archive(path: Path, limits: Limits) -> Iterator[zipfile.ZipFile]:
+def open_archive(path: Path | IO[bytes], limits: Limits) -> Iterator[zipfile.ZipFile]:
     """Open the archive after checking its declared sizes against the limits.
 
     ``zipfile`` never returns more of a member than its declared size, so the check also holds while
@@ -93,7 +93,7 @@ def make_password_error() -> Unparsable:
     )
 
 
-def check_office_archive(path: Path, limits: Limits) -> None:
+def check_office_archive(path: Path | IO[bytes], limits: Limits) -> None:
     """Refuse an Office archive that is too large or whose XML declares a DTD.
 
     The format forbids DTDs (ECMA-376 part 2, 8.1.4). Without one there are no entities to expand,

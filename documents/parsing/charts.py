@@ -1,11 +1,11 @@
-"""Charts of Office files as text: the title, then a table of categories and series."""
+"""Drawings of Office files as text: charts, diagrams of SmartArt, and what stands for pictures."""
 
+import re
+from collections.abc import Iterator
 from typing import Any, Final
 
-from lxml import etree
-
-from documents.parsing.archives import make_xml_parser
-from documents.parsing.blocks import format_table, join_blocks
+from documents.parsing.blocks import LIST_INDENT, format_table, join_blocks
+from documents.parsing.ooxml import qn
 
 _NAMES: Final = {
     "a": "http://schemas.openxmlformats.org/drawingml/2006/main",
@@ -13,10 +13,13 @@ _NAMES: Final = {
 }
 
 
-def read_chart(xml: bytes) -> str:
-    """The values that the file keeps beside the chart, so its workbook is not opened. In a scatter
-    the x values stand in place of categories. Takes linear time, as python-pptx does not."""
-    chart = etree.fromstring(xml, make_xml_parser())
+MIN_DESCRIPTION_BYTES: Final = 16
+_FILE_NAME: Final = re.compile(r"\S*\.\w{3,4}|https?:\S+", re.IGNORECASE)
+
+
+def read_chart(chart: Any) -> str:
+    """The title, then a table of categories and series: the values that the file keeps beside the
+    chart, so its workbook is not opened. In a scatter the x values stand in place of categories."""
     title = " ".join(
         "".join(chart.xpath("./c:chart/c:title//a:t/text()", namespaces=_NAMES)).split()
     )
@@ -36,6 +39,42 @@ def read_chart(xml: bytes) -> str:
         *([categories.get(row, ""), *(each.get(row, "") for each in columns)] for row in rows),
     ]
     return "\n".join(filter(None, [title, join_blocks(format_table(table))]))
+
+
+def read_diagram(diagram: Any) -> str:
+    """The texts of its points as a list, in the order of the drawing."""
+    texts = {
+        point.get("modelId"): " ".join(
+            "".join(paragraph.itertext(qn("a:t")))
+            for paragraph in point.iterfind(f"{qn('dgm:t')}//{qn('a:p')}")
+        )
+        for point in diagram.iter(qn("dgm:pt"))
+        if point.get("type", "node") in {"node", "asst", "doc"}
+    }
+    children: dict[str, list[str]] = {}
+    links = [each for each in diagram.iter(qn("dgm:cxn")) if each.get("type", "parOf") == "parOf"]
+    for link in sorted(links, key=lambda each: int(each.get("srcOrd", "0"))):
+        children.setdefault(link.get("srcId"), []).append(link.get("destId"))
+    below = {each for group in children.values() for each in group}
+
+    def write(points: list[str], depth: int) -> Iterator[str]:
+        for point in points:
+            text = " ".join(
+                texts.pop(point, "").split()
+            )  # each point once, though links may circle
+            if text:
+                yield f"{LIST_INDENT * depth}- {text}"
+            yield from write(children.pop(point, []), depth + bool(text))
+
+    return "\n".join(write([each for each in texts if each not in below], 0))
+
+
+def read_alternative_text(properties: Any) -> list[str]:
+    """What an author wrote for those who do not see a picture or a shape: no file's name, and no
+    name of two words such as a logo has."""
+    text = " ".join((properties.get("descr") or "").split())
+    is_file = _FILE_NAME.fullmatch(text)
+    return [] if is_file or len(text.encode()) < MIN_DESCRIPTION_BYTES else [f"[Image] {text}"]
 
 
 def _read_points(series: Any, *tags: str) -> dict[int, str]:

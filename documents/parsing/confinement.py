@@ -72,7 +72,7 @@ def _program_folders() -> list[str]:
         *sysconfig.get_paths().values(),
         *(path for path in sys.path if path and Path(path).resolve() != root),  # it holds the data
         sys.base_prefix,
-        *(str(root / name) for name in ("documents", "core", ".venv")),
+        *(str(root / name) for name in ("documents", "core", "text", ".venv")),
         *("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/share/zoneinfo"),
         *("/etc/ld.so.cache", "/etc/mime.types", "/dev/null", "/dev/urandom"),
     ]

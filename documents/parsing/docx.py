@@ -1,190 +1,379 @@
 """Word: paragraphs, lists and tables in document order, a page for each top heading.
 
-The XML is walked directly: python-docx's own iteration leaves out content controls,
-text boxes and tracked insertions. Deleted text, headers and footers are left out here.
-"""
+Text that is hidden or was deleted is kept apart. Headers and footers that the pages show are read
+once: the headers at the start, the footers at the end. Comments are left out."""
 
+import io
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from email import message_from_bytes
 from pathlib import Path
 from typing import Any
 
-import docx
-from docx.opc.constants import RELATIONSHIP_TYPE
-from docx.oxml import parse_xml
-from docx.oxml.ns import qn
+from documents.parsing.archives import check_office_archive, open_archive
+from documents.parsing.blocks import (
+    LIST_INDENT,
+    Block,
+    Row,
+    add_sections,
+    format_table,
+    join_in_cell,
+)
+from documents.parsing.charts import read_alternative_text, read_chart, read_diagram
+from documents.parsing.document import DocumentDraft, UnseenText
+from documents.parsing.html import HtmlText, find_declared_encoding
+from documents.parsing.numbering import Numbering
+from documents.parsing.omml import read_formula
+from documents.parsing.ooxml import Package, is_on, open_package, qn, read_value
+from documents.parsing.text import decode_text
+from documents.parsing.word_styles import Style, WordStyles
+from text.numerals import format_number
+from text.superscripts import join_shifted
 
-from documents.parsing.archives import check_office_archive
-from documents.parsing.blocks import LIST_INDENT, Block, add_sections, format_table, join_in_cell
-from documents.parsing.charts import read_chart
-from documents.parsing.document import DocumentDraft
-
-_HEADING = re.compile(r"heading ([1-9])$", re.IGNORECASE)
-_OUTLINE_LEVEL = f"{qn('w:pPr')}/{qn('w:outlineLvl')}"
-_TEXT_BOX = qn("w:txbxContent")
-_CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}chart"
-_MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
-# What stands before and after the parts of a formula; its signs are in its text.
-_MATH_MARKS = {
-    f"{_MATH}oMath": ("$", "$"), f"{_MATH}d": ("(", ")"), f"{_MATH}rad": ("√{", "}"),
-    f"{_MATH}num": ("{", "}"), f"{_MATH}den": ("/{", "}"),
-    f"{_MATH}sub": ("_{", "}"), f"{_MATH}sup": ("^{", "}"), f"{_MATH}lim": ("_{", "}"),
-}  # fmt: skip
-_CHECKBOXES = {"\u2610": "[ ]", "\u2611": "[x]", "\u2612": "[x]"}
-# Drawings are stored twice, the second time for old readers; moved text is read at its new place.
-_SKIPPED_TAGS = {
-    qn("w:pPr"), qn("w:rPr"), qn("w:moveFrom"), qn("w:del"), qn("w:instrText"),
-    "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback",
-}  # fmt: skip
-_TAG_CHARACTERS = {
-    qn("w:tab"): "\t",
-    qn("w:br"): "\n",
-    qn("w:cr"): "\n",
+_CHECKBOXES = str.maketrans({"\u2610": "[ ]", "\u2611": "[x]", "\u2612": "[x]"})
+_PAGE_NUMBER = "\uffff"  # in place of one, which differs on each page
+_PAGE_FIELD = re.compile(r"\s*(PAGE|NUMPAGES|SECTIONPAGES)\b")
+_GAP = re.compile(r"\s*[\t\n|]\s*|\s+---")
+_SKIPPED_TAGS = {qn("w:pPr"), qn("w:rPr"), qn("w:instrText"), qn("w:delInstrText"), qn("w:sdtPr")}
+_CHARACTERS = {
+    qn("w:tab"): "\t", qn("w:ptab"): "\t", qn("w:br"): "\n", qn("w:cr"): "\n",
     qn("w:noBreakHyphen"): "-",
+}  # fmt: skip
+# Letters of the font Symbol, whose codes are Latin letters, and signs of Wingdings.
+_SYMBOLS = dict(
+    zip(
+        "ABGDEZHQIKLMNXOPRSTUFCYWabgdezhqiklmnxoprstufcyw°±²³´¹£®",
+        "ΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩαβγδεζηθικλμνξοπρστυφχψω°±″≥×≠≤→",
+        strict=True,
+    )
+)
+_WINGDINGS = {0x6F: "[ ]", 0x71: "[ ]", 0xA8: "[ ]", 0xFD: "[x]", 0xFE: "[x]", 0xFC: "✓", 0xFB: "✗"}
+_NOTES = {
+    qn("w:footnoteReference"): ("footnote", "decimal"),
+    qn("w:endnoteReference"): ("endnote", "lowerRoman"),
 }
 
 
 def read(path: Path, draft: DocumentDraft) -> None:
-    check_office_archive(path, draft.limits)
-    document = docx.Document(str(path))
-    draft.propose_title(document.core_properties.title)
-    add_sections(draft, _BodyReader(document).blocks(document.element.body))
+    with open_package(path, draft) as package:
+        add_sections(draft, WordReader(package, draft).blocks())
 
 
-class _BodyReader:
-    """Walks the body. Caches what each style means; python-docx would look it up each time."""
+@dataclass(slots=True)
+class _Line:
+    """A paragraph's parts: texts with their shift, what belongs below it, and what is not seen."""
 
-    def __init__(self, document: Any) -> None:
-        self._parts = document.part.related_parts
-        self._levels: dict[str, int] = {}
-        self._list_styles: set[str] = set()
-        for style in document.styles.element.findall(qn("w:style")):
-            style_id = style.get(qn("w:styleId")) or ""
-            name_element = style.find(qn("w:name"))
-            name = "" if name_element is None else name_element.get(qn("w:val")) or ""
-            if level := _outline_level(style):
-                self._levels[style_id] = level
-            elif heading := _HEADING.match(name):
-                self._levels[style_id] = int(heading.group(1))
-            elif name.lower() == "title":
-                self._levels[style_id] = 1
-            elif name.lower().startswith("list "):
-                self._list_styles.add(style_id)
+    parts: list[tuple[str, int]] = field(default_factory=list)
+    boxes: list[Any] = field(default_factory=list)
+    below: list[str] = field(default_factory=list)
+    readings: list[str] = field(default_factory=list)
+    unseen: dict[str, list[str]] = field(default_factory=dict)
+    fields: list[str | None] = field(default_factory=list)  # instructions; None within a result
+
+    @property
+    def text(self) -> str:
+        return join_shifted(self.parts).strip()
+
+
+class WordReader:
+    """Reads the parts of a document. ``depth``: 1 for a document within a document."""
+
+    def __init__(self, package: Package, draft: DocumentDraft, depth: int = 0) -> None:
+        self._package = package
+        self._draft = draft
+        self._depth = depth
+        self._part = package.main
+        self._numbering = Numbering(package.read_related(package.main, "numbering"))
+        self._styles = WordStyles(package.read_related(package.main, "styles"), self._numbering)
         self._notes = {
-            **_read_notes(document, RELATIONSHIP_TYPE.FOOTNOTES, "w:footnote"),
-            **_read_notes(document, RELATIONSHIP_TYPE.ENDNOTES, "w:endnote"),
+            (kind, note.get(qn("w:id"))): note
+            for kind in ("footnote", "endnote")
+            for note in package.read_related(package.main, f"{kind}s").iter(qn(f"w:{kind}"))
         }
+        self._note_counts = {"footnote": 0, "endnote": 0}
 
-    def blocks(self, parent: Any) -> Iterator[Block]:
+    def blocks(self) -> Iterator[Block]:
+        body = self._package.read(self._part)
+        headers, footers = self._read_margins(body)
+        for block in self._read_blocks(body):
+            if block.level:  # a page begins with its heading
+                yield block
+            if block.text:
+                yield from headers
+                headers = []
+            if not block.level:
+                yield block
+        yield from headers + footers
+
+    def _read_margins(self, body: Any) -> tuple[list[Block], list[Block]]:
+        """The headers and footers that the pages show, each text once, without page numbers."""
+        settings = self._package.read_related(self._package.main, "settings")
+        has_even = is_on(settings, "w:evenAndOddHeaders")
+        found: dict[str, dict[str, None]] = {"header": {}, "footer": {}}
+        for section in body.iter(qn("w:sectPr")):
+            shown = {"default", "even" * has_even, "first" * is_on(section, "w:titlePg")}
+            for kind, texts in found.items():
+                for reference in section.iterchildren(qn(f"w:{kind}Reference")):
+                    id_ = reference.get(qn("r:id"))
+                    part = self._package.relations(self._package.main).get(id_)
+                    if part and reference.get(qn("w:type"), "default") in shown:
+                        texts |= dict.fromkeys(self._read_margin(part.part))
+        return [Block(text) for text in found["header"]], [Block(text) for text in found["footer"]]
+
+    def _read_margin(self, part: str) -> list[str]:
+        self._part, before = part, self._part
+        blocks = list(self._read_blocks(self._package.read(part)))
+        self._part = before
+        texts = (" ".join(filter(_is_of_all_pages, _GAP.split(each.text))) for each in blocks)
+        return [text for text in texts if any(map(str.isalnum, text))]
+
+    def _read_blocks(self, parent: Any) -> Iterator[Block]:
         for element in parent:
-            if element.tag == qn("w:p"):
-                yield from self._paragraph(element)
-            elif element.tag == qn("w:tbl"):
-                yield from self._table(element)
-            elif element.tag not in _SKIPPED_TAGS and isinstance(element.tag, str):
-                yield from self.blocks(element)  # content controls, custom XML, insertions
+            tag = element.tag
+            if tag == qn("w:p"):
+                yield from self._read_paragraph(element)
+            elif tag == qn("w:tbl"):
+                yield from self._read_table(element)
+            elif tag == qn("w:altChunk"):
+                relation = self._package.relations(self._part).get(element.get(qn("r:id")))
+                if relation is not None:
+                    yield from self._read_chunk(relation.part)
+            elif tag not in _SKIPPED_TAGS and not _is_fallback(element):
+                yield from self._read_blocks(element)  # content controls, custom XML, insertions
 
-    def _paragraph(self, paragraph: Any) -> Iterator[Block]:
-        boxes: list[Any] = []
-        note_ids: list[tuple[str, str]] = []
-        text = "".join(_iter_inline_text(paragraph, boxes, note_ids)).strip()
-        charts = [chart.get(qn("r:id")) for chart in paragraph.iter(_CHART)]
+    def _read_chunk(self, part: str) -> Iterator[Block]:
+        """A document of another format that Word shows in this place."""
+        data = self._package.read_bytes(part)
+        if data.startswith(b"PK") and not self._depth:
+            file = io.BytesIO(data)
+            check_office_archive(file, self._draft.limits)
+            with open_archive(file, self._draft.limits) as archive:
+                yield from WordReader(Package(archive), self._draft, depth=1).blocks()
+        else:
+            if data[:500].lower().lstrip().startswith((b"mime-version", b"content-type", b"from:")):
+                parts = message_from_bytes(data).walk()
+                pages = (each for each in parts if each.get_content_type() == "text/html")
+                data = b"".join(bytes(each.get_payload(decode=True)) for each in pages)
+            text = decode_text(data, self._draft, declared=find_declared_encoding(data[:4096]))
+            yield from HtmlText.from_html(text).blocks
+
+    def _read_paragraph(self, paragraph: Any) -> Iterator[Block]:
         properties = paragraph.find(qn("w:pPr"))
-        style = None if properties is None else properties.find(qn("w:pStyle"))
-        style_id = "" if style is None else style.get(qn("w:val")) or ""
-        level = _outline_level(paragraph) or self._levels.get(style_id, 0)
-        if text and level:
-            yield Block(" ".join(text.split()), level=min(level, 6))
-        elif text:
-            numbering = None if properties is None else properties.find(qn("w:numPr"))
-            if numbering is not None or style_id in self._list_styles:
-                yield Block(LIST_INDENT * _list_depth(numbering) + f"- {text}", run="list")
-            elif box := _CHECKBOXES.get(text[0]):
-                yield Block(f"- {box} {text[1:].lstrip()}", run="list")
-            else:
-                yield Block(text)
-        for box in boxes:
-            yield from self.blocks(box)
-        for chart_id in charts:
-            if chart_id in self._parts:
-                yield Block(read_chart(self._parts[chart_id].blob))
-        for note_id in note_ids:
-            if note := self._notes.get(note_id):
-                yield Block(f"[Note] {note}")
+        style = self._styles.of_paragraph(properties)
+        line = _Line()
+        self._walk(paragraph, line, style)
+        text = line.text
+        if self._part == self._package.main:
+            text = text.replace(_PAGE_NUMBER, "")
+        unseen = tuple(UnseenText("".join(each), reason) for reason, each in line.unseen.items())
+        label, names_parents = self._read_label(style, properties)
+        if text and style.level:
+            heading = " ".join(f"{label.removeprefix('-')} {text}".split())
+            yield Block(heading, level=min(style.level, 6), unseen=unseen)
+        elif text and label:
+            indent = "" if names_parents else LIST_INDENT * style.list_level
+            yield Block(f"{indent}{label} {text}", run="list", unseen=unseen)
+        elif text.startswith(("[ ]", "[x]")):
+            yield Block(f"- {text}", run="list", unseen=unseen)
+        elif text or unseen:
+            yield Block(text, unseen=unseen)
+        for box in line.boxes:
+            yield from self._read_blocks(box)
+        if line.readings:
+            line.below.append(f"[Reading] {', '.join(line.readings)}")
+        for below in line.below:
+            yield Block(below)
 
-    def _table(self, table: Any) -> list[Block]:
+    def _read_label(self, style: Style, properties: Any) -> tuple[str, bool]:
+        """What stands before the paragraph, and whether it names the levels above."""
+        marks = None if properties is None else properties.find(qn("w:rPr"))
+        if marks is not None and (is_on(marks, "w:del") or is_on(marks, "w:vanish")):
+            return "", False
+        if self._numbering.is_list(style.list_id):
+            return self._numbering.next_label(style.list_id, style.list_level)
+        return "-" if style.is_list else "", False
+
+    def _walk(self, parent: Any, line: _Line, style: Style, reason: str = "") -> None:
+        """Add what is in the element to the line; ``reason``: why nothing of it is seen."""
+        for element in parent:
+            tag = element.tag
+            if tag == qn("w:r"):
+                properties = element.find(qn("w:rPr"))
+                run = self._styles.of_run(properties, style)
+                self._walk(element, line, run, reason or ("hidden" if run.is_hidden else ""))
+            elif tag in {qn("w:t"), qn("w:delText")}:
+                self._say(line, _read_letters(element, parent), style.shift, reason)
+            elif tag in _CHARACTERS:
+                self._say(line, _CHARACTERS[tag], 0, reason)
+            elif tag == qn("w:sym"):
+                sign = _read_symbol(element).translate(_CHECKBOXES)
+                self._say(line, sign, style.shift, reason)
+            elif tag == qn("w:del"):
+                self._walk(element, line, style, "deleted")
+            elif tag == qn("w:moveFrom"):  # read at its new place
+                continue
+            elif tag == qn("w:fldChar"):
+                self._read_field(element, line)
+            elif tag == qn("w:instrText") and line.fields and line.fields[-1] is not None:
+                line.fields[-1] += element.text or ""
+            elif tag == qn("w:fldSimple") and _PAGE_FIELD.match(element.get(qn("w:instr"), "")):
+                self._say(line, _PAGE_NUMBER, 0, reason)
+                self._walk(element, line, style, reason)
+            elif tag in _NOTES and not reason:
+                self._read_note(element, line)
+            elif tag == qn("w:ruby"):
+                base, above = _Line(), _Line()
+                for name, part in (("w:rubyBase", base), ("w:rt", above)):
+                    self._walk(element.find(qn(name)), part, Style())
+                self._say(line, base.text, 0, reason)
+                line.readings.append(f"{base.text}: {above.text}")
+            elif tag in {qn("m:oMath"), qn("m:oMathPara")}:
+                self._say(line, read_formula(element), 0, reason)
+            elif tag == qn("w:txbxContent"):
+                if reason:
+                    self._say(line, "".join(element.itertext(qn("w:t"))), 0, reason)
+                else:
+                    line.boxes.append(element)
+            elif tag in {qn("wp:docPr"), qn("c:chart"), qn("dgm:relIds"), qn("a:p")}:
+                if not reason:
+                    line.below += self._read_drawing(element)
+            elif tag not in _SKIPPED_TAGS and not _is_fallback(element):
+                self._walk(element, line, style, reason)
+
+    def _say(self, line: _Line, text: str, shift: int, reason: str) -> None:
+        if reason:
+            line.unseen.setdefault(reason, []).append(text)
+        elif all(each is None for each in line.fields):
+            line.parts.append((text, shift))
+
+    def _read_field(self, element: Any, line: _Line) -> None:
+        kind = element.get(qn("w:fldCharType"))
+        if kind == "begin":
+            line.fields.append("")
+        elif line.fields:
+            if _PAGE_FIELD.match(line.fields[-1] or ""):
+                line.parts.append((_PAGE_NUMBER, 0))
+            line.fields[-1] = None
+            if kind == "end":
+                line.fields.pop()
+        if (form := element.find(qn("w:ffData"))) is None:
+            return
+        if (box := form.find(qn("w:checkBox"))) is not None:
+            name = "w:default" if box.find(qn("w:checked")) is None else "w:checked"
+            line.parts.append(("[x]" if is_on(box, name) else "[ ]", 0))
+        elif (choice := form.find(qn("w:ddList"))) is not None:
+            entries = [each.get(qn("w:val"), "") for each in choice.iter(qn("w:listEntry"))]
+            at = int(read_value(choice, "w:result") or read_value(choice, "w:default") or 0)
+            line.parts.append(("".join(entries[at : at + 1]), 0))
+
+    def _read_note(self, reference: Any, line: _Line) -> None:
+        """Its number where Word shows it, and the note below the paragraph."""
+        kind, numbers = _NOTES[reference.tag]
+        note = self._notes.get((kind, reference.get(qn("w:id"))))
+        mark = ""
+        if reference.get(qn("w:customMarkFollows")) not in {"1", "true", "on"}:
+            self._note_counts[kind] += 1
+            mark = format_number(self._note_counts[kind], numbers)
+            self._say(line, mark, 1, "")
+        if note is not None:
+            text = join_in_cell(self._read_blocks(note))
+            line.below.append(f"[Note {mark}] {text}" if mark else f"[Note] {text}")
+
+    def _read_drawing(self, element: Any) -> list[str]:
+        if element.tag == qn("a:p"):
+            return ["".join(element.itertext(qn("a:t")))]
+        if element.tag == qn("wp:docPr"):
+            return read_alternative_text(element)
+        id_ = element.get(qn("r:id")) or element.get(qn("r:dm"))
+        relation = self._package.relations(self._part).get(id_)
+        if relation is None:
+            return []
+        read_part = read_chart if element.tag == qn("c:chart") else read_diagram
+        return [read_part(self._package.read(relation.part))]
+
+    def _read_table(self, table: Any) -> list[Block]:
         rows = [
-            [
-                (cell, list(self.blocks(cell)))
-                for cell in row.iter(qn("w:tc"))
-                if next(cell.iterancestors(qn("w:tr"))) is row
-            ]
+            (
+                row.find(qn("w:trPr")),
+                [
+                    (cell, list(self._read_blocks(cell)))
+                    for cell in row.iter(qn("w:tc"))
+                    if next(cell.iterancestors(qn("w:tr"))) is row
+                ],
+            )
             for row in table.iter(qn("w:tr"))
             if next(row.iterancestors(qn("w:tbl"))) is table
         ]
-        cells = [blocks for row in rows for _, blocks in row]
-        has_one_column = all(len(row) == 1 for row in rows)
+        cells = [blocks for _, row in rows for _, blocks in row]
+        has_one_column = all(len(row) == 1 for _, row in rows)
         has_layout = any(block.level or block.run == "table" for each in cells for block in each)
         if has_one_column and (len(rows) == 1 or has_layout):  # a frame around text or a table
             return [block for blocks in cells for block in blocks]
-        filled: list[list[str]] = []
-        for row in rows:
-            filled.append([])
+        filled: list[Row] = []
+        unseen = [each for blocks in cells for block in blocks for each in block.unseen]
+        for properties, row in rows:
+            reason = "" if properties is None else _find_reason(properties)
+            if reason:
+                texts = (join_in_cell(blocks) for _, blocks in row)
+                unseen.append(UnseenText("\t".join(texts), reason))
+                continue
+            before = 0 if properties is None else int(read_value(properties, "w:gridBefore") or 0)
+            is_header = properties is not None and is_on(properties, "w:tblHeader")
+            filled.append(Row([""] * before, is_header=is_header))
             for cell, blocks in row:
                 column = len(filled[-1])
+                merged = cell.find(f"{qn('w:tcPr')}/{qn('w:vMerge')}")
+                span = cell.find(f"{qn('w:tcPr')}/{qn('w:gridSpan')}")
+                count = 1 if span is None else int(span.get(qn("w:val"), "1"))
                 text = join_in_cell(blocks)
-                if cell.vMerge == "continue" and len(filled) > 1:  # merged with the cell above
+                is_continued = merged is not None and merged.get(qn("w:val")) != "restart"
+                if is_continued and len(filled) > 1:  # merged with the cell above
                     text = "".join(filled[-2][column : column + 1])
-                filled[-1] += [text, *[""] * (cell.grid_span - 1)]
-        return format_table(filled, may_have_one_column=True)
+                if count > 1:
+                    filled[-1].spans[column] = count
+                filled[-1] += [text, *[""] * (count - 1)]
+        blocks = format_table(filled, may_have_one_column=True)
+        return [*blocks, Block("", unseen=tuple(unseen))]
 
 
-def _list_depth(numbering: Any) -> int:
-    level = None if numbering is None else numbering.find(qn("w:ilvl"))
-    value = "" if level is None else level.get(qn("w:val")) or ""
-    return int(value) if value in {"1", "2", "3", "4", "5", "6", "7", "8"} else 0
+def _find_reason(row: Any) -> str:
+    """Why a row of a table is not seen."""
+    if row.find(qn("w:del")) is not None:
+        return "deleted"
+    return "hidden" if is_on(row, "w:hidden") else ""
 
 
-def _iter_inline_text(
-    parent: Any, boxes: list[Any], note_ids: list[tuple[str, str]]
-) -> Iterator[str]:
-    for element in parent:
-        tag = element.tag
-        if tag in {qn("w:t"), f"{_MATH}t"}:
-            yield element.text or ""
-        elif tag in _TAG_CHARACTERS:
-            yield _TAG_CHARACTERS[tag]
-        elif tag == f"{_MATH}naryPr" and element.find(f"{_MATH}chr") is None:
-            yield "∫"  # which the format leaves out
-        elif tag == f"{_MATH}chr":  # the sign of a sum or a product
-            yield element.get(f"{_MATH}val", "")
-        elif tag in _MATH_MARKS:
-            before, after = _MATH_MARKS[tag]
-            if text := "".join(_iter_inline_text(element, boxes, note_ids)):
-                yield f"{before}{text}{after}"
-        elif tag == _TEXT_BOX:
-            boxes.append(element)
-        elif tag in {qn("w:footnoteReference"), qn("w:endnoteReference")}:
-            kind = "w:footnote" if tag == qn("w:footnoteReference") else "w:endnote"
-            note_ids.append((kind, element.get(qn("w:id")) or ""))
-        elif tag not in _SKIPPED_TAGS and isinstance(tag, str):
-            yield from _iter_inline_text(element, boxes, note_ids)
+def _is_fallback(element: Any) -> bool:
+    """Whether it is a drawing's second form, for old programs."""
+    return element.tag == qn("mc:Fallback") and element.getprevious() is not None
 
 
-def _read_notes(document: Any, relationship: str, tag: str) -> dict[tuple[str, str], str]:
-    try:
-        part = document.part.part_related_by(relationship)
-    except KeyError:
-        return {}
-    notes = {}
-    for note in parse_xml(part.blob).iter(qn(tag)):
-        text = " ".join("".join(_iter_inline_text(note, [], [])).split())
-        notes[tag, note.get(qn("w:id")) or ""] = text
-    return notes
+def _is_of_all_pages(text: str) -> bool:
+    return bool(text) and _PAGE_NUMBER not in text
 
 
-def _outline_level(element: Any) -> int:
-    """1–9, or 0 for body text (stored as 9)."""
-    outline = element.find(_OUTLINE_LEVEL)
-    value = "" if outline is None else outline.get(qn("w:val")) or ""
-    return int(value) + 1 if value in {"0", "1", "2", "3", "4", "5", "6", "7", "8"} else 0
+def _read_letters(element: Any, run: Any) -> str:
+    """The text of a run; letters of fonts of signs have codes of their own."""
+    text = element.text or ""
+    if not text or (text.isascii() and text.isprintable()):
+        return text
+    if "\uf000" <= max(text) <= "\uf0ff":
+        fonts = run.find(f"{qn('w:rPr')}/{qn('w:rFonts')}")
+        font = "" if fonts is None else fonts.get(qn("w:ascii"), "")
+        text = "".join(_read_sign(font, ord(each)) or each for each in text)
+    return text.translate(_CHECKBOXES)
+
+
+def _read_symbol(element: Any) -> str:
+    code = int(element.get(qn("w:char"), "0"), 16)
+    return _read_sign(element.get(qn("w:font"), ""), code) or chr(code)
+
+
+def _read_sign(font: str, code: int) -> str:
+    """ "" if it is not known."""
+    if not 0xF020 <= code <= 0xF0FF:
+        return ""
+    if font.startswith("Wingdings"):
+        return _WINGDINGS.get(code - 0xF000, "")
+    return _SYMBOLS.get(chr(code - 0xF000), "") if font.startswith("Symbol") else ""

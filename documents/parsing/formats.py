@@ -42,9 +42,30 @@ _OFFICE = "application/vnd.openxmlformats-officedocument."
 _OPEN = "application/vnd.oasis.opendocument."
 FORMATS = (
     Format("PDF", "pdf:read", "application/pdf", (".pdf",), "pdf", version=4),
-    Format("Word", "docx:read", f"{_OFFICE}wordprocessingml.document", (".docx",), "zip"),
-    Format("PowerPoint", "pptx:read", f"{_OFFICE}presentationml.presentation", (".pptx",), "zip"),
-    Format("Excel", "xlsx:read", f"{_OFFICE}spreadsheetml.sheet", (".xlsx",), "zip"),
+    Format(
+        "Word",
+        "docx:read",
+        f"{_OFFICE}wordprocessingml.document",
+        (".docx", ".docm", ".dotx", ".dotm"),
+        "zip",
+        version=2,
+    ),
+    Format(
+        "PowerPoint",
+        "pptx:read",
+        f"{_OFFICE}presentationml.presentation",
+        (".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".potm"),
+        "zip",
+        version=2,
+    ),
+    Format(
+        "Excel",
+        "xlsx:read",
+        f"{_OFFICE}spreadsheetml.sheet",
+        (".xlsx", ".xlsm", ".xltx", ".xltm"),
+        "zip",
+        version=2,
+    ),
     Format("EPUB", "epub:read", "application/epub+zip", (".epub",), "zip"),
     Format("OpenDocument text", "opendocument:read", f"{_OPEN}text", (".odt",), "zip"),
     Format(
@@ -104,10 +125,11 @@ _UNSUPPORTED_MAGIC = {
     b"\x7fELF": "a program",
 }
 _OTHER_ZIP = "a ZIP archive"
+# The main parts of documents, templates and shows, with and without macros.
 _MAIN_PARTS = {
-    "Word": b"wordprocessingml.document.main+xml",
-    "PowerPoint": b"presentationml.presentation.main+xml",
-    "Excel": b"spreadsheetml.sheet.main+xml",
+    "Word": re.compile(rb"(wordprocessingml\.\w+|ms-word\.\w+\.\w+)\.main\+xml"),
+    "PowerPoint": re.compile(rb"(presentationml\.\w+|ms-powerpoint\.\w+\.\w+)\.main\+xml"),
+    "Excel": re.compile(rb"(spreadsheetml\.\w+|ms-excel\.\w+\.\w+)\.main\+xml"),
 }
 
 
@@ -226,7 +248,7 @@ def _identify_zip(path: Path) -> Format | None:
                 types = stream.read(2**20)
     except archives.ARCHIVE_ERRORS:
         return None
-    return next((_BY_NAME[name] for name, part in _MAIN_PARTS.items() if part in types), None)
+    return next((_BY_NAME[name] for name, part in _MAIN_PARTS.items() if part.search(types)), None)
 
 
 def _describe_text(head: bytes) -> str:

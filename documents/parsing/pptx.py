@@ -1,53 +1,153 @@
-"""PowerPoint: one page for each slide, in order, with its speaker notes at the end."""
+"""PowerPoint: one page for each slide, in order, with its speaker notes at the end. What a hidden
+slide or a hidden shape says is kept apart."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pptx
-
-from documents.parsing.archives import check_office_archive
 from documents.parsing.blocks import Cell, fill_merged_cells, format_table, join_blocks
-from documents.parsing.charts import read_chart
-from documents.parsing.document import DocumentDraft
+from documents.parsing.charts import read_alternative_text, read_chart, read_diagram
+from documents.parsing.document import DocumentDraft, UnseenText
+from documents.parsing.omml import read_formula
+from documents.parsing.ooxml import Package, open_package, qn
+from text.numerals import format_number
+from text.superscripts import join_shifted
+
+_FALSE = {"0", "false"}
+_TITLES = {"title", "ctrTitle"}
+_NOT_NOTES = {"sldImg", "sldNum", "hdr", "ftr", "dt"}
+# The names of numbers in DrawingML (ECMA-376 part 1, 20.1.10.61) are one of these and their signs.
+_NUMBERS = {
+    "arabic": "decimal", "romanUc": "upperRoman", "romanLc": "lowerRoman",
+    "alphaUc": "upperLetter", "alphaLc": "lowerLetter",
+}  # fmt: skip
+_SIGNS = {"Period": "{}.", "ParenR": "{})", "ParenBoth": "({})", "Plain": "{}"}
 
 
 def read(path: Path, draft: DocumentDraft) -> None:
-    check_office_archive(path, draft.limits)
-    presentation = pptx.Presentation(str(path))
-    draft.propose_title(presentation.core_properties.title)
-    for number, slide in enumerate(presentation.slides, start=1):
-        title_shape = slide.shapes.title
-        title = " ".join(title_shape.text_frame.text.split()) if title_shape is not None else ""
-        parts = [f"# {title}" if title else "", *_shape_texts(slide.shapes, title_shape)]
-        if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame) is not None:
-            parts.append(_clean_frame_text(frame.text))
-        text = "\n\n".join(part for part in parts if part.strip())
-        draft.add_page(text, f"Slide {number}: {title}" if title else f"Slide {number}")
-        draft.propose_title(title)
+    with open_package(path, draft) as package:
+        slides = package.relations(package.main)
+        presentation = package.read(package.main)
+        ids = [each.get(qn("r:id")) for each in presentation.iter(qn("p:sldId"))]
+        draft.check_page_count(len(ids))
+        for number, id_ in enumerate(ids, start=1):
+            _Slide(package, slides[id_].part).add_to(draft, number)
 
 
-def _shape_texts(shapes: Any, title_shape: Any) -> Iterator[str]:
-    for shape in shapes:
-        if title_shape is not None and shape.shape_id == title_shape.shape_id:
-            continue
-        if hasattr(shape, "shapes"):  # a group
-            yield from _shape_texts(shape.shapes, title_shape)
-        elif getattr(shape, "has_table", False) and shape.has_table:
+class _Slide:
+    def __init__(self, package: Package, part: str) -> None:
+        self._package = package
+        self._part = part
+        self._title = ""
+        self._hidden: list[str] = []
+
+    def add_to(self, draft: DocumentDraft, number: int) -> None:
+        slide = self._package.read(self._part)
+        texts = list(self._read_shapes(slide.find(f"{qn('p:cSld')}/{qn('p:spTree')}")))
+        if self._title:
+            texts.insert(0, f"# {self._title}")
+        if notes := self._package.find(self._part, "notesSlide"):
+            for shape in self._package.read(notes).iter(qn("p:sp")):
+                if _placeholder_of(shape) not in _NOT_NOTES:
+                    texts += _read_frame(shape.find(qn("p:txBody")))
+        text = "\n\n".join(filter(str.strip, texts))
+        if slide.get("show") in _FALSE:
+            self._hidden.append(text)
+            text = self._title = ""
+        label = f"Slide {number}: {self._title}" if self._title else f"Slide {number}"
+        draft.add_page(text, label, unseen=[UnseenText(each, "hidden") for each in self._hidden])
+        draft.propose_title(self._title)
+
+    def _read_shapes(self, parent: Any) -> Iterator[str]:
+        for shape in parent:
+            properties = next(shape.iter(qn("p:cNvPr")), None)
+            if properties is not None and properties.get("hidden") not in {None, *_FALSE}:
+                self._hidden += [
+                    "\n".join(_read_frame(each)) for each in shape.iter(qn("p:txBody"))
+                ]
+            elif shape.tag in {qn("p:grpSp"), qn("mc:AlternateContent"), qn("mc:Choice")}:
+                yield from self._read_shapes(shape)
+            elif shape.tag == qn("mc:Fallback"):
+                if shape.getprevious() is None:
+                    yield from self._read_shapes(shape)
+            elif shape.tag in {qn("p:sp"), qn("p:cxnSp")}:
+                texts = _read_frame(shape.find(qn("p:txBody")))
+                if _placeholder_of(shape) in _TITLES and not self._title:
+                    self._title = " ".join(" ".join(texts).split())
+                else:
+                    yield from texts or read_alternative_text(properties)
+            elif properties is not None:
+                yield from self._read_graphic(shape)
+                yield from read_alternative_text(properties)
+
+    def _read_graphic(self, shape: Any) -> Iterator[str]:
+        parts = self._package.relations(self._part)
+        for table in shape.iter(qn("a:tbl")):
             rows = (
                 [
-                    Cell(cell.text, cell.span_height, cell.span_width)
-                    for cell in row.cells
-                    if not cell.is_spanned
+                    Cell(
+                        "\n".join(_read_frame(cell.find(qn("a:txBody")))),
+                        int(cell.get("rowSpan", "1")),
+                        int(cell.get("gridSpan", "1")),
+                    )
+                    for cell in row.iterchildren(qn("a:tc"))
+                    if cell.get("hMerge", "0") in _FALSE and cell.get("vMerge", "0") in _FALSE
                 ]
-                for row in shape.table.rows
+                for row in table.iterchildren(qn("a:tr"))
             )
             yield join_blocks(format_table(fill_merged_cells(rows)))
-        elif getattr(shape, "has_chart", False) and shape.has_chart:
-            yield read_chart(shape.chart_part.blob)
-        elif shape.has_text_frame:
-            yield _clean_frame_text(shape.text_frame.text)
+        for reference in shape.iter(qn("c:chart"), qn("dgm:relIds")):
+            is_chart = reference.tag == qn("c:chart")
+            relation = parts.get(reference.get(qn("r:id" if is_chart else "r:dm")))
+            if relation is not None:
+                read_part = read_chart if is_chart else read_diagram
+                yield read_part(self._package.read(relation.part))
 
 
-def _clean_frame_text(text: str) -> str:
-    return text.replace("\v", "\n").strip()  # python-pptx writes a soft line break as VT
+def _placeholder_of(shape: Any) -> str | None:
+    placeholder = next(shape.iter(qn("p:ph")), None)
+    return None if placeholder is None else placeholder.get("type", "obj")
+
+
+def _read_frame(frame: Any) -> list[str]:
+    """Its text, with the numbers of lists; nothing if it has none."""
+    if frame is None:
+        return []
+    lines = []
+    counts: dict[int, int] = {}  # by level of the open lists
+    for paragraph in frame.iterchildren(qn("a:p")):
+        text = join_shifted(_iter_parts(paragraph))
+        properties = paragraph.find(qn("a:pPr"))
+        level = 0 if properties is None else int(properties.get("lvl", "0"))
+        numbered = None if properties is None else properties.find(qn("a:buAutoNum"))
+        counts = {other: count for other, count in counts.items() if other <= level}
+        if numbered is None:
+            counts.pop(level, None)
+        elif text.strip():
+            counts[level] = counts.get(level, int(numbered.get("startAt", "1")) - 1) + 1
+            text = f"{_format_number(counts[level], numbered.get('type', ''))} {text}"
+        lines.append(text)
+    text = "\n".join(lines).strip()
+    return [text] if text else []
+
+
+def _format_number(number: int, name: str) -> str:
+    sign = next((each for each in _SIGNS if name.endswith(each)), "Plain")
+    return _SIGNS[sign].format(format_number(number, _NUMBERS.get(name.removesuffix(sign), "")))
+
+
+def _iter_parts(parent: Any) -> Iterator[tuple[str, int]]:
+    for element in parent:
+        if element.tag in {qn("a:r"), qn("a:fld")}:
+            properties = element.find(qn("a:rPr"))
+            baseline = (
+                0 if properties is None else float(properties.get("baseline", "0").rstrip("%"))
+            )
+            text = (element.findtext(qn("a:t")) or "").replace("\v", "\n")
+            yield text, (baseline > 0) - (baseline < 0)
+        elif element.tag == qn("a:br"):
+            yield "\n", 0
+        elif element.tag in {qn("m:oMath"), qn("m:oMathPara")}:
+            yield read_formula(element), 0
+        elif element.tag != qn("mc:Fallback"):
+            yield from _iter_parts(element)
